@@ -1,0 +1,4 @@
+"""Files to records: MXNet record files and their indexes, image headers, and text data.
+
+This package imports nothing of `iterators`; it can be used on its own.
+"""

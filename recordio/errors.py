@@ -1,0 +1,123 @@
+"""The one family of errors raised for bad files, each naming the place and what to do.
+
+Every class is a `RecordIOError`, hence a `ValueError`; some are also the builtin that a caller would
+expect (`EOFError` for a file that ends too early, `KeyError` for an unknown key).
+"""
+
+from __future__ import annotations
+
+import os
+
+__all__ = [
+    "CorruptRecordError",
+    "ImageDecodeError",
+    "IndexFileError",
+    "KeyNotFoundError",
+    "LabelError",
+    "RecordHeaderError",
+    "RecordIOError",
+    "RecordTooLargeError",
+    "TruncatedRecordError",
+]
+
+
+class RecordIOError(ValueError):
+    """A record file, or something stored in one, cannot be used.
+
+    Parameters
+    ----------
+    reason : str
+        What is wrong and what to do about it, without the place.
+    path : str or os.PathLike, optional
+        The file.
+    offset : int, optional
+        Byte offset in the file at which the damage was noticed.
+    line : int, optional
+        Line of a text file, counted from 1.
+    record : int, optional
+        Position of the record in the file, counted from 0.
+    record_id : int, optional
+        The ``id`` in the header of an image record.
+
+    Attributes
+    ----------
+    reason, path, offset, line, record, record_id
+        As given; None where the place is not known.
+
+    Examples
+    --------
+    >>> raise RecordIOError("the file ends inside a record", path="a.rec", offset=8, record=1)
+    Traceback (most recent call last):
+        ...
+    recordio.errors.RecordIOError: a.rec, offset 8, record 1: the file ends inside a record
+    """
+
+    def __init__(self, reason, *, path=None, offset=None, line=None, record=None, record_id=None):
+        self.reason = reason
+        self.path = None if path is None else os.fspath(path)
+        self.offset = offset
+        self.line = line
+        self.record = record
+        self.record_id = record_id
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        place = [] if self.path is None else [self.path]
+        for name, value in (
+            ("offset", self.offset),
+            ("line", self.line),
+            ("record", self.record),
+            ("id", self.record_id),
+        ):
+            if value is not None:
+                place.append(f"{name} {value}")
+        return f"{', '.join(place)}: {self.reason}" if place else self.reason
+
+    def __str__(self) -> str:  # KeyError would print the repr of its argument
+        return self._text()
+
+    def __reduce__(self):
+        place = {
+            "path": self.path,
+            "offset": self.offset,
+            "line": self.line,
+            "record": self.record,
+            "record_id": self.record_id,
+        }
+        return _rebuild, (type(self), self.reason, place)
+
+
+def _rebuild(kind, reason, place):
+    return kind(reason, **place)
+
+
+class TruncatedRecordError(RecordIOError, EOFError):
+    """The file ends inside a record."""
+
+
+class CorruptRecordError(RecordIOError):
+    """Bytes that should be a record head are not one, or parts of a record do not belong together."""
+
+
+class RecordTooLargeError(RecordIOError):
+    """A record of 2**29 bytes or more, which the format cannot hold."""
+
+
+class RecordHeaderError(RecordIOError):
+    """A record is too short for the image header or for the labels its header announces."""
+
+
+class LabelError(RecordIOError):
+    """The labels of a record do not fit the label width that was asked for."""
+
+
+class ImageDecodeError(RecordIOError):
+    """The image in a record cannot be decoded, is truncated, or exceeds a limit."""
+
+
+class IndexFileError(RecordIOError):
+    """An ``.idx`` file cannot be parsed or does not belong to its record file."""
+
+
+class KeyNotFoundError(RecordIOError, KeyError):
+    """A key that the index does not list."""
