@@ -117,11 +117,12 @@ static void resample_lanczos_weights(float x, float* w) {
     const double quarter = 0.78539816339744831; /* pi / 4 */
     double sine, cosine;
     float sum = 0;
-    resample_sine_cosine(x * quarter, &sine, &cosine);
+    const float whole = x + 3; /* OpenCV rounds this sum to float32 */
+    resample_sine_cosine(((double)whole - 3) * quarter, &sine, &cosine);
     const double sine3 = -0.70710678118654752 * (cosine - sine);   /* sin(-(x + 3) pi / 4) */
     const double cosine3 = -0.70710678118654752 * (cosine + sine); /* cos(-(x + 3) pi / 4) */
     for (int k = 0; k < 8; k++) {
-        const float p = x + 3 - k;
+        const float p = whole - k;
         if (p < 1e-6f && p > -1e-6f) {
             w[k] = 1e30f; /* drowns the others: the weight becomes 1 */
         } else {
