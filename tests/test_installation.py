@@ -57,7 +57,7 @@ def test_libjpeg_turbo_is_used_where_its_headers_are():
     if header is None:
         pytest.skip("no libjpeg-turbo headers on this machine: OpenCV decodes")
     jpeg = importlib.import_module("iterators.images.jpeg")
-    assert jpeg.available(), f"{header} is there, yet the JPEG module was built without it"
+    assert jpeg.available(), f"{header} is there, yet not used: install again (make clean)"
 
 
 def test_every_console_command_can_be_loaded():
