@@ -70,6 +70,12 @@ class BuildExt(build_ext):
                 extension.extra_link_args += link_args
         super().build_extensions()
 
+    def build_extension(self, extension):
+        """Compile again what depends on libjpeg-turbo: it may have come or gone since."""
+        forced, self.force = self.force, self.force or extension.name in USES_LIBJPEG
+        super().build_extension(extension)
+        self.force = forced
+
     def links_libjpeg(self, compile_args, link_args):
         """Whether a program that uses the region interface compiles and links."""
         if os.environ.get("RECORDIO_WITHOUT_LIBJPEG"):
@@ -112,6 +118,7 @@ setup(
         build_dir="build/cython",
         compiler_directives={
             "language_level": 3,
+            "autotestdict": False,  # doctest finds the examples by itself
             "boundscheck": False,
             "wraparound": False,
             "initializedcheck": False,

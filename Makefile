@@ -1,0 +1,80 @@
+# Everything a person types here.  `make help` lists it.
+#
+# Each target makes the environment it needs (.venv for the demo, .venv-test for tests and
+# benchmarks, .venv-lint for the linters) and installs into it again only when something that is
+# compiled or packaged has changed.
+
+PYTHON ?= python3
+PHOTOS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: demo test bench lint clean help
+
+# "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
+TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
+	print(sys.implementation.cache_tag + sys.abiflags if v >= (3, 10) else "")' 2>/dev/null),unsuitable)
+
+PACKAGES := recordio iterators tools
+COMPILED := pyproject.toml setup.py MANIFEST.in \
+	$(shell find $(PACKAGES) -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h')
+INSTALLED := $(COMPILED) README.md LICENSE $(shell find $(PACKAGES) -name '*.py' -o -name '*.pyi')
+
+
+demo: .venv/installed  ## pack images, stream batches, train a small network [PHOTOS=folder]
+	.venv/bin/python examples/demo.py $(if $(PHOTOS),--photos "$(PHOTOS)")
+
+test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
+	.venv-test/bin/python -m pytest $(ARGS)
+
+bench: .venv-test/installed  ## ratios against the alternatives, side by side [ARGS="case ..."]
+	.venv-test/bin/python benchmarks/run.py $(ARGS)
+
+lint: .venv-lint/installed  ## style, types, and stubs against the compiled modules
+	.venv-lint/bin/ruff check .
+	.venv-lint/bin/ruff format --check .
+	.venv-lint/bin/cython-lint recordio iterators
+	.venv-lint/bin/mypy
+	.venv-lint/bin/mypy tools
+	.venv-lint/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml \
+		--allowlist tests/stubtest_allowlist.txt --ignore-unused-allowlist \
+		--concise recordio iterators
+	.venv-lint/bin/codespell
+
+clean:  ## remove environments, builds and the demo's output
+	rm -rf .venv .venv-test .venv-lint build demo *.egg-info
+	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find $(PACKAGES) tests benchmarks examples \
+		'(' -name '*.so' -o -name '*.pyd' -o -name __pycache__ ')' -prune -exec rm -rf '{}' +
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1|\2/p' Makefile | \
+		while IFS='|' read -r target text; do printf '%-12s %s\n' "$$target" "$$text"; done
+	@echo
+	@echo 'PYTHON=... chooses the interpreter (3.10 or newer; now: $(PYTHON)).'
+
+
+.venv/installed: .venv/$(TAG) $(INSTALLED)
+	.venv/bin/python -m pip install '.[demo]'
+	@touch $@
+
+# Compiled in place, so that edited Python files need no new installation.
+.venv-test/installed: .venv-test/$(TAG) $(COMPILED)
+	.venv-test/bin/python -m pip install --editable '.[test]'
+	@touch $@
+
+.venv-lint/installed: .venv-lint/$(TAG) $(COMPILED)
+	.venv-lint/bin/python -m pip install --editable '.[lint]'
+	@touch $@
+
+# An empty environment of this very interpreter; another PYTHON= makes another one.
+%/$(TAG):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+		echo 'Python 3.10 or newer is needed, and "$(PYTHON)" is not one.' \
+			'Name one: make PYTHON=/path/to/python3.12 ...' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo '$(PYTHON) cannot make virtual environments' \
+			'(Debian and Ubuntu: apt install python3-venv).' >&2; exit 1; }
+	$(PYTHON) -m venv --clear '$*'
+	@touch $@

@@ -1,0 +1,33 @@
+from collections.abc import Buffer
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+DEFAULT_MAX_PIXELS: int
+DEFAULT_MAX_SCANS: int
+
+class JpegInfo(NamedTuple):
+    width: int
+    height: int
+    components: int
+    orientation: int
+    progressive: bool
+    supported: bool
+
+def available() -> bool: ...
+def library() -> str: ...
+def header(data: Buffer) -> JpegInfo: ...
+def decode(
+    data: Buffer,
+    channels: int = 3,
+    region: tuple[int, int, int, int] | None = None,
+    denominator: int = 1,
+    *,
+    max_pixels: int = ...,
+    max_scans: int = 256,
+) -> NDArray[np.uint8]: ...
+def orient(image: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]: ...
+def orient_region(
+    width: int, height: int, orientation: int, region: tuple[int, int, int, int]
+) -> tuple[int, int, int, int]: ...

@@ -1,0 +1,388 @@
+"""Decode JPEG images with libjpeg-turbo: the header, a region, at full size or a fraction of it.
+
+It gives the pixels as stored: it never turns an image upright (`orient` does, for others to use),
+never decodes anything but JPEG, and never hands out pixels for which the data is missing.
+"""
+
+from collections import namedtuple
+from threading import local
+
+import numpy as np
+
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
+
+from iterators.images cimport orient as orientation_of
+
+from recordio.errors import ImageDecodeError
+
+__all__ = [
+    "DEFAULT_MAX_PIXELS",
+    "DEFAULT_MAX_SCANS",
+    "JpegInfo",
+    "available",
+    "decode",
+    "header",
+    "library",
+    "orient",
+    "orient_region",
+]
+
+
+cdef extern from "jpeg_decoder.h" nogil:
+    int jpeg_decoder_available() noexcept
+    const char* jpeg_decoder_library() noexcept
+    jpeg_decoder* jpeg_decoder_new() noexcept
+    void jpeg_decoder_free(jpeg_decoder* decoder) noexcept
+    int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size,
+                          const jpeg_limits* limits, jpeg_info* info) noexcept
+    int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y,
+                           int width, int height) noexcept
+    int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride,
+                          int* count) noexcept
+    void jpeg_decoder_finish(jpeg_decoder* decoder) noexcept
+    const char* jpeg_decoder_message(const jpeg_decoder* decoder) noexcept
+    int jpeg_decoder_warnings(const jpeg_decoder* decoder) noexcept
+
+
+cdef int decoder_available() noexcept nogil:
+    return jpeg_decoder_available()
+
+
+cdef jpeg_decoder* decoder_new() noexcept nogil:
+    return jpeg_decoder_new()
+
+
+cdef void decoder_free(jpeg_decoder* decoder) noexcept nogil:
+    jpeg_decoder_free(decoder)
+
+
+cdef int decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size,
+                      const jpeg_limits* limits, jpeg_info* info) noexcept nogil:
+    return jpeg_decoder_open(decoder, data, size, limits, info)
+
+
+cdef int decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y,
+                       int width, int height) noexcept nogil:
+    return jpeg_decoder_start(decoder, channels, denominator, x, y, width, height)
+
+
+cdef int decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride,
+                      int* count) noexcept nogil:
+    return jpeg_decoder_rows(decoder, row, stride, count)
+
+
+cdef void decoder_finish(jpeg_decoder* decoder) noexcept nogil:
+    jpeg_decoder_finish(decoder)
+
+
+cdef const char* decoder_message(const jpeg_decoder* decoder) noexcept nogil:
+    return jpeg_decoder_message(decoder)
+
+
+cdef int decoder_warnings(const jpeg_decoder* decoder) noexcept nogil:
+    return jpeg_decoder_warnings(decoder)
+
+
+DEFAULT_MAX_PIXELS = JPEG_DEFAULT_MAX_PIXELS
+DEFAULT_MAX_SCANS = JPEG_DEFAULT_MAX_SCANS
+
+JpegInfo = namedtuple(
+    "JpegInfo", ["width", "height", "components", "orientation", "progressive", "supported"]
+)
+JpegInfo.__doc__ = """What the header of a JPEG image says.
+
+Attributes
+----------
+width, height : int
+    Size in pixels as stored, before the orientation is applied.
+components : int
+    Colour components: 1 grey, 3 colour, 4 CMYK.
+orientation : int
+    EXIF orientation, 1 to 8; 1 if the file does not say.
+progressive : bool
+    Whether the image is stored in passes over the whole picture.
+supported : bool
+    Whether `decode` can decode it: not so for CMYK, 12 bits, lossless and arithmetic coding.
+"""
+
+
+cdef class _Decoder:
+    """One decoder; it must not be used by two threads at a time."""
+
+    cdef jpeg_decoder* decoder
+
+    def __cinit__(self):
+        self.decoder = NULL
+        self.decoder = jpeg_decoder_new()
+        if self.decoder is NULL:
+            raise MemoryError("no memory for a JPEG decoder")
+
+    def __dealloc__(self):
+        jpeg_decoder_free(self.decoder)
+
+
+_thread = local()
+
+
+cdef _Decoder _decoder_of_thread():
+    cdef _Decoder decoder = getattr(_thread, "decoder", None)
+    if decoder is None:
+        decoder = _thread.decoder = _Decoder()
+    return decoder
+
+
+cdef object _error(jpeg_decoder* decoder, int status):
+    """The exception for a status other than JPEG_OK."""
+    text = jpeg_decoder_message(decoder).decode("utf-8", "replace")
+    if status == JPEG_NO_MEMORY:
+        return MemoryError(text)
+    if status == JPEG_BAD_ARGUMENT:
+        return ValueError(text)
+    return ImageDecodeError({
+        JPEG_NOT_JPEG: "not a JPEG image",
+        JPEG_CORRUPT: f"the JPEG image is damaged ({text}); pack it again from its source",
+        JPEG_TRUNCATED: f"the JPEG image is truncated ({text}); pack it again from its source",
+        JPEG_TOO_LARGE: f"the JPEG image is too large ({text}); raise max_pixels if it is meant",
+        JPEG_TOO_MANY_SCANS: f"the JPEG image is suspicious ({text}); store it with fewer scans",
+        JPEG_UNSUPPORTED: f"{text} (CMYK, 12 bits, lossless or arithmetic coding)",
+        JPEG_UNAVAILABLE: "iterators was built without libjpeg-turbo; install its headers and "
+                          "build again, or decode with iterators.images.codec",
+    }[status])
+
+
+def available():
+    """Whether this module was built with libjpeg-turbo.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> isinstance(available(), bool)
+    True
+    """
+    return bool(jpeg_decoder_available())
+
+
+def library():
+    """Name and version of the library that decodes, as known when it was built.
+
+    Returns
+    -------
+    str
+        For example ``"libjpeg-turbo 2.1.5"``; ``"none"`` if there is none.
+
+    Examples
+    --------
+    >>> isinstance(library(), str)
+    True
+    """
+    return jpeg_decoder_library().decode("ascii")
+
+
+def header(data):
+    """Read the header of a JPEG image without decoding it.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+
+    Returns
+    -------
+    JpegInfo
+
+    Raises
+    ------
+    ImageDecodeError
+        If it is not a JPEG file, or its header is damaged or incomplete.
+
+    Examples
+    --------
+    >>> header(b"GIF89a")
+    Traceback (most recent call last):
+        ...
+    recordio.errors.ImageDecodeError: not a JPEG image
+    """
+    cdef const uint8_t[::1] view = memoryview(data).cast("B")
+    cdef _Decoder decoder = _decoder_of_thread()
+    cdef jpeg_limits limits
+    cdef jpeg_info info
+    cdef int status
+    limits.max_pixels = 1 << 62
+    limits.max_scans = JPEG_DEFAULT_MAX_SCANS
+    status = jpeg_decoder_open(
+        decoder.decoder, &view[0] if view.shape[0] else NULL, view.shape[0], &limits, &info
+    )
+    jpeg_decoder_finish(decoder.decoder)
+    if status != JPEG_OK:
+        raise _error(decoder.decoder, status)
+    return JpegInfo(
+        info.width, info.height, info.components, info.orientation,
+        bool(info.progressive), bool(info.supported),
+    )
+
+
+cdef int _copy_rows(jpeg_decoder* decoder, uint8_t* to, size_t row_size) noexcept nogil:
+    """Copy all rows of the started image to `to`."""
+    cdef const uint8_t* row
+    cdef ptrdiff_t stride
+    cdef int status, count, i
+    while True:
+        status = jpeg_decoder_rows(decoder, &row, &stride, &count)
+        if status != JPEG_OK or count == 0:
+            return status
+        for i in range(count):
+            memcpy(to, row + i * stride, row_size)
+            to += row_size
+
+
+def decode(data, int channels=3, region=None, int denominator=1, *,
+           max_pixels=DEFAULT_MAX_PIXELS, int max_scans=DEFAULT_MAX_SCANS):
+    """Decode a JPEG image, or a region of it, at full size or a fraction of it.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+    channels : {3, 1}
+        3 for RGB, 1 for grey (the stored luminance).
+    region : tuple of int, optional
+        ``(x, y, width, height)`` in pixels of the scaled image; the whole image by default.  The
+        pixels are those of ``decode(data)[y : y + height, x : x + width]``, at less cost.
+    denominator : {1, 2, 4, 8}
+        The scaled image measures ``ceil(width / denominator)`` by ``ceil(height / denominator)``.
+    max_pixels : int
+        Images with more stored pixels are refused.
+    max_scans : int
+        Progressive images with more scans are refused.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint8 of shape (height, width, channels), as stored: the orientation is not applied.
+
+    Raises
+    ------
+    ImageDecodeError
+        If it is not a JPEG file, is damaged, ends before the last row of the region, exceeds a
+        limit or is of a kind that `header` calls unsupported.
+    ValueError
+        If the region lies outside the image or another argument is not allowed.
+
+    Examples
+    --------
+    >>> import cv2, numpy
+    >>> data = cv2.imencode(".jpg", numpy.full((40, 60, 3), 200, "uint8"))[1].tobytes()
+    >>> if available():
+    ...     print(decode(data, region=(10, 5, 20, 30)).shape, decode(data, denominator=8).shape)
+    ... else:
+    ...     print("(30, 20, 3) (5, 8, 3)")
+    (30, 20, 3) (5, 8, 3)
+    """
+    cdef const uint8_t[::1] view = memoryview(data).cast("B")
+    cdef uint8_t[:, :, ::1] pixels
+    cdef _Decoder owner = _decoder_of_thread()
+    cdef jpeg_decoder* decoder = owner.decoder
+    cdef jpeg_limits limits
+    cdef jpeg_info info
+    cdef int status, x, y, width, height
+    limits.max_pixels = max_pixels
+    limits.max_scans = max_scans
+    if denominator not in (1, 2, 4, 8):
+        raise ValueError(f"denominator must be 1, 2, 4 or 8, not {denominator}")
+    status = jpeg_decoder_open(
+        decoder, &view[0] if view.shape[0] else NULL, view.shape[0], &limits, &info
+    )
+    if status != JPEG_OK:
+        raise _error(decoder, status)
+    try:
+        if region is None:
+            x = y = 0
+            width = (info.width + denominator - 1) // denominator
+            height = (info.height + denominator - 1) // denominator
+        else:
+            x, y, width, height = region
+        status = jpeg_decoder_start(decoder, channels, denominator, x, y, width, height)
+        if status != JPEG_OK:
+            raise _error(decoder, status)
+        result = np.empty((height, width, channels), np.uint8)
+        pixels = result
+        with nogil:
+            status = _copy_rows(decoder, &pixels[0, 0, 0], <size_t>width * channels)
+        if status != JPEG_OK:
+            raise _error(decoder, status)
+        return result
+    finally:
+        jpeg_decoder_finish(decoder)
+
+
+def orient(image, int orientation):
+    """Turn an image upright.
+
+    Parameters
+    ----------
+    image : numpy.ndarray
+        uint8 of shape (height, width, channels).
+    orientation : int
+        EXIF orientation 1 to 8.
+
+    Returns
+    -------
+    numpy.ndarray
+        A new array; (width, height, channels) for orientations 5 to 8.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> image = numpy.arange(6, dtype="uint8").reshape(2, 3, 1)
+    >>> orient(image, 6)[:, :, 0].tolist()
+    [[3, 0], [4, 1], [5, 2]]
+    """
+    cdef const uint8_t[:, :, ::1] source = np.ascontiguousarray(image)
+    cdef uint8_t[:, :, ::1] target
+    cdef int height = source.shape[0], width = source.shape[1], channels = source.shape[2]
+    if not 1 <= orientation <= 8:
+        raise ValueError(f"the orientation must be 1 to 8, not {orientation}")
+    exchange = orientation_of.orient_exchanges_sides(orientation)
+    result = np.empty(
+        (width, height, channels) if exchange else (height, width, channels), np.uint8
+    )
+    if result.size:
+        target = result
+        with nogil:
+            orientation_of.orient_image(
+                &source[0, 0, 0], <ptrdiff_t>width * channels, width, height, channels,
+                orientation, &target[0, 0, 0], <ptrdiff_t>target.shape[1] * channels,
+            )
+    return result
+
+
+def orient_region(int width, int height, int orientation, region):
+    """Find the region of the stored image that a region of the upright image is made of.
+
+    Parameters
+    ----------
+    width, height : int
+        Size of the stored image in pixels.
+    orientation : int
+        EXIF orientation 1 to 8.
+    region : tuple of int
+        ``(x, y, width, height)`` in the upright image.
+
+    Returns
+    -------
+    tuple of int
+        ``(x, y, width, height)`` in the stored image.
+
+    Examples
+    --------
+    >>> orient_region(100, 60, 6, (0, 0, 10, 20))
+    (0, 50, 20, 10)
+    """
+    cdef int x, y, wide, high
+    x, y, wide, high = region
+    orientation_of.orient_rectangle(width, height, orientation, &x, &y, &wide, &high)
+    return x, y, wide, high

@@ -1,0 +1,583 @@
+#include "jpeg_decoder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef HAVE_LIBJPEG_TURBO
+
+#include <setjmp.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+/* Where setjmp saves the signal mask (BSD, macOS) it costs a system call per use. */
+#ifdef _WIN32
+#define SET_JUMP setjmp
+#define LONG_JUMP longjmp
+#else
+#define SET_JUMP _setjmp
+#define LONG_JUMP _longjmp
+#endif
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+/* Smooth upsampling mixes in the nearest chroma sample of the neighbouring column; with a chroma
+ * sample for up to 4 columns nothing further away than this can reach a pixel. */
+#define SIDE_MARGIN 4
+/* The library chooses its upsampling routine by the width of the whole image, and its routines for
+ * smooth upsampling need three chroma samples: never let it work on fewer. */
+#define NARROWEST 32
+
+enum state { IDLE, OPENED, STARTED };
+
+struct jpeg_decoder {
+    struct jpeg_decompress_struct library; /* first: libjpeg's callbacks find us by its address */
+    struct jpeg_error_mgr errors;
+    struct jpeg_source_mgr source;
+    struct jpeg_progress_mgr progress;
+    jmp_buf failure;
+    char message[JMSG_LENGTH_MAX];
+    enum state state;
+    int status;          /* set before jumping to `failure` */
+    int in_header;       /* the data may not end here at all */
+    int ran_out;         /* the library asked for bytes behind the end of the data */
+    int starved;         /* the entropy decoder went on without data */
+    int max_scans;
+    int supported;
+    int channels;
+    int last_row;        /* first row of the scaled image that nobody asked for */
+    ptrdiff_t left;      /* bytes between the start of a decoded row and the rectangle */
+    ptrdiff_t stride;
+    int strip_rows;
+    uint8_t *strip;
+    size_t strip_size;
+    JSAMPROW *rows;
+    int rows_size;
+};
+
+static const JOCTET end_of_image[2] = {0xFF, JPEG_EOI};
+
+static int fail(jpeg_decoder *decoder, int status, const char *message)
+{
+    decoder->status = status;
+    snprintf(decoder->message, sizeof decoder->message, "%s", message);
+    return status;
+}
+
+/* ---- what libjpeg calls ---- */
+
+static void on_error(j_common_ptr library)
+{
+    jpeg_decoder *decoder = (jpeg_decoder *)library;
+    decoder->status = library->err->msg_code == JERR_OUT_OF_MEMORY ? JPEG_NO_MEMORY : JPEG_CORRUPT;
+    library->err->format_message(library, decoder->message);
+    LONG_JUMP(decoder->failure, 1);
+}
+
+static void on_message(j_common_ptr library, int level)
+{
+    if (level < 0) {
+        library->err->num_warnings++;
+        if (library->err->msg_code == JWRN_HIT_MARKER)
+            ((jpeg_decoder *)library)->starved = 1;
+    }
+}
+
+static void on_output(j_common_ptr library)
+{
+    (void)library;
+}
+
+static void on_source(j_decompress_ptr library)
+{
+    (void)library;
+}
+
+static void on_progress(j_common_ptr library)
+{
+    jpeg_decoder *decoder = (jpeg_decoder *)library;
+    if (decoder->library.input_scan_number > decoder->max_scans) {
+        decoder->status = JPEG_TOO_MANY_SCANS;
+        snprintf(decoder->message, sizeof decoder->message, "more than %d scans",
+                 decoder->max_scans);
+        LONG_JUMP(decoder->failure, 1);
+    }
+}
+
+/* The entropy decoder reads ahead, so that asking for more bytes is no damage by itself: feed it an
+ * end marker and let `check_complete` find out whether anything was missing. */
+static boolean fill_input(j_decompress_ptr library)
+{
+    jpeg_decoder *decoder = (jpeg_decoder *)library;
+    decoder->ran_out = 1;
+    if (decoder->in_header) {
+        fail(decoder, JPEG_TRUNCATED, "the data ends inside the header");
+        LONG_JUMP(decoder->failure, 1);
+    }
+    decoder->source.next_input_byte = end_of_image;
+    decoder->source.bytes_in_buffer = sizeof end_of_image;
+    return TRUE;
+}
+
+static void skip_input(j_decompress_ptr library, long count)
+{
+    struct jpeg_source_mgr *source = library->src;
+    if (count <= 0)
+        return;
+    if ((size_t)count > source->bytes_in_buffer) {
+        fill_input(library);
+        return;
+    }
+    source->next_input_byte += count;
+    source->bytes_in_buffer -= (size_t)count;
+}
+
+/* ---- the header, as far as libjpeg does not tell ---- */
+
+static unsigned read16(const uint8_t *data, int big_endian)
+{
+    return big_endian ? (unsigned)data[0] << 8 | data[1] : (unsigned)data[1] << 8 | data[0];
+}
+
+static uint32_t read32(const uint8_t *data, int big_endian)
+{
+    return big_endian ? (uint32_t)read16(data, 1) << 16 | read16(data + 2, 1)
+                      : (uint32_t)read16(data + 2, 0) << 16 | read16(data, 0);
+}
+
+/* The orientation in the payload of an APP1 segment, or 0 if it says none. */
+static int exif_orientation(const uint8_t *data, size_t size)
+{
+    static const uint8_t signature[6] = {'E', 'x', 'i', 'f', 0, 0};
+    int big_endian;
+    uint32_t offset;
+    unsigned count, i;
+    if (size < 14 || memcmp(data, signature, sizeof signature) != 0)
+        return 0;
+    data += sizeof signature; /* offsets count from here */
+    size -= sizeof signature;
+    if (data[0] == 'M' && data[1] == 'M')
+        big_endian = 1;
+    else if (data[0] == 'I' && data[1] == 'I')
+        big_endian = 0;
+    else
+        return 0;
+    if (read16(data + 2, big_endian) != 42)
+        return 0;
+    offset = read32(data + 4, big_endian);
+    if (offset > size || size - offset < 2)
+        return 0;
+    count = read16(data + offset, big_endian);
+    data += offset + 2;
+    size -= offset + 2;
+    for (i = 0; i < count && size >= 12; i++, data += 12, size -= 12) {
+        if (read16(data, big_endian) == 0x0112) {
+            unsigned value = read16(data + 8, big_endian);
+            return value >= 1 && value <= 8 ? (int)value : 0;
+        }
+    }
+    return 0;
+}
+
+typedef struct {
+    int frame; /* marker code of the frame header, 0 if there is none */
+    int precision, width, height, components;
+    int orientation;
+} outline;
+
+/* Walk over the markers before the first scan.  libjpeg is the judge of a damaged header; this only
+ * has to be safe, and to agree with it on sound ones. */
+static void read_outline(const uint8_t *data, size_t size, outline *found)
+{
+    size_t at = 2;
+    memset(found, 0, sizeof *found);
+    while (at < size) {
+        unsigned marker;
+        size_t length;
+        while (at < size && data[at] != 0xFF)
+            at++;
+        while (at < size && data[at] == 0xFF)
+            at++;
+        if (at >= size)
+            return;
+        marker = data[at++];
+        if (marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8))
+            continue; /* these have no payload */
+        if (marker == 0xD9 || marker == 0xDA || size - at < 2)
+            return;
+        length = read16(data + at, 1);
+        if (length < 2 || length > size - at)
+            return;
+        if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 &&
+            marker != 0xCC && length >= 8 && found->frame == 0) {
+            found->frame = (int)marker;
+            found->precision = data[at + 2];
+            found->height = (int)read16(data + at + 3, 1);
+            found->width = (int)read16(data + at + 5, 1);
+            found->components = data[at + 7];
+        } else if (marker == 0xE1 && found->orientation == 0) {
+            found->orientation = exif_orientation(data + at + 2, length - 2);
+        }
+        at += length;
+    }
+}
+
+/* ---- life ---- */
+
+int jpeg_decoder_available(void)
+{
+    return 1;
+}
+
+const char *jpeg_decoder_library(void)
+{
+    return "libjpeg-turbo " TEXT(LIBJPEG_TURBO_VERSION);
+}
+
+jpeg_decoder *jpeg_decoder_new(void)
+{
+    jpeg_decoder *decoder = calloc(1, sizeof *decoder);
+    if (decoder == NULL)
+        return NULL;
+    decoder->library.err = jpeg_std_error(&decoder->errors);
+    decoder->errors.error_exit = on_error;
+    decoder->errors.emit_message = on_message;
+    decoder->errors.output_message = on_output;
+    if (SET_JUMP(decoder->failure)) { /* no memory, or a library of another version */
+        free(decoder);
+        return NULL;
+    }
+    jpeg_create_decompress(&decoder->library);
+    decoder->progress.progress_monitor = on_progress;
+    decoder->library.progress = &decoder->progress;
+    decoder->source.init_source = on_source;
+    decoder->source.fill_input_buffer = fill_input;
+    decoder->source.skip_input_data = skip_input;
+    decoder->source.resync_to_restart = jpeg_resync_to_restart;
+    decoder->source.term_source = on_source;
+    decoder->library.src = &decoder->source;
+    return decoder;
+}
+
+void jpeg_decoder_free(jpeg_decoder *decoder)
+{
+    if (decoder == NULL)
+        return;
+    jpeg_destroy_decompress(&decoder->library);
+    free(decoder->strip);
+    free(decoder->rows);
+    free(decoder);
+}
+
+void jpeg_decoder_finish(jpeg_decoder *decoder)
+{
+    if (decoder->state != IDLE) {
+        jpeg_abort_decompress(&decoder->library);
+        decoder->state = IDLE;
+    }
+}
+
+const char *jpeg_decoder_message(const jpeg_decoder *decoder)
+{
+    return decoder->message;
+}
+
+int jpeg_decoder_warnings(const jpeg_decoder *decoder)
+{
+    return decoder->errors.num_warnings > 0x7FFFFFFF ? 0x7FFFFFFF
+                                                     : (int)decoder->errors.num_warnings;
+}
+
+/* ---- one image ---- */
+
+static int is_supported(const jpeg_decoder *decoder, const outline *found)
+{
+    const struct jpeg_decompress_struct *library = &decoder->library;
+    if (found->frame < 0xC0 || found->frame > 0xC2 || library->data_precision != 8 ||
+        library->arith_code)
+        return 0;
+    return (library->num_components == 1 && library->jpeg_color_space == JCS_GRAYSCALE) ||
+           (library->num_components == 3 && (library->jpeg_color_space == JCS_YCbCr ||
+                                             library->jpeg_color_space == JCS_RGB));
+}
+
+int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
+                      const jpeg_limits *limits, jpeg_info *info)
+{
+    struct jpeg_decompress_struct *library = &decoder->library;
+    int64_t max_pixels = limits ? limits->max_pixels : JPEG_DEFAULT_MAX_PIXELS;
+    outline found;
+
+    jpeg_decoder_finish(decoder);
+    memset(info, 0, sizeof *info);
+    decoder->status = JPEG_OK;
+    decoder->message[0] = 0;
+    decoder->errors.num_warnings = 0;
+    decoder->ran_out = decoder->starved = 0;
+    decoder->supported = 0;
+    decoder->max_scans = limits ? limits->max_scans : JPEG_DEFAULT_MAX_SCANS;
+    if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
+        return fail(decoder, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
+
+    read_outline(data, size, &found);
+    info->orientation = found.orientation ? found.orientation : 1;
+    decoder->source.next_input_byte = data;
+    decoder->source.bytes_in_buffer = size;
+    decoder->state = OPENED;
+    decoder->in_header = 1;
+    if (SET_JUMP(decoder->failure)) {
+        jpeg_decoder_finish(decoder);
+        if (decoder->status != JPEG_CORRUPT || found.width == 0 || found.height == 0 ||
+            (decoder->errors.msg_code != JERR_BAD_PRECISION &&
+             decoder->errors.msg_code != JERR_SOF_UNSUPPORTED))
+            return decoder->status;
+        /* Not damaged: a kind of JPEG that this library was built without. */
+        info->width = found.width;
+        info->height = found.height;
+        info->components = found.components;
+    } else {
+        jpeg_read_header(library, TRUE);
+        info->width = (int)library->image_width;
+        info->height = (int)library->image_height;
+        info->components = library->num_components;
+        info->progressive = library->progressive_mode;
+        info->supported = decoder->supported = is_supported(decoder, &found);
+    }
+    decoder->in_header = 0;
+    if ((int64_t)info->width * info->height > max_pixels) {
+        jpeg_decoder_finish(decoder);
+        fail(decoder, JPEG_TOO_LARGE, "");
+        snprintf(decoder->message, sizeof decoder->message,
+                 "%d x %d pixels are more than the limit of %lld", info->width, info->height,
+                 (long long)max_pixels);
+        return JPEG_TOO_LARGE;
+    }
+    return JPEG_OK;
+}
+
+/* Whether the library will blend neighbouring blocks because a progressive file did not bring all
+ * bits of its coefficients; the blend looks over the edges of a region. */
+static int is_smoothed(const struct jpeg_decompress_struct *library)
+{
+    int component, coefficient;
+    if (!library->progressive_mode || library->coef_bits == NULL)
+        return 0;
+    for (component = 0; component < library->num_components; component++)
+        for (coefficient = 0; coefficient < DCTSIZE2; coefficient++)
+            if (library->coef_bits[component][coefficient] != 0)
+                return 1;
+    return 0;
+}
+
+/* JPEG_TRUNCATED if the data ended before what was decoded so far was complete. */
+static int check_complete(jpeg_decoder *decoder)
+{
+    struct jpeg_decompress_struct *library = &decoder->library;
+    int component, incomplete = decoder->starved;
+    if (!decoder->ran_out)
+        return JPEG_OK;
+    if (jpeg_has_multiple_scans(library)) {
+        incomplete |= is_smoothed(library);
+        for (component = 0; component < library->num_components; component++)
+            incomplete |= library->comp_info[component].quant_table == NULL;
+    }
+    return incomplete ? fail(decoder, JPEG_TRUNCATED, "the data ends inside the image") : JPEG_OK;
+}
+
+static int reserve_strip(jpeg_decoder *decoder, size_t stride, int rows)
+{
+    size_t size = stride * (size_t)rows + 64;
+    int row;
+    if (size > decoder->strip_size) {
+        free(decoder->strip);
+        decoder->strip_size = 0;
+        decoder->strip = malloc(size);
+        if (decoder->strip == NULL)
+            return fail(decoder, JPEG_NO_MEMORY, "no memory for the decoded rows");
+        decoder->strip_size = size;
+    }
+    if (rows > decoder->rows_size) {
+        free(decoder->rows);
+        decoder->rows_size = 0;
+        decoder->rows = malloc((size_t)rows * sizeof *decoder->rows);
+        if (decoder->rows == NULL)
+            return fail(decoder, JPEG_NO_MEMORY, "no memory for the decoded rows");
+        decoder->rows_size = rows;
+    }
+    for (row = 0; row < rows; row++)
+        decoder->rows[row] = decoder->strip + stride * (size_t)row;
+    return JPEG_OK;
+}
+
+int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int x, int y,
+                       int width, int height)
+{
+    struct jpeg_decompress_struct *library = &decoder->library;
+    JDIMENSION first, count;
+    int right, full_width;
+
+    if (decoder->state != OPENED)
+        return fail(decoder, JPEG_BAD_ARGUMENT, "no image is open");
+    if (!decoder->supported)
+        return fail(decoder, JPEG_UNSUPPORTED, "this kind of JPEG is not decoded here");
+    if ((channels != 1 && channels != 3) ||
+        (denominator != 1 && denominator != 2 && denominator != 4 && denominator != 8))
+        return fail(decoder, JPEG_BAD_ARGUMENT, "channels must be 1 or 3, denominator 1, 2, 4 or 8");
+    if (SET_JUMP(decoder->failure)) {
+        jpeg_decoder_finish(decoder);
+        return decoder->status;
+    }
+    library->out_color_space = channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
+    library->scale_num = 1;
+    library->scale_denom = (unsigned)denominator;
+    jpeg_calc_output_dimensions(library);
+    if (x < 0 || y < 0 || width < 1 || height < 1 || width > (int)library->output_width - x ||
+        height > (int)library->output_height - y)
+        return fail(decoder, JPEG_BAD_ARGUMENT, "the rectangle lies outside the image");
+
+    jpeg_start_decompress(library);
+    decoder->state = STARTED;
+    if (check_complete(decoder) != JPEG_OK) {
+        jpeg_decoder_finish(decoder);
+        return decoder->status;
+    }
+    full_width = (int)library->output_width;
+    first = x > SIDE_MARGIN ? (JDIMENSION)(x - SIDE_MARGIN) : 0;
+    right = full_width - SIDE_MARGIN > x + width ? x + width + SIDE_MARGIN : full_width;
+    if (right - (int)first < NARROWEST)
+        right = (int)first + NARROWEST < full_width ? (int)first + NARROWEST : full_width;
+    if (right - (int)first < NARROWEST)
+        first = right > NARROWEST ? (JDIMENSION)(right - NARROWEST) : 0;
+    count = (JDIMENSION)right - first;
+    if ((int)count < full_width && !is_smoothed(library))
+        jpeg_crop_scanline(library, &first, &count);
+    else
+        first = 0;
+    if (y > 0)
+        jpeg_skip_scanlines(library, (JDIMENSION)y);
+
+    decoder->channels = channels;
+    decoder->last_row = y + height;
+    decoder->left = (ptrdiff_t)(x - (int)first) * channels;
+    decoder->stride = ((ptrdiff_t)library->output_width * channels + 31) / 32 * 32;
+    decoder->strip_rows = 16;
+    if (reserve_strip(decoder, (size_t)decoder->stride, decoder->strip_rows) != JPEG_OK) {
+        jpeg_decoder_finish(decoder);
+        return decoder->status;
+    }
+    return JPEG_OK;
+}
+
+int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *stride, int *count)
+{
+    struct jpeg_decompress_struct *library = &decoder->library;
+    int wanted;
+
+    *row = NULL;
+    *stride = 0;
+    *count = 0;
+    if (decoder->state != STARTED)
+        return decoder->status != JPEG_OK ? decoder->status
+                                          : fail(decoder, JPEG_BAD_ARGUMENT, "no image is started");
+    if (SET_JUMP(decoder->failure)) {
+        *count = 0;
+        jpeg_decoder_finish(decoder);
+        return decoder->status;
+    }
+    wanted = decoder->last_row - (int)library->output_scanline;
+    if (wanted > decoder->strip_rows)
+        wanted = decoder->strip_rows;
+    while (*count < wanted) {
+        JDIMENSION read = jpeg_read_scanlines(library, decoder->rows + *count,
+                                              (JDIMENSION)(wanted - *count));
+        if (read == 0) { /* cannot be: our source never suspends */
+            *count = 0;
+            jpeg_decoder_finish(decoder);
+            return fail(decoder, JPEG_CORRUPT, "the library stopped before the last row");
+        }
+        *count += (int)read;
+    }
+    if (check_complete(decoder) != JPEG_OK) {
+        *count = 0;
+        jpeg_decoder_finish(decoder);
+        return decoder->status;
+    }
+    *row = decoder->strip + decoder->left;
+    *stride = decoder->stride;
+    return JPEG_OK;
+}
+
+#else /* without libjpeg-turbo: the same functions, and every image is refused */
+
+struct jpeg_decoder {
+    char message[64];
+};
+
+int jpeg_decoder_available(void)
+{
+    return 0;
+}
+
+const char *jpeg_decoder_library(void)
+{
+    return "none";
+}
+
+jpeg_decoder *jpeg_decoder_new(void)
+{
+    return calloc(1, sizeof(jpeg_decoder));
+}
+
+void jpeg_decoder_free(jpeg_decoder *decoder)
+{
+    free(decoder);
+}
+
+static int unavailable(jpeg_decoder *decoder)
+{
+    snprintf(decoder->message, sizeof decoder->message, "built without libjpeg-turbo");
+    return JPEG_UNAVAILABLE;
+}
+
+int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
+                      const jpeg_limits *limits, jpeg_info *info)
+{
+    (void)data, (void)size, (void)limits;
+    memset(info, 0, sizeof *info);
+    return unavailable(decoder);
+}
+
+int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int x, int y,
+                       int width, int height)
+{
+    (void)channels, (void)denominator, (void)x, (void)y, (void)width, (void)height;
+    return unavailable(decoder);
+}
+
+int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *stride, int *count)
+{
+    *row = NULL;
+    *stride = 0;
+    *count = 0;
+    return unavailable(decoder);
+}
+
+void jpeg_decoder_finish(jpeg_decoder *decoder)
+{
+    (void)decoder;
+}
+
+const char *jpeg_decoder_message(const jpeg_decoder *decoder)
+{
+    return decoder->message;
+}
+
+int jpeg_decoder_warnings(const jpeg_decoder *decoder)
+{
+    (void)decoder;
+    return 0;
+}
+
+#endif

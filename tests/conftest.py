@@ -1,0 +1,28 @@
+"""Fixtures that more than one folder of tests needs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """Folder of files written by MXNet 1.9.1 and what its iterators return for them."""
+    return Path(__file__).parent / "golden"
+
+
+@pytest.fixture(scope="session")
+def photos():
+    """Photographs inside scikit-image: name -> uint8 array (height, width, 3), RGB, read-only."""
+    import skimage
+    from PIL import Image
+
+    folder = Path(skimage.__file__).parent / "data"
+    images = {}
+    for name in ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg"):
+        with Image.open(folder / name) as image:
+            pixels = np.array(image.convert("RGB"))
+        pixels.flags.writeable = False
+        images[name.partition(".")[0]] = pixels
+    return images

@@ -1,0 +1,155 @@
+"""The house keeps its shape: floors, sibling rooms, sizes, stubs and docstrings.
+
+Imports are read from the source text, so that a forbidden import inside a function counts as well.
+"""
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAX_LINES = 600
+
+#: A room may import itself and every room on a lower floor; never a sibling, never upwards.
+FLOORS = {
+    "recordio": 0,
+    "iterators.core": 1,
+    "iterators.spaces": 2,
+    "iterators.views": 2,
+    "iterators.datasets": 2,
+    "iterators.images": 2,
+    "iterators.loops": 3,
+    "iterators.providers": 3,
+    "iterators.torch": 4,
+    "iterators.ray": 4,
+    "iterators": 4,
+    "recordio.tools": 5,
+}
+
+#: Extras: imported inside the function that needs them, because everything else works without.
+OPTIONAL = {"torch", "ray", "fsspec", "scipy", "sklearn", "skimage", "starlette", "uvicorn"}
+ADAPTERS = {"iterators.torch", "iterators.ray"}
+
+#: ``from X import a, b`` and ``from X cimport (a, b)``; ``import X, Y`` and ``cimport X``.
+FROM_IMPORT = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|.*)", re.M)
+PLAIN_IMPORT = re.compile(r"^[ \t]*c?import[ \t]+([\w., \t]+)", re.M)
+#: Names that Python code can see: ``def``, ``class``, ``cpdef ... name(`` and ``cdef class``.
+PUBLIC_NAME = re.compile(r"^(?:def|class|cdef class|cpdef\b.*?)[ \t]+([a-zA-Z]\w*)[ \t]*[(:]", re.M)
+
+
+def module_name(path):
+    """Dotted name under which a file is installed; ``tools/`` becomes ``recordio.tools``."""
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    if parts[0] == "tools":
+        parts.insert(0, "recordio")
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def sources(*suffixes):
+    """Every source file of ours with one of the suffixes."""
+    return [
+        pytest.param(path, id=path.relative_to(ROOT).as_posix())
+        for package in ("recordio", "iterators", "tools")
+        for path in sorted((ROOT / package).rglob("*"))
+        if path.suffix in suffixes
+    ]
+
+
+def room_of(name):
+    """The room a dotted name lives in, or None for what is not ours."""
+    return max(
+        (room for room in FLOORS if f"{name}.".startswith(f"{room}.")), key=len, default=None
+    )
+
+
+def python_imports(nodes):
+    """Yield ``(module, imported names)``; a relative module keeps its leading dots."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, []) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            dots = "." * node.level
+            yield dots + (node.module or ""), [alias.name for alias in node.names]
+
+
+def cython_imports(text):
+    """The same for the ``import`` and ``cimport`` lines of a Cython file."""
+    for module, names in FROM_IMPORT.findall(text):
+        yield module, [name.split()[0] for name in names.strip("() \t").split(",") if name.strip()]
+    for modules in PLAIN_IMPORT.findall(text):
+        yield from ((name.split()[0], []) for name in modules.split(",") if name.strip())
+
+
+def imported_names(path):
+    """Absolute dotted names of everything that a file imports."""
+    package = module_name(path).split(".")
+    if path.stem != "__init__":
+        package.pop()
+    text = path.read_text()
+    compiled = path.suffix in (".pyx", ".pxd")
+    for module, names in (
+        cython_imports(text) if compiled else python_imports(ast.walk(ast.parse(text)))
+    ):
+        bare = module.lstrip(".")
+        if level := len(module) - len(bare):
+            above = package[: len(package) - level + 1]
+            module = ".".join([*above, bare] if bare else above)
+        yield from ([f"{module}.{name}" for name in names] or [module])
+
+
+@pytest.mark.parametrize("path", sources(".py", ".pyi", ".pyx", ".pxd"))
+def test_imports_go_down_the_floors_only(path):
+    room = room_of(module_name(path))
+    wrong = {
+        name
+        for name in imported_names(path)
+        if (other := room_of(name)) not in (None, room) and FLOORS[other] >= FLOORS[room]
+    }
+    assert not wrong, f"{module_name(path)} (floor {FLOORS[room]}) imports {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("path", sources(".py"))
+def test_optional_packages_are_imported_only_when_asked_for(path):
+    if room_of(module_name(path)) in ADAPTERS:
+        return
+    at_import = {
+        name.partition(".")[0] for name, _ in python_imports(ast.parse(path.read_text()).body)
+    }
+    assert not OPTIONAL & at_import
+
+
+@pytest.mark.parametrize("path", sources(".py", ".pyx", ".pxd", ".c", ".h"))
+def test_no_module_is_too_long_to_read(path):
+    assert len(path.read_text().splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("path", sources(".pyx"))
+def test_compiled_modules_say_what_they_are_for(path):
+    assert re.match(r'(#.*\n|\s)*"""\S', path.read_text())
+
+
+@pytest.mark.parametrize("path", sources(".pyx"))
+def test_compiled_modules_with_public_names_have_a_stub(path):
+    public = PUBLIC_NAME.findall(path.read_text())
+    assert not public or path.with_suffix(".pyi").is_file(), f"no stub for {public}"
+
+
+@pytest.mark.parametrize("path", sources(".py", ".pyx"))
+def test_everything_in_all_is_documented(path):
+    if path.stem == "__main__":
+        return
+    module = importlib.import_module(module_name(path))
+    undocumented = []
+    for name in getattr(module, "__all__", []):
+        value = getattr(module, name)
+        if inspect.isclass(value):
+            documented = vars(value).get("__doc__")
+        else:
+            documented = value.__doc__ if inspect.isroutine(value) else "a constant"
+        if not documented:
+            undocumented.append(name)
+    assert not undocumented

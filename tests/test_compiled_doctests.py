@@ -1,0 +1,21 @@
+"""Examples in the docstrings of compiled modules, which pytest does not collect by itself."""
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = [
+    ".".join(source.relative_to(ROOT).with_suffix("").parts)
+    for package in ("recordio", "iterators")
+    for source in sorted((ROOT / package).rglob("*.pyx"))
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_compiled_modules_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # examples may write files
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert failed == 0

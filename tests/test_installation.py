@@ -1,0 +1,77 @@
+"""The suite must not pass by skipping: what this machine can build has to be there."""
+
+import importlib
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+COMPILED = sorted(
+    ".".join(source.relative_to(ROOT).with_suffix("").parts)
+    for package in ("recordio", "iterators")
+    for source in (ROOT / package).rglob("*.pyx")
+)
+
+
+def headers_of_libjpeg_turbo():
+    """The ``jpeglib.h`` that a compiler would find, if it has the region interface."""
+    folders = ["/usr/include", "/usr/local/include", "/opt/homebrew/opt/jpeg-turbo/include"]
+    try:
+        found = subprocess.run(
+            ["pkg-config", "--variable=includedir", "libjpeg"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        folders.insert(0, found.stdout.strip())
+    except (OSError, subprocess.CalledProcessError):
+        pass
+    for folder in folders:
+        header = Path(folder, "jpeglib.h")
+        if header.is_file() and "jpeg_crop_scanline" in header.read_text(errors="replace"):
+            return header
+    return None
+
+
+def test_the_tree_has_compiled_modules():
+    assert COMPILED
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_every_pyx_is_importable_as_a_compiled_extension(name):
+    module = importlib.import_module(name)
+    assert module.__file__.endswith(tuple(EXTENSION_SUFFIXES))
+
+
+def test_torch_is_installed():
+    assert importlib.util.find_spec("torch"), "the suite needs torch: pip install '.[test]'"
+
+
+def test_libjpeg_turbo_is_used_where_its_headers_are():
+    header = headers_of_libjpeg_turbo()
+    if header is None:
+        pytest.skip("no libjpeg-turbo headers on this machine: OpenCV decodes")
+    jpeg = importlib.import_module("iterators.images.jpeg")
+    assert jpeg.available(), f"{header} is there, yet not used: install again (make clean)"
+
+
+def test_every_console_command_can_be_loaded():
+    commands = importlib.metadata.distribution("recordio-iterators").entry_points
+    assert "im2rec" in {command.name for command in commands}
+    assert all(callable(command.load()) for command in commands)
+
+
+def test_recordio_tools_is_found_from_any_folder(tmp_path):
+    subprocess.run(
+        [sys.executable, "-c", "import recordio.tools.im2rec"], cwd=tmp_path, check=True, timeout=60
+    )
+
+
+def test_torch_is_not_imported_before_it_is_asked_for(tmp_path):
+    program = "import sys, recordio, iterators; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)
