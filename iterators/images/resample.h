@@ -198,11 +198,11 @@ static void resampler_build(
         resample_lines(gy, method, spread, r->y_index, r->y_weight);
         r->x += resample_rebase(r->x_index, r->columns, r->channels, r->taps, gx->extent, &r->width);
         r->y += resample_rebase(r->y_index, r->lines * r->taps, 1, 1, gy->extent, &r->height);
-        if (r->level > SIMD_LEVEL_PLAIN && r->channels > 1) { /* the last group repeats a pixel */
+        if (r->level > SIMD_LEVEL_PLAIN) { /* the last group repeats a pixel */
             n = r->columns;
             for (int i = n; i < n + RESAMPLE_GROUP; i++) r->x_index[i] = r->x_index[n - 1];
             memset(r->x_weight + (ptrdiff_t)n * r->taps, 0, (size_t)(RESAMPLE_GROUP * r->taps) * sizeof(int16_t));
-            resample_lane_weights(r->x_weight, n + RESAMPLE_GROUP, r->taps, r->x_lanes);
+            if (r->channels > 1) resample_lane_weights(r->x_weight, n + RESAMPLE_GROUP, r->taps, r->x_lanes);
         }
         break;
     case RESAMPLE_BOXES:
@@ -307,6 +307,15 @@ static void resampler_push_sum(resampler* r, const uint8_t* row, int at) {
 
 static void resampler_push_boxes(resampler* r, const uint8_t* row, int at) {
     const int n = r->width * r->channels;
+    if (r->factor_x == 2 && r->factor_y == 2) {
+        if (at % 2 == 0) {
+            memcpy(r->source, row, (size_t)n);
+        } else {
+            resample_halve_at(r->level, r->source, row, r->columns, r->channels, resampler_out(r));
+            r->done++;
+        }
+        return;
+    }
     resample_add_row_at(r->level, row, n, r->sums);
     if ((at + 1) % r->factor_y == 0) {
         resample_finish_boxes_at(

@@ -105,22 +105,32 @@ SIMD_INLINE void resample_down_taps(
             out[i] = resample_saturate(
                 (r0[i] * w0 + r1[i] * w1 + r2[i] * w2 + r3[i] * w3 + half) >> (2 * RESAMPLE_WEIGHT_BITS));
     } else {
+        const int32_t *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
+        const int32_t *r4 = rows[4], *r5 = rows[5], *r6 = rows[6], *r7 = rows[7];
+        const int w0 = weight[0], w1 = weight[1], w2 = weight[2], w3 = weight[3];
+        const int w4 = weight[4], w5 = weight[5], w6 = weight[6], w7 = weight[7];
         for (int i = 0; i < n; i++) {
-            int sum = half;
-            for (int k = 0; k < 8; k++) sum += rows[k][i] * weight[k];
-            out[i] = resample_saturate(sum >> (2 * RESAMPLE_WEIGHT_BITS));
+            const int upper = r0[i] * w0 + r1[i] * w1 + r2[i] * w2 + r3[i] * w3;
+            const int lower = r4[i] * w4 + r5[i] * w5 + r6[i] * w6 + r7[i] * w7;
+            out[i] = resample_saturate((upper + lower + half) >> (2 * RESAMPLE_WEIGHT_BITS));
         }
     }
 }
 
 /* ---- area ---- */
 
-/* Whole factors: the sums of the columns first, then of boxes of them. */
+/* Both factors 2: halves round up. */
+static void resample_halve(const uint8_t* a, const uint8_t* b, int count, int channels, uint8_t* out) {
+    for (int i = 0; i < count; i++, a += 2 * channels, b += 2 * channels, out += channels)
+        for (int c = 0; c < channels; c++)
+            out[c] = (uint8_t)((a[c] + a[c + channels] + b[c] + b[c + channels] + 2) >> 2);
+}
+
+/* Other whole factors: the sums of the columns first, then of boxes of them; halves round to even. */
 SIMD_INLINE void resample_add_row(const uint8_t* row, int n, int32_t* sums) {
     for (int i = 0; i < n; i++) sums[i] += row[i];
 }
 
-/* A 2x2 box rounds half up, any other half to even. */
 static void resample_finish_boxes(
     const int32_t* sums, int count, int channels, int factor_x, int factor_y, uint8_t* out) {
     const float share = 1.f / (float)(factor_x * factor_y);
@@ -128,10 +138,7 @@ static void resample_finish_boxes(
         for (int c = 0; c < channels; c++) {
             int sum = 0;
             for (int k = 0; k < factor_x; k++) sum += sums[c + (ptrdiff_t)k * channels];
-            if (factor_x == 2 && factor_y == 2)
-                out[c] = (uint8_t)((sum + 2) >> 2);
-            else
-                out[c] = resample_saturate((int)resample_round((float)sum * share));
+            out[c] = resample_saturate((int)resample_round((float)sum * share));
         }
 }
 

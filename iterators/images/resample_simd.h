@@ -81,6 +81,46 @@ SIMD_AVX2 static void resample_across_bilinear_avx2(
         resample_across_bilinear_avx2_n(row, index, lanes, count, 4, out);
 }
 
+/* ---- grey: one lane holds the taps of several pixels ---- */
+
+SIMD_SSE41 static inline __m128i resample_load_grey(const uint8_t* row, const int32_t* index, int taps) {
+    uint16_t two[4];
+    uint32_t four[2];
+    if (taps == 8) return _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i*)(row + index[0])));
+    if (taps == 4) {
+        for (int k = 0; k < 2; k++) memcpy(&four[k], row + index[k], 4);
+        return _mm_cvtepu8_epi16(_mm_set_epi32(0, 0, (int)four[1], (int)four[0]));
+    }
+    for (int k = 0; k < 4; k++) memcpy(&two[k], row + index[k], 2);
+    return _mm_cvtepu8_epi16(
+        _mm_set_epi16(0, 0, 0, 0, (short)two[3], (short)two[2], (short)two[1], (short)two[0]));
+}
+
+SIMD_SSE41 static void resample_across_bilinear_grey_sse41(
+    const uint8_t* row, const int32_t* index, const int16_t* weight, int count, int16_t* out) {
+    for (int i = 0; i < count; i += 4) {
+        const __m128i sum = _mm_madd_epi16(resample_load_grey(row, index + i, 2), resample_load(weight + 2 * i));
+        const __m128i cut = _mm_srai_epi32(sum, 4);
+        _mm_storel_epi64((__m128i*)(out + i), _mm_packs_epi32(cut, cut));
+    }
+}
+
+SIMD_SSE41 static void resample_across_taps_grey_sse41(
+    const uint8_t* row, const int32_t* index, const int16_t* weight, int count, int taps, int32_t* out) {
+    const int step = 8 / taps; /* pixels in one register */
+    for (int i = 0; i < count; i += 4) {
+        __m128i sums[4];
+        for (int k = 0; k < 4; k += step)
+            sums[k] = _mm_madd_epi16(
+                resample_load_grey(row, index + i + k, taps), resample_load(weight + (i + k) * taps));
+        if (taps == 8)
+            sums[0] = _mm_hadd_epi32(_mm_hadd_epi32(sums[0], sums[1]), _mm_hadd_epi32(sums[2], sums[3]));
+        else
+            sums[0] = _mm_hadd_epi32(sums[0], sums[2]);
+        _mm_storeu_si128((__m128i*)(out + i), sums[0]);
+    }
+}
+
 /* ---- bilinear down ---- */
 
 SIMD_SSE41 static void resample_down_bilinear_sse41(
@@ -164,21 +204,48 @@ SIMD_AVX2 static void resample_add_row_avx2(const uint8_t* row, int n, int32_t* 
     resample_add_row(row, n, sums);
 }
 
+/* Byte shuffles: the channels of pixels 0 and 1, then of pixels 2 and 3, as pairs of bytes. */
+#define RESAMPLE_HALVES_1 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+#define RESAMPLE_HALVES_3 0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11, -1, -1, -1, -1
+#define RESAMPLE_HALVES_4 0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15
+
+SIMD_SSE41 static inline __m128i resample_halve_sse41_one(const uint8_t* a, const uint8_t* b, __m128i halves) {
+    const __m128i ones = _mm_set1_epi8(1);
+    const __m128i sum = _mm_add_epi16(
+        _mm_maddubs_epi16(_mm_shuffle_epi8(resample_load(a), halves), ones),
+        _mm_maddubs_epi16(_mm_shuffle_epi8(resample_load(b), halves), ones));
+    return _mm_srli_epi16(_mm_add_epi16(sum, _mm_set1_epi16(2)), 2);
+}
+
+/* Eight (grey) or two target pixels from each load, two loads a turn; the last ones are left to the
+   plain loop because loads and stores may run over their end. */
+SIMD_SSE41 static void resample_halve_sse41(
+    const uint8_t* a, const uint8_t* b, int count, int channels, uint8_t* out) {
+    const int step = channels == 1 ? 8 : 2, used = 2 * step * channels;
+    const __m128i halves = channels == 1   ? _mm_setr_epi8(RESAMPLE_HALVES_1)
+                           : channels == 3 ? _mm_setr_epi8(RESAMPLE_HALVES_3)
+                                           : _mm_setr_epi8(RESAMPLE_HALVES_4);
+    const __m128i close = channels == 3 ? _mm_setr_epi8(0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, -1, -1, -1, -1)
+                                        : _mm_setr_epi8(RESAMPLE_HALVES_1);
+    int i = 0;
+    for (; i + 2 * step + 2 <= count; i += 2 * step, a += 2 * used, b += 2 * used, out += used) {
+        const __m128i low = resample_halve_sse41_one(a, b, halves);
+        const __m128i high = resample_halve_sse41_one(a + used, b + used, halves);
+        _mm_storeu_si128((__m128i*)out, _mm_shuffle_epi8(_mm_packus_epi16(low, high), close));
+    }
+    resample_halve(a, b, count - i, channels, out);
+}
+
 /* Four neighbouring sums at once; a fourth that belongs to the next pixel is overwritten by it. */
 SIMD_SSE41 static void resample_finish_boxes_sse41(
     const int32_t* sums, int count, int channels, int factor_x, int factor_y, uint8_t* out) {
-    const int halves_up = factor_x == 2 && factor_y == 2;
     const __m128 share = _mm_set1_ps(1.f / (float)(factor_x * factor_y)), magic = _mm_set1_ps(RESAMPLE_MAGIC);
     int i = 0;
     for (; i < count - 1; i++, out += channels, sums += (ptrdiff_t)factor_x * channels) {
         __m128i sum = resample_load(sums);
         for (int k = 1; k < factor_x; k++) sum = _mm_add_epi32(sum, resample_load(sums + (ptrdiff_t)k * channels));
-        if (halves_up) {
-            sum = _mm_srai_epi32(_mm_add_epi32(sum, _mm_set1_epi32(2)), 2);
-        } else {
-            const __m128 mean = _mm_mul_ps(_mm_cvtepi32_ps(sum), share);
-            sum = _mm_cvttps_epi32(_mm_sub_ps(_mm_add_ps(mean, magic), magic));
-        }
+        const __m128 mean = _mm_mul_ps(_mm_cvtepi32_ps(sum), share);
+        sum = _mm_cvttps_epi32(_mm_sub_ps(_mm_add_ps(mean, magic), magic));
         sum = _mm_packs_epi32(sum, sum);
         const int pixel = _mm_cvtsi128_si32(_mm_packus_epi16(sum, sum));
         memcpy(out, &pixel, 4);
@@ -230,6 +297,8 @@ static void resample_across_bilinear_at(
     RESAMPLE_TRY(
         level >= SIMD_LEVEL_SSE41 && channels > 1,
         resample_across_bilinear_sse41(row, index, lanes, count, channels, out))
+    RESAMPLE_TRY(
+        level >= SIMD_LEVEL_SSE41, resample_across_bilinear_grey_sse41(row, index, weight, count, out))
     resample_across_bilinear(row, index, weight, count, channels, out);
 }
 
@@ -248,6 +317,9 @@ static void resample_across_taps_at(
     RESAMPLE_TRY(
         level >= SIMD_LEVEL_AVX2 && channels > 1,
         resample_across_taps_avx2(row, index, lanes, count, channels, taps, out))
+    RESAMPLE_TRY(
+        level >= SIMD_LEVEL_SSE41 && channels == 1,
+        resample_across_taps_grey_sse41(row, index, weight, count, taps, out))
     resample_across_taps(row, index, weight, count, channels, taps, out);
 }
 
@@ -262,6 +334,13 @@ static void resample_add_row_at(int level, const uint8_t* row, int n, int32_t* s
     (void)level;
     RESAMPLE_TRY(level >= SIMD_LEVEL_AVX2, resample_add_row_avx2(row, n, sums))
     resample_add_row(row, n, sums);
+}
+
+static void resample_halve_at(
+    int level, const uint8_t* a, const uint8_t* b, int count, int channels, uint8_t* out) {
+    (void)level;
+    RESAMPLE_TRY(level >= SIMD_LEVEL_SSE41, resample_halve_sse41(a, b, count, channels, out))
+    resample_halve(a, b, count, channels, out);
 }
 
 static void resample_finish_boxes_at(
