@@ -1,0 +1,158 @@
+"""`DataBatch` and `DataDesc`: what a provider hands out and how it describes that beforehand.
+
+These are plain containers with the field names of MXNet.  They hold arrays and never convert them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["AbstractDataBatch", "DataBatch", "DataDesc"]
+
+
+class DataDesc(tuple):
+    """Name and shape of one array of a batch, with its dtype and layout.
+
+    A 2-tuple ``(name, shape)`` with two more attributes, so that it compares equal to the plain tuple
+    (rule of MXNet's ``DataDesc``).
+
+    Parameters
+    ----------
+    name : str
+    shape : tuple of int
+        Shape of a whole batch.
+    dtype : dtype_like
+    layout : str
+        One letter for every axis, ``N`` being the batch.
+
+    Examples
+    --------
+    >>> desc = DataDesc("data", (4, 3, 28, 28))
+    >>> desc == ("data", (4, 3, 28, 28)), desc.dtype, desc.layout
+    (True, dtype('float32'), 'NCHW')
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    layout: str | None
+
+    def __new__(cls, name, shape, dtype=np.float32, layout="NCHW"):
+        self = super().__new__(cls, (name, tuple(shape)))
+        self.name = name
+        self.shape = tuple(shape)
+        self.dtype = np.dtype(dtype)
+        self.layout = layout
+        return self
+
+    def __getnewargs__(self):
+        return self.name, self.shape, self.dtype, self.layout
+
+    def __repr__(self) -> str:
+        return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
+
+    @staticmethod
+    def get_batch_axis(layout: str | None) -> int:
+        """Position of the batch axis: 0 for None, -1 when the layout has none.
+
+        Examples
+        --------
+        >>> DataDesc.get_batch_axis("TNC")
+        1
+        """
+        return 0 if layout is None else layout.find("N")
+
+
+class AbstractDataBatch:
+    """Base class of everything a provider hands out."""
+
+
+class DataBatch(AbstractDataBatch):
+    """One batch.
+
+    Parameters
+    ----------
+    data : list of array
+        NumPy arrays or torch tensors, the batch axis full.
+    label : list of array, optional
+        As `data`; empty when the provider gives no labels.
+    pad : int
+        Number of samples at the end of the batch that are padding.
+    index : numpy.ndarray of uint64, optional
+        Ids of the samples: header ids of image records, row numbers elsewhere.
+    bucket_key : object, optional
+        Kept for scripts that use it; never read here.
+    provide_data, provide_label : list of DataDesc, optional
+        Descriptions of `data` and `label`, used to find an array by name.
+
+    Examples
+    --------
+    >>> batch = DataBatch([np.zeros((4, 2))], [np.ones(4)], pad=1,
+    ...                   provide_data=[DataDesc("data", (4, 2))],
+    ...                   provide_label=[DataDesc("softmax_label", (4,))])
+    >>> batch.count_samples(), batch["softmax_label"].shape
+    (3, (4,))
+    """
+
+    def __init__(
+        self,
+        data,
+        label=None,
+        pad=0,
+        index=None,
+        bucket_key=None,
+        provide_data=None,
+        provide_label=None,
+    ):
+        for name, arrays in (("data", data), ("label", label)):
+            if arrays is not None and not isinstance(arrays, (list, tuple)):
+                raise TypeError(f"{name} must be a list or tuple of arrays, not {type(arrays)}")
+        self.data = list(data)
+        self.label = [] if label is None else list(label)
+        self.pad = pad
+        self.index = index
+        self.bucket_key = bucket_key
+        self.provide_data = provide_data
+        self.provide_label = provide_label
+
+    @property
+    def count(self) -> int:
+        """Number of samples that are not padding."""
+        return self._size() - (self.pad or 0)
+
+    def count_samples(self) -> int:
+        """Number of samples that are not padding (MXNet.jl's name for `count`)."""
+        return self.count
+
+    def _size(self) -> int:
+        if self.provide_data:
+            desc = self.provide_data[0]
+            return desc.shape[DataDesc.get_batch_axis(getattr(desc, "layout", None))]
+        return len(self.data[0])
+
+    def get(self, name: str) -> Any:
+        """The array called `name`: data first, then labels.
+
+        Raises
+        ------
+        KeyError
+            If no array has that name.
+        """
+        known = []
+        for descriptions, arrays in (
+            (self.provide_data, self.data),
+            (self.provide_label, self.label),
+        ):
+            for desc, array in zip(descriptions or (), arrays, strict=False):
+                if desc[0] == name:
+                    return array
+                known.append(desc[0])
+        raise KeyError(f"no array named {name!r}; this batch has {', '.join(known) or 'no names'}")
+
+    __getitem__ = get
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(str(tuple(array.shape)) for array in (*self.data, *self.label))
+        return f"DataBatch({shapes}, pad={self.pad})"

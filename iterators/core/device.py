@@ -1,0 +1,125 @@
+"""Where the arrays of a batch live: NumPy, torch on the CPU without a copy, or a CUDA device.
+
+A provider fills host memory and passes it through a *placement*.  Torch is imported only when a
+device is asked for.  Nothing here knows what the arrays mean.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Placement", "placement"]
+
+
+class Placement:
+    """Leaves arrays where they are: NumPy arrays in host memory (``device=None``)."""
+
+    #: ``allocate(nbytes)`` for host memory that this placement likes best, or None for any.
+    allocate: Callable[[int], Any] | None = None
+
+    def place(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """The same arrays on the device."""
+        return list(arrays)
+
+
+class TorchPlacement(Placement):
+    """Torch tensors that share the memory of the arrays (``device="cpu"``)."""
+
+    def __init__(self, torch):
+        self.torch = torch
+
+    def place(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """Tensors over the same memory, which stays alive as long as they do."""
+        return [self.torch.from_numpy(array) for array in arrays]
+
+
+class CudaPlacement(Placement):
+    """Tensors on a CUDA device, copied from page-locked memory on a stream of their own.
+
+    The copy of a batch runs while the consumer's stream computes; the tensors that are handed out are
+    valid on the stream that is current at that moment.  The host memory of a batch is kept until its
+    copy is done, `ring` copies at most being under way.
+    """
+
+    def __init__(self, torch, device, ring: int):
+        self.torch = torch
+        self.device = device
+        self.ring = ring
+        self.stream = torch.cuda.Stream(device)
+        self.in_flight: deque[tuple[Any, Sequence[np.ndarray]]] = deque()
+
+    def allocate(self, nbytes: int) -> np.ndarray:  # type: ignore[override]
+        """Page-locked memory, which the device reads without the processor's help."""
+        return self.torch.empty(nbytes, dtype=self.torch.uint8, pin_memory=True).numpy()
+
+    def place(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """Start the copy and make the current stream wait for it."""
+        torch = self.torch
+        while self.in_flight and (
+            len(self.in_flight) >= self.ring or self.in_flight[0][0].query()
+        ):
+            event, _ = self.in_flight.popleft()
+            event.synchronize()
+        current = torch.cuda.current_stream(self.device)
+        with torch.cuda.stream(self.stream):
+            tensors = [
+                torch.from_numpy(array).to(self.device, non_blocking=True) for array in arrays
+            ]
+            done = self.stream.record_event()
+        current.wait_event(done)
+        for tensor in tensors:
+            # The memory belongs to the side stream's allocator pool; the consumer uses it elsewhere.
+            tensor.record_stream(current)
+        self.in_flight.append((done, arrays))
+        return tensors
+
+
+def placement(device: Any, ring: int = 4) -> Placement:
+    """The placement for what a user passes as ``device=``.
+
+    Parameters
+    ----------
+    device : None, str or torch.device
+        None for NumPy arrays, ``"cpu"`` for torch tensors without a copy, ``"cuda"`` or ``"cuda:i"``
+        for tensors on that device.
+    ring : int
+        Copies to a CUDA device that may be under way at once.
+
+    Raises
+    ------
+    ImportError
+        If a device is given and torch is not installed.
+    ValueError
+        If torch does not know the device or cannot reach it.
+
+    Examples
+    --------
+    >>> placement(None).place([np.zeros(2)])
+    [array([0., 0.])]
+    """
+    if device is None:
+        return Placement()
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            f"device={device!r} gives torch tensors and needs torch: pip install torch "
+            "(or leave out device= for NumPy arrays)"
+        ) from error
+    try:
+        target = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"device={device!r} is not a device that torch knows") from error
+    if target.type == "cpu":
+        return TorchPlacement(torch)
+    if target.type != "cuda":
+        raise ValueError(f'device={device!r}: only None, "cpu", "cuda" and "cuda:i" are supported')
+    if not torch.cuda.is_available():
+        raise ValueError(f"device={device!r}: torch finds no CUDA device on this machine")
+    if target.index is not None and target.index >= torch.cuda.device_count():
+        raise ValueError(f"device={device!r}: there are {torch.cuda.device_count()} CUDA devices")
+    return CudaPlacement(torch, target, ring)

@@ -1,0 +1,139 @@
+"""Checks of keyword arguments, with one wording for all errors.
+
+Every function returns the value in its proper type or raises an error that names the parameter, the
+value and what is allowed.  Strings such as ``"True"`` or ``"3"`` are accepted where MXNet accepts
+them, because scripts pass values read from configuration files.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["boolean", "choice", "integer", "integers", "real", "unknown_keyword"]
+
+
+def _refuse(name: str, value: Any, expected: str, kind: type[Exception] = ValueError) -> Exception:
+    return kind(f"{name}={value!r}: expected {expected}")
+
+
+def _range(low: float, high: float) -> str:
+    if high == math.inf:
+        return "" if low == -math.inf else f" of at least {low:g}"
+    return f" from {low:g} to {high:g}"
+
+
+def integer(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> int:
+    """An integer in ``[low, high]``.
+
+    Examples
+    --------
+    >>> integer("batch_size", "32", low=1)
+    32
+    >>> integer("batch_size", 0, low=1)
+    Traceback (most recent call last):
+        ...
+    ValueError: batch_size=0: expected an integer of at least 1
+    """
+    expected = "an integer" + _range(low, high)
+    try:
+        number = int(value) if isinstance(value, str) else operator.index(value)
+    except TypeError:
+        raise _refuse(name, value, expected, TypeError) from None
+    except ValueError:
+        raise _refuse(name, value, expected) from None
+    if not low <= number <= high:
+        raise _refuse(name, value, expected)
+    return number
+
+
+def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
+    """A finite number in ``[low, high]``.
+
+    Examples
+    --------
+    >>> real("min_random_area", 0.08, 0, 1)
+    0.08
+    """
+    expected = "a number" + _range(low, high)
+    try:
+        number = float(value)
+    except TypeError:
+        raise _refuse(name, value, expected, TypeError) from None
+    except ValueError:
+        raise _refuse(name, value, expected) from None
+    if not (math.isfinite(number) and low <= number <= high):
+        raise _refuse(name, value, expected)
+    return number
+
+
+def boolean(name: str, value: Any) -> bool:
+    """True or False, also written 1, 0, "True" or "false".
+
+    Examples
+    --------
+    >>> boolean("shuffle", 1), boolean("shuffle", "False")
+    (True, False)
+    """
+    if isinstance(value, str):
+        value = {"true": 1, "false": 0, "1": 1, "0": 0}.get(value.strip().lower(), value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise _refuse(name, value, "True or False", TypeError) from None
+    if number not in (0, 1):
+        raise _refuse(name, value, "True or False")
+    return bool(number)
+
+
+def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
+    """One of `allowed`.
+
+    Examples
+    --------
+    >>> choice("inter_method", 7, (0, 1, 2))
+    Traceback (most recent call last):
+        ...
+    ValueError: inter_method=7: expected one of 0, 1, 2
+    """
+    allowed = tuple(allowed)
+    if value not in allowed:
+        raise _refuse(name, value, f"one of {', '.join(map(repr, allowed))}")
+    return allowed[allowed.index(value)]
+
+
+def integers(name: str, value: Any, length: int | None = None, low: int = 1) -> tuple[int, ...]:
+    """A tuple of integers of at least `low`, of a fixed length if one is given.
+
+    Examples
+    --------
+    >>> integers("data_shape", "(3, 224, 224)", length=3)
+    (3, 224, 224)
+    """
+    count = "a tuple of" if length is None else f"a tuple of {length}"
+    expected = f"{count} integers of at least {low}"
+    if isinstance(value, str):
+        value = [item for item in value.strip("()[] ").split(",") if item.strip()]
+    try:
+        items = tuple(integer(name, item, low) for item in value)
+    except (TypeError, ValueError):
+        raise _refuse(name, value, expected) from None
+    if length is not None and len(items) != length:
+        raise _refuse(name, value, expected)
+    return items
+
+
+def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
+    """The error for a keyword that does not exist, with the closest one that does.
+
+    Examples
+    --------
+    >>> print(unknown_keyword("ImageRecordIter", "shuffel", ["shuffle", "seed"]))
+    ImageRecordIter() has no parameter 'shuffel'; did you mean 'shuffle'?
+    """
+    text = f"{function}() has no parameter {name!r}"
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return TypeError(f"{text}; did you mean {close[0]!r}?" if close else text)

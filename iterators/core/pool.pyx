@@ -1,0 +1,84 @@
+"""Memory for batches that is used again only when nobody refers to it any more.
+
+A `BufferPool` lends blocks of one size.  A block exports the buffer protocol and becomes the base of
+the array that is handed out, so every view of that array, every torch tensor and every DLPack
+capsule made from it keeps the block alive; only when the last of them is gone does the memory go back
+to the pool.  A batch that somebody holds can therefore never be overwritten.
+"""
+
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo, PyObject_GetBuffer, PyBuffer_Release
+from cython cimport final, no_gc_clear
+
+import numpy as np
+
+__all__ = ["BufferPool"]
+
+
+@final
+@no_gc_clear
+cdef class Block:
+    """Memory lent by a pool; gives it back when the last reference to it is gone."""
+
+    cdef object pool
+    cdef object memory
+    cdef Py_buffer view
+
+    def __cinit__(self, BufferPool pool, memory):
+        PyObject_GetBuffer(memory, &self.view, PyBUF_WRITABLE)
+        self.pool = pool
+        self.memory = memory
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+        (<BufferPool> self.pool).put(self.memory)
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.view.buf, self.view.len, 0, flags)
+
+
+@final
+cdef class BufferPool:
+    """Lends blocks of one size and recycles those that nobody refers to.
+
+    Parameters
+    ----------
+    nbytes : int
+        Size of a block.
+    keep : int
+        Free blocks to keep; more than that are given back to the system.
+    allocate : callable, optional
+        ``allocate(nbytes)`` -> an object with a writable buffer of that size, for memory of a special
+        kind (page-locked, for example).  Default: ``numpy.empty``.
+
+    Examples
+    --------
+    >>> pool = BufferPool(16, keep=1)
+    >>> first = np.frombuffer(pool.take(), np.uint8)
+    >>> address, view = first.ctypes.data, first[3:]
+    >>> del first
+    >>> np.frombuffer(pool.take(), np.uint8).ctypes.data == address   # `view` still holds it
+    False
+    """
+
+    cdef list free
+    cdef object allocate
+    cdef readonly Py_ssize_t nbytes
+    cdef readonly Py_ssize_t keep
+
+    def __init__(self, nbytes, keep, allocate=None):
+        self.free = []
+        self.nbytes = nbytes
+        self.keep = keep
+        self.allocate = allocate or (lambda size: np.empty(size, np.uint8))
+
+    def take(self):
+        """A block that nobody else holds; its contents are undefined."""
+        try:
+            memory = self.free.pop()
+        except IndexError:
+            memory = self.allocate(self.nbytes)
+        return Block(self, memory)
+
+    cdef void put(self, memory) noexcept:
+        if len(self.free) < self.keep:
+            self.free.append(memory)

@@ -1,0 +1,86 @@
+/* The arithmetic of normalise.h: one element at a time, and fast paths for the usual layouts. */
+#ifndef RECORDIO_NORMALISE_ROWS_H
+#define RECORDIO_NORMALISE_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "simd.h"
+
+enum { NORMALISE_FLOAT32 = 0, NORMALISE_UINT8 = 1, NORMALISE_INT8 = 2, NORMALISE_FLOAT16 = 3 };
+
+typedef struct {
+    int channels;            /* 1, 3 or 4 */
+    int dtype;               /* NORMALISE_* */
+    float mean[4];
+    float factor[4];         /* contrast * scale / std */
+    float offset[4];         /* illumination * scale / std */
+    const float* mean_image; /* (channels, mean_height, mean_width); replaces mean, NULL if none */
+    int mean_height, mean_width;
+} normalise_recipe;
+
+/* Row y of the mean image for a channel, or NULL. */
+static const float* normalise_means(const normalise_recipe* recipe, int channel, int y) {
+    if (recipe->mean_image == NULL) return NULL;
+    return recipe->mean_image + ((ptrdiff_t)channel * recipe->mean_height + y) * recipe->mean_width;
+}
+
+/* Nearest float16, ties to even; overflow gives infinity, as the hardware conversion does. */
+static uint16_t normalise_half(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) /* not a number: keep the upper bits, made quiet */
+        return (uint16_t)(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
+    if (magnitude >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);
+    uint32_t half, rest, tie;
+    if (magnitude >= 0x38800000u) { /* normal */
+        half = (magnitude - 0x38000000u) >> 13;
+        rest = magnitude & 0x1fffu;
+        tie = 0x1000u;
+    } else if (magnitude > 0x33000000u) { /* subnormal */
+        const uint32_t shift = 126u - (magnitude >> 23);
+        const uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
+        half = mantissa >> shift;
+        rest = mantissa & ((1u << shift) - 1u);
+        tie = 1u << (shift - 1u);
+    } else {
+        return (uint16_t)sign;
+    }
+    half += rest > tie || (rest == tie && (half & 1u));
+    return (uint16_t)(sign | half);
+}
+
+/* Rounds halves away from zero; anything beyond the pixel range saturates in the same way. */
+static int normalise_rounded_mean(float mean) {
+    if (mean >= 1000.f) return 1000;
+    if (!(mean > -1000.f)) return -1000;
+    return mean < 0 ? -(int)(0.5 - (double)mean) : (int)((double)mean + 0.5);
+}
+
+SIMD_INLINE void normalise_store(
+    const normalise_recipe* recipe, int channel, uint8_t pixel, float mean, void* slot, ptrdiff_t at) {
+    if (recipe->dtype == NORMALISE_UINT8) {
+        ((uint8_t*)slot)[at] = pixel;
+    } else if (recipe->dtype == NORMALISE_INT8) {
+        const int value = pixel - normalise_rounded_mean(mean);
+        ((int8_t*)slot)[at] = (int8_t)(value < -128 ? -128 : value > 127 ? 127 : value);
+    } else {
+        const float value = ((float)pixel - mean) * recipe->factor[channel] + recipe->offset[channel];
+        if (recipe->dtype == NORMALISE_FLOAT32)
+            ((float*)slot)[at] = value;
+        else
+            ((uint16_t*)slot)[at] = normalise_half(value);
+    }
+}
+
+/* Writes as many of the first pixels as a fast path covers; returns how many. */
+static int normalise_fast(
+    const normalise_recipe* recipe, const uint8_t* row, int width, int y, int mirror, void* slot,
+    ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
+    (void)recipe, (void)row, (void)width, (void)y, (void)mirror, (void)slot, (void)pixel_stride, (void)channel_stride;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,340 @@
+/* A separable resampler fed row by row: uint8 pixels in, uint8 pixels out, 1, 3 or 4 channels.
+ *
+ * It produces what OpenCV's 8-bit resize gives (to the bit, except that cubic is always computed in
+ * integers), for any window of the target, from rows of the whole image, of a crop, or of an image
+ * decoded at a half, a quarter or an eighth.  It never reads outside the crop, never allocates while
+ * rows arrive, never touches Python, and gives the same bytes on every machine.
+ *
+ * Use: resampler_begin, then push the rows of the rectangle that resampler_source names, top down.
+ */
+#ifndef RECORDIO_RESAMPLE_H
+#define RECORDIO_RESAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "resample_rows.h"
+#include "resample_tables.h"
+#include "simd.h"
+
+enum { RESAMPLE_OK = 0, RESAMPLE_NO_MEMORY = -1, RESAMPLE_BAD_ARGUMENT = -2 };
+
+typedef enum {
+    RESAMPLE_COPY,  /* nothing to resample: rows are copied */
+    RESAMPLE_PICK,  /* nearest */
+    RESAMPLE_BLEND, /* two taps, int16 rows */
+    RESAMPLE_SUM,   /* four or eight taps, int32 rows */
+    RESAMPLE_BOXES, /* area, whole factors */
+    RESAMPLE_CELLS  /* area, any factor */
+} resample_plan;
+
+typedef struct resampler {
+    int level;     /* instruction set, see simd.h */
+    int channels;
+    int taps;
+    resample_plan plan;
+    int columns, lines;         /* target pixels wanted on each axis */
+    int x, y, width, height;    /* the source rectangle, in the decoded image */
+    int pushed, done;           /* source rows taken, target rows written */
+    int factor_x, factor_y;     /* RESAMPLE_BOXES */
+    int cell;                   /* RESAMPLE_CELLS: next entry of the row list */
+    uint8_t* out;
+    ptrdiff_t out_stride;
+
+    /* Tables and rows, all inside `memory`. */
+    int32_t *x_from, *x_index, *y_from, *y_index;
+    int16_t *x_weight, *y_weight;
+    float *x_share, *y_share;
+    uint8_t* source;            /* the pushed row with slack behind it */
+    void* rows[RESAMPLE_MOST_TAPS]; /* row r of the rectangle, resampled across, is rows[r % taps] */
+    int32_t* sums;
+    float *row_share, *sum_share;
+
+    unsigned char* memory;
+    size_t capacity;
+} resampler;
+
+static SIMD_UNUSED resampler* resampler_new(void) {
+    resampler* r = (resampler*)calloc(1, sizeof *r);
+    if (r != NULL) r->level = simd_level(SIMD_LEVEL_AVX2);
+    return r;
+}
+
+static SIMD_UNUSED void resampler_free(resampler* r) {
+    if (r == NULL) return;
+    free(r->memory);
+    free(r);
+}
+
+/* Use at most this instruction set; the result does not change. */
+static SIMD_UNUSED void resampler_limit(resampler* r, int level) {
+    r->level = simd_level(level);
+}
+
+/* Largest of 1, 2, 4, 8 at which the decoded crop is still at least as large as the target. */
+static SIMD_UNUSED int resample_denominator(int method, int source_w, int target_w, int source_h, int target_h) {
+    int d = 1;
+    if (method == RESAMPLE_NEAREST) return 1;
+    while (d < 8 && (int64_t)target_w * d * 2 <= source_w && (int64_t)target_h * d * 2 <= source_h) d *= 2;
+    return d;
+}
+
+static int resample_axis_valid(const resample_axis* a) {
+    const int d = a->denominator;
+    return a->source > 0 && a->target > 0 && a->begin >= 0 && a->count > 0 && a->begin <= a->target - a->count &&
+           a->origin >= 0 && a->source < (1 << 28) && a->target < (1 << 28) && a->origin < (1 << 28) &&
+           (d == 1 || ((d == 2 || d == 4 || d == 8) && a->source <= a->stored - a->origin));
+}
+
+/* Takes n items of the given size from the block, or only counts them when there is no block yet. */
+static void* resample_take(unsigned char* memory, size_t* used, size_t n, size_t size) {
+    const size_t at = *used;
+    *used += (n * size + 63) & ~(size_t)63;
+    return memory == NULL ? NULL : (void*)(memory + at);
+}
+
+static size_t resampler_lay_out(
+    resampler* r, unsigned char* memory, const resample_geometry* gx, const resample_geometry* gy, int widest) {
+    const size_t columns = (size_t)r->columns, lines = (size_t)r->lines, taps = (size_t)r->taps;
+    const size_t values = columns * (size_t)r->channels + RESAMPLE_SLACK;
+    size_t used = 0;
+    r->source = (uint8_t*)resample_take(memory, &used, (size_t)widest * (size_t)r->channels + RESAMPLE_SLACK, 1);
+    switch (r->plan) {
+    case RESAMPLE_COPY:
+    case RESAMPLE_PICK:
+        r->x_index = (int32_t*)resample_take(memory, &used, columns, sizeof(int32_t));
+        r->y_index = (int32_t*)resample_take(memory, &used, lines, sizeof(int32_t));
+        break;
+    case RESAMPLE_BLEND:
+    case RESAMPLE_SUM:
+        r->x_index = (int32_t*)resample_take(memory, &used, columns, sizeof(int32_t));
+        r->x_weight = (int16_t*)resample_take(memory, &used, columns * taps, sizeof(int16_t));
+        r->y_index = (int32_t*)resample_take(memory, &used, lines * taps, sizeof(int32_t));
+        r->y_weight = (int16_t*)resample_take(memory, &used, lines * taps, sizeof(int16_t));
+        for (size_t k = 0; k < taps; k++)
+            r->rows[k] = resample_take(memory, &used, values, r->plan == RESAMPLE_BLEND ? 2 : 4);
+        break;
+    case RESAMPLE_BOXES:
+        r->sums = (int32_t*)resample_take(memory, &used, values, sizeof(int32_t));
+        break;
+    case RESAMPLE_CELLS: {
+        const size_t most_x = (size_t)resample_cells_most(gx), most_y = (size_t)resample_cells_most(gy);
+        r->x_from = (int32_t*)resample_take(memory, &used, columns + 1, sizeof(int32_t));
+        r->x_index = (int32_t*)resample_take(memory, &used, most_x, sizeof(int32_t));
+        r->x_share = (float*)resample_take(memory, &used, most_x, sizeof(float));
+        r->y_from = (int32_t*)resample_take(memory, &used, lines + 1, sizeof(int32_t));
+        r->y_index = (int32_t*)resample_take(memory, &used, most_y, sizeof(int32_t));
+        r->y_share = (float*)resample_take(memory, &used, most_y, sizeof(float));
+        r->row_share = (float*)resample_take(memory, &used, values, sizeof(float));
+        r->sum_share = (float*)resample_take(memory, &used, values, sizeof(float));
+        break;
+    }
+    }
+    return used;
+}
+
+/* Which of the plans applies; also the whole factors. */
+static resample_plan resampler_choose(
+    resampler* r, int method, const resample_axis* x, const resample_axis* y, const resample_geometry* gx,
+    const resample_geometry* gy) {
+    const double epsilon = 2.220446049250313e-16;
+    if (x->source == x->target && y->source == y->target && x->denominator == 1 && y->denominator == 1)
+        return RESAMPLE_COPY;
+    if (method == RESAMPLE_NEAREST) return RESAMPLE_PICK;
+    if (method == RESAMPLE_CUBIC || method == RESAMPLE_LANCZOS4) return RESAMPLE_SUM;
+    r->factor_x = resample_floor(gx->scale + 0.5);
+    r->factor_y = resample_floor(gy->scale + 0.5);
+    const double off_x = gx->scale - r->factor_x, off_y = gy->scale - r->factor_y;
+    const int whole = gx->shift == 0 && gy->shift == 0 && off_x < epsilon && off_x > -epsilon && off_y < epsilon &&
+                      off_y > -epsilon;
+    if (method == RESAMPLE_BILINEAR)
+        return whole && r->factor_x == 2 && r->factor_y == 2 ? RESAMPLE_BOXES : RESAMPLE_BLEND;
+    if (gx->scale < 1 || gy->scale < 1) return RESAMPLE_BLEND;
+    return whole && (int64_t)r->factor_x * r->factor_y <= (1 << 23) ? RESAMPLE_BOXES : RESAMPLE_CELLS;
+}
+
+/* Makes the indices count from the smallest one; returns it and how many pixels the rest spans. */
+static int resample_rebase(int32_t* index, int n, int reach, int extent, int* length) {
+    int low = index[0], high = index[0];
+    for (int i = 1; i < n; i++) {
+        if (index[i] < low) low = index[i];
+        if (index[i] > high) high = index[i];
+    }
+    for (int i = 0; i < n; i++) index[i] -= low;
+    *length = (high + reach < extent ? high + reach : extent) - low;
+    return low;
+}
+
+static void resampler_build(
+    resampler* r, int method, const resample_axis* x, const resample_axis* y, const resample_geometry* gx,
+    const resample_geometry* gy) {
+    const int spread = method == RESAMPLE_AREA;
+    r->x = gx->first;
+    r->y = gy->first;
+    switch (r->plan) {
+    case RESAMPLE_COPY:
+        r->x += x->begin, r->width = x->count;
+        r->y += y->begin, r->height = y->count;
+        break;
+    case RESAMPLE_PICK:
+        resample_nearest(x, r->x_index);
+        resample_nearest(y, r->y_index);
+        r->x += resample_rebase(r->x_index, r->columns, 1, gx->extent, &r->width);
+        r->y += resample_rebase(r->y_index, r->lines, 1, gy->extent, &r->height);
+        break;
+    case RESAMPLE_BLEND:
+    case RESAMPLE_SUM:
+        resample_columns(gx, method, spread, r->x_index, r->x_weight);
+        resample_lines(gy, method, spread, r->y_index, r->y_weight);
+        r->x += resample_rebase(r->x_index, r->columns, r->taps, gx->extent, &r->width);
+        r->y += resample_rebase(r->y_index, r->lines * r->taps, 1, gy->extent, &r->height);
+        break;
+    case RESAMPLE_BOXES:
+        r->x += x->begin * r->factor_x, r->width = x->count * r->factor_x;
+        r->y += y->begin * r->factor_y, r->height = y->count * r->factor_y;
+        break;
+    case RESAMPLE_CELLS:
+        r->x += resample_rebase(r->x_index, resample_cells(gx, r->x_from, r->x_index, r->x_share), 1, gx->extent, &r->width);
+        r->y += resample_rebase(r->y_index, resample_cells(gy, r->y_from, r->y_index, r->y_share), 1, gy->extent, &r->height);
+        break;
+    }
+}
+
+static SIMD_UNUSED int resampler_begin(
+    resampler* r, int method, const resample_axis* x, const resample_axis* y, int channels, uint8_t* out,
+    ptrdiff_t out_stride) {
+    if (r == NULL || out == NULL || method < RESAMPLE_NEAREST || method > RESAMPLE_LANCZOS4 ||
+        (channels != 1 && channels != 3 && channels != 4) || !resample_axis_valid(x) || !resample_axis_valid(y))
+        return RESAMPLE_BAD_ARGUMENT;
+    const resample_geometry gx = resample_geometry_of(x), gy = resample_geometry_of(y);
+    r->channels = channels;
+    r->taps = resample_taps(method);
+    r->columns = x->count;
+    r->lines = y->count;
+    r->plan = resampler_choose(r, method, x, y, &gx, &gy);
+    const size_t needed = resampler_lay_out(r, NULL, &gx, &gy, gx.extent);
+    if (needed > r->capacity) {
+        const size_t capacity = needed + needed / 2;
+        free(r->memory);
+        r->capacity = 0;
+        r->memory = (unsigned char*)malloc(capacity);
+        if (r->memory == NULL) return RESAMPLE_NO_MEMORY;
+        r->capacity = capacity;
+    }
+    resampler_lay_out(r, r->memory, &gx, &gy, gx.extent);
+    resampler_build(r, method, x, y, &gx, &gy);
+    r->out = out;
+    r->out_stride = out_stride;
+    r->pushed = 0;
+    r->done = 0;
+    r->cell = 0;
+    if (r->plan == RESAMPLE_BOXES)
+        memset(r->sums, 0, (size_t)r->columns * (size_t)channels * sizeof(int32_t));
+    memset(r->source + (size_t)r->width * (size_t)channels, 0, RESAMPLE_SLACK);
+    return RESAMPLE_OK;
+}
+
+/* The rectangle of decoded pixels that must be pushed, in the coordinates of the decoded image. */
+static SIMD_UNUSED void resampler_source(const resampler* r, int* x, int* y, int* width, int* height) {
+    *x = r->x;
+    *y = r->y;
+    *width = r->width;
+    *height = r->height;
+}
+
+static uint8_t* resampler_out(const resampler* r) {
+    return r->out + r->done * r->out_stride;
+}
+
+static void resampler_push_pick(resampler* r, const uint8_t* row, int at) {
+    while (r->done < r->lines && r->y_index[r->done] == at) {
+        uint8_t* out = resampler_out(r);
+        if (r->channels == 1)
+            for (int i = 0; i < r->columns; i++) out[i] = row[r->x_index[i]];
+        else
+            for (int i = 0; i < r->columns; i++)
+                for (int c = 0; c < r->channels; c++)
+                    out[i * r->channels + c] = row[(ptrdiff_t)r->x_index[i] * r->channels + c];
+        r->done++;
+    }
+}
+
+static void resampler_push_taps(resampler* r, const uint8_t* row, int at) {
+    const int taps = r->taps, n = r->columns * r->channels;
+    void* across = r->rows[at % taps];
+    if (at < r->y_index[(ptrdiff_t)r->done * taps]) return; /* between the rows of two target rows */
+    memcpy(r->source, row, (size_t)r->width * (size_t)r->channels);
+    if (r->plan == RESAMPLE_BLEND)
+        resample_across_bilinear(r->source, r->x_index, r->x_weight, r->columns, r->channels, (int16_t*)across);
+    else
+        resample_across_taps(r->source, r->x_index, r->x_weight, r->columns, r->channels, taps, (int32_t*)across);
+    while (r->done < r->lines) {
+        const int32_t* index = r->y_index + (ptrdiff_t)r->done * taps;
+        const int16_t* weight = r->y_weight + (ptrdiff_t)r->done * taps;
+        if (index[taps - 1] > at) break;
+        if (r->plan == RESAMPLE_BLEND) {
+            resample_down_bilinear(
+                (const int16_t*)r->rows[index[0] % 2], (const int16_t*)r->rows[index[1] % 2], weight, n, resampler_out(r));
+        } else {
+            const int32_t* rows[RESAMPLE_MOST_TAPS];
+            for (int k = 0; k < taps; k++) rows[k] = (const int32_t*)r->rows[index[k] % taps];
+            resample_down_taps(rows, weight, taps, n, resampler_out(r));
+        }
+        r->done++;
+    }
+}
+
+static void resampler_push_boxes(resampler* r, const uint8_t* row, int at) {
+    const int n = r->columns * r->channels;
+    resample_add_boxes(row, r->factor_x, r->columns, r->channels, r->sums);
+    if ((at + 1) % r->factor_y == 0) {
+        resample_finish_boxes(r->sums, n, r->factor_x, r->factor_y, resampler_out(r));
+        memset(r->sums, 0, (size_t)n * sizeof(int32_t));
+        r->done++;
+    }
+}
+
+static void resampler_push_cells(resampler* r, const uint8_t* row, int at) {
+    const int n = r->columns * r->channels;
+    if (r->y_index[r->cell] != at) return;
+    resample_across_cells(row, r->x_from, r->x_index, r->x_share, r->columns, r->channels, r->row_share);
+    while (r->done < r->lines && r->y_index[r->cell] == at) { /* the end of one cell, the start of the next */
+        if (r->cell == r->y_from[r->done]) memset(r->sum_share, 0, (size_t)n * sizeof(float));
+        resample_add_scaled(r->row_share, r->y_share[r->cell], n, r->sum_share);
+        if (++r->cell == r->y_from[r->done + 1]) {
+            resample_finish_cells(r->sum_share, n, resampler_out(r));
+            r->done++;
+        }
+    }
+}
+
+/* Takes the next row of the rectangle; returns how many target rows are complete. */
+static SIMD_UNUSED int resampler_push(resampler* r, const uint8_t* row) {
+    const int at = r->pushed;
+    if (r->done == r->lines) return r->done;
+    r->pushed++;
+    switch (r->plan) {
+    case RESAMPLE_COPY:
+        memcpy(resampler_out(r), row, (size_t)r->width * (size_t)r->channels);
+        r->done++;
+        break;
+    case RESAMPLE_PICK:
+        resampler_push_pick(r, row, at);
+        break;
+    case RESAMPLE_BLEND:
+    case RESAMPLE_SUM:
+        resampler_push_taps(r, row, at);
+        break;
+    case RESAMPLE_BOXES:
+        resampler_push_boxes(r, row, at);
+        break;
+    case RESAMPLE_CELLS:
+        resampler_push_cells(r, row, at);
+        break;
+    }
+    return r->done;
+}
+
+#endif

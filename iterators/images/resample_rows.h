@@ -1,0 +1,144 @@
+/* Row kernels of the resampler: one source row across, several rows down to one target row.
+ *
+ * They read and write whole rows, know no geometry and keep no state.  `across` reads up to
+ * RESAMPLE_SLACK bytes beyond the last source pixel (any values, they get weight 0) and writes up to
+ * RESAMPLE_SLACK bytes beyond the last target value; `down` writes exactly n values.
+ */
+#ifndef RECORDIO_RESAMPLE_ROWS_H
+#define RECORDIO_RESAMPLE_ROWS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "resample_tables.h"
+#include "simd.h"
+
+enum { RESAMPLE_SLACK = 64 };
+
+SIMD_INLINE uint8_t resample_saturate(int value) {
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
+/* ---- bilinear: rows of int16, the sum of 11-bit products without its four lowest bits ---- */
+
+SIMD_INLINE void resample_across_bilinear_n(
+    const uint8_t* row, const int32_t* index, const int16_t* weight, int count, int channels, int16_t* out) {
+    for (int i = 0; i < count; i++, weight += 2, out += channels) {
+        const uint8_t* s = row + (ptrdiff_t)index[i] * channels;
+        for (int c = 0; c < channels; c++)
+            out[c] = (int16_t)((s[c] * weight[0] + s[c + channels] * weight[1]) >> 4);
+    }
+}
+
+static void resample_across_bilinear(
+    const uint8_t* row, const int32_t* index, const int16_t* weight, int count, int channels, int16_t* out) {
+    if (channels == 3)
+        resample_across_bilinear_n(row, index, weight, count, 3, out);
+    else if (channels == 1)
+        resample_across_bilinear_n(row, index, weight, count, 1, out);
+    else
+        resample_across_bilinear_n(row, index, weight, count, 4, out);
+}
+
+/* The two products are cut to 16 bits one by one, as a multiply-high instruction does. */
+SIMD_INLINE void resample_down_bilinear(
+    const int16_t* a, const int16_t* b, const int16_t* weight, int n, uint8_t* out) {
+    const int wa = weight[0], wb = weight[1];
+    for (int i = 0; i < n; i++) out[i] = (uint8_t)((((wa * a[i]) >> 16) + ((wb * b[i]) >> 16) + 2) >> 2);
+}
+
+/* ---- cubic and Lanczos: rows of int32, the whole sum of products ---- */
+
+SIMD_INLINE void resample_across_taps_n(
+    const uint8_t* row, const int32_t* index, const int16_t* weight, int count, int channels, int taps,
+    int32_t* out) {
+    for (int i = 0; i < count; i++, weight += taps, out += channels) {
+        const uint8_t* s = row + (ptrdiff_t)index[i] * channels;
+        for (int c = 0; c < channels; c++) {
+            int sum = 0;
+            for (int k = 0; k < taps; k++) sum += s[c + k * channels] * weight[k];
+            out[c] = sum;
+        }
+    }
+}
+
+SIMD_INLINE void resample_across_taps(
+    const uint8_t* row, const int32_t* index, const int16_t* weight, int count, int channels, int taps,
+    int32_t* out) {
+    if (taps == 4) {
+        if (channels == 3)
+            resample_across_taps_n(row, index, weight, count, 3, 4, out);
+        else if (channels == 1)
+            resample_across_taps_n(row, index, weight, count, 1, 4, out);
+        else
+            resample_across_taps_n(row, index, weight, count, 4, 4, out);
+    } else {
+        if (channels == 3)
+            resample_across_taps_n(row, index, weight, count, 3, 8, out);
+        else if (channels == 1)
+            resample_across_taps_n(row, index, weight, count, 1, 8, out);
+        else
+            resample_across_taps_n(row, index, weight, count, 4, 8, out);
+    }
+}
+
+/* Sums of 22-bit weights over 8-bit pixels stay below 2^31 for both kernels. */
+SIMD_INLINE void resample_down_taps(
+    const int32_t* const* rows, const int16_t* weight, int taps, int n, uint8_t* out) {
+    const int half = 1 << (2 * RESAMPLE_WEIGHT_BITS - 1);
+    if (taps == 4) {
+        const int32_t *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
+        const int w0 = weight[0], w1 = weight[1], w2 = weight[2], w3 = weight[3];
+        for (int i = 0; i < n; i++)
+            out[i] = resample_saturate(
+                (r0[i] * w0 + r1[i] * w1 + r2[i] * w2 + r3[i] * w3 + half) >> (2 * RESAMPLE_WEIGHT_BITS));
+    } else {
+        for (int i = 0; i < n; i++) {
+            int sum = half;
+            for (int k = 0; k < 8; k++) sum += rows[k][i] * weight[k];
+            out[i] = resample_saturate(sum >> (2 * RESAMPLE_WEIGHT_BITS));
+        }
+    }
+}
+
+/* ---- area ---- */
+
+/* Whole factors: add boxes of `factor` pixels of one row to integer sums. */
+SIMD_INLINE void resample_add_boxes(const uint8_t* row, int factor, int count, int channels, int32_t* sums) {
+    for (int i = 0; i < count; i++, sums += channels)
+        for (int k = 0; k < factor; k++, row += channels)
+            for (int c = 0; c < channels; c++) sums[c] += row[c];
+}
+
+/* A 2x2 box rounds half up, any other half to even. */
+static void resample_finish_boxes(const int32_t* sums, int n, int factor_x, int factor_y, uint8_t* out) {
+    if (factor_x == 2 && factor_y == 2) {
+        for (int i = 0; i < n; i++) out[i] = (uint8_t)((sums[i] + 2) >> 2);
+    } else {
+        const float share = 1.f / (float)(factor_x * factor_y);
+        for (int i = 0; i < n; i++) out[i] = resample_saturate((int)resample_round((float)sums[i] * share));
+    }
+}
+
+/* Any factor: weighted sums in float32, pixel after pixel in the order of the list. */
+SIMD_INLINE void resample_across_cells(
+    const uint8_t* row, const int32_t* from, const int32_t* index, const float* weight, int count, int channels,
+    float* out) {
+    for (int i = 0; i < count; i++, out += channels) {
+        for (int c = 0; c < channels; c++) {
+            float sum = 0;
+            for (int k = from[i]; k < from[i + 1]; k++) sum += (float)row[(ptrdiff_t)index[k] * channels + c] * weight[k];
+            out[c] = sum;
+        }
+    }
+}
+
+SIMD_INLINE void resample_add_scaled(const float* row, float weight, int n, float* sums) {
+    for (int i = 0; i < n; i++) sums[i] += weight * row[i];
+}
+
+SIMD_INLINE void resample_finish_cells(const float* sums, int n, uint8_t* out) {
+    for (int i = 0; i < n; i++) out[i] = resample_saturate((int)resample_round(sums[i]));
+}
+
+#endif

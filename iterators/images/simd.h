@@ -1,0 +1,44 @@
+/* Which instruction sets the kernels may use, decided at run time.
+ *
+ * Every kernel has a plain C form that is the definition of its result; the others must give the
+ * same bytes.  Nothing here changes a result, and nothing is compiled for the machine it is built on.
+ */
+#ifndef RECORDIO_SIMD_H
+#define RECORDIO_SIMD_H
+
+#if (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
+#define SIMD_X86 1
+#include <immintrin.h>
+#define SIMD_SSE41 __attribute__((target("sse4.1,ssse3")))
+#define SIMD_AVX2 __attribute__((target("avx2")))
+#define SIMD_F16C __attribute__((target("avx2,f16c")))
+#else
+#define SIMD_X86 0
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define SIMD_UNUSED __attribute__((unused))
+#define SIMD_INLINE static inline __attribute__((always_inline, unused))
+#elif defined(_MSC_VER)
+#define SIMD_UNUSED
+#define SIMD_INLINE static __forceinline
+#else
+#define SIMD_UNUSED
+#define SIMD_INLINE static inline
+#endif
+
+enum { SIMD_LEVEL_PLAIN = 0, SIMD_LEVEL_SSE41 = 1, SIMD_LEVEL_AVX2 = 2 };
+
+/* The best level of this machine, at most `limit` (tests compare the levels with each other). */
+static SIMD_UNUSED int simd_level(int limit) {
+    int level = SIMD_LEVEL_PLAIN;
+#if SIMD_X86
+    if (__builtin_cpu_supports("avx2"))
+        level = SIMD_LEVEL_AVX2;
+    else if (__builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3"))
+        level = SIMD_LEVEL_SSE41;
+#endif
+    return level < limit ? level : limit;
+}
+
+#endif
