@@ -34,7 +34,7 @@ bench: .venv-test/installed  ## ratios against the alternatives, side by side [A
 lint: .venv-lint/installed  ## style, types, and stubs against the compiled modules
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/ruff format --check .
-	.venv-lint/bin/cython-lint recordio iterators
+	PATH="$(CURDIR)/.venv-lint/bin:$$PATH" cython-lint recordio iterators
 	.venv-lint/bin/mypy
 	.venv-lint/bin/mypy tools
 	.venv-lint/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml \

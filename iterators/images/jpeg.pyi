@@ -1,8 +1,8 @@
-from collections.abc import Buffer
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Buffer
 
 DEFAULT_MAX_PIXELS: int
 DEFAULT_MAX_SCANS: int

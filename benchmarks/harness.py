@@ -1,0 +1,170 @@
+"""Measure two ways of doing a job side by side, and say what came out.
+
+It never reports a time on its own where there is something to compare with: machines differ and
+shared ones are noisy, ratios taken in alternation are what can be compared.  It knows no job.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+
+__all__ = ["Case", "Result", "absolute", "best_of", "case", "cases", "compare", "table"]
+
+
+@dataclass
+class Result:
+    """One line of the table.
+
+    `ours` and `reference` are rates in `unit` (or costs, where less is better); `value` is what
+    the bar is about: their median paired ratio, or `ours` itself where nothing is compared.
+    """
+
+    job: str
+    unit: str
+    ours: float
+    reference: float | None
+    value: float
+    bar: float
+    at_least: bool = True
+    detail: str = ""
+    rounds: list[float] = field(default_factory=list)
+
+    @property
+    def met(self) -> bool:
+        """Whether the bar is reached."""
+        return self.value >= self.bar if self.at_least else self.value <= self.bar
+
+    def as_dict(self) -> dict:
+        """For JSON."""
+        return {**asdict(self), "met": self.met}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A named function that takes the material and yields results."""
+
+    name: str
+    function: Callable
+
+    @property
+    def summary(self) -> str:
+        """First line of the function's docstring."""
+        return (self.function.__doc__ or "").partition("\n")[0]
+
+
+_CASES: dict[str, Case] = {}
+
+
+def case(function):
+    """Register a case under the name of its function."""
+    _CASES[function.__name__] = Case(function.__name__, function)
+    return function
+
+
+def cases() -> dict[str, Case]:
+    """Every registered case by name, in the order of registration."""
+    return dict(_CASES)
+
+
+def timed_rate(work: Callable[[], int]) -> float:
+    """Items per second of one call that returns how many items it did."""
+    start = time.perf_counter()
+    items = work()
+    return items / (time.perf_counter() - start)
+
+
+def compare(
+    job: str,
+    unit: str,
+    ours: Callable[[], float],
+    reference: Callable[[], float],
+    *,
+    bar: float,
+    rounds: int,
+    detail: str = "",
+) -> Result:
+    """Median of the paired ratios of two rates, measured in alternation after a warm-up.
+
+    Every round measures both, one directly after the other, and the order changes from round to
+    round, so that a slow minute of the machine or a rising clock hits both alike.
+    """
+    ours(), reference()
+    pairs = []
+    for number in range(rounds):
+        if number % 2:
+            second = reference()
+            first = ours()
+        else:
+            first = ours()
+            second = reference()
+        pairs.append((first, second))
+    ratios = [first / second for first, second in pairs]
+    return Result(
+        job,
+        unit,
+        ours=statistics.median(first for first, _ in pairs),
+        reference=statistics.median(second for _, second in pairs),
+        value=statistics.median(ratios),
+        bar=bar,
+        detail=detail,
+        rounds=ratios,
+    )
+
+
+def best_of(rounds: int, measure: Callable[[], float]) -> list[float]:
+    """All measurements of an absolute rate after a warm-up, best first."""
+    measure()
+    return sorted((measure() for _ in range(rounds)), reverse=True)
+
+
+def absolute(
+    job: str, unit: str, values: list[float], *, bar: float, at_least: bool = True, detail: str = ""
+) -> Result:
+    """A result without a reference: the median against a bar in the same unit."""
+    median = statistics.median(values)
+    return Result(job, unit, median, None, median, bar, at_least, detail, values)
+
+
+def number(value: float | None) -> str:
+    """Three significant digits or more, with k and M."""
+    if value is None:
+        return "-"
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.2f} M"
+    if abs(value) >= 1e4:
+        return f"{value / 1e3:.1f} k"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def table(results: list[Result]) -> str:
+    """The results as aligned text columns."""
+    rows = [("Job", "ours", "reference", "unit", "ratio", "bar", "")]
+    for result in results:
+        compared = result.reference is not None
+        sign = ">=" if result.at_least else "<="
+        verdict = "met" if result.met else "MISSED"
+        rows.append(
+            (
+                result.job,
+                number(result.ours),
+                number(result.reference),
+                result.unit,
+                f"{result.value:.2f}" if compared else "-",
+                f"{sign} {result.bar:.2f}" if compared else f"{sign} {number(result.bar)}",
+                f"{verdict}; {result.detail}" if result.detail else verdict,
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    numeric = {1, 2, 4, 5}
+    lines = [
+        "  ".join(
+            text.rjust(width) if column in numeric else text.ljust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)

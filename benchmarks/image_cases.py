@@ -1,0 +1,155 @@
+"""Cases of the image pipeline: batches of `ImageRecordIter` against decoding alone.
+
+The reference is the rate at which one thread of libjpeg-turbo decodes the same photographs
+completely, times the number of threads: a pipeline that decodes everything and does the rest for
+nothing would have the ratio 1.
+"""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from functools import partial
+
+from harness import absolute, case, compare, timed_rate
+from jpeg_limits import full_decode_rate
+
+from iterators import ImageRecordIter
+
+IMAGENET = {
+    "mean_r": 123.68,
+    "mean_g": 116.779,
+    "mean_b": 103.939,
+    "std_r": 58.393,
+    "std_g": 57.12,
+    "std_b": 57.375,
+}
+
+
+def one_epoch(material, records, **parameters):
+    """Images of one shuffled epoch of a new provider; making it counts as part of the work."""
+    with ImageRecordIter(
+        path_imgrec=str(records),
+        path_imgidx=str(records.with_suffix(".idx")),
+        shuffle=True,
+        seed=1,
+        preprocess_threads=material.threads,
+        **parameters,
+    ) as provider:
+        return sum(batch.count_samples() for batch in provider)
+
+
+def against_full_decode(material, job, records, blobs, bar, **parameters):
+    """Compare an epoch of the record file with decoding its images."""
+    return compare(
+        job,
+        "images/s",
+        partial(timed_rate, partial(one_epoch, material, records, **parameters)),
+        lambda: material.threads * full_decode_rate(blobs, material.seconds),
+        bar=bar,
+        rounds=material.rounds,
+        detail=f"reference: {material.threads} x one thread decoding fully",
+    )
+
+
+@case
+def random_resized_crop(material):
+    """Random resized crop and mirror to 3x224x224, float32 with mean and std."""
+    yield against_full_decode(
+        material,
+        "random resized crop 224",
+        material.photo_records,
+        material.blobs,
+        1.0,
+        data_shape=(3, 224, 224),
+        batch_size=128,
+        random_resized_crop=True,
+        min_random_area=0.08,
+        max_random_area=1.0,
+        min_aspect_ratio=3 / 4,
+        max_aspect_ratio=4 / 3,
+        rand_mirror=True,
+        **IMAGENET,
+    )
+
+
+@case
+def resize_crop(material):
+    """Shorter side to 256, random crop and mirror to 3x224x224, float32 with mean and std."""
+    yield against_full_decode(
+        material,
+        "resize 256, random crop 224",
+        material.photo_records,
+        material.blobs,
+        0.85,
+        data_shape=(3, 224, 224),
+        batch_size=128,
+        resize=256,
+        rand_crop=True,
+        rand_mirror=True,
+        **IMAGENET,
+    )
+
+
+@case
+def faces(material):
+    """112x112 faces: mirror, mean and scale, no resampling."""
+    yield against_full_decode(
+        material,
+        "faces 112",
+        material.face_records,
+        material.face_blobs,
+        0.85,
+        data_shape=(3, 112, 112),
+        batch_size=256,
+        rand_mirror=True,
+        mean_r=127.5,
+        mean_g=127.5,
+        mean_b=127.5,
+        scale=1 / 127.5,
+    )
+
+
+def resident_bytes():
+    """Memory of this process that is in use now, without pages of mapped files."""
+    with open("/proc/self/status") as status:
+        return 1024 * next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
+
+
+def growth_over_epochs(records, threads, epochs, settled):
+    """Print how many bytes the process grows from the end of epoch `settled` to the last."""
+    with ImageRecordIter(
+        path_imgrec=records,
+        path_imgidx=records[:-3] + "idx",
+        data_shape=(3, 224, 224),
+        batch_size=64,
+        shuffle=True,
+        random_resized_crop=True,
+        rand_mirror=True,
+        preprocess_threads=threads,
+    ) as provider:
+        used = []
+        for _ in range(epochs):
+            for _batch in provider:
+                pass
+            gc.collect()
+            used.append(resident_bytes())
+    print(used[-1] - used[settled - 1])
+
+
+@case
+def memory(material):
+    """Growth of resident memory from the end of epoch 5 to the end of epoch 20."""
+    program = "import sys; from image_cases import growth_over_epochs as measure; " + (
+        f"measure(sys.argv[1], {material.threads}, 20, 5)"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program, str(material.photo_records)],
+        cwd=sys.path[0],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    grown = int(printed) / 2**20
+    yield absolute("memory grown, epochs 5-20", "MiB", [grown], bar=16, at_least=False)

@@ -1,0 +1,140 @@
+"""What the cases work on: photographs, and record files made of them in a temporary folder.
+
+Nothing here is measured.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from functools import cached_property
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from recordio import IRHeader, RecordWriter, pack
+
+__all__ = ["Material"]
+
+SUFFIXES = {".jpg", ".jpeg"}
+
+
+class Material:
+    """Photographs and everything made of them, on first use.
+
+    Parameters
+    ----------
+    photos : Path or None
+        Folder of JPEG files; None takes the photographs inside scikit-image.
+    folder : Path
+        Where files are made; the caller removes it.
+    threads, rounds : int
+        What the cases are run with.
+    seconds : float
+        How long a measurement of a rate should take, about.
+    """
+
+    def __init__(self, photos, folder, *, threads, rounds, seconds):
+        self.folder = Path(folder)
+        self.threads = threads
+        self.rounds = rounds
+        self.seconds = seconds
+        self._photos = photos
+
+    @cached_property
+    def photos(self) -> list[Path]:
+        """The JPEG files."""
+        source = self._photos or self._bundled_photos()
+        files = sorted(p for p in Path(source).rglob("*") if p.suffix.lower() in SUFFIXES)
+        if not files:
+            raise SystemExit(f"no JPEG files below {source}")
+        return files
+
+    def _bundled_photos(self) -> Path:
+        """The photographs of scikit-image as JPEG files of usual size and quality."""
+        import skimage
+
+        source = Path(skimage.__file__).parent / "data"
+        folder = self.folder / "bundled"
+        folder.mkdir()
+        for name in ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg", "ihc.png"):
+            image = cv2.imread(str(source / name))
+            target = folder / f"{Path(name).stem}.jpg"
+            cv2.imwrite(str(target), image, [cv2.IMWRITE_JPEG_QUALITY, 90])
+        return folder
+
+    @cached_property
+    def blobs(self) -> list[bytes]:
+        """The photographs as they are in their files."""
+        return [path.read_bytes() for path in self.photos]
+
+    @cached_property
+    def face_blobs(self) -> list[bytes]:
+        """10,000 crops of the photographs, 112 x 112, JPEG of quality 95."""
+        draw = random.Random(1)
+        images = [cv2.imread(str(path)) for path in self.photos[:250]]
+        images = [image for image in images if min(image.shape[:2]) > 120]
+        faces = []
+        for number in range(10_000):
+            image = images[number % len(images)]
+            height, width = image.shape[:2]
+            side = draw.randint(112, min(height, width))
+            top, left = draw.randint(0, height - side), draw.randint(0, width - side)
+            crop = image[top : top + side, left : left + side]
+            face = cv2.resize(crop, (112, 112), interpolation=cv2.INTER_AREA)
+            faces.append(cv2.imencode(".jpg", face, [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes())
+        return faces
+
+    @cached_property
+    def photo_records(self) -> Path:
+        """A record file of the untouched photographs, repeated to about 3,000 records."""
+        repeats = max(1, round(3000 / len(self.blobs)))
+        return self._packed("photos.rec", self.blobs * repeats)
+
+    @cached_property
+    def face_records(self) -> Path:
+        """A record file of the 10,000 faces."""
+        return self._packed("faces.rec", self.face_blobs)
+
+    def _packed(self, name, blobs) -> Path:
+        path = self.folder / name
+        with RecordWriter(path, path.with_suffix(".idx")) as writer:
+            for number, blob in enumerate(blobs):
+                writer.write(pack(IRHeader(0, number % 1000, number, 0), blob), number)
+        return path
+
+    @cached_property
+    def kilobyte_records(self) -> Path:
+        """A record file of 200,000 random records of 1,000 bytes."""
+        path = self.folder / "kilobyte.rec"
+        noise = np.random.default_rng(1).bytes(1_001_000)
+        with RecordWriter(path, path.with_suffix(".idx")) as writer:
+            for number in range(200_000):
+                start = number * 997 % 1_000_000
+                writer.write(noise[start : start + 1000], number)
+        return path
+
+    def index_of(self, keys: int) -> tuple[Path, Path]:
+        """A sparse record file and an index of that many keys for it."""
+        index = self.folder / f"{keys}.idx"
+        records = index.with_suffix(".rec")
+        if not index.exists():
+            with index.open("w") as file:
+                for start in range(0, keys, 100_000):
+                    numbers = range(start, min(keys, start + 100_000))
+                    file.write("".join(f"{n}\t{n * 1012}\n" for n in numbers))
+            with records.open("wb") as file:
+                file.truncate(keys * 1012)
+        return records, index
+
+    def folder_of(self, count: int) -> Path:
+        """A folder of about that many real copies of the photographs."""
+        folder = self.folder / f"copies-{count}"
+        if not folder.exists():
+            for repeat in range(max(1, count // len(self.photos))):
+                part = folder / f"{repeat:04d}"
+                part.mkdir(parents=True)
+                for path in self.photos:
+                    shutil.copyfile(path, part / path.name)
+        return folder

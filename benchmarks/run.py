@@ -1,0 +1,99 @@
+"""Run the benchmarks: ``python benchmarks/run.py [CASE ...]``; ``--list`` names the cases.
+
+Prints one table and, with ``--json``, writes the same with every round and the machine.
+The exit status is 0 when everything ran, whether or not a bar was met: bars are for people.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import harness
+import image_cases  # noqa: F401  (importing registers the cases)
+import numpy
+import record_cases  # noqa: F401
+import tool_cases  # noqa: F401
+from material import Material
+
+from iterators.images import codec
+
+NEARBY_PHOTOS = Path(__file__).resolve().parents[2] / "shared/data/photos"
+
+
+def parse(arguments):
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("case", nargs="*", help="names of cases; all without")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    parser.add_argument("--photos", type=Path, help="folder of JPEG photographs")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of a decode measurement")
+    parser.add_argument("--json", type=Path, help="file to write the results to")
+    options = parser.parse_args(arguments)
+    unknown = set(options.case) - set(harness.cases())
+    if unknown:
+        parser.error(f"no such case: {', '.join(sorted(unknown))}")
+    if options.photos is None and NEARBY_PHOTOS.is_dir():
+        options.photos = NEARBY_PHOTOS
+    return options
+
+
+def machine():
+    """What the numbers depend on."""
+    return {
+        "system": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "decoder": codec.describe(),
+    }
+
+
+def main(arguments=None):
+    """Run the chosen cases and print their table."""
+    options = parse(arguments)
+    chosen = [harness.cases()[name] for name in options.case] or list(harness.cases().values())
+    if options.list:
+        print("\n".join(f"{case.name:22} {case.summary}" for case in chosen))
+        return 0
+    facts = machine()
+    print(f"{facts['system']}, {facts['cores']} cores, Python {facts['python']}")
+    print(f"{facts['decoder']}; {options.threads} threads, {options.rounds} rounds")
+    print(f"photographs: {options.photos or 'inside scikit-image'}\n")
+    results = []
+    with tempfile.TemporaryDirectory(prefix="recordio-bench-") as folder:
+        material = Material(
+            options.photos,
+            folder,
+            threads=options.threads,
+            rounds=options.rounds,
+            seconds=options.seconds,
+        )
+        for case in chosen:
+            start = time.perf_counter()
+            print(f"{case.name} ...", end="", flush=True, file=sys.stderr)
+            results += case.function(material)
+            print(f" {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    print("\n" + harness.table(results))
+    if options.json:
+        document = {
+            "machine": facts,
+            "threads": options.threads,
+            "photos": str(options.photos or "scikit-image"),
+            "results": [result.as_dict() for result in results],
+        }
+        options.json.write_text(json.dumps(document, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
