@@ -1,1 +1,18 @@
-"""(package)"""
+"""Records and arrays to batches, for NumPy and PyTorch.
+
+Everything public can be imported from here; the subpackages say where it lives.  Torch is imported
+only when a device is asked for.
+"""
+
+from .core.batch import AbstractDataBatch, DataBatch, DataDesc
+from .providers.base import AbstractDataProvider
+from .providers.image_record import ImageRecordIter, ImageRecordProvider
+
+__all__ = [
+    "AbstractDataBatch",
+    "AbstractDataProvider",
+    "DataBatch",
+    "DataDesc",
+    "ImageRecordIter",
+    "ImageRecordProvider",
+]

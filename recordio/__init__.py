@@ -2,3 +2,8 @@
 
 This package imports nothing of `iterators`; it can be used on its own.
 """
+
+from recordio.index import build_index
+from recordio.reader import RecordReader
+
+__all__ = ["RecordReader", "build_index"]

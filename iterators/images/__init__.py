@@ -1,1 +1,1 @@
-"""(package)"""
+"""Floor 2: one encoded record becomes one sample of a batch, without the GIL."""

@@ -30,6 +30,19 @@
  * smooth upsampling need three chroma samples: never let it work on fewer. */
 #define NARROWEST 32
 
+/* Rows handed out at a time: at least one row of coded blocks, few enough to stay in the cache. */
+#define STRIP_ROWS 16
+
+/* libjpeg keeps quantisation and Huffman tables from one image to the next, for files that leave them
+ * out.  Here every image must stand for itself, or the result of a damaged one would depend on its
+ * predecessor; so the tables live in the decoder and are forgotten with each image. */
+#define MAX_TABLES (NUM_QUANT_TBLS + 2 * NUM_HUFF_TBLS)
+
+typedef union {
+    JQUANT_TBL quantisation;
+    JHUFF_TBL huffman;
+} coding_table;
+
 enum state { IDLE, OPENED, STARTED };
 
 struct jpeg_decoder {
@@ -46,15 +59,15 @@ struct jpeg_decoder {
     int starved;         /* the entropy decoder went on without data */
     int max_scans;
     int supported;
-    int channels;
-    int last_row;        /* first row of the scaled image that nobody asked for */
+    int last_row;        /* of the scaled image, the first that nobody asked for */
     ptrdiff_t left;      /* bytes between the start of a decoded row and the rectangle */
     ptrdiff_t stride;
-    int strip_rows;
     uint8_t *strip;
     size_t strip_size;
-    JSAMPROW *rows;
-    int rows_size;
+    JSAMPROW rows[STRIP_ROWS];
+    void *(*alloc_small)(j_common_ptr, int, size_t); /* libjpeg's own */
+    int tables_used;
+    coding_table tables[MAX_TABLES];
 };
 
 static const JOCTET end_of_image[2] = {0xFF, JPEG_EOI};
@@ -132,6 +145,26 @@ static void skip_input(j_decompress_ptr library, long count)
     }
     source->next_input_byte += count;
     source->bytes_in_buffer -= (size_t)count;
+}
+
+static void *alloc_small(j_common_ptr library, int pool, size_t size)
+{
+    jpeg_decoder *decoder = (jpeg_decoder *)library;
+    if (pool == JPOOL_PERMANENT && decoder->state != IDLE && size <= sizeof(coding_table) &&
+        decoder->tables_used < MAX_TABLES)
+        return &decoder->tables[decoder->tables_used++];
+    return decoder->alloc_small(library, pool, size);
+}
+
+static void forget_tables(jpeg_decoder *decoder)
+{
+    struct jpeg_decompress_struct *library = &decoder->library;
+    int i;
+    for (i = 0; i < NUM_QUANT_TBLS; i++)
+        library->quant_tbl_ptrs[i] = NULL;
+    for (i = 0; i < NUM_HUFF_TBLS; i++)
+        library->dc_huff_tbl_ptrs[i] = library->ac_huff_tbl_ptrs[i] = NULL;
+    decoder->tables_used = 0;
 }
 
 /* ---- the header, as far as libjpeg does not tell ---- */
@@ -246,10 +279,13 @@ jpeg_decoder *jpeg_decoder_new(void)
     decoder->errors.emit_message = on_message;
     decoder->errors.output_message = on_output;
     if (SET_JUMP(decoder->failure)) { /* no memory, or a library of another version */
+        jpeg_destroy_decompress(&decoder->library);
         free(decoder);
         return NULL;
     }
     jpeg_create_decompress(&decoder->library);
+    decoder->alloc_small = decoder->library.mem->alloc_small;
+    decoder->library.mem->alloc_small = alloc_small;
     decoder->progress.progress_monitor = on_progress;
     decoder->library.progress = &decoder->progress;
     decoder->source.init_source = on_source;
@@ -267,7 +303,6 @@ void jpeg_decoder_free(jpeg_decoder *decoder)
         return;
     jpeg_destroy_decompress(&decoder->library);
     free(decoder->strip);
-    free(decoder->rows);
     free(decoder);
 }
 
@@ -275,6 +310,7 @@ void jpeg_decoder_finish(jpeg_decoder *decoder)
 {
     if (decoder->state != IDLE) {
         jpeg_abort_decompress(&decoder->library);
+        forget_tables(decoder);
         decoder->state = IDLE;
     }
 }
@@ -371,6 +407,21 @@ static int is_smoothed(const struct jpeg_decompress_struct *library)
     return 0;
 }
 
+/* Whether the library gives the same pixels for a part as for the whole.  It does when the first
+ * component has the most samples and the others have equally many, as in all usual files; where the
+ * components are unlike each other in width and height at once, scaled parts come out different. */
+static int is_divisible(const struct jpeg_decompress_struct *library)
+{
+    const jpeg_component_info *components = library->comp_info;
+    if (is_smoothed(library))
+        return 0;
+    return library->num_components == 1 ||
+           (components[0].h_samp_factor == library->max_h_samp_factor &&
+            components[0].v_samp_factor == library->max_v_samp_factor &&
+            components[1].h_samp_factor == components[2].h_samp_factor &&
+            components[1].v_samp_factor == components[2].v_samp_factor);
+}
+
 /* JPEG_TRUNCATED if the data ended before what was decoded so far was complete. */
 static int check_complete(jpeg_decoder *decoder)
 {
@@ -386,9 +437,9 @@ static int check_complete(jpeg_decoder *decoder)
     return incomplete ? fail(decoder, JPEG_TRUNCATED, "the data ends inside the image") : JPEG_OK;
 }
 
-static int reserve_strip(jpeg_decoder *decoder, size_t stride, int rows)
+static int reserve_strip(jpeg_decoder *decoder, size_t stride)
 {
-    size_t size = stride * (size_t)rows + 64;
+    size_t size = stride * STRIP_ROWS + 64;
     int row;
     if (size > decoder->strip_size) {
         free(decoder->strip);
@@ -398,17 +449,30 @@ static int reserve_strip(jpeg_decoder *decoder, size_t stride, int rows)
             return fail(decoder, JPEG_NO_MEMORY, "no memory for the decoded rows");
         decoder->strip_size = size;
     }
-    if (rows > decoder->rows_size) {
-        free(decoder->rows);
-        decoder->rows_size = 0;
-        decoder->rows = malloc((size_t)rows * sizeof *decoder->rows);
-        if (decoder->rows == NULL)
-            return fail(decoder, JPEG_NO_MEMORY, "no memory for the decoded rows");
-        decoder->rows_size = rows;
-    }
-    for (row = 0; row < rows; row++)
+    for (row = 0; row < STRIP_ROWS; row++)
         decoder->rows[row] = decoder->strip + stride * (size_t)row;
     return JPEG_OK;
+}
+
+/* Reading rows gave none.  It does not happen, as our source never suspends; but no loop here relies
+ * on that. */
+static int stalled(jpeg_decoder *decoder)
+{
+    jpeg_decoder_finish(decoder);
+    return fail(decoder, JPEG_CORRUPT, "the library stopped before the last row");
+}
+
+/* The columns to decode so that `width` columns from `x` on are exact. */
+static void widen(int x, int width, int full_width, JDIMENSION *first, JDIMENSION *count)
+{
+    int left = x > SIDE_MARGIN ? x - SIDE_MARGIN : 0;
+    int right = full_width - SIDE_MARGIN > x + width ? x + width + SIDE_MARGIN : full_width;
+    if (right - left < NARROWEST)
+        right = left + NARROWEST < full_width ? left + NARROWEST : full_width;
+    if (right - left < NARROWEST)
+        left = right > NARROWEST ? right - NARROWEST : 0;
+    *first = (JDIMENSION)left;
+    *count = (JDIMENSION)(right - left);
 }
 
 int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int x, int y,
@@ -416,10 +480,11 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
 {
     struct jpeg_decompress_struct *library = &decoder->library;
     JDIMENSION first, count;
-    int right, full_width;
+    int full_width, skipped;
 
     if (decoder->state != OPENED)
         return fail(decoder, JPEG_BAD_ARGUMENT, "no image is open");
+    decoder->status = JPEG_OK; /* a refused start may be tried again with other arguments */
     if (!decoder->supported)
         return fail(decoder, JPEG_UNSUPPORTED, "this kind of JPEG is not decoded here");
     if ((channels != 1 && channels != 3) ||
@@ -439,35 +504,35 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
 
     jpeg_start_decompress(library);
     decoder->state = STARTED;
-    if (check_complete(decoder) != JPEG_OK) {
-        jpeg_decoder_finish(decoder);
-        return decoder->status;
-    }
     full_width = (int)library->output_width;
-    first = x > SIDE_MARGIN ? (JDIMENSION)(x - SIDE_MARGIN) : 0;
-    right = full_width - SIDE_MARGIN > x + width ? x + width + SIDE_MARGIN : full_width;
-    if (right - (int)first < NARROWEST)
-        right = (int)first + NARROWEST < full_width ? (int)first + NARROWEST : full_width;
-    if (right - (int)first < NARROWEST)
-        first = right > NARROWEST ? (JDIMENSION)(right - NARROWEST) : 0;
-    count = (JDIMENSION)right - first;
-    if ((int)count < full_width && !is_smoothed(library))
-        jpeg_crop_scanline(library, &first, &count);
-    else
-        first = 0;
-    if (y > 0)
-        jpeg_skip_scanlines(library, (JDIMENSION)y);
+    first = 0;
+    skipped = 0;
+    if (is_divisible(library)) {
+        count = (JDIMENSION)full_width;
+        widen(x, width, full_width, &first, &count);
+        if ((int)count < full_width)
+            jpeg_crop_scanline(library, &first, &count);
+        if (y > 0)
+            skipped = (int)jpeg_skip_scanlines(library, (JDIMENSION)y);
+    }
 
-    decoder->channels = channels;
     decoder->last_row = y + height;
     decoder->left = (ptrdiff_t)(x - (int)first) * channels;
     decoder->stride = ((ptrdiff_t)library->output_width * channels + 31) / 32 * 32;
-    decoder->strip_rows = 16;
-    if (reserve_strip(decoder, (size_t)decoder->stride, decoder->strip_rows) != JPEG_OK) {
+    if (reserve_strip(decoder, (size_t)decoder->stride) != JPEG_OK) {
         jpeg_decoder_finish(decoder);
         return decoder->status;
     }
-    return JPEG_OK;
+    while (skipped < y) {
+        JDIMENSION wanted = (JDIMENSION)(y - skipped < STRIP_ROWS ? y - skipped : STRIP_ROWS);
+        JDIMENSION read = jpeg_read_scanlines(library, decoder->rows, wanted);
+        if (read == 0)
+            return stalled(decoder);
+        skipped += (int)read;
+    }
+    if (check_complete(decoder) != JPEG_OK)
+        jpeg_decoder_finish(decoder);
+    return decoder->status;
 }
 
 int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *stride, int *count)
@@ -487,15 +552,14 @@ int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *str
         return decoder->status;
     }
     wanted = decoder->last_row - (int)library->output_scanline;
-    if (wanted > decoder->strip_rows)
-        wanted = decoder->strip_rows;
+    if (wanted > STRIP_ROWS)
+        wanted = STRIP_ROWS;
     while (*count < wanted) {
         JDIMENSION read = jpeg_read_scanlines(library, decoder->rows + *count,
                                               (JDIMENSION)(wanted - *count));
-        if (read == 0) { /* cannot be: our source never suspends */
+        if (read == 0) {
             *count = 0;
-            jpeg_decoder_finish(decoder);
-            return fail(decoder, JPEG_CORRUPT, "the library stopped before the last row");
+            return stalled(decoder);
         }
         *count += (int)read;
     }

@@ -408,10 +408,9 @@ cdef class Renderer:
         return RENDER_OK
 
     cdef void finish_row(self, const uint8_t* row, int y, bint mirror, void* slot) noexcept nogil:
-        cdef RenderPlan plan = self.plan
-        normalise_row(&plan.normalise, row, plan.width, y, mirror,
-                      <char*>slot + y * plan.row_stride * plan.item_size, plan.pixel_stride,
-                      plan.channel_stride)
+        normalise_row(&self.plan.normalise, row, self.plan.width, y, mirror,
+                      <char*>slot + y * self.plan.row_stride * self.plan.item_size,
+                      self.plan.pixel_stride, self.plan.channel_stride)
 
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil:
         """Memory of at least that size, kept from image to image; NULL after a failure."""

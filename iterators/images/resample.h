@@ -16,8 +16,12 @@
 #include <string.h>
 
 #include "resample_rows.h"
+#include "resample_simd.h"
 #include "resample_tables.h"
 #include "simd.h"
+
+/* Row kernels take this many target pixels at a time. */
+enum { RESAMPLE_GROUP = 4 };
 
 enum { RESAMPLE_OK = 0, RESAMPLE_NO_MEMORY = -1, RESAMPLE_BAD_ARGUMENT = -2 };
 
@@ -45,7 +49,7 @@ typedef struct resampler {
 
     /* Tables and rows, all inside `memory`. */
     int32_t *x_from, *x_index, *y_from, *y_index;
-    int16_t *x_weight, *y_weight;
+    int16_t *x_weight, *y_weight, *x_lanes;
     float *x_share, *y_share;
     uint8_t* source;            /* the pushed row with slack behind it */
     void* rows[RESAMPLE_MOST_TAPS]; /* row r of the rectangle, resampled across, is rows[r % taps] */
@@ -109,15 +113,17 @@ static size_t resampler_lay_out(
         break;
     case RESAMPLE_BLEND:
     case RESAMPLE_SUM:
-        r->x_index = (int32_t*)resample_take(memory, &used, columns, sizeof(int32_t));
-        r->x_weight = (int16_t*)resample_take(memory, &used, columns * taps, sizeof(int16_t));
+        r->x_index = (int32_t*)resample_take(memory, &used, columns + RESAMPLE_GROUP, sizeof(int32_t));
+        r->x_weight = (int16_t*)resample_take(memory, &used, (columns + RESAMPLE_GROUP) * taps, sizeof(int16_t));
+        r->x_lanes = (int16_t*)resample_take(memory, &used, 4 * (columns + RESAMPLE_GROUP) * taps, sizeof(int16_t));
         r->y_index = (int32_t*)resample_take(memory, &used, lines * taps, sizeof(int32_t));
         r->y_weight = (int16_t*)resample_take(memory, &used, lines * taps, sizeof(int16_t));
         for (size_t k = 0; k < taps; k++)
             r->rows[k] = resample_take(memory, &used, values, r->plan == RESAMPLE_BLEND ? 2 : 4);
         break;
     case RESAMPLE_BOXES:
-        r->sums = (int32_t*)resample_take(memory, &used, values, sizeof(int32_t));
+        r->sums = (int32_t*)resample_take(
+            memory, &used, values * (size_t)r->factor_x, sizeof(int32_t));
         break;
     case RESAMPLE_CELLS: {
         const size_t most_x = (size_t)resample_cells_most(gx), most_y = (size_t)resample_cells_most(gy);
@@ -155,14 +161,15 @@ static resample_plan resampler_choose(
     return whole && (int64_t)r->factor_x * r->factor_y <= (1 << 23) ? RESAMPLE_BOXES : RESAMPLE_CELLS;
 }
 
-/* Makes the indices count from the smallest one; returns it and how many pixels the rest spans. */
-static int resample_rebase(int32_t* index, int n, int reach, int extent, int* length) {
+/* Makes the indices count from the smallest one, in units of step; returns it and how many pixels the
+   rest spans. */
+static int resample_rebase(int32_t* index, int n, int step, int reach, int extent, int* length) {
     int low = index[0], high = index[0];
     for (int i = 1; i < n; i++) {
         if (index[i] < low) low = index[i];
         if (index[i] > high) high = index[i];
     }
-    for (int i = 0; i < n; i++) index[i] -= low;
+    for (int i = 0; i < n; i++) index[i] = (index[i] - low) * step;
     *length = (high + reach < extent ? high + reach : extent) - low;
     return low;
 }
@@ -171,6 +178,7 @@ static void resampler_build(
     resampler* r, int method, const resample_axis* x, const resample_axis* y, const resample_geometry* gx,
     const resample_geometry* gy) {
     const int spread = method == RESAMPLE_AREA;
+    int n;
     r->x = gx->first;
     r->y = gy->first;
     switch (r->plan) {
@@ -181,23 +189,31 @@ static void resampler_build(
     case RESAMPLE_PICK:
         resample_nearest(x, r->x_index);
         resample_nearest(y, r->y_index);
-        r->x += resample_rebase(r->x_index, r->columns, 1, gx->extent, &r->width);
-        r->y += resample_rebase(r->y_index, r->lines, 1, gy->extent, &r->height);
+        r->x += resample_rebase(r->x_index, r->columns, r->channels, 1, gx->extent, &r->width);
+        r->y += resample_rebase(r->y_index, r->lines, 1, 1, gy->extent, &r->height);
         break;
     case RESAMPLE_BLEND:
     case RESAMPLE_SUM:
         resample_columns(gx, method, spread, r->x_index, r->x_weight);
         resample_lines(gy, method, spread, r->y_index, r->y_weight);
-        r->x += resample_rebase(r->x_index, r->columns, r->taps, gx->extent, &r->width);
-        r->y += resample_rebase(r->y_index, r->lines * r->taps, 1, gy->extent, &r->height);
+        r->x += resample_rebase(r->x_index, r->columns, r->channels, r->taps, gx->extent, &r->width);
+        r->y += resample_rebase(r->y_index, r->lines * r->taps, 1, 1, gy->extent, &r->height);
+        if (r->level > SIMD_LEVEL_PLAIN) { /* the last group repeats a pixel */
+            n = r->columns;
+            for (int i = n; i < n + RESAMPLE_GROUP; i++) r->x_index[i] = r->x_index[n - 1];
+            memset(r->x_weight + (ptrdiff_t)n * r->taps, 0, (size_t)(RESAMPLE_GROUP * r->taps) * sizeof(int16_t));
+            if (r->channels > 1) resample_lane_weights(r->x_weight, n + RESAMPLE_GROUP, r->taps, r->x_lanes);
+        }
         break;
     case RESAMPLE_BOXES:
         r->x += x->begin * r->factor_x, r->width = x->count * r->factor_x;
         r->y += y->begin * r->factor_y, r->height = y->count * r->factor_y;
         break;
     case RESAMPLE_CELLS:
-        r->x += resample_rebase(r->x_index, resample_cells(gx, r->x_from, r->x_index, r->x_share), 1, gx->extent, &r->width);
-        r->y += resample_rebase(r->y_index, resample_cells(gy, r->y_from, r->y_index, r->y_share), 1, gy->extent, &r->height);
+        n = resample_cells(gx, r->x_from, r->x_index, r->x_share);
+        r->x += resample_rebase(r->x_index, n, r->channels, 1, gx->extent, &r->width);
+        n = resample_cells(gy, r->y_from, r->y_index, r->y_share);
+        r->y += resample_rebase(r->y_index, n, 1, 1, gy->extent, &r->height);
         break;
     }
 }
@@ -231,7 +247,7 @@ static SIMD_UNUSED int resampler_begin(
     r->done = 0;
     r->cell = 0;
     if (r->plan == RESAMPLE_BOXES)
-        memset(r->sums, 0, (size_t)r->columns * (size_t)channels * sizeof(int32_t));
+        memset(r->sums, 0, (size_t)r->width * (size_t)channels * sizeof(int32_t));
     memset(r->source + (size_t)r->width * (size_t)channels, 0, RESAMPLE_SLACK);
     return RESAMPLE_OK;
 }
@@ -250,47 +266,60 @@ static uint8_t* resampler_out(const resampler* r) {
 
 static void resampler_push_pick(resampler* r, const uint8_t* row, int at) {
     while (r->done < r->lines && r->y_index[r->done] == at) {
-        uint8_t* out = resampler_out(r);
-        if (r->channels == 1)
-            for (int i = 0; i < r->columns; i++) out[i] = row[r->x_index[i]];
-        else
-            for (int i = 0; i < r->columns; i++)
-                for (int c = 0; c < r->channels; c++)
-                    out[i * r->channels + c] = row[(ptrdiff_t)r->x_index[i] * r->channels + c];
+        resample_pick(row, r->x_index, r->columns, r->channels, resampler_out(r));
         r->done++;
     }
 }
 
-static void resampler_push_taps(resampler* r, const uint8_t* row, int at) {
-    const int taps = r->taps, n = r->columns * r->channels;
-    void* across = r->rows[at % taps];
-    if (at < r->y_index[(ptrdiff_t)r->done * taps]) return; /* between the rows of two target rows */
+/* The source row is copied first so that kernels may read over its end. */
+static void resampler_push_blend(resampler* r, const uint8_t* row, int at) {
+    if (at < r->y_index[(ptrdiff_t)r->done * 2]) return; /* between the rows of two target rows */
     memcpy(r->source, row, (size_t)r->width * (size_t)r->channels);
-    if (r->plan == RESAMPLE_BLEND)
-        resample_across_bilinear(r->source, r->x_index, r->x_weight, r->columns, r->channels, (int16_t*)across);
-    else
-        resample_across_taps(r->source, r->x_index, r->x_weight, r->columns, r->channels, taps, (int32_t*)across);
+    resample_across_bilinear_at(
+        r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns, r->channels, (int16_t*)r->rows[at % 2]);
+    while (r->done < r->lines) {
+        const int32_t* index = r->y_index + (ptrdiff_t)r->done * 2;
+        if (index[1] > at) break;
+        resample_down_bilinear_at(
+            r->level, (const int16_t*)r->rows[index[0] % 2], (const int16_t*)r->rows[index[1] % 2],
+            r->y_weight + (ptrdiff_t)r->done * 2, r->columns * r->channels, resampler_out(r));
+        r->done++;
+    }
+}
+
+static void resampler_push_sum(resampler* r, const uint8_t* row, int at) {
+    const int taps = r->taps;
+    if (at < r->y_index[(ptrdiff_t)r->done * taps]) return;
+    memcpy(r->source, row, (size_t)r->width * (size_t)r->channels);
+    resample_across_taps_at(
+        r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns, r->channels, taps,
+        (int32_t*)r->rows[at % taps]);
     while (r->done < r->lines) {
         const int32_t* index = r->y_index + (ptrdiff_t)r->done * taps;
-        const int16_t* weight = r->y_weight + (ptrdiff_t)r->done * taps;
+        const int32_t* rows[RESAMPLE_MOST_TAPS];
         if (index[taps - 1] > at) break;
-        if (r->plan == RESAMPLE_BLEND) {
-            resample_down_bilinear(
-                (const int16_t*)r->rows[index[0] % 2], (const int16_t*)r->rows[index[1] % 2], weight, n, resampler_out(r));
-        } else {
-            const int32_t* rows[RESAMPLE_MOST_TAPS];
-            for (int k = 0; k < taps; k++) rows[k] = (const int32_t*)r->rows[index[k] % taps];
-            resample_down_taps(rows, weight, taps, n, resampler_out(r));
-        }
+        for (int k = 0; k < taps; k++) rows[k] = (const int32_t*)r->rows[index[k] % taps];
+        resample_down_taps_at(
+            r->level, rows, r->y_weight + (ptrdiff_t)r->done * taps, taps, r->columns * r->channels, resampler_out(r));
         r->done++;
     }
 }
 
 static void resampler_push_boxes(resampler* r, const uint8_t* row, int at) {
-    const int n = r->columns * r->channels;
-    resample_add_boxes(row, r->factor_x, r->columns, r->channels, r->sums);
+    const int n = r->width * r->channels;
+    if (r->factor_x == 2 && r->factor_y == 2) {
+        if (at % 2 == 0) {
+            memcpy(r->source, row, (size_t)n);
+        } else {
+            resample_halve_at(r->level, r->source, row, r->columns, r->channels, resampler_out(r));
+            r->done++;
+        }
+        return;
+    }
+    resample_add_row_at(r->level, row, n, r->sums);
     if ((at + 1) % r->factor_y == 0) {
-        resample_finish_boxes(r->sums, n, r->factor_x, r->factor_y, resampler_out(r));
+        resample_finish_boxes_at(
+            r->level, r->sums, r->columns, r->channels, r->factor_x, r->factor_y, resampler_out(r));
         memset(r->sums, 0, (size_t)n * sizeof(int32_t));
         r->done++;
     }
@@ -299,12 +328,14 @@ static void resampler_push_boxes(resampler* r, const uint8_t* row, int at) {
 static void resampler_push_cells(resampler* r, const uint8_t* row, int at) {
     const int n = r->columns * r->channels;
     if (r->y_index[r->cell] != at) return;
-    resample_across_cells(row, r->x_from, r->x_index, r->x_share, r->columns, r->channels, r->row_share);
+    memcpy(r->source, row, (size_t)r->width * (size_t)r->channels);
+    resample_across_cells_at(
+        r->level, r->source, r->x_from, r->x_index, r->x_share, r->columns, r->channels, r->row_share);
     while (r->done < r->lines && r->y_index[r->cell] == at) { /* the end of one cell, the start of the next */
         if (r->cell == r->y_from[r->done]) memset(r->sum_share, 0, (size_t)n * sizeof(float));
-        resample_add_scaled(r->row_share, r->y_share[r->cell], n, r->sum_share);
+        resample_add_scaled_at(r->level, r->row_share, r->y_share[r->cell], n, r->sum_share);
         if (++r->cell == r->y_from[r->done + 1]) {
-            resample_finish_cells(r->sum_share, n, resampler_out(r));
+            resample_finish_cells_at(r->level, r->sum_share, n, resampler_out(r));
             r->done++;
         }
     }
@@ -324,8 +355,10 @@ static SIMD_UNUSED int resampler_push(resampler* r, const uint8_t* row) {
         resampler_push_pick(r, row, at);
         break;
     case RESAMPLE_BLEND:
+        resampler_push_blend(r, row, at);
+        break;
     case RESAMPLE_SUM:
-        resampler_push_taps(r, row, at);
+        resampler_push_sum(r, row, at);
         break;
     case RESAMPLE_BOXES:
         resampler_push_boxes(r, row, at);

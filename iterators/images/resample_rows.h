@@ -1,6 +1,7 @@
 /* Row kernels of the resampler: one source row across, several rows down to one target row.
  *
- * They read and write whole rows, know no geometry and keep no state.  `across` reads up to
+ * They read and write whole rows, know no geometry and keep no state; `index` counts bytes.  This is
+ * the definition of the results; resample_simd.h repeats them faster.  `across` reads up to
  * RESAMPLE_SLACK bytes beyond the last source pixel (any values, they get weight 0) and writes up to
  * RESAMPLE_SLACK bytes beyond the last target value; `down` writes exactly n values.
  */
@@ -19,12 +20,23 @@ SIMD_INLINE uint8_t resample_saturate(int value) {
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
+/* ---- nearest ---- */
+
+static void resample_pick(const uint8_t* row, const int32_t* index, int count, int channels, uint8_t* out) {
+    if (channels == 1)
+        for (int i = 0; i < count; i++) out[i] = row[index[i]];
+    else if (channels == 3)
+        for (int i = 0; i < count; i++) memcpy(out + 3 * (ptrdiff_t)i, row + index[i], 3);
+    else
+        for (int i = 0; i < count; i++) memcpy(out + 4 * (ptrdiff_t)i, row + index[i], 4);
+}
+
 /* ---- bilinear: rows of int16, the sum of 11-bit products without its four lowest bits ---- */
 
 SIMD_INLINE void resample_across_bilinear_n(
     const uint8_t* row, const int32_t* index, const int16_t* weight, int count, int channels, int16_t* out) {
     for (int i = 0; i < count; i++, weight += 2, out += channels) {
-        const uint8_t* s = row + (ptrdiff_t)index[i] * channels;
+        const uint8_t* s = row + index[i];
         for (int c = 0; c < channels; c++)
             out[c] = (int16_t)((s[c] * weight[0] + s[c + channels] * weight[1]) >> 4);
     }
@@ -53,7 +65,7 @@ SIMD_INLINE void resample_across_taps_n(
     const uint8_t* row, const int32_t* index, const int16_t* weight, int count, int channels, int taps,
     int32_t* out) {
     for (int i = 0; i < count; i++, weight += taps, out += channels) {
-        const uint8_t* s = row + (ptrdiff_t)index[i] * channels;
+        const uint8_t* s = row + index[i];
         for (int c = 0; c < channels; c++) {
             int sum = 0;
             for (int k = 0; k < taps; k++) sum += s[c + k * channels] * weight[k];
@@ -93,31 +105,41 @@ SIMD_INLINE void resample_down_taps(
             out[i] = resample_saturate(
                 (r0[i] * w0 + r1[i] * w1 + r2[i] * w2 + r3[i] * w3 + half) >> (2 * RESAMPLE_WEIGHT_BITS));
     } else {
+        const int32_t *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
+        const int32_t *r4 = rows[4], *r5 = rows[5], *r6 = rows[6], *r7 = rows[7];
+        const int w0 = weight[0], w1 = weight[1], w2 = weight[2], w3 = weight[3];
+        const int w4 = weight[4], w5 = weight[5], w6 = weight[6], w7 = weight[7];
         for (int i = 0; i < n; i++) {
-            int sum = half;
-            for (int k = 0; k < 8; k++) sum += rows[k][i] * weight[k];
-            out[i] = resample_saturate(sum >> (2 * RESAMPLE_WEIGHT_BITS));
+            const int upper = r0[i] * w0 + r1[i] * w1 + r2[i] * w2 + r3[i] * w3;
+            const int lower = r4[i] * w4 + r5[i] * w5 + r6[i] * w6 + r7[i] * w7;
+            out[i] = resample_saturate((upper + lower + half) >> (2 * RESAMPLE_WEIGHT_BITS));
         }
     }
 }
 
 /* ---- area ---- */
 
-/* Whole factors: add boxes of `factor` pixels of one row to integer sums. */
-SIMD_INLINE void resample_add_boxes(const uint8_t* row, int factor, int count, int channels, int32_t* sums) {
-    for (int i = 0; i < count; i++, sums += channels)
-        for (int k = 0; k < factor; k++, row += channels)
-            for (int c = 0; c < channels; c++) sums[c] += row[c];
+/* Both factors 2: halves round up. */
+static void resample_halve(const uint8_t* a, const uint8_t* b, int count, int channels, uint8_t* out) {
+    for (int i = 0; i < count; i++, a += 2 * channels, b += 2 * channels, out += channels)
+        for (int c = 0; c < channels; c++)
+            out[c] = (uint8_t)((a[c] + a[c + channels] + b[c] + b[c + channels] + 2) >> 2);
 }
 
-/* A 2x2 box rounds half up, any other half to even. */
-static void resample_finish_boxes(const int32_t* sums, int n, int factor_x, int factor_y, uint8_t* out) {
-    if (factor_x == 2 && factor_y == 2) {
-        for (int i = 0; i < n; i++) out[i] = (uint8_t)((sums[i] + 2) >> 2);
-    } else {
-        const float share = 1.f / (float)(factor_x * factor_y);
-        for (int i = 0; i < n; i++) out[i] = resample_saturate((int)resample_round((float)sums[i] * share));
-    }
+/* Other whole factors: the sums of the columns first, then of boxes of them; halves round to even. */
+SIMD_INLINE void resample_add_row(const uint8_t* row, int n, int32_t* sums) {
+    for (int i = 0; i < n; i++) sums[i] += row[i];
+}
+
+static void resample_finish_boxes(
+    const int32_t* sums, int count, int channels, int factor_x, int factor_y, uint8_t* out) {
+    const float share = 1.f / (float)(factor_x * factor_y);
+    for (int i = 0; i < count; i++, sums += (ptrdiff_t)factor_x * channels, out += channels)
+        for (int c = 0; c < channels; c++) {
+            int sum = 0;
+            for (int k = 0; k < factor_x; k++) sum += sums[c + (ptrdiff_t)k * channels];
+            out[c] = resample_saturate((int)resample_round((float)sum * share));
+        }
 }
 
 /* Any factor: weighted sums in float32, pixel after pixel in the order of the list. */
@@ -127,7 +149,7 @@ SIMD_INLINE void resample_across_cells(
     for (int i = 0; i < count; i++, out += channels) {
         for (int c = 0; c < channels; c++) {
             float sum = 0;
-            for (int k = from[i]; k < from[i + 1]; k++) sum += (float)row[(ptrdiff_t)index[k] * channels + c] * weight[k];
+            for (int k = from[i]; k < from[i + 1]; k++) sum += (float)row[index[k] + c] * weight[k];
             out[c] = sum;
         }
     }

@@ -64,10 +64,8 @@ static resample_geometry resample_geometry_of(const resample_axis* axis) {
 }
 
 /* Rounds half to even; exact for |value| < 2^22, and independent of the C library. */
-SIMD_INLINE float resample_round(float value) {
-    const float magic = 12582912.0f; /* 1.5 * 2^23 */
-    return (value + magic) - magic;
-}
+#define RESAMPLE_MAGIC 12582912.0f /* 1.5 * 2^23: above it float32 has no fractions */
+SIMD_INLINE float resample_round(float value) { return (value + RESAMPLE_MAGIC) - RESAMPLE_MAGIC; }
 
 SIMD_INLINE int resample_floor(double value) {
     const int truncated = (int)value;

@@ -1,1 +1,1 @@
-"""(package)"""
+"""Floor 3: files and arrays as iterables of batches, with the names and protocol of MXNet."""

@@ -1,0 +1,29 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .recipe import Recipe
+
+class RenderPlan:
+    recipe: Recipe
+    dtype: np.dtype[Any]
+    layout: str
+    def __init__(
+        self,
+        recipe: Recipe,
+        *,
+        key: int = 0,
+        layout: str = "NCHW",
+        dtype: str = "float32",
+        label_width: int = 1,
+        batch_size: int = 1,
+    ) -> None: ...
+    def shape(self, batch_size: int) -> tuple[int, ...]: ...
+
+class Renderer:
+    plan: RenderPlan
+    def __init__(self, plan: RenderPlan) -> None: ...
+    def sample(
+        self, record: bytes | bytearray | memoryview, epoch: int = 0, number: int = 0
+    ) -> tuple[NDArray[Any], NDArray[np.float32], int]: ...

@@ -1,0 +1,36 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recordio.errors import RecordIOError
+from recordio.reader import RecordReader
+
+from .render import RenderPlan
+
+class Stage:
+    batch_size: int
+    depth: int
+    def __init__(
+        self,
+        reader: RecordReader,
+        offsets: NDArray[np.int64],
+        plan: RenderPlan,
+        *,
+        batch_size: int,
+        threads: int,
+        depth: int,
+        allocate: Callable[[int], Any] | None = None,
+    ) -> None: ...
+    @property
+    def pending(self) -> int: ...
+    def submit(self, records: NDArray[np.int64], epoch: int) -> None: ...
+    def collect(
+        self,
+    ) -> tuple[
+        NDArray[Any], NDArray[np.float32], NDArray[np.uint64], list[tuple[int, RecordIOError]]
+    ]: ...
+    def ready(self) -> bool: ...
+    def cancel(self) -> None: ...
+    def close(self) -> None: ...

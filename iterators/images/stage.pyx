@@ -1,0 +1,385 @@
+"""The image stage: a pool of threads that turns records into batches.
+
+Batches are submitted as lists of record numbers and collected in the same order.  Each sample is a
+*ticket* for one *slot* of one batch; threads take tickets in order across batch boundaries, so no
+thread waits for the slowest image of a batch.  A worker thread gives the GIL back when it starts and
+takes it again only for images that need Python to decode them.
+
+What a slot will contain depends on the record, the epoch and the plan - never on the thread, the
+number of threads or their timing.  The stage knows nothing of orders, epochs' ends or labels' names.
+"""
+
+import os
+import threading
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+
+import numpy as np
+
+from recordio.frames cimport FRAME_OK, Frame, FRAME_HEAD, frame_error, frame_join, frame_scan
+from recordio.reader cimport RecordReader
+
+from iterators.images.render cimport (
+    Outcome, Renderer, RenderPlan, RENDER_MEMORY, RENDER_OK, Slot, outcome_error,
+)
+
+from ..core.pool import BufferPool
+
+cdef extern from "../core/sync.h" nogil:
+    ctypedef struct sync_mutex:
+        pass
+    ctypedef struct sync_condition:
+        pass
+    void sync_mutex_init(sync_mutex*)
+    void sync_mutex_destroy(sync_mutex*)
+    void sync_lock(sync_mutex*)
+    void sync_unlock(sync_mutex*)
+    void sync_condition_init(sync_condition*)
+    void sync_condition_destroy(sync_condition*)
+    void sync_wake_all(sync_condition*)
+    void sync_wait(sync_condition*, sync_mutex*)
+    void sync_wait_ms(sync_condition*, sync_mutex*, int)
+
+cdef enum:
+    MOST_TICKETS = 16       # taken by a thread at once
+    SIGNAL_INTERVAL = 50    # milliseconds between two looks for Ctrl-C while waiting
+
+
+# A batch on its way.  `next` and `finished` are guarded by the stage's mutex.
+cdef struct Batch:
+    Py_ssize_t count        # tickets
+    Py_ssize_t next         # first ticket that nobody has taken
+    Py_ssize_t finished
+    uint32_t epoch
+    int64_t* records        # record numbers
+    Outcome* outcomes
+    int* frames             # status of the record frame, FrameStatus
+    char* data
+    float* label
+    uint64_t* ids
+
+
+cdef class Stage:
+    """Threads that render records of one file into batches.
+
+    Parameters
+    ----------
+    reader : recordio.RecordReader
+        The file.
+    offsets : numpy.ndarray of int64
+        File offset of every record; the position in this array is the record number.
+    plan : RenderPlan
+        What becomes of a record.
+    batch_size : int
+        Slots of a batch.
+    threads : int
+        Worker threads, at least 1.
+    depth : int
+        Batches that may be under way at once, at least 1.
+    allocate : callable, optional
+        Source of memory for the data, see `BufferPool`.
+    """
+
+    cdef readonly Py_ssize_t batch_size
+    cdef readonly Py_ssize_t depth
+    cdef RecordReader reader
+    cdef object file_view           # keeps the mapping while threads read it
+    cdef const uint8_t* base
+    cdef int64_t size
+    cdef object offsets
+    cdef const int64_t* offset_of
+    cdef Py_ssize_t num_records
+    cdef RenderPlan plan
+    cdef object pool
+    cdef list threads
+    cdef list arrays                # (data, label, ids) of every batch under way
+    cdef object process
+
+    cdef Batch* batches             # ring of `depth`
+    cdef Py_ssize_t submitted       # batches ever submitted, taken up completely, collected
+    cdef Py_ssize_t taken
+    cdef Py_ssize_t collected
+    cdef Py_ssize_t working         # threads that hold tickets
+    cdef bint stopping
+    cdef sync_mutex mutex
+    cdef sync_condition work        # tickets were added, or the stage stops
+    cdef sync_condition done        # a batch was finished, or a thread put its tickets down
+
+    def __cinit__(self, RecordReader reader, offsets, RenderPlan plan, *, Py_ssize_t batch_size,
+                  Py_ssize_t threads, Py_ssize_t depth, allocate=None):
+        cdef Py_ssize_t i
+        cdef const int64_t[::1] table = offsets
+        self.batches = NULL
+        sync_mutex_init(&self.mutex)
+        sync_condition_init(&self.work)
+        sync_condition_init(&self.done)
+        self.batch_size, self.depth = batch_size, depth
+        self.reader, self.plan = reader, plan
+        self.file_view, self.base, self.size = reader.view, reader.base, reader.size
+        self.offsets = offsets
+        self.num_records = table.shape[0]
+        self.offset_of = &table[0] if self.num_records else NULL
+        self.batches = <Batch*>calloc(depth, sizeof(Batch))
+        if self.batches == NULL:
+            raise MemoryError
+        for i in range(depth):
+            self.batches[i].records = <int64_t*>calloc(batch_size, sizeof(int64_t))
+            self.batches[i].outcomes = <Outcome*>calloc(batch_size, sizeof(Outcome))
+            self.batches[i].frames = <int*>calloc(batch_size, sizeof(int))
+            if (self.batches[i].records == NULL or self.batches[i].outcomes == NULL
+                    or self.batches[i].frames == NULL):
+                raise MemoryError
+        data_bytes = int(np.prod(plan.shape(batch_size))) * plan.item_size
+        self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
+        self.arrays = [None] * depth
+        self.process = os.getpid()
+        self.threads = [
+            threading.Thread(target=self._work, args=(Renderer(plan),), daemon=True,
+                             name=f"image-stage-{i}")
+            for i in range(threads)
+        ]
+
+    def __init__(self, *args, **keywords):
+        for thread in self.threads:
+            thread.start()
+
+    def __dealloc__(self):
+        # The threads refer to this object, so none is left.
+        cdef Py_ssize_t i
+        if self.batches != NULL:
+            for i in range(self.depth):
+                free(self.batches[i].records)
+                free(self.batches[i].outcomes)
+                free(self.batches[i].frames)
+            free(self.batches)
+        sync_condition_destroy(&self.done)
+        sync_condition_destroy(&self.work)
+        sync_mutex_destroy(&self.mutex)
+
+    @property
+    def pending(self):
+        """Number of batches submitted and not yet collected."""
+        return self.submitted - self.collected
+
+    def submit(self, const int64_t[::1] records not None, uint32_t epoch):
+        """Start work on a batch; returns at once.
+
+        Parameters
+        ----------
+        records : numpy.ndarray of int64
+            Record numbers, at most `batch_size`; the remaining slots will be zero.
+        epoch : int
+            Chooses the random numbers of the augmentation.
+        """
+        self._check_usable()
+        cdef Py_ssize_t count = records.shape[0], i
+        if self.submitted - self.collected == self.depth:
+            raise RuntimeError(f"{self.depth} batches are under way already: collect one first")
+        if count > self.batch_size:
+            raise ValueError(f"{count} records do not fit a batch of {self.batch_size}")
+        for i in range(count):
+            if not 0 <= records[i] < self.num_records:
+                raise IndexError(f"record {records[i]} of {self.num_records}")
+        cdef Py_ssize_t place = self.submitted % self.depth
+        cdef Batch* batch = &self.batches[place]
+        plan = self.plan
+        data = np.frombuffer(self.pool.take(), plan.dtype).reshape(plan.shape(self.batch_size))
+        label = np.zeros((self.batch_size, plan.label_width), np.float32)
+        ids = np.zeros(self.batch_size, np.uint64)
+        if count < self.batch_size:
+            data.fill(0)
+        self.arrays[place] = data, label, ids
+        batch.count, batch.next, batch.finished, batch.epoch = count, 0, 0, epoch
+        for i in range(count):
+            batch.records[i] = records[i]
+        batch.data = <char*><size_t>data.ctypes.data
+        batch.label = <float*><size_t>label.ctypes.data
+        batch.ids = <uint64_t*><size_t>ids.ctypes.data
+        with nogil:
+            sync_lock(&self.mutex)
+            self.submitted += 1
+            sync_wake_all(&self.work)
+            sync_unlock(&self.mutex)
+
+    def collect(self):
+        """Wait for the oldest batch and return it.
+
+        Returns
+        -------
+        data : numpy.ndarray
+            In the plan's layout and dtype; its memory is used again only when nobody refers to it.
+        label : numpy.ndarray of float32, (batch_size, label_width)
+        ids : numpy.ndarray of uint64, (batch_size,)
+            Header ids of the records.
+        failures : list of (slot, RecordIOError)
+            Slots whose record could not be used; their contents are undefined.
+        """
+        self._check_usable()
+        if self.submitted == self.collected:
+            raise RuntimeError("no batch is under way")
+        cdef Py_ssize_t place = self.collected % self.depth
+        cdef Batch* batch = &self.batches[place]
+        self._wait_for(batch)
+        data, label, ids = self.arrays[place]
+        self.arrays[place] = None
+        failures = []
+        cdef Py_ssize_t slot
+        for slot in range(batch.count):
+            if batch.frames[slot] != FRAME_OK or batch.outcomes[slot].status != RENDER_OK:
+                failures.append((slot, self._failure(batch, slot)))
+        self.collected += 1
+        return data, label, ids, failures
+
+    def ready(self):
+        """Whether `collect` would return at once."""
+        self._check_usable()
+        cdef Batch* batch = &self.batches[self.collected % self.depth]
+        cdef bint finished
+        if self.submitted == self.collected:
+            return False
+        with nogil:
+            sync_lock(&self.mutex)
+            finished = batch.finished == batch.count
+            sync_unlock(&self.mutex)
+        return finished
+
+    def cancel(self):
+        """Forget all batches under way; waits only for the images being rendered."""
+        self._check_usable()
+        cdef bint idle = False
+        with nogil:
+            sync_lock(&self.mutex)
+            self.taken = self.submitted
+            sync_unlock(&self.mutex)
+        while not idle:
+            with nogil:
+                sync_lock(&self.mutex)
+                if self.working:
+                    sync_wait_ms(&self.done, &self.mutex, SIGNAL_INTERVAL)
+                idle = self.working == 0
+                sync_unlock(&self.mutex)
+        self.collected = self.submitted
+        self.arrays = [None] * self.depth
+
+    def close(self):
+        """Stop the threads; waits for the images being rendered.  Idempotent."""
+        if self.stopping or os.getpid() != self.process:
+            self.stopping = True        # in a forked child there are no threads to stop
+            return
+        with nogil:
+            sync_lock(&self.mutex)
+            self.stopping = True
+            sync_wake_all(&self.work)
+            sync_unlock(&self.mutex)
+        for thread in self.threads:
+            if thread.is_alive() and thread is not threading.current_thread():
+                thread.join()
+        self.arrays = [None] * self.depth
+
+    def _check_usable(self):
+        if os.getpid() != self.process:
+            raise RuntimeError(
+                "this image stage belongs to the process that created it: its threads do not survive "
+                "a fork; create the provider in the process that uses it")
+        if self.stopping:
+            raise ValueError("the provider is closed")
+
+    cdef int _wait_for(self, Batch* batch) except -1:
+        """Until the batch is finished; Ctrl-C works meanwhile."""
+        cdef bint finished = False
+        while not finished:
+            with nogil:
+                sync_lock(&self.mutex)
+                if batch.finished < batch.count:
+                    sync_wait_ms(&self.done, &self.mutex, SIGNAL_INTERVAL)
+                finished = batch.finished == batch.count
+                sync_unlock(&self.mutex)
+            PyErr_CheckSignals()
+            self._check_usable()
+        return 0
+
+    cdef object _failure(self, Batch* batch, Py_ssize_t slot):
+        cdef int64_t record = batch.records[slot]
+        cdef int64_t offset = self.offset_of[record]
+        cdef Frame frame
+        cdef int status
+        if batch.frames[slot] != FRAME_OK:
+            status = frame_scan(self.base, self.size, offset, &frame)
+            return frame_error(status, self.reader.path, offset, record)
+        return outcome_error(&batch.outcomes[slot], self.plan.label_width, self.reader.path, offset,
+                             record)
+
+    def _work(self, Renderer renderer):
+        """Body of a worker thread."""
+        with nogil:
+            self.serve(renderer)
+
+    cdef void serve(self, Renderer renderer) noexcept nogil:
+        cdef Batch* batch
+        cdef Py_ssize_t first, last, slot
+        cdef uint8_t* joined = NULL
+        cdef size_t capacity = 0
+        while self.take_tickets(&batch, &first, &last):
+            for slot in range(first, last):
+                self.render_slot(renderer, batch, slot, &joined, &capacity)
+            self.put_down(batch, last - first)
+        free(joined)
+
+    cdef bint take_tickets(self, Batch** batch, Py_ssize_t* first, Py_ssize_t* last) noexcept nogil:
+        """Wait for tickets and take some; False when the stage stops."""
+        cdef Py_ssize_t left, share
+        sync_lock(&self.mutex)
+        while not self.stopping and self.taken == self.submitted:
+            sync_wait(&self.work, &self.mutex)
+        if self.stopping:
+            sync_unlock(&self.mutex)
+            return False
+        batch[0] = &self.batches[self.taken % self.depth]
+        # Small shares near the end of what there is keep all threads busy until it is done.
+        left = batch[0].count - batch[0].next
+        share = (left + (self.submitted - self.taken - 1) * self.batch_size) // 32
+        share = min(max(share, 1), MOST_TICKETS, left)
+        first[0] = batch[0].next
+        last[0] = first[0] + share
+        batch[0].next = last[0]
+        if batch[0].next == batch[0].count:
+            self.taken += 1
+        self.working += 1
+        sync_unlock(&self.mutex)
+        return True
+
+    cdef void put_down(self, Batch* batch, Py_ssize_t count) noexcept nogil:
+        sync_lock(&self.mutex)
+        batch.finished += count
+        self.working -= 1
+        if batch.finished == batch.count or self.working == 0:
+            sync_wake_all(&self.done)
+        sync_unlock(&self.mutex)
+
+    cdef void render_slot(self, Renderer renderer, Batch* batch, Py_ssize_t slot, uint8_t** joined,
+                          size_t* capacity) noexcept nogil:
+        cdef Frame frame
+        cdef Slot target
+        cdef uint8_t* memory
+        cdef const uint8_t* record
+        cdef Outcome* outcome = &batch.outcomes[slot]
+        batch.frames[slot] = frame_scan(self.base, self.size, self.offset_of[batch.records[slot]],
+                                        &frame)
+        if batch.frames[slot] != FRAME_OK:
+            return
+        record = self.base + frame.offset + FRAME_HEAD
+        if frame.parts > 1:
+            if <size_t>frame.length > capacity[0]:
+                memory = <uint8_t*>realloc(joined[0], frame.length)
+                if memory == NULL:
+                    outcome.status = RENDER_MEMORY
+                    return
+                joined[0], capacity[0] = memory, frame.length
+            frame_join(self.base, &frame, joined[0])
+            record = joined[0]
+        target.data = batch.data + slot * self.plan.sample_stride * self.plan.item_size
+        target.label = batch.label + slot * self.plan.label_width
+        renderer.render(record, frame.length, batch.epoch, batch.records[slot], &target, outcome)
+        batch.ids[slot] = outcome.record_id

@@ -1,0 +1,639 @@
+"""Read the records of one file through a memory map: in order, by position or by key.
+
+Records come out as read-only memoryviews of the file, without a copy.  Nothing here decodes what is
+in a record, and nothing here writes.
+"""
+
+import mmap
+import os
+
+import numpy as np
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int64_t, uint8_t
+
+from recordio.frames cimport (
+    FRAME_BAD_OFFSET,
+    FRAME_END,
+    FRAME_HEAD,
+    FRAME_OK,
+    Frame,
+    frame_error,
+    frame_join,
+    frame_scan,
+)
+
+from operator import index as as_integer
+
+from recordio.errors import IndexFileError, KeyNotFoundError
+from recordio.frames import scan_offsets
+from recordio.index import read_index
+
+__all__ = ["RecordReader"]
+
+cdef enum:
+    AHEAD = 64          # records located at a time when iterating
+    RUN = 256           # records located at a time by read_many
+
+ALREADY_SORTED = object()
+
+cdef extern from *:
+    """
+    /* Until Python 3.11 the cycle collector runs inside allocations: a list of many memoryviews is
+       then traversed again and again while it is built.  Later versions collect between bytecodes. */
+    #if PY_VERSION_HEX < 0x030C0000
+    #define recordio_pause_collector() PyGC_Disable()
+    #define recordio_resume_collector(was) do { if (was) PyGC_Enable(); } while (0)
+    #else
+    #define recordio_pause_collector() 0
+    #define recordio_resume_collector(was) ((void)(was))
+    #endif
+
+    /* Without a GIL another thread may be inside the map when close() is called. */
+    #ifdef Py_GIL_DISABLED
+    #define RECORDIO_UNMAP_ON_CLOSE 0
+    #else
+    #define RECORDIO_UNMAP_ON_CLOSE 1
+    #endif
+
+    #if defined(__GNUC__) || defined(__clang__)
+    #define recordio_prefetch(address) __builtin_prefetch(address)
+    #else
+    #define recordio_prefetch(address) ((void)(address))
+    #endif
+
+    /* A view of part of what `whole` shows.  Slicing would do, but takes three more objects and twice
+       the time; the new view's own description of its memory is narrowed instead. */
+    static inline PyObject *recordio_part(PyObject *whole, Py_ssize_t start, Py_ssize_t length) {
+    #if defined(PYPY_VERSION) || defined(GRAALVM_PYTHON)
+        return PySequence_GetSlice(whole, start, start + length);
+    #else
+        PyObject *part = PyMemoryView_FromObject(whole);
+        if (part) {
+            Py_buffer *buffer = PyMemoryView_GET_BUFFER(part);
+            buffer->buf = (char *)buffer->buf + start;
+            buffer->len = length;
+            buffer->shape[0] = length;
+        }
+        return part;
+    #endif
+    }
+    """
+    object part_of_view "recordio_part"(object whole, Py_ssize_t start, Py_ssize_t length)
+    void prefetch "recordio_prefetch"(const void* address) noexcept nogil
+    int pause_collector "recordio_pause_collector"()
+    void resume_collector "recordio_resume_collector"(int was)
+    bint UNMAP_ON_CLOSE "RECORDIO_UNMAP_ON_CLOSE"
+
+
+cdef inline object _payload(object view, const uint8_t* base, const Frame* frame):
+    """The payload of a located record as a read-only memoryview."""
+    cdef int64_t start = frame.offset + FRAME_HEAD
+    if frame.parts == 1:
+        return part_of_view(view, start, frame.length)
+    joined = PyBytes_FromStringAndSize(NULL, frame.length)
+    cdef uint8_t* out = <uint8_t*>PyBytes_AS_STRING(joined)
+    with nogil:
+        frame_join(base, frame, out)
+    return memoryview(joined)
+
+
+cdef class RecordReader:
+    """The records of one file, as a sequence.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The record file.  An empty file is a valid, empty sequence.
+    index : str or os.PathLike, optional
+        Its ``.idx`` file.  With an index, position *i* is the record that line *i* of the index
+        lists, iteration follows the index, and records that it does not list do not exist.  Without
+        one, positions are the order of the file and keys equal positions; iteration needs no
+        preparation, and whatever needs positions scans the file once, on first use.
+
+    Attributes
+    ----------
+    path, index_path : str
+        As given; `index_path` is None without an index.
+    closed : bool
+        Whether `close` was called.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be opened.
+    IndexFileError
+        If the index cannot be parsed, or lists offsets outside the record file.
+    CorruptRecordError, TruncatedRecordError
+        When a damaged record is met, also at the end of the file: a truncated tail is an error and
+        not an end.  The error names path, offset and record.
+
+    Notes
+    -----
+    A record is a read-only memoryview of the mapped file; one that was stored in several parts
+    (because its payload holds the magic word) is a memoryview of joined bytes.  Views stay valid
+    after `close`, and keep the file mapped.
+
+    Any number of threads may read one reader, without a lock, and a reader may be used after
+    ``fork``.  Pickling stores the paths only.  ``16`` bytes are kept for each record; a first look-up
+    by key in an index whose keys do not ascend adds 8.
+
+    The file must not be changed in place while it is mapped: if it shrinks, the operating system ends
+    the process (SIGBUS) when a missing page is touched.  `RecordWriter` never does this; it replaces
+    files, and a reader keeps the one it has opened.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, recordio
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+    >>> with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
+    ...     for key, text in [(7, b"seven"), (3, b"three"), (5, b"five")]:
+    ...         _ = writer.write(text, key=key)
+    >>> reader = RecordReader(path, path.with_suffix(".idx"))
+    >>> len(reader), bytes(reader[0]), bytes(reader[-1]), bytes(reader.by_key(3))
+    (3, b'seven', b'five', b'three')
+    >>> [bytes(record) for record in reader]
+    [b'seven', b'three', b'five']
+    """
+
+    def __cinit__(self):
+        self.base = NULL
+        self.size = 0
+        self.offset_table = NULL
+        self.count = -1
+        self.closed = True
+
+    def __init__(self, path, index=None):
+        cdef const int64_t[::1] table
+        cdef int64_t outside
+        if not self.closed or self.view is not None:
+            raise RuntimeError("a RecordReader is initialised once")
+        self.path = os.fsdecode(path)
+        self.index_path = None if index is None else os.fsdecode(index)
+        with open(self.path, "rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                mapping = b""       # an empty file cannot be mapped
+            else:
+                mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.view = memoryview(mapping)
+        self.base = _address(mapping)
+        self.size = len(mapping)
+        self.closed = False
+        if self.index_path is not None:
+            keys, offsets = read_index(self.index_path)
+            keys.flags.writeable = offsets.flags.writeable = False
+            table = offsets
+            with nogil:
+                outside = _first_outside(table, self.size)
+            if outside >= 0:
+                raise IndexFileError(
+                    f"offset {table[outside]} lies outside {self.path}, which has {self.size} bytes:"
+                    " the record file is truncated or the index is that of another file;"
+                    " recordio.build_index() writes it anew",
+                    path=self.index_path,
+                    line=outside + 1,
+                )
+            self._keys = keys
+            self._set_offsets(offsets)
+
+    cdef int check_open(self) except -1:
+        if self.closed:
+            raise ValueError(f"the reader of {self.path} is closed")
+        return 0
+
+    cdef int _set_offsets(self, offsets) except -1:
+        cdef const int64_t[::1] table = offsets
+        # Two threads may both have scanned; the table that others already use must stay.
+        with cython.critical_section(self):
+            if self.count < 0:
+                self._offsets = offsets
+                self.offset_table = &table[0] if table.shape[0] else NULL
+                self.count = table.shape[0]
+        return 0
+
+    cdef int need_offsets(self) except -1:
+        self.check_open()
+        if self.count < 0:
+            view = self.view        # a close() elsewhere must not unmap it meanwhile
+            offsets = scan_offsets(view, self.path)
+            offsets.flags.writeable = False
+            self._set_offsets(offsets)
+        return 0
+
+    cdef int locate(self, int64_t position, Frame* frame) noexcept nogil:
+        return _locate(self.base, self.size, self.offset_table[position], frame)
+
+    cdef object _read(self, int64_t position):
+        cdef Frame frame
+        cdef int status
+        view = self.view
+        cdef const uint8_t* base = self.base
+        cdef int64_t size = self.size
+        with nogil:
+            status = _locate(base, size, self.offset_table[position], &frame)
+        if status != FRAME_OK:
+            raise frame_error(status, self.path, frame.end, position)
+        return _payload(view, base, &frame)
+
+    def __len__(self):
+        """Number of records; without an index the first call scans the file."""
+        self.need_offsets()
+        return self.count
+
+    def __iter__(self):
+        """Iterate over all records from the first; any number of iterations may run at once."""
+        return _iterate(self)
+
+    def __getitem__(self, item):
+        """One record by position, or a list of records for a slice or a sequence of positions."""
+        cdef int64_t position
+        self.need_offsets()
+        if isinstance(item, slice):
+            return self.read_many(range(*item.indices(self.count)))
+        if hasattr(item, "__index__"):
+            position = as_integer(item)
+            if position < 0:
+                position += self.count
+            if position < 0 or position >= self.count:
+                raise IndexError(self._no_position(item))
+            return self._read(position)
+        return self.read_many(item)
+
+    def _no_position(self, position):
+        return f"position {position} in {self.path}, which has {self.count} records"
+
+    def read_many(self, positions):
+        """Records at many positions; the fastest way to random records.
+
+        Parameters
+        ----------
+        positions : sequence or array of int, shape (n,)
+            In any order, with repetitions; negative ones count from the end.
+
+        Returns
+        -------
+        list of memoryview
+            In the order of `positions`.
+
+        Raises
+        ------
+        IndexError
+            If there is no such position.
+        CorruptRecordError, TruncatedRecordError
+            If one of the records is damaged.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, recordio
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+        >>> with recordio.RecordWriter(path) as writer:
+        ...     for text in (b"a", b"b", b"c"):
+        ...         _ = writer.write(text)
+        >>> [bytes(record) for record in RecordReader(path).read_many([2, 0, -1])]
+        [b'c', b'a', b'c']
+        """
+        cdef const int64_t[::1] wanted
+        cdef Frame[RUN] frames
+        cdef int64_t first, count, i
+        cdef int status, collecting
+        self.need_offsets()
+        wanted = _as_positions(positions)
+        view = self.view
+        cdef const uint8_t* base = self.base
+        cdef int64_t size = self.size
+        records = []
+        for first in range(0, wanted.shape[0], RUN):
+            count = min(<int64_t>RUN, wanted.shape[0] - first)
+            with nogil:
+                status = _locate_many(
+                    base, size, self.offset_table, self.count, &wanted[first], &count, frames
+                )
+            if status == FRAME_END:
+                raise IndexError(self._no_position(wanted[first + count]))
+            if status != FRAME_OK:
+                i = wanted[first + count]
+                i += self.count if i < 0 else 0
+                raise frame_error(status, self.path, frames[count].end, i)
+            collecting = pause_collector()
+            try:
+                for i in range(count):
+                    records.append(_payload(view, base, &frames[i]))
+            finally:
+                resume_collector(collecting)
+        return records
+
+    def read_at(self, int64_t offset, record=None):
+        """The record whose head stands at a byte offset, and where the next one begins.
+
+        Parameters
+        ----------
+        offset : int
+            Byte offset in the file, 0 or what an earlier call returned.
+        record : int, optional
+            Its position, to be named in errors.
+
+        Returns
+        -------
+        payload : memoryview or None
+            None if `offset` is the end of the file.
+        next_offset : int
+            The offset behind the record.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, recordio
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+        >>> with recordio.RecordWriter(path) as writer:
+        ...     _ = writer.write(b"abc")
+        >>> payload, end = RecordReader(path).read_at(0)
+        >>> bytes(payload), end, RecordReader(path).read_at(end)
+        (b'abc', 12, (None, 12))
+        """
+        cdef Frame frame
+        cdef int status
+        self.check_open()
+        view = self.view
+        cdef const uint8_t* base = self.base
+        cdef int64_t size = self.size
+        with nogil:
+            status = frame_scan(base, size, offset, &frame)
+        if status == FRAME_END:
+            return None, offset
+        if status != FRAME_OK:
+            raise frame_error(status, self.path, frame.end, record)
+        return _payload(view, base, &frame), frame.end
+
+    cdef int64_t find_key(self, int64_t key) except -2:
+        cdef const int64_t[::1] keys, order
+        cdef int64_t low = 0, high, middle
+        self.need_offsets()
+        if self._keys is None:
+            return key if 0 <= key < self.count else -1
+        keys = self._keys
+        if self._order is None:
+            # Sorting is stable, so that the last of several equal keys stays the last.
+            self._order = _sorting_order(keys)
+        cdef bint direct = self._order is ALREADY_SORTED
+        if not direct:
+            order = self._order
+        high = self.count
+        # The first place behind all keys that are not greater than `key`.
+        while low < high:
+            middle = low + (high - low) // 2
+            if keys[middle if direct else order[middle]] <= key:
+                low = middle + 1
+            else:
+                high = middle
+        if low == 0:
+            return -1
+        low = low - 1 if direct else order[low - 1]
+        return low if keys[low] == key else -1
+
+    def position_of(self, key):
+        """Position of a key; of the last one where a key is listed more than once.
+
+        Parameters
+        ----------
+        key : int
+            A key of the index; without an index a position, 0 <= key < len(reader).
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        KeyNotFoundError
+            If the index does not list the key.
+        """
+        cdef int64_t position
+        number = as_integer(key)
+        self.check_open()
+        position = self.find_key(number) if -(1 << 63) <= number < 1 << 63 else -1
+        if position < 0:
+            where = self.path if self.index_path is None else self.index_path
+            raise KeyNotFoundError(f"no record has the key {number}", path=where)
+        return position
+
+    def by_key(self, key):
+        """The record with a key; the last one where a key is listed more than once.
+
+        Parameters
+        ----------
+        key : int
+            A key of the index; without an index a position, 0 <= key < len(reader).
+
+        Returns
+        -------
+        memoryview
+
+        Raises
+        ------
+        KeyNotFoundError
+            If the index does not list the key.
+        CorruptRecordError, TruncatedRecordError
+            If the record is damaged.
+        """
+        return self._read(self.position_of(key))
+
+    @property
+    def keys(self):
+        """Keys by position: int64 array of shape (n,), read-only."""
+        self.need_offsets()
+        if self._keys is None:
+            keys = np.arange(self.count)
+            keys.flags.writeable = False
+            return keys
+        return self._keys.view()
+
+    @property
+    def offsets(self):
+        """Byte offsets by position: int64 array of shape (n,), read-only."""
+        self.need_offsets()
+        return self._offsets.view()
+
+    def close(self):
+        """Let the file go; may be called again.  Records that were handed out stay valid."""
+        self.closed = True
+        if UNMAP_ON_CLOSE:
+            self.base = NULL
+            self.size = 0
+            self.view = None
+
+    def __enter__(self):
+        self.check_open()
+        return self
+
+    def __exit__(self, *exc_info):
+        self.close()
+
+    def __reduce__(self):
+        self.check_open()
+        return type(self), (self.path, self.index_path)
+
+    def __repr__(self):
+        state = ", closed" if self.closed else ""
+        index = "" if self.index_path is None else f", index={self.index_path!r}"
+        return f"RecordReader({self.path!r}{index}{state})"
+
+
+cdef class RecordIterator:
+    """One pass over a reader, a few records located ahead of the one handed out."""
+
+    cdef RecordReader reader
+    cdef object view
+    cdef const uint8_t* base
+    cdef const int64_t* table
+    cdef int64_t size
+    cdef int64_t offset         # where to go on, without an index
+    cdef int64_t delivered      # records handed out
+    cdef int ready              # records in `frames`
+    cdef int cursor             # next of them to be handed out
+    cdef int status             # what ended the last look ahead
+    cdef Frame[AHEAD] frames
+    cdef Frame damage
+
+    def __cinit__(self):
+        self.base = NULL
+        self.table = NULL
+
+    def __iter__(self):
+        return self
+
+    @cython.critical_section
+    def __next__(self):
+        self.reader.check_open()
+        if self.cursor == self.ready:
+            if self.status == FRAME_OK:
+                with nogil:
+                    self.look_ahead()
+            if self.cursor == self.ready:
+                if self.status == FRAME_END:
+                    raise StopIteration
+                raise frame_error(
+                    self.status, self.reader.path, self.damage.end, self.delivered
+                )
+        record = _payload(self.view, self.base, &self.frames[self.cursor])
+        self.cursor += 1
+        self.delivered += 1
+        return record
+
+    cdef void look_ahead(self) noexcept nogil:
+        cdef Frame* frame
+        self.cursor = 0
+        self.ready = 0
+        while self.ready < AHEAD:
+            frame = &self.frames[self.ready]
+            if self.table == NULL:
+                self.status = frame_scan(self.base, self.size, self.offset, frame)
+            elif self.delivered + self.ready == self.reader.count:
+                self.status = FRAME_END
+            else:
+                self.status = _locate(
+                    self.base, self.size, self.table[self.delivered + self.ready], frame
+                )
+            if self.status != FRAME_OK:
+                self.damage = frame[0]
+                return
+            self.offset = frame.end
+            self.ready += 1
+
+
+cdef object _iterate(RecordReader reader):
+    cdef RecordIterator iterator = RecordIterator.__new__(RecordIterator)
+    reader.check_open()
+    iterator.reader = reader
+    iterator.view = reader.view
+    iterator.base = reader.base
+    iterator.size = reader.size
+    iterator.offset = 0
+    iterator.delivered = 0
+    iterator.ready = 0
+    iterator.cursor = 0
+    iterator.status = FRAME_OK
+    if reader.index_path is not None:
+        iterator.table = reader.offset_table
+        if reader.count == 0:
+            iterator.status = FRAME_END
+    return iterator
+
+
+cdef int _locate(
+    const uint8_t* base, int64_t size, int64_t offset, Frame* frame
+) noexcept nogil:
+    """`frame_scan` for an offset at which there must be a record."""
+    cdef int status = frame_scan(base, size, offset, frame)
+    return FRAME_BAD_OFFSET if status == FRAME_END else status
+
+
+cdef int _locate_many(
+    const uint8_t* base,
+    int64_t size,
+    const int64_t* table,
+    int64_t records,
+    const int64_t* wanted,
+    int64_t* count,
+    Frame* frames,
+) noexcept nogil:
+    """Locate records at `count` wanted positions; FRAME_END stands for a position out of range.
+
+    Anything but FRAME_OK belongs to the wanted position whose number is then left in `count`.
+    """
+    cdef int64_t i, position
+    cdef int status
+    # Each head is likely to miss the caches; ask for all of them before looking at the first.
+    for i in range(count[0]):
+        position = wanted[i] + (records if wanted[i] < 0 else 0)
+        if position < 0 or position >= records:
+            count[0] = i
+            return FRAME_END
+        frames[i].offset = table[position]
+        prefetch(base + frames[i].offset)
+    for i in range(count[0]):
+        status = _locate(base, size, frames[i].offset, &frames[i])
+        if status != FRAME_OK:
+            count[0] = i
+            return status
+    return FRAME_OK
+
+
+cdef const uint8_t* _address(mapping) except? NULL:
+    """Where a buffer begins; it stays there as long as a memoryview of it exists."""
+    cdef Py_buffer buffer
+    PyObject_GetBuffer(mapping, &buffer, PyBUF_SIMPLE)
+    cdef const uint8_t* base = <const uint8_t*>buffer.buf
+    PyBuffer_Release(&buffer)
+    return base
+
+
+cdef int64_t _first_outside(const int64_t[::1] offsets, int64_t size) noexcept nogil:
+    cdef int64_t i
+    for i in range(offsets.shape[0]):
+        if offsets[i] >= size:
+            return i
+    return -1
+
+
+cdef object _sorting_order(const int64_t[::1] keys):
+    """Positions by ascending key, or ALREADY_SORTED, which needs no memory."""
+    cdef int64_t i
+    for i in range(1, keys.shape[0]):
+        if keys[i - 1] > keys[i]:
+            return np.argsort(keys, kind="stable")
+    return ALREADY_SORTED
+
+
+cdef object _as_positions(positions):
+    """Positions as a contiguous int64 array; only integers are taken."""
+    if isinstance(positions, range):
+        return np.arange(positions.start, positions.stop, positions.step, np.int64)
+    array = np.asarray(positions)
+    if array.ndim != 1:
+        raise TypeError(f"positions must be a sequence of integers, not {type(positions).__name__}")
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"positions must be integers, not {array.dtype}")
+    return np.ascontiguousarray(array, np.int64)

@@ -1,0 +1,224 @@
+"""Output that appears whole or not at all, for one file or for a group that belongs together.
+
+Files are written under temporary names in the folder of their target and renamed at the end.  This
+module never reads or changes what is in a file, and it knows local paths only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+import weakref
+
+from recordio.errors import RecordIOError
+
+__all__ = ["AtomicOutput"]
+
+#: Ends the name of every file that is not published yet: ``train.rec.1a2b3c4d.partial``.
+TEMPORARY_SUFFIX = ".partial"
+#: Ends the name of the old version of a file for the moment in which its group is replaced.
+REPLACED_SUFFIX = ".replaced"
+
+_BUFFER = 1 << 20
+
+
+class AtomicOutput:
+    """Write one file, or several that belong together, and publish them in one step.
+
+    Parameters
+    ----------
+    *paths : str or os.PathLike
+        The files to write; existing ones are replaced at the end.  The first is the main file, the
+        others (an index, say) describe it.  A symbolic link stays one: its target is replaced.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        The targets, links resolved.
+    files : tuple of file
+        Binary files, open for writing, one for each path.  They are ordinary buffered files with a
+        ``fileno``.
+
+    Raises
+    ------
+    RecordIOError
+        If a target exists and is no regular file, or is given twice.
+    OSError
+        If a folder is missing, not writable or full.
+
+    Notes
+    -----
+    What is promised, by `commit`:
+
+    * The files are flushed to the disk (fsync) before they are renamed, and their folders after it.
+    * At every moment, also after a crash or a loss of power, the main file is completely the old one
+      or completely the new one.
+    * A main file never stands beside a companion of another version.  The old companions are moved
+      away first, then the main file is replaced, then the new companions appear.  A crash in between
+      leaves the main file without companions, which readers report as a missing file;
+      `recordio.build_index` writes an index anew.
+    * An error leaves the old files in place.  Leaving a ``with`` block by an exception (Ctrl-C and a
+      full disk included), `discard`, dropping the object, or the end of the process removes the
+      temporary files.  SIGKILL or a crash can leave files named ``TARGET.XXXXXXXX.partial``, or
+      ``TARGET.XXXXXXXX.replaced`` for an old companion; they can be deleted.
+
+    A forked child that inherits the object neither publishes nor removes anything.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with AtomicOutput(folder / "a.txt") as output:
+    ...     output.write(b"whole")
+    ...     sorted(path.name for path in folder.glob("a.txt"))
+    5
+    []
+    >>> (folder / "a.txt").read_bytes()
+    b'whole'
+    """
+
+    def __init__(self, *paths):
+        if not paths:
+            raise TypeError("AtomicOutput needs at least one path")
+        self.paths = tuple(os.path.realpath(os.fsdecode(path)) for path in paths)
+        if len(set(self.paths)) != len(self.paths):
+            raise RecordIOError("the same file is given twice as an output", path=self.paths[0])
+        self.files = ()
+        self._owner = os.getpid()
+        self._temporary: list[str] = []
+        self._cleanup = weakref.finalize(self, _remove, self._temporary, self._owner)
+        try:
+            for path in self.paths:
+                self.files += (self._create(path),)
+        except BaseException:
+            self.discard()
+            raise
+
+    def _create(self, path):
+        mode = None
+        with contextlib.suppress(FileNotFoundError):
+            status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode):
+                raise RecordIOError("cannot be replaced: it is no regular file", path=path)
+            mode = stat.S_IMODE(status.st_mode)
+        name = f"{path}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
+        self._temporary.append(name)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(name, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
+        try:
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(descriptor, mode)
+            return os.fdopen(descriptor, "wb", buffering=_BUFFER)
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    @property
+    def closed(self) -> bool:
+        """Whether the files were published or discarded."""
+        return not self._cleanup.alive
+
+    def write(self, data) -> int:
+        """Append bytes to the first file and return how many they were."""
+        return self.files[0].write(data)
+
+    def check_usable(self) -> None:
+        """Raise ValueError if the output is closed or belongs to the process this one came from."""
+        if self.closed:
+            raise ValueError(f"the output to {self.paths[0]} is closed")
+        if os.getpid() != self._owner:
+            raise ValueError(
+                f"the output to {self.paths[0]} was opened by process {self._owner}; a forked"
+                " process must open its own"
+            )
+
+    def commit(self) -> None:
+        """Publish all files; on an error nothing is published and the temporary files are removed."""
+        self.check_usable()
+        try:
+            for file in self.files:
+                file.flush()
+                os.fsync(file.fileno())
+                file.close()
+            self._publish()
+        except BaseException:
+            self.discard()
+            raise
+        self._cleanup.detach()
+
+    def _publish(self):
+        # `_temporary` is what the finalizer removes; it is emptied as names are given away.
+        moved = []
+        try:
+            for path in self.paths[1:]:
+                old = f"{path}.{secrets.token_hex(4)}{REPLACED_SUFFIX}"
+                moved.append((old, path))
+                try:
+                    os.rename(path, old)
+                except FileNotFoundError:
+                    moved.pop()
+            if moved:
+                _sync_folders(self.paths[1:])
+            os.replace(self._temporary[0], self.paths[0])
+        except BaseException:
+            for old, path in moved:
+                with contextlib.suppress(FileNotFoundError):
+                    os.rename(old, path)
+            raise
+        if len(self.paths) > 1:
+            _sync_folders(self.paths[:1])
+        for temporary, path in zip(self._temporary[1:], self.paths[1:], strict=True):
+            os.replace(temporary, path)
+        self._temporary.clear()
+        _sync_folders(self.paths)
+        for old, _ in moved:
+            with contextlib.suppress(OSError):
+                os.unlink(old)
+
+    def discard(self) -> None:
+        """Remove the temporary files and leave the targets as they are; may be called again."""
+        if os.getpid() == self._owner:
+            for file in self.files:
+                _close_unflushed(file)
+        self._cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if kind is not None:
+            self.discard()
+        elif not self.closed:
+            self.commit()
+
+
+def _close_unflushed(file):
+    """Close a buffered file without letting a full disk stop what is being cleaned up."""
+    raw = file.raw
+    with contextlib.suppress(OSError, ValueError):
+        raw.close()
+    with contextlib.suppress(OSError, ValueError):
+        file.close()
+
+
+def _remove(temporary, owner):
+    if os.getpid() == owner:
+        for path in temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _sync_folders(paths):
+    """Make renames durable, where the system can do this for folders."""
+    if os.name == "nt":
+        return
+    for folder in {os.path.dirname(path) for path in paths}:
+        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            os.fsync(descriptor)
+        except OSError:  # some network file systems refuse it; the rename itself is done
+            pass
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,72 @@
+import gc
+
+import numpy as np
+
+from iterators.core.pool import BufferPool
+
+
+def array_of(pool):
+    return np.frombuffer(pool.take(), np.float32)
+
+
+def test_memory_comes_back_when_nobody_refers_to_it():
+    pool = BufferPool(1 << 12, keep=2)
+    first = array_of(pool)
+    address = first.ctypes.data
+    del first
+    assert array_of(pool).ctypes.data == address
+
+
+def test_a_slice_of_a_reshaped_view_keeps_the_memory():
+    pool = BufferPool(1 << 12, keep=2)
+    array = array_of(pool).reshape(32, 32)
+    address = array.ctypes.data
+    corner = array.T[3:, 5]
+    del array
+    gc.collect()
+    assert array_of(pool).ctypes.data != address
+    del corner
+    assert address in {array.ctypes.data for array in (array_of(pool), array_of(pool))}
+
+
+def test_torch_tensors_and_memoryviews_keep_the_memory():
+    import torch
+
+    pool = BufferPool(64, keep=2)
+    array = array_of(pool)
+    address = array.ctypes.data
+    holders = [torch.from_numpy(array)[1:], memoryview(array)[2:], torch.from_dlpack(array)]
+    del array
+    while holders:
+        assert array_of(pool).ctypes.data != address
+        holders.pop()
+    assert address in {array.ctypes.data for array in [array_of(pool), array_of(pool)]}
+
+
+def test_no_more_free_blocks_are_kept_than_asked_for():
+    allocated = []
+
+    def allocate(size):
+        allocated.append(np.zeros(size, np.uint8))
+        return allocated[-1]
+
+    pool = BufferPool(16, keep=1, allocate=allocate)
+    held = [pool.take() for _ in range(4)]
+    held.clear()
+    held = [pool.take() for _ in range(2)]
+    assert len(allocated) == 5
+
+
+def test_blocks_are_writable_and_have_the_size():
+    array = array_of(BufferPool(40, keep=1))
+    array[:] = 7
+    assert array.shape == (10,)
+
+
+def test_blocks_outlive_their_pool():
+    pool = BufferPool(40, keep=1)
+    array = array_of(pool)
+    array[:] = 3
+    del pool
+    gc.collect()
+    assert (array == 3).all()
