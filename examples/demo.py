@@ -116,7 +116,7 @@ def stream(prefix):
         with tqdm(total=total, unit=" images") as progress:
             while images < total:
                 for batch in batches:  # one epoch, in an order of its own
-                    first = first or batch
+                    first = batch if first is None else first
                     images += batch.count_samples()
                     progress.update(batch.count_samples())
                     if images >= total:
