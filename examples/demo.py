@@ -35,11 +35,12 @@ def write_photographs(folder):
 
     sources = {
         "animals": ["chelsea.png"],
+        "flowers": ["flower.jpg"],
         "food": ["coffee.png"],
-        "nature": ["brick.png", "grass.png", "gravel.png"],
         "people": ["astronaut.png", "camera.png"],
         "space": ["hubble_deep_field.jpg", "moon.png", "rocket.jpg"],
-        "travel": ["china.jpg", "flower.jpg", "motorcycle_left.png"],
+        "textures": ["brick.png", "grass.png", "gravel.png"],
+        "travel": ["china.jpg", "motorcycle_left.png"],
     }
     places = [
         Path(skimage.__file__).parent / "data",
@@ -118,7 +119,7 @@ def stream(prefix):
                 for batch in batches:  # one epoch, in an order of its own
                     first = batch if first is None else first
                     images += batch.count_samples()
-                    progress.update(batch.count_samples())
+                    progress.update(min(images, total) - progress.n)
                     if images >= total:
                         break
         return first, images / (time.perf_counter() - start)
@@ -131,19 +132,20 @@ def contact_sheet(batch, classes, file, columns=8):
     labels = batch.label[0][:count].numpy().astype(int)
     height, width = images.shape[1:3]
     rows = -(-len(images) // columns)
-    sheet = Image.new("RGB", (columns * width, rows * (height + 16)), "white")
+    sheet = Image.new("RGB", (columns * width, rows * (height + 20)), "white")
     draw = ImageDraw.Draw(sheet)
     for number, (image, label) in enumerate(zip(images, labels, strict=True)):
-        left, top = number % columns * width, number // columns * (height + 16)
+        left, top = number % columns * width, number // columns * (height + 20)
         sheet.paste(Image.fromarray(image.clip(0, 255).astype(np.uint8)), (left, top))
-        draw.text((left + 4, top + height + 2), classes.get(label, str(label)), fill="black")
+        name = classes.get(label, str(label))
+        draw.text((left + 4, top + height + 2), name, fill="black", font_size=14)
     sheet.save(file)
 
 
 def read_classes(file):
     """Class names by label, from the file that im2rec writes next to the list."""
-    lines = (line.rsplit(maxsplit=1) for line in Path(file).read_text().splitlines())
-    return {int(label): name for name, label in lines}
+    lines = (line.split("\t") for line in Path(file).read_text().splitlines())
+    return {int(label): name for label, name in lines}
 
 
 # -- batches to a trained network -------------------------------------------------------------
@@ -223,21 +225,25 @@ def main():
     options = parser.parse_args()
     output = options.output
     output.mkdir(exist_ok=True)
+    for old in output.glob("*.lst"):  # im2rec would go by the list of an earlier run
+        old.unlink()
     print(f"JPEG decoder: {codec.describe()}")
 
-    photos = options.photos
-    if photos is None:
-        photos = output / "photos"
-        write_photographs(photos)
-    im2rec("--recursive", "--pass-through", output / "photos", photos)
-    batch, rate = stream(output / "photos")
-    contact_sheet(batch, read_classes(output / "photos.classes.txt"), output / "batch.png")
+    folder = options.photos or output / "images" / "photos"
+    if options.photos is None:
+        write_photographs(folder)
+    photos = output / "photos"
+    im2rec("--recursive", "--pass-through", photos, folder)
+    batch, rate = stream(photos)
+    contact_sheet(batch, read_classes(f"{photos}.classes.txt"), output / "batch.png")
     print(f"{rate:.0f} images/s; one augmented batch is in {output / 'batch.png'}")
 
-    write_digits(output / "digits")
-    im2rec("--list", "--recursive", "--train-ratio", 0.8, output / "digits", output / "digits")
-    im2rec("--pass-through", output / "digits", output / "digits")
-    accuracy = train(output / "digits")
+    folder = output / "images" / "digits"
+    write_digits(folder)
+    digits = output / "digits"
+    im2rec("--list", "--recursive", "--train-ratio", 0.8, digits, folder)
+    im2rec("--pass-through", digits, folder)
+    accuracy = train(digits)
     reached = accuracy >= GOAL
     print(f"\n{accuracy:.2%} of the held-out digits are right", end="")
     print("." if reached else f", short of {GOAL:.0%}.")
