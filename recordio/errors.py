@@ -7,6 +7,7 @@ would expect (`EOFError` for a file that ends too early, `KeyError` for an unkno
 from __future__ import annotations
 
 import os
+import struct
 
 __all__ = [
     "CorruptRecordError",
@@ -103,7 +104,7 @@ class RecordTooLargeError(RecordIOError):
     """A record of 2**29 bytes or more, which the format cannot hold."""
 
 
-class RecordHeaderError(RecordIOError):
+class RecordHeaderError(RecordIOError, struct.error):
     """A record is too short for the image header or for the labels its header announces."""
 
 

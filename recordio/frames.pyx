@@ -9,11 +9,13 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy, memset
 
+from typing import NamedTuple
+
 import numpy as np
 
 from recordio.errors import CorruptRecordError, RecordTooLargeError, TruncatedRecordError
 
-__all__ = ["MAGIC", "MAX_RECORD_LENGTH", "encode", "encode_into", "find_head", "scan_offsets"]
+__all__ = ["MAGIC", "MAX_RECORD_LENGTH", "encode", "encode_into", "find_head", "scan_offsets", "survey"]
 
 #: The four bytes every part begins with.
 MAGIC = b"\x0a\x23\xd7\xce"
@@ -62,17 +64,18 @@ cdef extern from *:
         head[7] = (uint8_t)(word >> 24);
     }
 
-    /* Counting has no early exit, hence compilers make vector code of it. */
-    static inline int64_t recordio_count_magic(const uint8_t *data, int64_t words) {
+    /* Counting has no early exit, hence compilers make vector code of the inner loop.  The outer one
+       may stop at the first block that has a magic word: a search must not read on for nothing. */
+    static inline int64_t recordio_count_magic(const uint8_t *data, int64_t words, int only_first) {
         const uint32_t magic = recordio_magic_word();
         int64_t count = 0;
-        while (words > 0) {
-            const int64_t run = words < 65536 ? words : 65536;
+        while (words > 0 && !(only_first && count)) {
+            const int64_t block = words < 256 ? words : 256;
             uint32_t found = 0;
-            for (int64_t i = 0; i < run; i++) found += recordio_word(data + 4 * i) == magic;
+            for (int64_t i = 0; i < block; i++) found += recordio_word(data + 4 * i) == magic;
             count += found;
-            data += 4 * run;
-            words -= run;
+            data += 4 * block;
+            words -= block;
         }
         return count;
     }
@@ -83,7 +86,9 @@ cdef extern from *:
     uint32_t load_word "recordio_word"(const uint8_t* at) noexcept nogil
     uint32_t flag_and_length "recordio_flag_and_length"(const uint8_t* head) noexcept nogil
     void put_head "recordio_put_head"(uint8_t* head, uint32_t flag, uint32_t length) noexcept nogil
-    int64_t count_magic "recordio_count_magic"(const uint8_t* data, int64_t words) noexcept nogil
+    int64_t count_magic "recordio_count_magic"(
+        const uint8_t* data, int64_t words, bint only_first
+    ) noexcept nogil
 
 
 cdef inline int64_t padded(int64_t length) noexcept nogil:
@@ -207,7 +212,7 @@ cdef int frame_check_payload(const uint8_t* base, Frame* frame) noexcept nogil:
     cdef int64_t position = frame.offset, length, part
     for part in range(frame.parts):
         length = flag_and_length(base + position) & MAX_RECORD
-        if count_magic(base + position + FRAME_HEAD, length // 4):
+        if count_magic(base + position + FRAME_HEAD, length // 4, True):
             return FRAME_SWALLOWED_HEAD
         position += FRAME_HEAD + padded(length)
     return FRAME_OK
@@ -228,6 +233,22 @@ cdef object frame_error(int status, path, int64_t offset, record):
     return kind(reason, path=path, offset=offset, record=record)
 
 
+_KINDS = {
+    FRAME_OK: "ok",
+    FRAME_END: "end",
+    FRAME_BAD_OFFSET: "bad_offset",
+    FRAME_BAD_MAGIC: "bad_magic",
+    FRAME_ZEROS: "zeros",
+    FRAME_BAD_FLAG: "bad_flag",
+    FRAME_ORPHAN_PART: "orphan_part",
+    FRAME_UNFINISHED: "unfinished",
+    FRAME_TOO_LONG: "too_long",
+    FRAME_SWALLOWED_HEAD: "swallowed_head",
+    FRAME_TRUNCATED_HEAD: "truncated_head",
+    FRAME_TRUNCATED_PAYLOAD: "truncated_payload",
+    FRAME_TRUNCATED_PAD: "truncated_pad",
+    FRAME_MISSING_PART: "missing_part",
+}
 _REPAIR = "recordio.repair() saves the records that are whole"
 _DAMAGE = {
     FRAME_BAD_OFFSET: (
@@ -285,7 +306,7 @@ cdef int64_t _encoded_size(const uint8_t* data, int64_t length) except -1:
             f"a record of {length} bytes; the format holds at most {MAX_RECORD} (2**29 - 1):"
             " store the data in several records"
         )
-    return FRAME_HEAD + padded(length) + 4 * count_magic(data, length // 4)
+    return FRAME_HEAD + padded(length) + 4 * count_magic(data, length // 4, False)
 
 
 cdef void _encode(
@@ -388,7 +409,7 @@ cdef object _as_bytes(payload):
     return view.cast("B") if view.nbytes else b""
 
 
-def scan_offsets(data, path=None):
+def scan_offsets(data, path=None, int64_t start=0, int64_t record=0):
     """Offsets of all records in the bytes of a file.
 
     Parameters
@@ -397,6 +418,10 @@ def scan_offsets(data, path=None):
         The whole file.
     path : str, optional
         Its name, for errors.
+    start : int
+        Offset of the first record to look at.
+    record : int
+        Its position, for errors.
 
     Returns
     -------
@@ -415,12 +440,12 @@ def scan_offsets(data, path=None):
     """
     cdef const uint8_t[::1] view = _as_bytes(data)
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
-    cdef int64_t size = view.shape[0], count = 0, records = 0
+    cdef int64_t size = view.shape[0], count = 0
     cdef int64_t[::1] chunk
     cdef Frame last
     cdef int status = FRAME_OK
     chunks = []
-    last.end = 0
+    last.end = start
     while status == FRAME_OK:
         array = np.empty(INDEX_CHUNK, np.int64)
         chunk = array
@@ -429,10 +454,10 @@ def scan_offsets(data, path=None):
                 base, size, last.end, &chunk[0], INDEX_CHUNK, &count, &last
             )
         chunks.append(array[:count])
-        records += count
+        record += count
         PyErr_CheckSignals()
     if status != FRAME_END:
-        raise frame_error(status, path, last.end, records)
+        raise frame_error(status, path, last.end, record)
     return np.concatenate(chunks)
 
 
@@ -471,3 +496,66 @@ def find_head(data, int64_t offset=0):
         offset = stop - 4
         PyErr_CheckSignals()
     return size
+
+
+class Run(NamedTuple):
+    """Adjacent whole records, and what stands behind them."""
+
+    #: Where the records begin: int64 array.
+    offsets: object
+    #: Offset behind the last of them.
+    end: int
+    #: How many of them have several parts.
+    multipart: int
+    #: Bytes in them, without heads and padding.
+    payload_bytes: int
+    #: What stands at `end`: "ok" (probably more records), "end" of the file, or a kind of damage.
+    kind: str
+    #: The damage in words, else empty.
+    reason: str
+
+
+def survey(data, int64_t start=0):
+    """Look at a run of whole records, their payloads included.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The whole file.
+    start : int
+        Offset at which to begin.
+
+    Returns
+    -------
+    Run
+        A few thousand records at most; go on at its `end` while its kind is ``"ok"``.
+
+    Examples
+    --------
+    >>> run = survey(encode(b"a") + bytes(4))
+    >>> run.offsets, run.end, run.kind
+    (array([0]), 12, 'zeros')
+    """
+    cdef const uint8_t[::1] view = _as_bytes(data)
+    cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
+    cdef int64_t size = view.shape[0], count = 0, multipart = 0, payload_bytes = 0, end = start
+    array = np.empty(INDEX_CHUNK, np.int64)
+    cdef int64_t[::1] offsets = array
+    cdef Frame frame
+    cdef int status = FRAME_OK
+    with nogil:
+        while count < INDEX_CHUNK and end - start < SEARCH_CHUNK:
+            status = frame_scan(base, size, end, &frame)
+            if status == FRAME_OK:
+                status = frame_check_payload(base, &frame)
+            if status != FRAME_OK:
+                break
+            offsets[count] = frame.offset
+            count += 1
+            multipart += frame.parts > 1
+            payload_bytes += frame.length
+            end = frame.end
+    PyErr_CheckSignals()
+    kind = _KINDS[status]
+    reason = "" if status == FRAME_OK or status == FRAME_END else _DAMAGE[status][1]
+    return Run(array[:count], end, multipart, payload_bytes, kind, reason)

@@ -365,6 +365,30 @@ cdef class RecordReader:
             raise frame_error(status, self.path, frame.end, record)
         return _payload(view, base, &frame), frame.end
 
+    def check_tail(self, int64_t offset=0, record=0):
+        """Follow the records from one offset to the end of the file.
+
+        Parameters
+        ----------
+        offset : int
+            Byte offset of a record.
+        record : int
+            Its position, for errors.
+
+        Returns
+        -------
+        int
+            Size of the file in bytes, all of which is made of whole records from `offset` on.
+
+        Raises
+        ------
+        CorruptRecordError, TruncatedRecordError
+            At the first damage.
+        """
+        self.check_open()
+        scan_offsets(self.view, self.path, offset, record)
+        return self.size
+
     cdef int64_t find_key(self, int64_t key) except -2:
         cdef const int64_t[::1] keys, order
         cdef int64_t low = 0, high, middle
@@ -416,6 +440,13 @@ cdef class RecordReader:
             where = self.path if self.index_path is None else self.index_path
             raise KeyNotFoundError(f"no record has the key {number}", path=where)
         return position
+
+    def offset_of(self, int64_t position):
+        """Byte offset of the record at a position, 0 <= position < len(reader)."""
+        self.need_offsets()
+        if position < 0 or position >= self.count:
+            raise IndexError(self._no_position(position))
+        return self.offset_table[position]
 
     def by_key(self, key):
         """The record with a key; the last one where a key is listed more than once.

@@ -120,16 +120,45 @@ class AtomicOutput:
         """Whether the files were published or discarded."""
         return not self._cleanup.alive
 
+    @property
+    def owned(self) -> bool:
+        """Whether this process opened the output; false in a forked child."""
+        return os.getpid() == self._owner
+
     def write(self, data) -> int:
         """Append bytes to the first file and return how many they were."""
         return self.files[0].write(data)
 
+    def copy_existing(self, number, end_with=b"") -> int:
+        """Begin file `number` with what its target holds now.
+
+        Parameters
+        ----------
+        number : int
+            Which of `paths`.
+        end_with : bytes
+            Appended if the old content does not end with it and is not empty.
+
+        Returns
+        -------
+        int
+            Bytes written.
+        """
+        file = self.files[number]
+        with open(self.paths[number], "rb", buffering=0) as old:
+            size = _copy(old, file)
+            if end_with and size:
+                old.seek(max(size - len(end_with), 0))
+                if old.read(len(end_with)) != end_with:
+                    size += file.write(end_with)
+        return size
+
     def check_usable(self) -> None:
-        """Raise ValueError if the output is closed or belongs to the process this one came from."""
+        """Raise ValueError if the output is closed, RuntimeError in a forked child."""
         if self.closed:
             raise ValueError(f"the output to {self.paths[0]} is closed")
-        if os.getpid() != self._owner:
-            raise ValueError(
+        if not self.owned:
+            raise RuntimeError(
                 f"the output to {self.paths[0]} was opened by process {self._owner}; a forked"
                 " process must open its own"
             )
@@ -179,7 +208,7 @@ class AtomicOutput:
 
     def discard(self) -> None:
         """Remove the temporary files and leave the targets as they are; may be called again."""
-        if os.getpid() == self._owner:
+        if self.owned:
             for file in self.files:
                 _close_unflushed(file)
         self._cleanup()
@@ -192,6 +221,19 @@ class AtomicOutput:
             self.discard()
         elif not self.closed:
             self.commit()
+
+
+def _copy(source, target):
+    """Copy all bytes, letting the file system share blocks where it can."""
+    copied = 0
+    if hasattr(os, "copy_file_range"):
+        with contextlib.suppress(OSError):  # not on this file system: copy what is left by hand
+            while count := os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
+                copied += count
+            return copied
+    while data := source.read(_BUFFER):
+        copied += target.write(data)
+    return copied
 
 
 def _close_unflushed(file):

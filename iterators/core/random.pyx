@@ -142,7 +142,7 @@ def derive_key(uint64_t seed, *purpose):
     seed : int
         64 bits.
     *purpose : int
-        For example a constant and an epoch.
+        At least one, for example a constant and an epoch; 64 bits of each count.
 
     Returns
     -------
@@ -153,9 +153,12 @@ def derive_key(uint64_t seed, *purpose):
     >>> derive_key(0, 1, 0) != derive_key(0, 1, 1)
     True
     """
-    cdef uint64_t key = mix(seed + 0x9E3779B97F4A7C15ULL)
+    cdef philox_block block
     cdef uint64_t item
+    cdef uint32_t place = 0
     for value in purpose:
         item = value & 0xFFFFFFFFFFFFFFFF
-        key = mix(key ^ mix(item + 0x9E3779B97F4A7C15ULL)) + 0x9E3779B97F4A7C15ULL
-    return key
+        block = philox4x32(seed, <uint32_t>item, <uint32_t>(item >> 32), place, 0x6B657973)  # "keys"
+        seed = <uint64_t>block.word[0] << 32 | block.word[1]
+        place += 1
+    return seed

@@ -1,0 +1,405 @@
+"""`MXRecordIO` and `MXIndexedRecordIO`: MXNet's names and rules over this package's files.
+
+Thin on purpose: frames, maps and atomic output live in the modules below.  For new code there are
+`RecordReader` and `RecordWriter`.  Nothing here knows MXNet's other URI schemes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+
+from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
+from recordio.reader import RecordReader
+from recordio.writer import RecordWriter
+
+__all__ = ["MXIndexedRecordIO", "MXRecordIO"]
+
+
+class MXRecordIO:
+    """Read or write a record file in order, as ``mxnet.recordio.MXRecordIO`` does.
+
+    Parameters
+    ----------
+    uri : str or os.PathLike
+        A local file.
+    flag : {"r", "w"}
+        Read, or write anew.
+
+    Attributes
+    ----------
+    uri, flag
+        As given.
+    is_open : bool
+        Whether it can be read or written now.
+    writable : bool
+        Whether it was opened with ``"w"``.
+
+    Raises
+    ------
+    ValueError
+        If `flag` is neither ``"r"`` nor ``"w"``.
+    OSError
+        If the file cannot be opened.
+    RecordIOError
+        If `uri` is no local file (``s3://...``, ``stdin``).
+
+    Notes
+    -----
+    What differs from MXNet:
+
+    * Damage, a truncated tail included, raises a `RecordIOError` with path, offset and record, each
+      time it is met; it never turns into an end of the file.
+    * A writer works on a temporary file.  `close`, dropping the object and the end of the program
+      publish it, so that until then the old file stays; a ``with`` block that is left by an exception
+      publishes nothing.  `reset` of a writer gives up what was written and starts an empty file.
+    * `write` takes any bytes-like object.
+    * Pickling leaves the object open.  A reader is unpickled open at its first record, a writer closed.
+    * A reader works on in a forked child, from its position; a child cannot write.
+    * It is iterable, has `tell`, and works in a ``with`` block.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = str(pathlib.Path(tempfile.mkdtemp(), "a.rec"))
+    >>> record = MXRecordIO(path, "w")
+    >>> for number in range(3):
+    ...     record.write(b"record_%d" % number)
+    >>> record.close()
+    >>> record = MXRecordIO(path, "r")
+    >>> record.read(), record.read(), record.read(), record.read()
+    (b'record_0', b'record_1', b'record_2', None)
+    """
+
+    def __init__(self, uri, flag):
+        self.uri = uri
+        self.flag = flag
+        self._reader = self._writer = self._publisher = None
+        self.open()
+
+    @property
+    def writable(self) -> bool:
+        """Whether the file was opened for writing."""
+        return self.flag == "w"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the file can be read or written now."""
+        return self._reader is not None or self._writer is not None
+
+    def open(self) -> None:
+        """Open the file, at its first record; a writer starts an empty file."""
+        if self.flag not in ("r", "w"):
+            raise ValueError(f"Invalid flag {self.flag!r}: expected 'r' or 'w'")
+        path = os.fsdecode(self.uri)
+        if "://" in path or path in ("stdin", "stdout"):
+            raise RecordIOError(
+                "only local files can be opened; for a file of this name give its full path",
+                path=path,
+            )
+        self.close()
+        if self.writable:
+            self._writer = self._open_writer(path)
+            # Unlike __del__, a finalizer also runs, in time, at the end of the program.
+            self._publisher = weakref.finalize(self, _publish, self._writer)
+        else:
+            self._reader = self._open_reader(path)
+            self._offset = 0
+            self._position = 0
+
+    def _open_writer(self, path):
+        return RecordWriter(path)
+
+    def _open_reader(self, path):
+        return RecordReader(path)
+
+    def close(self) -> None:
+        """Close the file; a writer publishes what was written.  May be called again."""
+        reader, writer = self._reader, self._writer
+        self._reader = self._writer = None
+        if reader is not None:
+            reader.close()
+        if writer is not None:
+            self._publisher.detach()
+            _publish(writer)
+
+    def reset(self) -> None:
+        """Go back to the first record; a writer gives up its records and starts an empty file."""
+        self._discard()
+        self.open()
+
+    def _discard(self):
+        if self._writer is not None:
+            self._publisher.detach()
+            self._writer.discard()
+            self._writer = None
+
+    def write(self, buf) -> None:
+        """Append a record.
+
+        Parameters
+        ----------
+        buf : bytes-like
+            At most ``2**29 - 1`` bytes.
+        """
+        self._for_writing()._append(buf)
+
+    def read(self):
+        """Return the next record, or None behind the last one.
+
+        Returns
+        -------
+        bytes or None
+
+        Raises
+        ------
+        CorruptRecordError, TruncatedRecordError
+            If the file is damaged here.
+        """
+        reader = self._for_reading()
+        payload, self._offset = reader.read_at(self._offset, self._position)
+        if payload is None:
+            return None
+        if self._position is not None:
+            self._position += 1
+        return bytes(payload)
+
+    def tell(self) -> int:
+        """Byte offset at which the next record will be read or written."""
+        if self.writable:
+            return self._for_writing().tell()
+        self._for_reading()
+        return self._offset
+
+    def _for_reading(self):
+        if self.writable:
+            raise AssertionError(f"{self.uri} is open for writing, not for reading")
+        if self._reader is None:
+            raise ValueError(f"{self.uri} is closed; reset() opens it again")
+        return self._reader
+
+    def _for_writing(self):
+        if not self.writable:
+            raise AssertionError(f"{self.uri} is open for reading, not for writing")
+        if self._writer is None:
+            raise ValueError(f"{self.uri} is closed")
+        return self._writer
+
+    def __iter__(self):
+        """Iterate over the records from the current one on."""
+        self._for_reading()
+        return iter(self.read, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if kind is not None:
+            self._discard()
+        self.close()
+
+    def __getstate__(self):
+        state = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return state | {"is_open": self._reader is not None}
+
+    def __setstate__(self, state):
+        state = dict(state)
+        was_open = state.pop("is_open")
+        self._reader = self._writer = self._publisher = None
+        vars(self).update(state)
+        if was_open:
+            self.open()
+
+
+class MXIndexedRecordIO(MXRecordIO):
+    """Read or write a record file by key, as ``mxnet.recordio.MXIndexedRecordIO`` does.
+
+    Parameters
+    ----------
+    idx_path : str or os.PathLike
+        The ``.idx`` file.
+    uri : str or os.PathLike
+        The record file.
+    flag : {"r", "w"}
+        Read, or write both anew.
+    key_type : callable
+        Turns the text of a key into a key: int, str, float ...
+
+    Attributes
+    ----------
+    idx_path, key_type
+        As given.
+
+    Raises
+    ------
+    IndexFileError
+        If the index cannot be parsed or lists offsets outside the record file.
+
+    Notes
+    -----
+    `read` and `read_idx` may be mixed freely; after the end of the file too, which MXNet's class does
+    not survive.  `idx` and `keys` are made when they are first asked for: with integer keys, `read_idx`
+    needs only the 16 bytes for each record of `RecordReader`.  Like MXNet's, a closed reader is opened
+    again by `read_idx` and `seek`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> record = MXIndexedRecordIO(str(folder / "a.idx"), str(folder / "a.rec"), "w")
+    >>> for key in (7, 3):
+    ...     record.write_idx(key, b"record_%d" % key)
+    >>> record.close()
+    >>> record = MXIndexedRecordIO(str(folder / "a.idx"), str(folder / "a.rec"), "r")
+    >>> record.keys, record.read_idx(3), record.read_idx(7), record.read()
+    ([7, 3], b'record_3', b'record_7', b'record_3')
+    """
+
+    def __init__(self, idx_path, uri, flag, key_type=int):
+        self.idx_path = idx_path
+        self.key_type = key_type
+        self._keys = self._idx = None
+        super().__init__(uri, flag)
+
+    def _open_writer(self, path):
+        self._keys, self._idx = [], {}
+        return RecordWriter(path, self.idx_path)
+
+    def _open_reader(self, path):
+        self._keys = self._idx = None
+        if self.key_type is int:
+            return RecordReader(path, self.idx_path)
+        reader = RecordReader(path)
+        try:
+            self._keys, self._idx = _read_keys(
+                os.fsdecode(self.idx_path), self.key_type, os.path.getsize(path)
+            )
+        except BaseException:
+            reader.close()
+            raise
+        return reader
+
+    @property
+    def keys(self) -> list:
+        """Keys in the order of the index."""
+        if self._keys is None:
+            self._keys = self._reading_by_key().keys.tolist()
+        return self._keys
+
+    @property
+    def idx(self) -> dict:
+        """Byte offset of each key; of its last record where a key is listed more than once."""
+        if self._idx is None:
+            reader = self._reading_by_key()
+            self._idx = dict(zip(reader.keys.tolist(), reader.offsets.tolist(), strict=True))
+        return self._idx
+
+    def _reading_by_key(self):
+        if not self.writable and self._reader is None:
+            self.open()
+        return self._for_reading()
+
+    def _locate(self, key):
+        """Offset of a key, and its position where that is known."""
+        reader = self._reading_by_key()
+        if self.key_type is not int:
+            if key not in self._idx:
+                raise KeyNotFoundError(f"no record has the key {key!r}", path=self.idx_path)
+            return self._idx[key], None
+        try:
+            number = int(key)
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is None or number != key:
+            raise KeyNotFoundError(f"no record has the key {key!r}", path=self.idx_path)
+        position = reader.position_of(number)
+        return reader.offset_of(position), position
+
+    def seek(self, idx) -> None:
+        """Make the record with a key the next one that `read` returns.
+
+        Parameters
+        ----------
+        idx : key
+            A key, not an offset.
+
+        Raises
+        ------
+        KeyNotFoundError
+            If the index does not list it.
+        """
+        self._offset, self._position = self._locate(idx)
+
+    def read_idx(self, idx):
+        """Return the record with a key; `read` goes on behind it.
+
+        Parameters
+        ----------
+        idx : key
+            A key; the last record where it is listed more than once.
+
+        Returns
+        -------
+        bytes
+
+        Raises
+        ------
+        KeyNotFoundError
+            If the index does not list the key.
+        CorruptRecordError, TruncatedRecordError
+            If the record is damaged.
+        """
+        # One look-up and one read from local values: threads may call this at the same time.
+        offset, position = self._locate(idx)
+        payload, end = self._for_reading().read_at(offset, position)
+        self._offset, self._position = end, None if position is None else position + 1
+        return bytes(payload)
+
+    def write_idx(self, idx, buf) -> None:
+        """Append a record and list it in the index.
+
+        Parameters
+        ----------
+        idx : key
+            Stored as ``str(key_type(idx))``.
+        buf : bytes-like
+            At most ``2**29 - 1`` bytes.
+        """
+        writer = self._for_writing()
+        key = self.key_type(idx)
+        text = str(key)
+        if text != text.strip() or not text or "\t" in text or "\n" in text:
+            raise ValueError(f"the key {text!r} cannot be stored in a line of the index")
+        offset = writer._append(buf, text)
+        self._keys.append(key)
+        self._idx[key] = offset
+
+
+def _publish(writer):
+    """Close a writer; in a forked child, whose parent goes on writing, let it go."""
+    with contextlib.suppress(RuntimeError):
+        writer.close()
+
+
+def _read_keys(path, key_type, size):
+    """Keys and offsets of an index whose keys are not integers."""
+    keys, offsets = [], {}
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            fields = line.strip().split("\t")
+            try:
+                key, offset = key_type(fields[0]), int(fields[1])
+            except (IndexError, ValueError) as error:
+                raise IndexFileError(
+                    f"expected KEY<tab>OFFSET, not {line[:60]!r} ({error})", path=path, line=number
+                ) from error
+            if not 0 <= offset < size:
+                raise IndexFileError(
+                    f"offset {offset} lies outside the record file, which has {size} bytes",
+                    path=path,
+                    line=number,
+                )
+            keys.append(key)
+            offsets[key] = offset
+    return keys, offsets

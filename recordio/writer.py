@@ -1,0 +1,244 @@
+"""Write record files: a new one, or an existing one continued, with its index beside it.
+
+The files appear, complete and together, when the writer is closed; nobody ever sees a part of them.
+This module does not know what is in a record.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from operator import index as as_integer
+
+from recordio.errors import IndexFileError, RecordIOError
+from recordio.frames import encode, encode_into
+from recordio.reader import RecordReader
+from recordio.storage import AtomicOutput
+
+__all__ = ["RecordWriter"]
+
+_BUFFER = 4 << 20
+_KEY_LIMIT = 1 << 63
+
+
+class RecordWriter:
+    """Write records to a file that appears when the writer is closed.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The record file; replaced if it exists.
+    index : str or os.PathLike, optional
+        The ``.idx`` file to write with it.
+    append : bool
+        Continue an existing file, with its index if one is asked for.  The existing records are
+        copied first (without reading them where the file system can share blocks), so that this too
+        is all or nothing.  A file that does not exist yet is begun.
+
+    Attributes
+    ----------
+    path, index_path : str
+        As given; `index_path` is None without an index.
+    closed : bool
+        Whether the writer was closed or discarded.
+
+    Raises
+    ------
+    OSError
+        If a folder is missing, not writable or full; also from `write` and `close`.
+    CorruptRecordError, TruncatedRecordError
+        For ``append=True``, if the existing file does not end with a whole record.
+    IndexFileError
+        For ``append=True``, if the existing index cannot be parsed, does not belong to the file, or
+        if only one of the two files exists.
+
+    Notes
+    -----
+    Everything is written to temporary files in the same folders.  `close`, or leaving a ``with``
+    block, flushes them to the disk and renames them; an exception inside the block (Ctrl-C too), a
+    full disk, or dropping a writer that was not closed removes them and leaves the old files as they
+    were.  Index and record file never stand side by side in different versions: the old index is
+    taken away first, then the record file is replaced, then the new index appears.  A crash in
+    between leaves a record file, old or new but whole, without index; `recordio.build_index` writes
+    it anew.  SIGKILL or a crash can leave temporary files named ``*.partial`` or ``*.replaced``.
+
+    Any number of threads may write to one writer.  A forked child cannot use it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+    >>> with RecordWriter(path, path.with_suffix(".idx")) as writer:
+    ...     writer.write(b"first")
+    ...     writer.write(b"second", key=20)
+    ...     path.exists()
+    0
+    16
+    False
+    >>> with RecordWriter(path, path.with_suffix(".idx"), append=True) as writer:
+    ...     writer.write(b"third")
+    32
+    >>> path.with_suffix(".idx").read_text().split()
+    ['0', '0', '20', '16', '21', '32']
+    """
+
+    def __init__(self, path, index=None, append=False):
+        self.path = os.fsdecode(path)
+        self.index_path = None if index is None else os.fsdecode(index)
+        self._lock = threading.Lock()  # the buffer and the files
+        self._key_lock = threading.Lock()  # taken first: default keys are handed out in order
+        self._buffer = bytearray(_BUFFER)
+        self._used = 0
+        self._written = 0
+        self._next_key = 0
+        size = self._check_existing() if append else None
+        paths = [self.path] if self.index_path is None else [self.path, self.index_path]
+        self._output = AtomicOutput(*paths)
+        if size is not None:
+            self._copy_existing(size)
+
+    def _check_existing(self):
+        """Size of the whole file that is to be continued, or None if there is none."""
+        present = os.path.exists(self.path)
+        if self.index_path is not None and os.path.exists(self.index_path) != present:
+            missing = self.index_path if present else self.path
+            raise IndexFileError(
+                "to append, record file and index must both exist, or neither;"
+                " recordio.build_index() writes the index of a record file",
+                path=missing,
+            )
+        if not present:
+            return None
+        with RecordReader(self.path, self.index_path) as reader:
+            start, before = 0, 0
+            if self.index_path is not None and len(reader):
+                # Records are chained forwards only: from the last one that is listed to the end.
+                start, before = int(reader.offsets.max()), len(reader) - 1
+                self._next_key = max(int(reader.keys.max()) + 1, 0)
+            return reader.check_tail(start, before)
+
+    def _copy_existing(self, size):
+        try:
+            self._written = self._output.copy_existing(0)
+            if self._written != size:
+                raise RecordIOError("the file changed while it was copied", path=self.path)
+            if self.index_path is not None:
+                self._output.copy_existing(1, end_with=b"\n")
+        except BaseException:
+            self.discard()
+            raise
+
+    @property
+    def closed(self) -> bool:
+        """Whether the files were published or given up."""
+        return self._output.closed
+
+    def write(self, buf, key=None) -> int:
+        """Append a record.
+
+        Parameters
+        ----------
+        buf : bytes-like
+            At most ``2**29 - 1`` bytes; may be empty.
+        key : int, optional
+            Its key in the index, -2**63 to 2**63 - 1; by default one more than the largest so far,
+            which is the position of the record where no keys are given.  Keys may repeat; readers
+            find the last.
+
+        Returns
+        -------
+        int
+            Byte offset of the record in the file.
+
+        Raises
+        ------
+        RecordTooLargeError
+            If `buf` has ``2**29`` bytes or more; the writer stays usable.
+        ValueError
+            If the writer is closed, or a key is given and there is no index.
+        OSError
+            If the disk is full; nothing is left of the new files then.
+        """
+        if self.index_path is None:
+            if key is not None:
+                raise ValueError(f"the writer of {self.path} has no index to hold the key {key!r}")
+            return self._append(buf)
+        with self._key_lock:
+            key = self._next_key if key is None else as_integer(key)
+            if not -_KEY_LIMIT <= key < _KEY_LIMIT:
+                raise ValueError(f"the key {key} does not fit into 64 bits")
+            offset = self._append(buf, key)
+            self._next_key = max(self._next_key, key + 1)
+        return offset
+
+    def _append(self, data, key_text=None):
+        """Write a record, and a line of the index if there is a text for its key; return its offset."""
+        with self._lock:
+            self._output.check_usable()
+            offset = self._written + self._used
+            end = encode_into(self._buffer, self._used, data)
+            if end < 0:
+                self._flush()
+                end = encode_into(self._buffer, 0, data)
+            if end < 0:
+                self._write_out(0, encode(data))
+            else:
+                self._used = end
+            if key_text is not None:
+                self._write_out(1, f"{key_text}\t{offset}\n".encode())
+        return offset
+
+    def _flush(self):
+        used, self._used = self._used, 0
+        self._write_out(0, memoryview(self._buffer)[:used])
+
+    def _write_out(self, file, data):
+        try:
+            self._output.files[file].write(data)
+        except BaseException:
+            self._output.discard()
+            raise
+        if file == 0:
+            self._written += len(data)
+
+    def tell(self) -> int:
+        """Byte offset at which the next record will begin."""
+        self._output.check_usable()
+        return self._written + self._used
+
+    def close(self) -> None:
+        """Publish the files; does nothing if the writer is closed already."""
+        with self._lock:
+            if not self._output.closed:
+                self._output.check_usable()
+                self._flush()
+                self._output.commit()
+
+    def discard(self) -> None:
+        """Give up: leave the old files as they were and remove the temporary ones."""
+        self._output.discard()
+
+    def __enter__(self):
+        self._output.check_usable()
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+    def __del__(self):
+        output = getattr(self, "_output", None)
+        if output is not None and not output.closed and output.owned:
+            output.discard()
+            warnings.warn(
+                f"the writer of {self.path} was dropped without close(): nothing was written",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
+            )
+
+    def __repr__(self):
+        return f"RecordWriter({self.path!r}{', closed' if self.closed else ''})"

@@ -1,0 +1,348 @@
+"""The command line of im2rec: options, their defaults, and older spellings of them.
+
+Nothing is read or written here; `parse_arguments` turns words into settings or ends with a message.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+
+from .scan import DEFAULT_EXTENSIONS
+
+__all__ = [
+    "IMAGE_OPTIONS",
+    "LIST_OPTIONS",
+    "PACK_OPTIONS",
+    "build_parser",
+    "given_options",
+    "modern_spelling",
+    "parse_arguments",
+]
+
+#: Options without a value.  Older versions of MXNet's tool took one: ``--list True``, ``--list=1``.
+FLAGS = (
+    "--list",
+    "--recursive",
+    "--shuffle",
+    "--pass-through",
+    "--center-crop",
+    "--pack-label",
+    "--skip-errors",
+    "--strict",
+)
+#: Options that matter only where a list is made, and only where images are changed or packed.
+LIST_OPTIONS = ("recursive", "exts", "shuffle", "train_ratio", "test_ratio", "chunks")
+IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
+PACK_OPTIONS = (*IMAGE_OPTIONS, "pass_through", "pack_label", "num_thread", "check")
+
+BOOLEAN_WORDS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+#: Suffixes that may be written without their dot after ``--exts``.
+KNOWN_SUFFIXES = frozenset(
+    ["bmp", "gif", "jp2", "jpe", "jpeg", "jpg", "pgm", "png", "ppm", "tif", "tiff", "webp"]
+)
+
+DESCRIPTION = """\
+Pack a folder of images into a record file (PREFIX.rec) with its index (PREFIX.idx).
+
+The images are named by a list, PREFIX.lst: an id, labels and a path in each line.  Without a list
+one is made first: every folder below ROOT that holds images becomes a class, and
+PREFIX.classes.txt tells which label is which folder.
+"""
+
+EPILOG = """\
+examples:
+  im2rec data/train photos
+      list the images below photos/ and pack them into data/train.rec
+  im2rec data/train photos --resize 256 --quality 95
+      the same, each image with its short side scaled to 256 pixels
+  im2rec data/train photos --pass-through
+      the same, the files stored as they are
+  im2rec --list --recursive --train-ratio 0.9 data/set photos
+  im2rec --resize 256 data/set photos
+      make the lists data/set_train.lst and data/set_val.lst, look at them, pack both
+
+exit codes:
+  0         everything was done
+  1         images were skipped, or nothing could be written
+  2         wrong arguments
+  130, 143  interrupted by Ctrl-C or SIGTERM; nothing half-written is left
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the current spelling."""
+    parser = argparse.ArgumentParser(
+        prog="im2rec",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "prefix",
+        metavar="PREFIX",
+        help="start of the output names.  Every .lst file whose path starts with it is packed; if "
+        "it is a folder, every .lst file in it",
+    )
+    parser.add_argument("root", metavar="ROOT", help="the folder with the images")
+
+    lists = parser.add_argument_group("making lists")
+    lists.add_argument(
+        "--list", action="store_true", help="only write the list and the class names, pack nothing"
+    )
+    lists.add_argument(
+        "--recursive",
+        action="store_true",
+        default=None,
+        help="walk sub-folders and label images by folder.  With --list the default is the files "
+        "directly in ROOT, all with label 0; without --list, to walk when there are sub-folders "
+        "with images",
+    )
+    lists.add_argument(
+        "--exts",
+        action="append",
+        metavar=".EXT ...",
+        help="suffixes to accept, in any case (default: .jpeg .jpg .png)",
+    )
+    lists.add_argument(
+        "--no-shuffle",
+        dest="shuffle",
+        action="store_false",
+        help="keep the order of the scan (default: shuffle, the same way every time)",
+    )
+    lists.add_argument(
+        "--train-ratio",
+        type=float,
+        default=1.0,
+        metavar="R",
+        help="part of the images for PREFIX_train.lst; what neither this nor --test-ratio takes "
+        "goes to PREFIX_val.lst (default: 1, a single PREFIX.lst)",
+    )
+    lists.add_argument(
+        "--test-ratio",
+        type=float,
+        default=0.0,
+        metavar="R",
+        help="part of the images for PREFIX_test.lst; needs --train-ratio below 1 (default: 0)",
+    )
+    lists.add_argument(
+        "--chunks",
+        type=int,
+        default=1,
+        metavar="N",
+        help="cut the list into N files PREFIX_0.lst, PREFIX_1.lst, ... (default: 1)",
+    )
+
+    images = parser.add_argument_group("changing images")
+    images.add_argument(
+        "--pass-through",
+        action="store_true",
+        help="store the files as they are; the other options of this group then do nothing",
+    )
+    images.add_argument(
+        "--resize",
+        type=int,
+        default=0,
+        metavar="PIXELS",
+        help="scale the short side to this size, up or down (default: 0, keep the size)",
+    )
+    images.add_argument(
+        "--center-crop", action="store_true", help="cut out the square in the centre before scaling"
+    )
+    images.add_argument(
+        "--quality",
+        type=int,
+        metavar="Q",
+        help="JPEG quality 0-100, or PNG compression 0-9 (higher is 9); default: 95, and images "
+        "that need no change are stored untouched.  If given, every image is encoded again",
+    )
+    images.add_argument(
+        "--encoding",
+        type=str.lower,
+        choices=[".jpg", ".png"],
+        default=".jpg",
+        help="format of the stored images (default: .jpg)",
+    )
+    images.add_argument(
+        "--color",
+        type=int,
+        choices=[-1, 0, 1],
+        default=1,
+        help="1: colour, EXIF orientation applied, alpha dropped; 0: grey; -1: as stored, 16 bits "
+        "and alpha kept with --encoding .png (default: 1)",
+    )
+    images.add_argument(
+        "--inter-method",
+        type=int,
+        choices=[0, 1, 2, 3, 4, 9],
+        default=1,
+        help="resampling: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 cubic to enlarge and "
+        "area to shrink (default: 1)",
+    )
+
+    packing = parser.add_argument_group("packing")
+    packing.add_argument(
+        "--pack-label",
+        action="store_true",
+        help="store all labels of lines with several (default: the first label)",
+    )
+    packing.add_argument(
+        "--num-thread",
+        type=int,
+        metavar="N",
+        help="number of encoding threads (default: all cores)",
+    )
+
+    errors = parser.add_argument_group(
+        "bad images",
+        "Images that are missing, damaged or truncated are left out and named in "
+        "PREFIX.skipped.txt; the rest is packed, and the exit code is 1.",
+    )
+    choice = errors.add_mutually_exclusive_group()
+    choice.add_argument("--skip-errors", action="store_true", help="exit with 0 all the same")
+    choice.add_argument(
+        "--strict", action="store_true", help="stop at the first one, write nothing"
+    )
+    errors.add_argument(
+        "--check",
+        choices=["header", "decode", "none"],
+        default="header",
+        help="how to examine files that are stored untouched.  header: JPEG and PNG must be "
+        "complete, other formats are decoded; decode: decode all; none: store any file (default: header)",
+    )
+    # The opposites that older spellings (`--shuffle True`, `--recursive=0`) are translated to.
+    for flag in FLAGS:
+        opposite = flag.replace("--", "--no-")
+        hidden = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
+        name = flag.strip("-").replace("-", "_")
+        if flag == "--shuffle":
+            parser.add_argument(flag, dest=name, action="store_true", **hidden)
+        else:
+            parser.add_argument(opposite, dest=name, action="store_false", **hidden)
+    return parser
+
+
+def modern_spelling(words: Sequence[str]) -> list[str]:
+    """Translate older spellings, and give each value of ``--exts`` its own option.
+
+    ``--exts`` takes the words that look like suffixes and no other, so the positional arguments may
+    follow it.  Underscores in option names become dashes.  Everything behind ``--`` is left alone.
+
+    Examples
+    --------
+    >>> modern_spelling(["--list", "True", "--recursive=0", "--pass_through", "out/set", "photos"])
+    ['--list', '--no-recursive', '--pass-through', 'out/set', 'photos']
+    >>> modern_spelling(["--exts", ".JPG", "png", "out/set", "photos"])
+    ['--exts=.jpg', '--exts=.png', 'out/set', 'photos']
+    """
+    result: list[str] = []
+    queue = list(reversed(words))
+    while queue:
+        word = queue.pop()
+        if word == "--":
+            return [*result, word, *reversed(queue)]
+        if not word.startswith("--"):
+            result.append(word)
+            continue
+        name, equals, value = word.partition("=")
+        name = name.replace("_", "-")
+        positive = name.replace("--no-", "--", 1)
+        if positive in FLAGS:
+            if not equals and queue and queue[-1].lower() in BOOLEAN_WORDS:
+                value = queue.pop()
+            if value and value.lower() not in BOOLEAN_WORDS:
+                result.append(f"{name}={value}")  # the parser explains it
+                continue
+            agreed = BOOLEAN_WORDS[value.lower()] if value else True
+            wanted = agreed == (name == positive)
+            result.append(positive if wanted else positive.replace("--", "--no-", 1))
+        elif name == "--exts":
+            values = [value] if equals else []
+            while not equals and queue and (not values or _looks_like_suffix(queue[-1])):
+                if queue[-1].startswith("-"):
+                    break
+                values.append(queue.pop())
+            suffixes = [part for item in values for part in item.split(",") if part]
+            result += [f"--exts={_with_dot(suffix)}" for suffix in suffixes] or [name]
+        else:
+            result.append(f"{name}{equals}{value}")
+    return result
+
+
+def _looks_like_suffix(word: str) -> bool:
+    if word.lower().lstrip("*.") in KNOWN_SUFFIXES:
+        return True
+    return word.startswith(".") and word.strip(".") != "" and not any(c in word for c in "/\\")
+
+
+def _with_dot(suffix: str) -> str:
+    suffix = suffix.lower().removeprefix("*")
+    return suffix if suffix.startswith(".") else f".{suffix}"
+
+
+def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
+    """Read the command line.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What follows the name of the command.
+
+    Returns
+    -------
+    argparse.Namespace
+        `prefix` and `root` are absolute; `exts` is a tuple of lower-case suffixes with their dot;
+        `recursive` is None when nothing was said.
+
+    Raises
+    ------
+    SystemExit
+        The arguments are wrong (code 2), or help was asked for (code 0).
+
+    Examples
+    --------
+    >>> settings = parse_arguments(["--list=1", "--exts", ".JPG", "png", "--shuffle", "0", "a", "b"])
+    >>> settings.list, settings.exts, settings.shuffle, settings.recursive
+    (True, ('.jpg', '.png'), False, None)
+    """
+    parser = build_parser()
+    settings = parser.parse_args(modern_spelling(words))
+    settings.prefix, settings.root = (
+        os.path.abspath(settings.prefix),
+        os.path.abspath(settings.root),
+    )
+    settings.exts = tuple(settings.exts or DEFAULT_EXTENSIONS)
+    if settings.num_thread is not None and settings.num_thread < 1:
+        parser.error(f"argument --num-thread: must be at least 1, not {settings.num_thread}")
+    if settings.resize < 0:
+        parser.error(f"argument --resize: must be 0 or a number of pixels, not {settings.resize}")
+    if settings.quality is not None and not 0 <= settings.quality <= 100:
+        parser.error(f"argument --quality: must lie between 0 and 100, not {settings.quality}")
+    return settings
+
+
+def given_options(settings: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Those of some options, as they are spelled, that differ from their defaults.
+
+    Examples
+    --------
+    >>> given_options(parse_arguments(["--no-shuffle", "--chunks=2", "a", "b"]), LIST_OPTIONS)
+    ['--no-shuffle', '--chunks']
+    """
+    defaults = vars(parse_arguments([settings.prefix, settings.root]))
+    spelled = {"shuffle": "--no-shuffle"}
+    return [
+        spelled.get(name, f"--{name.replace('_', '-')}")
+        for name in names
+        if getattr(settings, name) != defaults[name]
+    ]

@@ -1,0 +1,295 @@
+"""One image file -> the bytes of one image record.
+
+Decoding, resampling and encoding are OpenCV's, in the order of MXNet's tool: centre crop, resize,
+encode.  Nothing here knows about lists, threads or record files.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import struct
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from recordio.errors import ImageDecodeError, LabelError, RecordTooLargeError
+from recordio.header import IRHeader
+from recordio.header import pack as pack_record
+
+from .image_header import ImageHeader, read_image_header
+from .image_list import ListEntry
+
+__all__ = ["CHECKS", "INTERPOLATIONS", "EncodeOptions", "encode_image", "encode_record"]
+
+CHECKS = ("header", "decode", "none")
+INTERPOLATIONS = {
+    0: cv2.INTER_NEAREST,
+    1: cv2.INTER_LINEAR,
+    2: cv2.INTER_CUBIC,
+    3: cv2.INTER_AREA,
+    4: cv2.INTER_LANCZOS4,
+}
+AUTOMATIC_INTERPOLATION = 9
+
+RECORD_LIMIT = 2**29
+DEFAULT_QUALITY = 95
+LARGEST_JPEG_SIDE = 65500
+LARGEST_IMAGE = 2**30  # pixels; what OpenCV's readers accept
+
+
+@dataclass(frozen=True)
+class EncodeOptions:
+    """What to do with every image.
+
+    Parameters
+    ----------
+    pass_through : bool
+        Store the bytes of the files unchanged; everything below but `pack_label` and `check` has no
+        effect.
+    resize : int, pixels
+        New length of the short side, up or down; the long side follows, rounded down.  0: as it is.
+    center_crop : bool
+        Cut out the square in the centre first.
+    quality : int, 0 to 100, or None
+        JPEG quality, or PNG compression level (more than 9 means 9).  None: 95, and a file of the
+        wanted format that needs no other change is stored untouched.
+    encoding : ``".jpg"`` or ``".png"``
+        Format of the stored images.
+    color : 1, 0 or -1
+        1: colour, 8 bits, upright by EXIF, no alpha.  0: grey, 8 bits, upright.  -1: as stored.
+    inter_method : int
+        0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 cubic to enlarge and area to shrink.
+    pack_label : bool
+        Store all labels of an entry with more than one; otherwise the first alone.
+    check : ``"header"``, ``"decode"`` or ``"none"``
+        How files that are stored untouched are examined.  ``header``: JPEG and PNG must be complete
+        (PNG checksums included), other formats are decoded; ``decode``: everything is decoded;
+        ``none``: nothing, any file is stored.  Files to be re-encoded are always decoded; ``none``
+        then takes what the decoder makes of a truncated file.
+
+    Raises
+    ------
+    ValueError
+        A value is out of range.
+    """
+
+    pass_through: bool = False
+    resize: int = 0
+    center_crop: bool = False
+    quality: int | None = None
+    encoding: str = ".jpg"
+    color: int = 1
+    inter_method: int = 1
+    pack_label: bool = False
+    check: str = "header"
+
+    def __post_init__(self):
+        if self.resize < 0:
+            raise ValueError(f"resize must be 0 or a number of pixels, not {self.resize}")
+        if self.quality is not None and not 0 <= self.quality <= 100:
+            raise ValueError(f"quality must lie between 0 and 100, not {self.quality}")
+        if self.encoding not in (".jpg", ".png"):
+            raise ValueError(f"encoding must be .jpg or .png, not {self.encoding!r}")
+        if self.color not in (-1, 0, 1):
+            raise ValueError(f"color must be -1, 0 or 1, not {self.color}")
+        if self.inter_method not in (*INTERPOLATIONS, AUTOMATIC_INTERPOLATION):
+            raise ValueError(f"inter_method must be 0 to 4 or 9, not {self.inter_method}")
+        if self.check not in CHECKS:
+            raise ValueError(f"check must be one of {', '.join(CHECKS)}, not {self.check!r}")
+
+
+def encode_record(entry: ListEntry, root: str, options: EncodeOptions) -> bytes:
+    """Read the image of a list entry and make its record.
+
+    Parameters
+    ----------
+    entry : ListEntry
+        Id, labels and path.
+    root : str
+        Folder that the path is relative to.
+    options : EncodeOptions
+        What to do with the image.
+
+    Returns
+    -------
+    bytes
+        Image header and encoded image.
+
+    Raises
+    ------
+    ImageDecodeError
+        The file is not an image, is damaged, or cannot be stored in the wanted form.
+    LabelError
+        The id or a label does not fit an image header, or there is no label.
+    RecordTooLargeError
+        The record would have 2**29 bytes or more.
+    OSError
+        The file cannot be read.
+    """
+    if not entry.labels:
+        raise LabelError("the list entry has no label")
+    label = entry.labels if options.pack_label and len(entry.labels) > 1 else entry.labels[0]
+    image = encode_image(_read_file(os.path.join(root, entry.path)), options)
+    try:
+        record = pack_record(IRHeader(0, label, entry.id, 0), image)
+    except (struct.error, OverflowError) as error:
+        raise LabelError(f"the id or a label does not fit an image header: {error}") from None
+    if len(record) >= RECORD_LIMIT:
+        raise RecordTooLargeError(f"{len(record)} bytes; a record must have less than 2**29")
+    return record
+
+
+def encode_image(data: bytes, options: EncodeOptions) -> bytes:
+    """Turn the bytes of an image file into the bytes to store.
+
+    Parameters
+    ----------
+    data : bytes
+        The file.
+    options : EncodeOptions
+        What to do with it.
+
+    Returns
+    -------
+    bytes
+        `data` itself where it can be stored untouched.
+
+    Raises
+    ------
+    ImageDecodeError
+        `data` is not an image, is damaged, or cannot be stored in the wanted form.
+
+    Examples
+    --------
+    >>> import cv2, numpy as np
+    >>> data = cv2.imencode(".png", np.zeros((40, 60, 3), np.uint8))[1].tobytes()
+    >>> small = encode_image(data, EncodeOptions(resize=20))
+    >>> cv2.imdecode(np.frombuffer(small, np.uint8), cv2.IMREAD_COLOR).shape
+    (20, 30, 3)
+    >>> encode_image(small, EncodeOptions(resize=20)) is small
+    True
+    """
+    header = None
+    if options.check != "none":
+        header = read_image_header(data)
+    if options.pass_through or _needs_no_change(header, options):
+        if options.check == "decode" or (options.check == "header" and header is None):
+            _decode(data, cv2.IMREAD_UNCHANGED)
+        return data
+    image = _decode(data, options.color)
+    if options.center_crop:
+        image = _crop_square(image)
+    if options.resize:
+        image = _resize_short_side(image, options)
+    return _encode(image, options)
+
+
+def _read_file(path: str) -> bytes:
+    """The content of a regular file, with as few system calls as possible.
+
+    Opened without blocking: a pipe named in a list must not hang the run.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(status.st_mode):
+            raise ImageDecodeError("not a regular file")
+        data = os.read(descriptor, status.st_size)
+        if len(data) == status.st_size:
+            return data
+        parts = [data]  # one read gives at most 2 GiB, and less at the end of a shrinking file
+        while parts[-1]:
+            parts.append(os.read(descriptor, 1 << 30))
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+def _needs_no_change(header: ImageHeader | None, options: EncodeOptions) -> bool:
+    """Whether decoding and re-encoding would only lose quality or time."""
+    if header is None or not header.plain or options.quality is not None:
+        return False
+    if header.format != options.encoding:
+        return False
+    if header.channels not in {1: (3,), 0: (1,), -1: (1, 3, 4)}[options.color]:
+        return False
+    if header.format == ".jpg" and header.channels == 4:  # CMYK is decoded to BGR
+        return False
+    if header.bits != 8 and not (
+        header.bits == 16 and header.format == ".png" and options.color < 0
+    ):
+        return False
+    if options.center_crop and header.width != header.height:
+        return False
+    return options.resize in (0, min(header.width, header.height))
+
+
+def _decode(data: bytes, color: int) -> np.ndarray:
+    if not data:
+        raise ImageDecodeError("the file is empty")
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), color)
+    except cv2.error as error:
+        raise ImageDecodeError(f"OpenCV cannot decode it: {error.err}") from None
+    if image is None:
+        known = data.startswith((b"\xff\xd8\xff", b"\x89PNG"))
+        raise ImageDecodeError(
+            "the image is damaged" if known else "not an image that OpenCV can read"
+        )
+    return image
+
+
+def _crop_square(image: np.ndarray) -> np.ndarray:
+    height, width = image.shape[:2]
+    side = min(height, width)
+    top, left = (height - side) // 2, (width - side) // 2
+    return image[top : top + side, left : left + side]
+
+
+def _resize_short_side(image: np.ndarray, options: EncodeOptions) -> np.ndarray:
+    height, width = image.shape[:2]
+    short = options.resize
+    short_width = height > width
+    size = (short, height * short // width) if short_width else (width * short // height, short)
+    largest = max(size)
+    if options.encoding == ".jpg" and largest > LARGEST_JPEG_SIDE:
+        raise ImageDecodeError(
+            f"resized to {size[0]}x{size[1]} pixels it is larger than a JPEG can be "
+            f"({LARGEST_JPEG_SIDE} a side); use --encoding .png or leave it out of the list"
+        )
+    if size[0] * size[1] > LARGEST_IMAGE:
+        raise ImageDecodeError(f"resized to {size[0]}x{size[1]} it has more than 2**30 pixels")
+    method = options.inter_method
+    if method == AUTOMATIC_INTERPOLATION:
+        scale = short - min(height, width)
+        method = 2 if scale > 0 else 3 if scale < 0 else 1
+    return cv2.resize(image, size, interpolation=INTERPOLATIONS[method])
+
+
+def _encode(image: np.ndarray, options: EncodeOptions) -> bytes:
+    quality = DEFAULT_QUALITY if options.quality is None else options.quality
+    if options.encoding == ".jpg":
+        # OpenCV would clip deeper samples to 255 instead of scaling them.
+        if image.dtype != np.uint8:
+            raise ImageDecodeError(
+                f"{image.dtype} samples do not fit into JPEG; use --color 1 or --encoding .png"
+            )
+        parameters = [cv2.IMWRITE_JPEG_QUALITY, quality]
+    else:
+        if image.dtype not in (np.uint8, np.uint16):
+            raise ImageDecodeError(f"{image.dtype} samples do not fit into PNG; use --color 1")
+        parameters = [cv2.IMWRITE_PNG_COMPRESSION, min(quality, 9)]
+    try:
+        done, encoded = cv2.imencode(options.encoding, image, parameters)
+    except cv2.error as error:
+        raise ImageDecodeError(f"OpenCV cannot encode it: {error.err}") from None
+    if not done:
+        height, width = image.shape[:2]
+        raise ImageDecodeError(f"OpenCV cannot store {width}x{height} pixels as {options.encoding}")
+    return encoded.tobytes()

@@ -1,0 +1,312 @@
+"""Console command ``im2rec``: make image lists, and pack images into record files.
+
+This is the command line alone; the work is done in `image_list` and `pack`, which can be imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TextIO, TypeAlias
+
+from recordio.errors import RecordIOError
+
+from .arguments import IMAGE_OPTIONS, LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
+from .image_list import (
+    ImageList,
+    Skipped,
+    read_list,
+    shuffle_entries,
+    skipped_path,
+    split_entries,
+    write_classes,
+    write_list,
+    write_skipped,
+)
+from .scan import scan_images
+
+if TYPE_CHECKING:
+    from .pack import PackReport
+
+__all__ = ["find_lists", "main"]
+
+SHOWN_SKIPPED = 10
+
+#: The path of a list and what is, or will be, in it.
+NamedList: TypeAlias = tuple[str, ImageList]
+
+
+class _Interruption:
+    """Ctrl-C and SIGTERM: noted while packing, `KeyboardInterrupt` elsewhere.
+
+    An exception out of nowhere could strike between the two renames of a publication; while packing
+    the signal is therefore only noted, and asked for between images.  A second one strikes.
+    """
+
+    def __init__(self):
+        self.number: int | None = None
+        self.deferred = False
+
+    def __call__(self, number, frame):
+        again = self.number is not None
+        self.number = number
+        if again or not self.deferred:
+            raise KeyboardInterrupt
+
+    def requested(self) -> bool:
+        """Whether a signal has come."""
+        return self.number is not None
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Handle both signals for a while; in another thread than the main one nothing changes."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def deferring(self) -> Iterator[None]:
+        """Only note signals for a while."""
+        self.deferred = True
+        try:
+            yield
+        finally:
+            self.deferred = False
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words behind the command; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit code: 0 done, 1 images skipped or failure, 130 and 143 interrupted.
+
+    Raises
+    ------
+    SystemExit
+        The arguments are wrong (code 2), or help was asked for (code 0).
+    """
+    settings = parse_arguments(sys.argv[1:] if arguments is None else arguments)
+    interruption = _Interruption()
+    try:
+        with interruption.installed():
+            _check_places(settings)
+            skipped = _make_lists(settings) if settings.list else _pack(settings, interruption)
+    except KeyboardInterrupt:
+        _say("interrupted; nothing half-written was left")
+        return 128 + (interruption.number or signal.SIGINT)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        _say(f"error: {place}{error.strerror or error}")
+        return 1
+    except RecordIOError as error:
+        _say(f"error: {error}")
+        return 1
+    return 1 if skipped and not settings.skip_errors else 0
+
+
+def _say(text: str) -> None:
+    print(f"im2rec: {_printable(text, sys.stderr)}", file=sys.stderr, flush=True)
+
+
+def _printable(text: str, stream: TextIO) -> str:
+    """The text with what the stream cannot write escaped: file names may be any bytes."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _say_skipped(prefix: str, skipped: Sequence[Skipped]) -> None:
+    for path, reason in skipped[:SHOWN_SKIPPED]:
+        _say(f"skipped {path}: {reason}")
+    _say(f"{len(skipped)} skipped in all; see {skipped_path(prefix)}")
+
+
+def _check_places(settings: argparse.Namespace) -> None:
+    if not os.path.isdir(settings.root):
+        raise RecordIOError("ROOT is not a folder", path=settings.root)
+    folder = os.path.dirname(settings.prefix)
+    if not os.path.isdir(folder):
+        raise RecordIOError("the folder for the output does not exist; make it first", path=folder)
+
+
+def _note_without_effect(settings: argparse.Namespace, names: Sequence[str], why: str) -> None:
+    given = given_options(settings, names)
+    if given:
+        _say(f"note: no effect of {', '.join(given)}: {why}")
+
+
+def _scan(settings: argparse.Namespace, recursive: bool) -> ImageList:
+    found = scan_images(settings.root, recursive, settings.exts)
+    if found.entries:
+        return found
+    hint = f"no file in it ends with {', '.join(settings.exts)}"
+    if not recursive and scan_images(settings.root, True, settings.exts).entries:
+        hint = "the images are in sub-folders: add --recursive"
+    raise RecordIOError(f"no images found; {hint}", path=settings.root)
+
+
+def _split(
+    settings: argparse.Namespace, prefix: str, found: ImageList
+) -> list[NamedList]:
+    """The lists of a scan, each with its file name; what the scan skipped goes with the first."""
+    if settings.train_ratio == 1 and settings.test_ratio:
+        _say("note: no effect of --test-ratio: it needs --train-ratio below 1")
+    entries = shuffle_entries(found.entries) if settings.shuffle else found.entries
+    parts = split_entries(
+        prefix, entries, settings.chunks, settings.train_ratio, settings.test_ratio
+    )
+    lists = [(path, ImageList(list(part))) for path, part in parts]
+    lists[0][1].skipped.extend(found.skipped)
+    return lists
+
+
+def _write_lists(
+    prefix: str, lists: Sequence[NamedList], classes: Sequence[str]
+) -> None:
+    for path, images in lists:
+        write_list(path, images.entries)
+        _say(f"wrote {path}: {len(images.entries)} images")
+    write_classes(f"{prefix}.classes.txt", classes)
+    _say(f"wrote {prefix}.classes.txt: {len(classes)} classes")
+
+
+def _make_lists(settings: argparse.Namespace) -> bool:
+    """Do ``--list``; true when something was skipped."""
+    _note_without_effect(settings, PACK_OPTIONS, "with --list nothing is packed")
+    found = _scan(settings, bool(settings.recursive))
+    if found.skipped and settings.strict:
+        path, reason = found.skipped[0]
+        raise RecordIOError(reason, path=os.path.join(settings.root, path))
+    lists = _split(settings, settings.prefix, found)
+    _write_lists(settings.prefix, lists, found.classes)
+    if settings.recursive:  # where scripts written for MXNet's tool look for the labels
+        for label, folder in enumerate(found.classes):
+            print(_printable(folder, sys.stdout), label)
+    if found.skipped:
+        write_skipped(settings.prefix, found.skipped)
+        _say_skipped(settings.prefix, found.skipped)
+    return bool(found.skipped)
+
+
+def find_lists(prefix: str) -> list[str]:
+    """The lists that a PREFIX stands for, sorted.
+
+    Parameters
+    ----------
+    prefix : str
+        Absolute path.  A folder: every list in it, or else the lists that ``--list`` writes beside
+        it.  Otherwise every list whose path starts with it.
+
+    Returns
+    -------
+    list of str
+        Their paths.
+    """
+
+    def matching(folder: str, *starts: str) -> list[str]:
+        paths = (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
+        return [
+            path
+            for path in paths
+            if path.endswith(".lst") and path.startswith(starts) and os.path.isfile(path)
+        ]
+
+    beside = os.path.dirname(prefix)
+    if not os.path.isdir(prefix):
+        return matching(beside, prefix)
+    return matching(prefix, prefix) or matching(beside, f"{prefix}.lst", f"{prefix}_")
+
+
+def _pack(settings: argparse.Namespace, interruption: _Interruption) -> bool:
+    """Pack the lists, made first where there are none; true when something was skipped."""
+    if settings.pass_through:
+        _note_without_effect(settings, IMAGE_OPTIONS, "--pass-through stores the files as they are")
+    classes: list[str] | None = None
+    prefix = settings.prefix
+    if paths := find_lists(prefix):
+        _note_without_effect(settings, LIST_OPTIONS, "the list exists; --list makes it anew")
+        lists = [(path, read_list(path)) for path in paths]
+    else:
+        if os.path.isdir(prefix):
+            prefix = os.path.join(prefix, os.path.basename(settings.root) or "images")
+        found = _scan(settings, settings.recursive is not False)
+        _say(f"no list {prefix}.lst yet: found {len(found.entries)} images in {settings.root}")
+        if settings.recursive is None and found.classes != ["."]:
+            _say("ROOT has sub-folders with images: every folder is a class, as with --recursive")
+        classes = found.classes
+        lists = _split(settings, prefix, found)
+    if not any(images.entries or images.skipped for _, images in lists):
+        raise RecordIOError("the list is empty; --list makes it anew", path=lists[0][0])
+    with interruption.deferring():
+        done, skipped = _pack_lists(lists, settings, interruption)
+        if classes is not None and done:
+            _write_lists(prefix, done, classes)
+    return skipped
+
+
+def _pack_lists(
+    lists: Sequence[NamedList],
+    settings: argparse.Namespace,
+    interruption: _Interruption,
+) -> tuple[list[NamedList], bool]:
+    """Pack every list beside itself; which were packed, and whether something was skipped."""
+    from .encode import EncodeOptions  # loading OpenCV takes longer than making a list
+    from .pack import PackingError, pack, pack_together
+
+    common = {
+        "options": EncodeOptions(
+            **{name: getattr(settings, name) for name in EncodeOptions.__dataclass_fields__}
+        ),
+        "threads": settings.num_thread,
+        "progress": sys.stderr.isatty(),
+        "cancelled": interruption.requested,
+    }
+    jobs = [(images, os.path.splitext(path)[0]) for path, images in lists]
+    if settings.strict:
+        for report in pack_together(jobs, settings.root, strict=True, **common):
+            _say_packed(report)
+        return list(lists), False
+    done, skipped = [], False
+    for (path, images), (_, prefix) in zip(lists, jobs, strict=True):
+        try:
+            report = pack(images, settings.root, prefix, **common)
+        except PackingError as error:
+            _say_skipped(prefix, error.skipped)
+            _say(f"error: {error}")
+            settings.skip_errors = False  # no record file at all is not a matter of skipping
+            skipped = True
+            continue
+        done.append((path, images))
+        if report.skipped:
+            _say_skipped(prefix, report.skipped)
+            skipped = True
+        _say_packed(report)
+    return done, skipped
+
+
+def _say_packed(report: PackReport) -> None:
+    _say(
+        f"packed {report.packed} images, {report.bytes_written / 1e6:.1f} MB, into {report.path} "
+        f"in {report.seconds:.1f} s ({report.packed / max(report.seconds, 1e-9):.0f} images/s)"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

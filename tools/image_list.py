@@ -1,0 +1,311 @@
+"""Image lists: their entries, order and parts, and the ``.lst`` files that hold them.
+
+The shuffle, the names and sizes of the parts and the lines are those of MXNet 1.9.1's
+``im2rec.py``, so that the same images give the same list bytes.  Image files are never opened here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from recordio.errors import RecordIOError
+from recordio.storage import AtomicOutput
+
+__all__ = [
+    "ImageList",
+    "ListEntry",
+    "Skipped",
+    "format_line",
+    "parse_line",
+    "read_list",
+    "shuffle_entries",
+    "skipped_path",
+    "split_entries",
+    "write_classes",
+    "write_list",
+    "write_skipped",
+]
+
+#: The seed of MXNet's tool: a list has the same order on every run.
+SHUFFLE_SEED = 100
+
+#: Image headers hold ids up to 2**64 - 1, but the id is also the key, and an index ends here.
+LARGEST_ID = 2**63 - 1
+LARGEST_FLOAT32 = 3.4028235677973366e38  # the first double that rounds to infinity
+
+
+class ListEntry(NamedTuple):
+    """One line of a list: the record id, its labels, and the image's path below the root."""
+
+    id: int
+    labels: tuple[float, ...]
+    path: str
+
+
+class Skipped(NamedTuple):
+    """A file (or list line) that was left out, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass
+class ImageList:
+    """What a scan or a list file gave.
+
+    Attributes
+    ----------
+    entries : list of ListEntry
+        The images, in order.
+    classes : list of str
+        Folder of each label, relative to the root with ``/`` between the parts; empty for a list
+        that was read from a file.
+    skipped : list of Skipped
+        What could not be taken up.
+    """
+
+    entries: list[ListEntry] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def shuffle_entries(entries: Sequence[ListEntry]) -> list[ListEntry]:
+    """The entries in the order in which MXNet's tool shuffles a list of that length.
+
+    Examples
+    --------
+    >>> [entry.id for entry in shuffle_entries([ListEntry(i, (0,), "") for i in range(5)])]
+    [2, 1, 4, 0, 3]
+    """
+    shuffled = list(entries)
+    random.Random(SHUFFLE_SEED).shuffle(shuffled)
+    return shuffled
+
+
+def split_entries(
+    prefix: str,
+    entries: Sequence[ListEntry],
+    chunks: int = 1,
+    train_ratio: float = 1.0,
+    test_ratio: float = 0.0,
+) -> list[tuple[str, Sequence[ListEntry]]]:
+    """Cut a list into chunks and each chunk into test, train and validation parts.
+
+    Every part has the size that a full chunk gives it, also in a shorter last chunk, as in MXNet's
+    tool.  With ``train_ratio=1`` there is one list per chunk and `test_ratio` has no effect.
+
+    Parameters
+    ----------
+    prefix : str
+        Start of the names.
+    entries : sequence of ListEntry
+        The images in their final order.
+    chunks : int, at least 1
+        More than one: names get ``_0``, ``_1``, ...
+    train_ratio, test_ratio : float, 0 to 1, together at most 1
+        The rest is for validation.
+
+    Returns
+    -------
+    list of (str, sequence of ListEntry)
+        File name and content of each list; a part may be empty.
+
+    Raises
+    ------
+    ValueError
+        A number is out of range.
+
+    Examples
+    --------
+    >>> entries = [ListEntry(i, (0,), f"{i}.jpg") for i in range(8)]
+    >>> parts = split_entries("photos", entries, train_ratio=0.5, test_ratio=0.25)
+    >>> [(name, len(part)) for name, part in parts]
+    [('photos_test.lst', 2), ('photos_train.lst', 4), ('photos_val.lst', 2)]
+    """
+    if chunks < 1:
+        raise ValueError(f"the number of chunks must be at least 1, not {chunks}")
+    for name, ratio in (("train", train_ratio), ("test", test_ratio)):
+        if not 0 <= ratio <= 1:
+            raise ValueError(f"the {name} ratio must lie between 0 and 1, not {ratio}")
+    if train_ratio != 1 and train_ratio + test_ratio > 1 + 1e-9:
+        raise ValueError(f"train and test ratio add up to {train_ratio + test_ratio}, more than 1")
+    chunk_size = -(-len(entries) // chunks)
+    train_size, test_size = int(chunk_size * train_ratio), int(chunk_size * test_ratio)
+    lists: list[tuple[str, Sequence[ListEntry]]] = []
+    for number in range(chunks):
+        name = f"{prefix}_{number}" if chunks > 1 else prefix
+        chunk = entries[number * chunk_size : (number + 1) * chunk_size]
+        if train_ratio == 1.0:
+            lists.append((f"{name}.lst", chunk))
+            continue
+        if test_ratio:
+            lists.append((f"{name}_test.lst", chunk[:test_size]))
+        lists.append((f"{name}_train.lst", chunk[test_size : test_size + train_size]))
+        if train_ratio + test_ratio < 1.0:
+            lists.append((f"{name}_val.lst", chunk[test_size + train_size :]))
+    return lists
+
+
+def format_line(entry: ListEntry) -> str:
+    r"""One line of a ``.lst`` file, with its line break.
+
+    Examples
+    --------
+    >>> format_line(ListEntry(3, (2, 0.5), "ant/s 0.png"))
+    '3\t2.000000\t0.500000\tant/s 0.png\n'
+    """
+    labels = "".join(f"{label:f}\t" for label in entry.labels)
+    return f"{entry.id:d}\t{labels}{entry.path}\n"
+
+
+def parse_line(line: str) -> ListEntry:
+    r"""Read one line: an integer id, one or more labels and a path, with a TAB between them.
+
+    Spaces round the fields are dropped.
+
+    Raises
+    ------
+    RecordIOError
+        The line is not of that form, or the id or a label does not fit an image header.
+
+    Examples
+    --------
+    >>> parse_line("3\t2.0\tant/s 0.png")
+    ListEntry(id=3, labels=(2.0,), path='ant/s 0.png')
+    """
+    fields = [part.strip() for part in line.strip().split("\t")]
+    if len(fields) < 3:
+        raise RecordIOError(
+            f"{len(fields)} field(s) with a TAB between them instead of at least 3: "
+            "an id, one or more labels, a path"
+        )
+    try:
+        number = int(fields[0])
+    except ValueError:
+        raise RecordIOError(f"the id {fields[0]!r} is not an integer") from None
+    if not 0 <= number <= LARGEST_ID:
+        raise RecordIOError(f"the id {number} is outside 0 to 2**63 - 1")
+    try:
+        labels = tuple(float(label) for label in fields[1:-1])
+    except ValueError:
+        raise RecordIOError(f"a label of {fields[1:-1]} is not a number") from None
+    if any(math.isfinite(label) and abs(label) >= LARGEST_FLOAT32 for label in labels):
+        raise RecordIOError(f"a label of {fields[1:-1]} is too large for a 32-bit float")
+    return ListEntry(number, labels, fields[-1])
+
+
+def read_list(path: str | os.PathLike[str]) -> ImageList:
+    """Read a ``.lst`` file; lines that cannot be used are in ``skipped`` with their number.
+
+    Blank lines and lines that start with ``#`` are passed over.  Names that are not UTF-8 survive.
+
+    Parameters
+    ----------
+    path : path
+        The list file.
+
+    Returns
+    -------
+    ImageList
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    """
+    found = ImageList()
+    with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            try:
+                found.entries.append(parse_line(line))
+            except RecordIOError as error:
+                place = f"{os.path.basename(os.fspath(path))}, line {number}"
+                found.skipped.append(Skipped(place, error.reason))
+    return found
+
+
+def write_list(path: str | os.PathLike[str], entries: Iterable[ListEntry]) -> None:
+    """Write a ``.lst`` file; it appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        The file; an existing one is replaced.
+    entries : iterable of ListEntry
+        The lines.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    """
+    with AtomicOutput(path) as output:
+        output.files[0].writelines(_encode(format_line(entry)) for entry in entries)
+
+
+def write_classes(path: str | os.PathLike[str], classes: Iterable[str]) -> None:
+    """Write the folder of every label: ``label TAB folder`` lines; whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        The file; an existing one is replaced.
+    classes : iterable of str
+        Folders in the order of their labels.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    """
+    with AtomicOutput(path) as output:
+        output.files[0].writelines(
+            _encode(f"{label}\t{folder}\n") for label, folder in enumerate(classes)
+        )
+
+
+def skipped_path(prefix: str) -> str:
+    """Name of the report of skipped images that belongs to ``PREFIX.rec``.
+
+    Examples
+    --------
+    >>> skipped_path("out/photos")
+    'out/photos.skipped.txt'
+    """
+    return f"{prefix}.skipped.txt"
+
+
+def write_skipped(prefix: str, skipped: Sequence[Skipped]) -> None:
+    """Write ``PREFIX.skipped.txt``, or remove it when nothing was skipped.
+
+    Its lines are ``path TAB reason``.
+
+    Parameters
+    ----------
+    prefix : str
+        Path of the output without its suffix.
+    skipped : sequence of Skipped
+        What to report.
+    """
+    path = skipped_path(prefix)
+    if not skipped:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        return
+    with AtomicOutput(path) as output:
+        for item in skipped:
+            line = "\t".join(part.replace("\n", " ").replace("\t", " ") for part in item)
+            output.write(_encode(f"{line}\n"))
+
+
+def _encode(text: str) -> bytes:
+    # File names on POSIX are bytes; what is not UTF-8 comes from the scan as surrogates.
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,132 @@
+"""Find the images below a folder and number the classes, as MXNet 1.9.1's ``im2rec.py`` does.
+
+Only names are looked at: image files are never opened, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from .image_list import ImageList, ListEntry, Skipped
+
+__all__ = ["DEFAULT_EXTENSIONS", "scan_images"]
+
+DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
+
+
+def scan_images(
+    root: str | os.PathLike[str],
+    recursive: bool = False,
+    extensions: Iterable[str] = DEFAULT_EXTENSIONS,
+) -> ImageList:
+    """Find the images below a folder and label them by folder.
+
+    Parameters
+    ----------
+    root : path
+        The folder.
+    recursive : bool
+        False: only the files directly in `root`, sorted by name, all with label 0.  True: walk the
+        sub-folders (links are followed, loops are not), names sorted at each level; a folder gets the next label when its first image is met.
+    extensions : iterable of str
+        Accepted suffixes with their dot, in any case.
+
+    Returns
+    -------
+    ImageList
+        Ids are positions in scan order.  Skipped are folders that cannot be read, links that lead
+        nowhere or back into one of their own parents, and names that a list line cannot hold.
+
+    Raises
+    ------
+    OSError
+        `root` is not a folder or cannot be read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     for name in ("cat/b.jpg", "cat/a.JPG", "dog/c.png", "readme.txt"):
+    ...         path = pathlib.Path(root, name)
+    ...         path.parent.mkdir(exist_ok=True)
+    ...         path.touch()
+    ...     found = scan_images(root, recursive=True)
+    >>> [(entry.id, entry.labels, entry.path) for entry in found.entries]
+    [(0, (0,), 'cat/a.JPG'), (1, (0,), 'cat/b.jpg'), (2, (1,), 'dog/c.png')]
+    >>> found.classes
+    ['cat', 'dog']
+    """
+    accepted = frozenset(extension.lower() for extension in extensions)
+    found = ImageList()
+    for folder, names in _walk(os.fspath(root), recursive, accepted, found.skipped):
+        labelled = False
+        for name in names:
+            path = f"{folder}/{name}" if folder else name
+            if not _fits_in_list(path):
+                reason = "a list line cannot hold this name (a tab, line break or outer space)"
+                found.skipped.append(Skipped(path, f"{reason}; rename it"))
+                continue
+            if not labelled:
+                found.classes.append(folder or ".")
+                labelled = True
+            found.entries.append(ListEntry(len(found.entries), (len(found.classes) - 1,), path))
+    return found
+
+
+def _walk(
+    root: str, recursive: bool, accepted: frozenset[str], skipped: list[Skipped]
+) -> Iterator[tuple[str, list[str]]]:
+    """Folders top-down, each with the sorted names of its images.
+
+    A stack instead of recursion: a path may have more parts than Python has frames.
+    """
+    # A folder is known by device and inode; `parents` is a linked list up to the root.
+    status = os.stat(root)
+    stack: list[tuple[str, tuple]] = [("", ((status.st_dev, status.st_ino), None))]
+    while stack:
+        folder, parents = stack.pop()
+        names: list[str] = []
+        folders: list[tuple[str, tuple]] = []
+        try:
+            with os.scandir(os.path.join(root, folder)) as scan:
+                items = sorted(scan, key=lambda item: item.name)
+        except OSError as error:
+            if not folder:
+                raise
+            skipped.append(Skipped(folder, f"the folder cannot be read: {error.strerror}"))
+            continue
+        for item in items:
+            path = f"{folder}/{item.name}" if folder else item.name
+            try:
+                if item.is_dir():
+                    if not recursive:
+                        continue
+                    status = os.stat(item.path)
+                    identity = (status.st_dev, status.st_ino)
+                    if item.is_symlink() and _is_parent(identity, parents):
+                        reason = "the link leads back to a folder that contains it"
+                        skipped.append(Skipped(path, reason))
+                    else:
+                        folders.append((path, (identity, parents)))
+                elif os.path.splitext(item.name)[1].lower() in accepted:
+                    if item.is_file():
+                        names.append(item.name)
+                    elif item.is_symlink() and not os.path.exists(item.path):
+                        skipped.append(Skipped(path, "the link leads to no file"))
+            except OSError as error:
+                skipped.append(Skipped(path, f"cannot be examined: {error.strerror}"))
+        yield folder, names
+        stack.extend(reversed(folders))
+
+
+def _is_parent(identity: tuple[int, int], parents: tuple | None) -> bool:
+    while parents is not None:
+        if parents[0] == identity:
+            return True
+        parents = parents[1]
+    return False
+
+
+def _fits_in_list(path: str) -> bool:
+    return path == path.strip() and not any(character in path for character in "\t\r\n")
