@@ -124,7 +124,8 @@ def test_optional_packages_are_imported_only_when_asked_for(path):
 
 @pytest.mark.parametrize("path", sources(".py", ".pyx", ".pxd", ".c", ".h"))
 def test_no_module_is_too_long_to_read(path):
-    assert len(path.read_text().splitlines()) <= MAX_LINES
+    lines = path.read_text().count("\n")
+    assert lines <= MAX_LINES
 
 
 @pytest.mark.parametrize("path", sources(".pyx"))
@@ -135,7 +136,8 @@ def test_compiled_modules_say_what_they_are_for(path):
 @pytest.mark.parametrize("path", sources(".pyx"))
 def test_compiled_modules_with_public_names_have_a_stub(path):
     public = PUBLIC_NAME.findall(path.read_text())
-    assert not public or path.with_suffix(".pyi").is_file(), f"no stub for {public}"
+    has_stub = path.with_suffix(".pyi").is_file()
+    assert has_stub or not public, f"no stub for {public}"
 
 
 @pytest.mark.parametrize("path", sources(".py", ".pyx"))
