@@ -92,14 +92,15 @@ def test_discarding_and_dropping(pair):
     assert is_untouched(pair)
 
 
-@pytest.mark.parametrize("call", ["fsync", "replace", "rename", "open"])
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize(
+    ("call", "nth"), [("fsync", 1), ("fsync", 2), ("fsync", 3), ("rename", 1), ("replace", 1)]
+)
+@pytest.mark.parametrize("error", [PermissionError(1, "not permitted"), KeyboardInterrupt()])
 def test_a_failing_system_call_before_the_main_file_is_replaced(
     pair, monkeypatch, call, error, nth
 ):
-    if (call, nth) in {("replace", 1), ("replace", 2), ("rename", 2), ("open", 1), ("open", 2)}:
-        nth = 1
+    if nth == 3 and isinstance(error, OSError):
+        pytest.skip("a file system may refuse to flush folders")
     output = AtomicOutput(*pair)
     write_both(output)
     real, calls = getattr(os, call), []
@@ -114,7 +115,7 @@ def test_a_failing_system_call_before_the_main_file_is_replaced(
     with pytest.raises(type(error)):
         output.commit()
     monkeypatch.undo()
-    assert calls
+    assert len(calls) >= nth
     assert is_untouched(pair)
 
 
@@ -270,7 +271,7 @@ def test_a_child_neither_writes_nor_publishes_nor_removes(pair):
 
 
 @pytest.mark.parametrize(
-    ("ending", "expected"), [("sys.exit()", 0), ("raise KeyError", 1), ("os.kill(0, 0)", 0)]
+    ("ending", "expected"), [("sys.exit()", 0), ("raise KeyError", 1), ("pass", 0)]
 )
 def test_the_end_of_the_program_removes_temporary_files(pair, ending, expected):
     program = (

@@ -90,8 +90,8 @@ def test_keys_that_cannot_be_stored(tmp_path):
         with pytest.raises(ValueError, match="64 bits"):
             writer.write(b"none is left")
     assert (tmp_path / "a.idx").read_text() == f"{2**63 - 1}\t0\n"
-    with pytest.raises(ValueError, match="no index"):
-        RecordWriter(tmp_path / "b.rec").__enter__().write(b"a", key=1)
+    with RecordWriter(tmp_path / "b.rec") as writer, pytest.raises(ValueError, match="no index"):
+        writer.write(b"a", key=1)
 
 
 def test_refused_records_leave_the_writer_usable(tmp_path):
