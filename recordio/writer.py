@@ -20,6 +20,7 @@ __all__ = ["RecordWriter"]
 
 _BUFFER = 4 << 20
 _KEY_LIMIT = 1 << 63
+_UNLISTED = object()
 
 
 class RecordWriter:
@@ -86,8 +87,7 @@ class RecordWriter:
     def __init__(self, path, index=None, append=False):
         self.path = os.fsdecode(path)
         self.index_path = None if index is None else os.fsdecode(index)
-        self._lock = threading.Lock()  # the buffer and the files
-        self._key_lock = threading.Lock()  # taken first: default keys are handed out in order
+        self._lock = threading.Lock()
         self._buffer = bytearray(_BUFFER)
         self._used = 0
         self._written = 0
@@ -164,21 +164,24 @@ class RecordWriter:
             if key is not None:
                 raise ValueError(f"the writer of {self.path} has no index to hold the key {key!r}")
             return self._append(buf)
-        self._output.check_usable()
-        with self._key_lock:
-            key = self._next_key if key is None else as_integer(key)
-            if not -_KEY_LIMIT <= key < _KEY_LIMIT:
-                raise ValueError(f"the key {key} does not fit into 64 bits")
-            offset = self._append(buf, key)
-            self._next_key = max(self._next_key, key + 1)
-        return offset
+        return self._append(buf, None if key is None else as_integer(key))
 
-    def _append(self, data, key_text=None):
-        """Write a record, and its line of the index if its key is given; return its offset."""
+    def _append(self, data, key=_UNLISTED):
+        """Write a record and return its offset.
+
+        `key` goes to the index: an int, None for the next one, the text of a key that is no int,
+        or nothing at all.
+        """
+        output = self._output
         # Before the lock as well: a forked child may have inherited it locked, for ever.
-        self._output.check_usable()
+        output.check_usable()
         with self._lock:
-            self._output.check_usable()
+            if output.closed:
+                output.check_usable()
+            if key is None:
+                key = self._next_key
+            if isinstance(key, int) and not -_KEY_LIMIT <= key < _KEY_LIMIT:
+                raise ValueError(f"the key {key} does not fit into 64 bits")
             offset = self._written + self._used
             end = encode_into(self._buffer, self._used, data)
             if end < 0:
@@ -188,8 +191,10 @@ class RecordWriter:
                 self._write_out(0, encode(data))
             else:
                 self._used = end
-            if key_text is not None:
-                self._write_out(1, f"{key_text}\t{offset}\n".encode())
+            if key is not _UNLISTED:
+                self._write_out(1, f"{key}\t{offset}\n".encode())
+                if isinstance(key, int) and key >= self._next_key:
+                    self._next_key = key + 1
         return offset
 
     def _flush(self):
