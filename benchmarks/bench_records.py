@@ -149,9 +149,9 @@ def peak():  # of this process alone; ru_maxrss begins with that of the process 
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 before, start = peak(), time.perf_counter()
 reader = RecordReader(sys.argv[1], sys.argv[2])
-opened = time.perf_counter()
+opened, memory = time.perf_counter(), peak() - before
 reader.position_of(int(sys.argv[3]))
-print(opened - start, peak() - before, time.perf_counter() - opened)
+print(opened - start, memory, time.perf_counter() - opened)
 """
 
 

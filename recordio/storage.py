@@ -22,7 +22,7 @@ TEMPORARY_SUFFIX = ".partial"
 #: Ends the name of the old version of a file for the moment in which its group is replaced.
 REPLACED_SUFFIX = ".replaced"
 
-_BUFFER = 1 << 20
+_BUFFER = 1 << 17
 
 
 class AtomicOutput:

@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from array import array
 from operator import index as as_integer
+
+import numpy as np
 
 from recordio.encoder import encode, encode_into
 from recordio.errors import IndexFileError, RecordIOError
+from recordio.index import format_index
 from recordio.reader import RecordReader
 from recordio.storage import AtomicOutput
 
 __all__ = ["RecordWriter"]
 
-_BUFFER = 4 << 20
+_BUFFER = 1 << 20
 _KEY_LIMIT = 1 << 63
 _UNLISTED = object()
 
@@ -92,6 +96,7 @@ class RecordWriter:
         self._used = 0
         self._written = 0
         self._next_key = 0
+        self._lines = array("q")  # key, offset, key, offset ... that are not formatted yet
         size = self._check_existing() if append else None
         paths = [self.path] if self.index_path is None else [self.path, self.index_path]
         self._output = AtomicOutput(*paths)
@@ -180,7 +185,8 @@ class RecordWriter:
                 output.check_usable()
             if key is None:
                 key = self._next_key
-            if isinstance(key, int) and not -_KEY_LIMIT <= key < _KEY_LIMIT:
+            is_number = isinstance(key, int)
+            if is_number and not -_KEY_LIMIT <= key < _KEY_LIMIT:
                 raise ValueError(f"the key {key} does not fit into 64 bits")
             offset = self._written + self._used
             end = encode_into(self._buffer, self._used, data)
@@ -191,15 +197,23 @@ class RecordWriter:
                 self._write_out(0, encode(data))
             else:
                 self._used = end
-            if key is not _UNLISTED:
-                self._write_out(1, f"{key}\t{offset}\n".encode())
-                if isinstance(key, int) and key >= self._next_key:
+            if is_number:
+                self._lines.append(key)
+                self._lines.append(offset)
+                if key >= self._next_key:
                     self._next_key = key + 1
+            elif key is not _UNLISTED:
+                self._write_out(1, f"{key}\t{offset}\n".encode())
         return offset
 
     def _flush(self):
         used, self._used = self._used, 0
         self._write_out(0, memoryview(self._buffer)[:used])
+        if self._lines:
+            pairs = np.array(self._lines).reshape(-1, 2)
+            del self._lines[:]
+            for piece in format_index(pairs[:, 0], pairs[:, 1]):
+                self._write_out(1, piece)
 
     def _write_out(self, file, data):
         try:

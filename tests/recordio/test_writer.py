@@ -52,7 +52,7 @@ def test_golden_files_are_written(golden, golden_payloads, tmp_path):
     assert (tmp_path / "a.idx").read_bytes() == (golden / "frames.idx").read_bytes()
 
 
-@pytest.mark.parametrize("size", [(4 << 20) - 8, (4 << 20) - 7, (4 << 20) + 1, 9 << 20])
+@pytest.mark.parametrize("size", [(1 << 20) - 8, (1 << 20) - 7, (1 << 20) + 1, 9 << 20])
 def test_records_around_the_size_of_the_buffer(tmp_path, size):
     large = np.random.default_rng(0).bytes(size)
     with RecordWriter(tmp_path / "a.rec") as writer:
