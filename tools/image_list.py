@@ -81,7 +81,7 @@ def shuffle_entries(entries: Sequence[ListEntry]) -> list[ListEntry]:
     Examples
     --------
     >>> [entry.id for entry in shuffle_entries([ListEntry(i, (0,), "") for i in range(5)])]
-    [2, 1, 4, 0, 3]
+    [2, 0, 4, 3, 1]
     """
     shuffled = list(entries)
     random.Random(SHUFFLE_SEED).shuffle(shuffled)
