@@ -225,12 +225,11 @@ def build_parser() -> argparse.ArgumentParser:
     # The opposites that older spellings (`--shuffle True`, `--recursive=0`) are translated to.
     for flag in FLAGS:
         opposite = flag.replace("--", "--no-")
-        hidden = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
         name = flag.strip("-").replace("-", "_")
-        if flag == "--shuffle":
-            parser.add_argument(flag, dest=name, action="store_true", **hidden)
-        else:
-            parser.add_argument(opposite, dest=name, action="store_false", **hidden)
+        spelled, action = (flag, "store_true") if name == "shuffle" else (opposite, "store_false")
+        parser.add_argument(
+            spelled, dest=name, action=action, default=argparse.SUPPRESS, help=argparse.SUPPRESS
+        )
     return parser
 
 

@@ -48,11 +48,11 @@ class _Interruption:
     the signal is therefore only noted, and asked for between images.  A second one strikes.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.number: int | None = None
         self.deferred = False
 
-    def __call__(self, number, frame):
+    def __call__(self, number: int, frame: object) -> None:
         again = self.number is not None
         self.number = number
         if again or not self.deferred:
@@ -282,7 +282,8 @@ def _pack_lists(
         for report in pack_together(jobs, settings.root, strict=True, **common):
             _say_packed(report)
         return list(lists), 0
-    done, code = [], 0
+    done: list[NamedList] = []
+    code = 0
     for (path, images), (_, prefix) in zip(lists, jobs, strict=True):
         try:
             report = pack(images, settings.root, prefix, **common)

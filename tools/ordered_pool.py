@@ -7,7 +7,7 @@ wait for the consumer is limited in bytes.  Nothing here knows about images or f
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Generic, TypeVar
 
 __all__ = ["map_in_order"]
@@ -33,7 +33,7 @@ def map_in_order(
     size: Callable[[Result], int] = lambda result: 0,
     pending_bytes: int = 128 << 20,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Iterator[list[Result]]:
+) -> Generator[list[Result], None, None]:
     """Apply `function` to every item, in threads, and yield the results in order.
 
     Parameters
@@ -68,7 +68,7 @@ def map_in_order(
     >>> [n for part in map_in_order(lambda n: n * n, range(6), threads=2) for n in part]
     [0, 1, 4, 9, 16, 25]
     """
-    pool = _Pool(function, items, size, pending_bytes)
+    pool: _Pool[Item, Result] = _Pool(function, items, size, pending_bytes)
     workers = [
         threading.Thread(target=pool.work, name=f"im2rec-{number}", daemon=True)
         for number in range(max(1, min(threads, -(-len(items) // pool.block))))
@@ -94,7 +94,13 @@ def map_in_order(
 class _Pool(Generic[Item, Result]):
     """The state that the threads share, guarded by one condition."""
 
-    def __init__(self, function, items, size, pending_bytes):
+    def __init__(
+        self,
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
+        size: Callable[[Result], int],
+        pending_bytes: int,
+    ) -> None:
         self.block = BLOCK
         self._function = function
         self._items = items
@@ -103,7 +109,7 @@ class _Pool(Generic[Item, Result]):
         self._condition = threading.Condition()
         self._taken = 0  # items before this one belong to a thread
         self._delivered = 0  # items before this one are with the consumer
-        self._parts: dict[int, tuple[list, int]] = {}  # first item -> results, bytes
+        self._parts: dict[int, tuple[list[Result], int]] = {}  # first item -> results, bytes
         self._pending = 0
         self._stopped = False
         self._error: BaseException | None = None
@@ -150,7 +156,8 @@ class _Pool(Generic[Item, Result]):
 
     def _work_on(self, block: range) -> bool:
         """Compute the results of a block and hand them over; False when the pool was stopped."""
-        first, part, held = block.start, [], 0
+        first, held = block.start, 0
+        part: list[Result] = []
         for number in block:
             if self._stopped:
                 return False

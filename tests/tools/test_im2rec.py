@@ -279,7 +279,7 @@ def test_a_full_disk_leaves_nothing_and_is_explained(photo_folder, output):
         preexec_fn=small_files,
     )
     assert done.returncode == 1
-    assert "im2rec: error:" in done.stderr
+    assert f"im2rec: error: {output / 'p.rec'}: " in done.stderr
     assert "Traceback" not in done.stderr
     assert names(output) == ["p.rec"]
     assert (output / "p.rec").read_bytes() == b"old"
