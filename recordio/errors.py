@@ -1,7 +1,7 @@
 """The one family of errors raised for bad files, each naming the place and what to do.
 
-Every class is a `RecordIOError`, hence a `ValueError`; some are also the builtin that a caller would
-expect (`EOFError` for a file that ends too early, `KeyError` for an unknown key).
+Every class is a `RecordIOError`, hence a `ValueError`; some are also the builtin that a caller
+would expect (`EOFError` for a file that ends too early, `KeyError` for an unknown key).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class TruncatedRecordError(RecordIOError, EOFError):
 
 
 class CorruptRecordError(RecordIOError):
-    """Bytes that should be a record head are not one, or parts of a record do not belong together."""
+    """Bytes that should be a record head are none, or parts of a record do not belong together."""
 
 
 class RecordTooLargeError(RecordIOError):

@@ -1,0 +1,6 @@
+import numpy as np
+from numpy.typing import NDArray
+
+class KeyLookup:
+    def __init__(self, keys: NDArray[np.int64]) -> None: ...
+    def position_of(self, key: int) -> int: ...
