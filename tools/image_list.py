@@ -227,8 +227,7 @@ def read_list(path: str | os.PathLike[str]) -> ImageList:
             try:
                 found.entries.append(parse_line(line))
             except RecordIOError as error:
-                place = f"{os.path.basename(os.fspath(path))}, line {number}"
-                found.skipped.append(Skipped(place, error.reason))
+                found.skipped.append(Skipped(f"{os.fspath(path)}, line {number}", error.reason))
     return found
 
 

@@ -15,8 +15,10 @@ __all__ = ["map_in_order"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Items that a thread takes at once: locking then costs nothing even for small files.
-BLOCK = 16
+#: Items that a thread takes at once, at most: locking then costs nothing even for small files.
+LARGEST_BLOCK = 16
+#: Each thread gets at least this many blocks where there are enough items, to end at the same time.
+BLOCKS_PER_THREAD = 8
 #: A thread hands over what it has before its block is done when this many bytes have gathered.
 HANDOVER_BYTES = 1 << 20
 #: Every result costs at least this, so that small ones are limited in number too.
@@ -68,10 +70,11 @@ def map_in_order(
     >>> [n for part in map_in_order(lambda n: n * n, range(6), threads=2) for n in part]
     [0, 1, 4, 9, 16, 25]
     """
-    pool: _Pool[Item, Result] = _Pool(function, items, size, pending_bytes)
+    block = max(1, min(LARGEST_BLOCK, len(items) // (threads * BLOCKS_PER_THREAD)))
+    pool: _Pool[Item, Result] = _Pool(function, items, size, pending_bytes, block)
     workers = [
         threading.Thread(target=pool.work, name=f"im2rec-{number}", daemon=True)
-        for number in range(max(1, min(threads, -(-len(items) // pool.block))))
+        for number in range(min(threads, len(items)))
     ]
     try:
         for worker in workers:
@@ -100,8 +103,9 @@ class _Pool(Generic[Item, Result]):
         items: Sequence[Item],
         size: Callable[[Result], int],
         pending_bytes: int,
+        block: int,
     ) -> None:
-        self.block = BLOCK
+        self._block = block
         self._function = function
         self._items = items
         self._size = size
@@ -151,7 +155,7 @@ class _Pool(Generic[Item, Result]):
             if not self._wait_for_room(None) or self._taken == len(self._items):
                 return None
             first = self._taken
-            self._taken = min(first + self.block, len(self._items))
+            self._taken = min(first + self._block, len(self._items))
             return range(first, self._taken)
 
     def _work_on(self, block: range) -> bool:

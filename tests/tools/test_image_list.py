@@ -106,7 +106,7 @@ def test_bad_lines_of_a_file_are_skipped_with_their_number(tmp_path):
     path.write_bytes(b"\xef\xbb\xbf# made by hand\r\n\r\n0\t1\ta.jpg\r\nbroken\r\n1\t2\tb.jpg")
     found = read_list(path)
     assert [entry.path for entry in found.entries] == ["a.jpg", "b.jpg"]
-    assert [item.path for item in found.skipped] == ["a.lst, line 4"]
+    assert [item.path for item in found.skipped] == [f"{path}, line 4"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 10, 1000])

@@ -33,7 +33,7 @@ def test_any_limit_on_pending_bytes_gives_all_results(limit, size):
 def test_pending_results_stay_bounded_while_nobody_consumes():
     size = 1 << 20
     done = []
-    pool = ordered_pool._Pool(done.append, range(2000), lambda result: size, 8 * size)
+    pool = ordered_pool._Pool(done.append, range(2000), lambda result: size, 8 * size, 16)
     threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -56,6 +56,12 @@ def test_a_slow_first_item_does_not_block():
         return number
 
     assert flat(map_in_order(work, range(1000), 2)) == list(range(1000))
+
+
+def test_a_few_items_are_shared_by_all_threads():
+    together = threading.Barrier(4)
+    parts = map_in_order(lambda number: together.wait(timeout=60) >= 0, range(4), 4)
+    assert flat(parts) == [True] * 4
 
 
 def test_an_error_reaches_the_consumer_and_ends_the_threads():
