@@ -64,7 +64,7 @@ def forward_matrix(angle, shear, scale, ratio, size, canvas):
     Examples
     --------
     >>> forward_matrix(90, 0, 1, 1, size=(4, 2), canvas=(4, 2)).round(3).tolist()
-    [[-0.0, 1.0, 1.0], [-1.0, -0.0, 3.0]]
+    [[0.0, 1.0, 1.0], [-1.0, 0.0, 3.0]]
     """
     cdef float[6] forward
     affine_forward(forward, angle, shear, scale, ratio, size[0], size[1], canvas[0], canvas[1])
@@ -75,7 +75,8 @@ cdef int _load(warp_source* source, matrix, whole, method) except -1:
     """Fill what bounds and rows depend on."""
     cdef float[6] forward
     cdef int i
-    matrix = np.asarray(matrix, np.float32)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        matrix = np.asarray(matrix, np.float32)
     if matrix.shape != (2, 3):
         raise ValueError(f"an affine matrix has the shape (2, 3), not {matrix.shape}")
     if not np.isfinite(matrix).all():
