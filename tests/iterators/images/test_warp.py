@@ -259,9 +259,7 @@ def test_the_bounds_hold_all_pixels_that_a_window_shows(
         assert (whole == 77).all()
         return
     part = image[y : y + h, x : x + w]
-    result = warp(
-        part, matrix, size, method, 77, window, origin=(x, y), image_size=(width, height)
-    )
+    result = warp(part, matrix, size, method, 77, window, origin=(x, y), image_size=(width, height))
     np.testing.assert_array_equal(result, whole)
 
 
