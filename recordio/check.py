@@ -1,12 +1,12 @@
 """Look for damage in record files, and save what is whole.
 
-`verify` never writes; `repair` writes new files and leaves the damaged ones alone.  Neither looks into
-the payload of a record for more than misplaced heads: an undecodable image is a whole record here.
+`verify` never writes; `repair` writes new files and leaves the damaged ones alone.  Neither looks
+into the payload of a record for more than misplaced heads: an undecodable image is a whole record
+here.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 from dataclasses import dataclass, field
 
@@ -15,6 +15,7 @@ import numpy as np
 from recordio.errors import IndexFileError
 from recordio.frames import find_head, survey
 from recordio.index import format_index, read_index
+from recordio.mapping import map_file
 from recordio.storage import AtomicOutput
 
 __all__ = ["Problem", "Report", "repair", "verify"]
@@ -135,10 +136,10 @@ def verify(path, index=None):
 
     Notes
     -----
-    A writer escapes the magic word in payloads, so a payload that holds it (aligned) has swallowed the
-    head of another record: its length is wrong, and it does not count as whole.  A length that is too
-    small shows as stray bytes behind the record.  Other changes inside a payload cannot be seen; the
-    format has no checksums.
+    A writer escapes the magic word in payloads, so a payload that holds it (aligned) has swallowed
+    the head of another record: its length is wrong, and it does not count as whole.  A length that
+    is too small shows as stray bytes behind the record.  Other changes inside a payload cannot be
+    seen; the format has no checksums.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def verify(path, index=None):
     """
     report = Report(os.fsdecode(path), index_path=None if index is None else os.fsdecode(index))
     found = [np.empty(0, np.int64)]
-    found += (offsets for offsets, _ in _whole_records(_map(report.path), report))
+    found += (offsets for offsets, _ in _whole_records(map_file(report.path), report))
     if index is not None:
         _compare_index(report, np.concatenate(found))
     return report
@@ -193,7 +194,7 @@ def repair(path, out, index=None, out_index=None):
     --------
     >>> import tempfile, pathlib, recordio
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
-    >>> _ = path.write_bytes(b"damaged!" + recordio.frames.encode(b"whole"))
+    >>> _ = path.write_bytes(b"damaged!" + recordio.encoder.encode(b"whole"))
     >>> report = repair(path, path.with_name("b.rec"))
     >>> report.records, report.lost_bytes
     (1, 8)
@@ -209,7 +210,7 @@ def repair(path, out, index=None, out_index=None):
             if os.path.realpath(source) == os.path.realpath(target):
                 raise ValueError(f"{source} would be overwritten: give another output")
     listed = None if index is None else read_index(report.index_path)
-    view = memoryview(_map(report.path))
+    view = map_file(report.path)
     old = [np.empty(0, np.int64)]
     new = [np.empty(0, np.int64)]
     written = 0
@@ -225,15 +226,8 @@ def repair(path, out, index=None, out_index=None):
     return report
 
 
-def _map(path):
-    with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
-            return b""
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
 def _whole_records(data, report):
-    """Yield ``(offsets, end)`` of runs of adjacent whole records, and note the damage between them."""
+    """Yield ``(offsets, end)`` of runs of adjacent whole records; note the damage between them."""
     report.size = len(data)
     offset, damage = 0, None
     while True:
@@ -300,7 +294,7 @@ def _compare_index(report, offsets):
 
 
 def _carry_keys(offsets, listed):
-    """Keys for the records that stood at `offsets`, taken from the old index where it lists them."""
+    """Keys for the records that stood at `offsets`, from the old index where it lists them."""
     if listed is None:
         return np.arange(len(offsets))
     keys, places = listed

@@ -8,7 +8,7 @@ cdef enum:
 
 cdef struct Frame:
     int64_t offset      # file offset of the first part's head
-    int64_t end         # file offset just behind the padded last part; of the damage, if there is any
+    int64_t end         # file offset just behind the padded last part; or where damage was noticed
     int64_t length      # payload bytes of the whole record, escaped magic words included
     int64_t parts       # 1: the payload lies contiguous at offset + FRAME_HEAD
 
@@ -28,8 +28,8 @@ cdef enum FrameStatus:
     FRAME_TRUNCATED_PAD         # the file ends inside the pad bytes
     FRAME_MISSING_PART          # the file ends between two parts
 
-# Locate the record at `offset` of the file of `size` bytes at `base`.  `frame` is always filled; after
-# damage `frame.end` is the place to name in `frame_error`.
+# Locate the record at `offset` of the file of `size` bytes at `base`.  `frame` is always filled;
+# after damage `frame.end` is the place to name in `frame_error`.
 cdef int frame_scan(
     const uint8_t* base, int64_t size, int64_t offset, Frame* frame
 ) noexcept nogil
@@ -42,8 +42,9 @@ cdef void frame_read(
 # Copy the whole payload: `frame.length` bytes.
 cdef void frame_join(const uint8_t* base, const Frame* frame, uint8_t* out) noexcept nogil
 
-# Locate up to `capacity` records from `offset` on and store where they begin.  FRAME_OK: the table is
-# full, go on at `last.end`.  FRAME_END: the file is done.  Otherwise `last` tells where the damage is.
+# Locate up to `capacity` records from `offset` on and store where they begin.  FRAME_OK: the table
+# is full, go on at `last.end`.  FRAME_END: the file is done.  Otherwise `last` tells where the
+# damage is.
 cdef int frames_index(
     const uint8_t* base,
     int64_t size,
@@ -57,8 +58,12 @@ cdef int frames_index(
 # FRAME_SWALLOWED_HEAD if a part of this record holds an aligned magic word, else FRAME_OK.
 cdef int frame_check_payload(const uint8_t* base, Frame* frame) noexcept nogil
 
-# Offset of the next word at or behind `offset` that looks like the head of a first part; else `size`.
+# Offset of the next word at or behind `offset` that looks like the head of a first part; `size` if
+# there is none.
 cdef int64_t next_head(const uint8_t* base, int64_t size, int64_t offset) noexcept nogil
 
 # The exception for a status that is neither FRAME_OK nor FRAME_END.
 cdef object frame_error(int status, path, int64_t offset, record)
+
+# What bytes-like objects a record may be, as something that a view of unsigned bytes accepts.
+cdef object as_bytes(payload)

@@ -1,98 +1,35 @@
-"""The record frame: where a record begins and ends in the bytes of a file, and how it is written.
+"""The record frame: where a record begins and ends in the bytes of a file.
 
 A record is one part, or several where its payload held the magic word.  Everything here works on
-bytes in memory, without the GIL where there is more than one record to do; nothing here opens a file.
+bytes in memory, and without the GIL.  Nothing here opens a file or writes a frame.
 """
-
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.string cimport memcmp, memcpy, memset
 
 from typing import NamedTuple
 
 import numpy as np
 
-from recordio.errors import CorruptRecordError, RecordTooLargeError, TruncatedRecordError
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memcmp, memcpy
 
-__all__ = ["MAGIC", "MAX_RECORD_LENGTH", "encode", "encode_into", "find_head", "scan_offsets", "survey"]
+from recordio.words cimport (
+    MAGIC_BYTES,
+    ZERO_BYTES,
+    count_magic,
+    flag_and_length,
+    load_word,
+    magic_word,
+    padded,
+)
 
-#: The four bytes every part begins with.
-MAGIC = b"\x0a\x23\xd7\xce"
-#: Bytes of the longest payload the format can hold.
-MAX_RECORD_LENGTH = MAX_RECORD
+from recordio.errors import CorruptRecordError, TruncatedRecordError
+
+__all__ = ["Run", "find_head", "scan_offsets", "survey"]
 
 # Pieces of work between two looks at pending signals: small enough for a slow disk.
 cdef enum:
     INDEX_CHUNK = 4096
     SEARCH_CHUNK = 1 << 26
-
-
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #include <string.h>
-
-    static const uint8_t recordio_magic[4] = {0x0A, 0x23, 0xD7, 0xCE};
-    static const uint8_t recordio_zeros[4] = {0, 0, 0, 0};
-
-    /* The magic as the machine's own word, so that whole words can be compared. */
-    static inline uint32_t recordio_magic_word(void) {
-        uint32_t word;
-        memcpy(&word, recordio_magic, 4);
-        return word;
-    }
-
-    static inline uint32_t recordio_word(const uint8_t *at) {
-        uint32_t word;
-        memcpy(&word, at, 4);
-        return word;
-    }
-
-    /* The second word of a head is little-endian on every machine. */
-    static inline uint32_t recordio_flag_and_length(const uint8_t *head) {
-        return (uint32_t)head[4] | (uint32_t)head[5] << 8 | (uint32_t)head[6] << 16 |
-               (uint32_t)head[7] << 24;
-    }
-
-    static inline void recordio_put_head(uint8_t *head, uint32_t flag, uint32_t length) {
-        uint32_t word = flag << 29 | length;
-        memcpy(head, recordio_magic, 4);
-        head[4] = (uint8_t)word;
-        head[5] = (uint8_t)(word >> 8);
-        head[6] = (uint8_t)(word >> 16);
-        head[7] = (uint8_t)(word >> 24);
-    }
-
-    /* Counting has no early exit, hence compilers make vector code of the inner loop.  The outer one
-       may stop at the first block that has a magic word: a search must not read on for nothing. */
-    static inline int64_t recordio_count_magic(const uint8_t *data, int64_t words, int only_first) {
-        const uint32_t magic = recordio_magic_word();
-        int64_t count = 0;
-        while (words > 0 && !(only_first && count)) {
-            const int64_t block = words < 256 ? words : 256;
-            uint32_t found = 0;
-            for (int64_t i = 0; i < block; i++) found += recordio_word(data + 4 * i) == magic;
-            count += found;
-            data += 4 * block;
-            words -= block;
-        }
-        return count;
-    }
-    """
-    const uint8_t* MAGIC_BYTES "recordio_magic"
-    const uint8_t* ZERO_BYTES "recordio_zeros"
-    uint32_t magic_word "recordio_magic_word"() noexcept nogil
-    uint32_t load_word "recordio_word"(const uint8_t* at) noexcept nogil
-    uint32_t flag_and_length "recordio_flag_and_length"(const uint8_t* head) noexcept nogil
-    void put_head "recordio_put_head"(uint8_t* head, uint32_t flag, uint32_t length) noexcept nogil
-    int64_t count_magic "recordio_count_magic"(
-        const uint8_t* data, int64_t words, bint only_first
-    ) noexcept nogil
-
-
-cdef inline int64_t padded(int64_t length) noexcept nogil:
-    return (length + 3) & ~<int64_t>3
 
 
 cdef int _not_a_head(const uint8_t* at, int64_t left) noexcept nogil:
@@ -209,8 +146,8 @@ cdef int frames_index(
 
 
 cdef int frame_check_payload(const uint8_t* base, Frame* frame) noexcept nogil:
-    cdef int64_t position = frame.offset, length, part
-    for part in range(frame.parts):
+    cdef int64_t position = frame.offset, length, _part
+    for _part in range(frame.parts):
         length = flag_and_length(base + position) & MAX_RECORD
         if count_magic(base + position + FRAME_HEAD, length // 4, True):
             return FRAME_SWALLOWED_HEAD
@@ -300,106 +237,7 @@ _DAMAGE = {
 }
 
 
-cdef int64_t _encoded_size(const uint8_t* data, int64_t length) except -1:
-    if length > MAX_RECORD:
-        raise RecordTooLargeError(
-            f"a record of {length} bytes; the format holds at most {MAX_RECORD} (2**29 - 1):"
-            " store the data in several records"
-        )
-    return FRAME_HEAD + padded(length) + 4 * count_magic(data, length // 4, False)
-
-
-cdef void _encode(
-    const uint8_t* data, int64_t length, uint8_t* out, int64_t encoded
-) noexcept nogil:
-    """Write the frame of a payload; `encoded` is its size, which tells whether words are escaped."""
-    cdef int64_t start = 0, i, whole = length & ~<int64_t>3
-    cdef uint32_t magic = magic_word()
-    if encoded != FRAME_HEAD + padded(length):
-        for i in range(0, whole, 4):
-            if load_word(data + i) == magic:
-                put_head(out, 2 if start else 1, <uint32_t>(i - start))
-                memcpy(out + FRAME_HEAD, data + start, <size_t>(i - start))
-                out += FRAME_HEAD + (i - start)
-                start = i + 4
-    put_head(out, 3 if start else 0, <uint32_t>(length - start))
-    memcpy(out + FRAME_HEAD, data + start, <size_t>(length - start))
-    memset(out + FRAME_HEAD + (length - start), 0, <size_t>(padded(length) - length))
-
-
-def encode(payload):
-    """Frame one record.
-
-    Parameters
-    ----------
-    payload : bytes-like
-        At most ``2**29 - 1`` bytes; may be empty.
-
-    Returns
-    -------
-    bytes
-        What stands in a file for the record: a multiple of 4 bytes long.
-
-    Raises
-    ------
-    RecordTooLargeError
-        If the payload has ``2**29`` bytes or more.
-
-    Examples
-    --------
-    >>> encode(b"a").hex(" ")
-    '0a 23 d7 ce 01 00 00 00 61 00 00 00'
-    """
-    cdef const uint8_t[::1] view = _as_bytes(payload)
-    cdef const uint8_t* data = &view[0] if view.shape[0] else NULL
-    cdef int64_t size = _encoded_size(data, view.shape[0])
-    out = PyBytes_FromStringAndSize(NULL, size)
-    cdef uint8_t* start = <uint8_t*>PyBytes_AS_STRING(out)
-    with nogil:
-        _encode(data, view.shape[0], start, size)
-    return out
-
-
-def encode_into(uint8_t[::1] buffer, Py_ssize_t position, payload):
-    """Frame one record behind others in a buffer.
-
-    Parameters
-    ----------
-    buffer : writable bytes-like
-        Where to write.
-    position : int
-        Where in the buffer the frame begins, ``0 <= position <= len(buffer)``.
-    payload : bytes-like
-        At most ``2**29 - 1`` bytes; may be empty.
-
-    Returns
-    -------
-    int
-        The position just behind the frame, or -1 if it does not fit; nothing is written then.
-
-    Raises
-    ------
-    RecordTooLargeError
-        If the payload has ``2**29`` bytes or more.
-
-    Examples
-    --------
-    >>> buffer = bytearray(16)
-    >>> encode_into(buffer, 0, b"abc"), encode_into(buffer, 12, b"def")
-    (12, -1)
-    """
-    cdef const uint8_t[::1] view = _as_bytes(payload)
-    cdef const uint8_t* data = &view[0] if view.shape[0] else NULL
-    cdef int64_t size = _encoded_size(data, view.shape[0])
-    if position < 0 or position > buffer.shape[0]:
-        raise ValueError(f"position {position} outside a buffer of {buffer.shape[0]} bytes")
-    if size > buffer.shape[0] - position:
-        return -1
-    _encode(data, view.shape[0], &buffer[position], size)
-    return position + size
-
-
-cdef object _as_bytes(payload):
+cdef object as_bytes(payload):
     """Something that a view of unsigned bytes accepts."""
     if type(payload) is bytes or type(payload) is bytearray:
         return payload
@@ -435,10 +273,11 @@ def scan_offsets(data, path=None, int64_t start=0, int64_t record=0):
 
     Examples
     --------
+    >>> from recordio.encoder import encode
     >>> scan_offsets(encode(b"a") + encode(b"bcdef"))
     array([ 0, 12])
     """
-    cdef const uint8_t[::1] view = _as_bytes(data)
+    cdef const uint8_t[::1] view = as_bytes(data)
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
     cdef int64_t size = view.shape[0], count = 0
     cdef int64_t[::1] chunk
@@ -479,10 +318,11 @@ def find_head(data, int64_t offset=0):
 
     Examples
     --------
+    >>> from recordio.encoder import encode
     >>> find_head(b"damaged!" + encode(b"a"))
     8
     """
-    cdef const uint8_t[::1] view = _as_bytes(data)
+    cdef const uint8_t[::1] view = as_bytes(data)
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
     cdef int64_t size = view.shape[0], stop, found
     offset = padded(max(offset, 0))
@@ -532,11 +372,12 @@ def survey(data, int64_t start=0):
 
     Examples
     --------
+    >>> from recordio.encoder import encode
     >>> run = survey(encode(b"a") + bytes(4))
     >>> run.offsets, run.end, run.kind
     (array([0]), 12, 'zeros')
     """
-    cdef const uint8_t[::1] view = _as_bytes(data)
+    cdef const uint8_t[::1] view = as_bytes(data)
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
     cdef int64_t size = view.shape[0], count = 0, multipart = 0, payload_bytes = 0, end = start
     array = np.empty(INDEX_CHUNK, np.int64)

@@ -48,9 +48,9 @@ def pack(header, s):
     Parameters
     ----------
     header : IRHeader or tuple of 4
-        ``(flag, label, id, id2)``.  A number as `label` is stored in the header and `flag` becomes 0;
-        a list, tuple or array (a 0-d one too) is flattened, stored as float32 behind the header, and
-        `flag` becomes the number of its elements.
+        ``(flag, label, id, id2)``.  A number as `label` is stored in the header and `flag` becomes
+        0; a list, tuple or array (a 0-d one too) is flattened, stored as float32 behind the header,
+        and `flag` becomes the number of its elements.
     s : bytes or bytearray
         The content, an encoded image for instance.
 
@@ -73,7 +73,7 @@ def pack(header, s):
     >>> unpack(pack(IRHeader(0, [1, 2.5], 8, 0), b"image"))[0].flag
     2
     """
-    flag, label, id, id2 = IRHeader(*header)
+    _, label, id, id2 = IRHeader(*header)
     if isinstance(label, numbers.Number):
         return _HEADER.pack(0, label, id, id2) + s
     labels = _as_labels(label)
@@ -127,7 +127,7 @@ def unpack(s):
     end = _HEADER.size + 4 * header.flag
     if size < end:
         raise RecordHeaderError(
-            f"the header announces {header.flag} labels, but only {size - _HEADER.size} bytes follow",
+            f"the header announces {header.flag} labels, but {size - _HEADER.size} bytes follow",
             record_id=header.id,
         )
     labels = np.frombuffer(s, "<f4", header.flag, _HEADER.size)

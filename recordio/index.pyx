@@ -1,10 +1,9 @@
 """The ``.idx`` text of a record file: parsed into, and written from, two int64 arrays.
 
-A line is ``key TAB offset``, in the order of writing.  This module never keeps a Python object for a
-single line, and it reads record files only in `build_index`.
+A line is ``key TAB offset``, in the order of writing.  This module never keeps a Python object for
+a single line, and it reads record files only in `build_index`.
 """
 
-import mmap
 import os
 
 import numpy as np
@@ -18,6 +17,7 @@ from recordio.frames cimport FRAME_OK, Frame, frame_error, frame_read, frame_sca
 
 from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.frames import scan_offsets
+from recordio.mapping import map_file
 from recordio.storage import AtomicOutput
 
 __all__ = ["build_index", "format_index", "read_index", "write_index"]
@@ -381,11 +381,7 @@ def build_index(path, index=None, keys="position"):
         index = os.path.splitext(name)[0] + ".idx"
     if os.path.exists(index) and os.path.samefile(name, index):
         raise ValueError(f"{name} cannot be its own index")
-    with open(name, "rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
-            data = b""
-        else:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    data = map_file(name)
     offsets = scan_offsets(data, name)
     numbers = np.arange(len(offsets)) if keys == "position" else _image_ids(data, offsets, name)
     write_index(index, numbers, offsets)

@@ -52,10 +52,12 @@ class MXRecordIO:
     * Damage, a truncated tail included, raises a `RecordIOError` with path, offset and record, each
       time it is met; it never turns into an end of the file.
     * A writer works on a temporary file.  `close`, dropping the object and the end of the program
-      publish it, so that until then the old file stays; a ``with`` block that is left by an exception
-      publishes nothing.  `reset` of a writer gives up what was written and starts an empty file.
+      publish it, so that until then the old file stays; a ``with`` block that is left by an
+      exception publishes nothing.  `reset` of a writer gives up what was written and starts an
+      empty file.
     * `write` takes any bytes-like object.
-    * Pickling leaves the object open.  A reader is unpickled open at its first record, a writer closed.
+    * Pickling leaves the object open.  A reader is unpickled open at its first record, a writer
+      closed.
     * A reader works on in a forked child, from its position; a child cannot write.
     * It is iterable, has `tell`, and works in a ``with`` block.
 
@@ -238,10 +240,10 @@ class MXIndexedRecordIO(MXRecordIO):
 
     Notes
     -----
-    `read` and `read_idx` may be mixed freely; after the end of the file too, which MXNet's class does
-    not survive.  `idx` and `keys` are made when they are first asked for: with integer keys, `read_idx`
-    needs only the 16 bytes for each record of `RecordReader`.  Like MXNet's, a closed reader is opened
-    again by `read_idx` and `seek`.
+    `read` and `read_idx` may be mixed freely; after the end of the file too, which MXNet's class
+    does not survive.  `idx` and `keys` are made when they are first asked for: with integer keys,
+    `read_idx` needs only the 16 bytes for each record of `RecordReader`.  Like MXNet's, a closed
+    reader is opened again by `read_idx` and `seek`.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """Which records belong to part k of n, by the two rules of MXNet's iterators.
 
-Pure functions over sizes, offsets and counts; this module opens no file and draws no random numbers.
+Pure functions over sizes, offsets and counts; this module opens no file and draws no random
+numbers.
 """
 
 from __future__ import annotations

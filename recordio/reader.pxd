@@ -20,7 +20,7 @@ cdef class RecordReader:
     cdef readonly bint closed
     cdef object _offsets
     cdef object _keys
-    cdef object _order
+    cdef object _lookup
 
     # Fill `offset_table` and `count`, by one scan of the file if there is no index.
     cdef int need_offsets(self) except -1

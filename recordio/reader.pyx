@@ -4,101 +4,42 @@ Records come out as read-only memoryviews of the file, without a copy.  Nothing 
 in a record, and nothing here writes.
 """
 
-import mmap
 import os
+from operator import index as as_integer
 
 import numpy as np
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 
 from recordio.frames cimport (
     FRAME_BAD_OFFSET,
     FRAME_END,
-    FRAME_HEAD,
     FRAME_OK,
     Frame,
     frame_error,
-    frame_join,
     frame_scan,
 )
-
-from operator import index as as_integer
+from recordio.lookup cimport KeyLookup
+from recordio.mapping cimport (
+    UNMAP_ON_CLOSE,
+    address_of,
+    pause_collector,
+    payload_view,
+    prefetch,
+    resume_collector,
+)
 
 from recordio.errors import IndexFileError, KeyNotFoundError
 from recordio.frames import scan_offsets
 from recordio.index import read_index
+from recordio.mapping import map_file
 
 __all__ = ["RecordReader"]
 
 cdef enum:
     AHEAD = 64          # records located at a time when iterating
     RUN = 256           # records located at a time by read_many
-
-ALREADY_SORTED = object()
-
-cdef extern from *:
-    """
-    /* Until Python 3.11 the cycle collector runs inside allocations: a list of many memoryviews is
-       then traversed again and again while it is built.  Later versions collect between bytecodes. */
-    #if PY_VERSION_HEX < 0x030C0000
-    #define recordio_pause_collector() PyGC_Disable()
-    #define recordio_resume_collector(was) do { if (was) PyGC_Enable(); } while (0)
-    #else
-    #define recordio_pause_collector() 0
-    #define recordio_resume_collector(was) ((void)(was))
-    #endif
-
-    /* Without a GIL another thread may be inside the map when close() is called. */
-    #ifdef Py_GIL_DISABLED
-    #define RECORDIO_UNMAP_ON_CLOSE 0
-    #else
-    #define RECORDIO_UNMAP_ON_CLOSE 1
-    #endif
-
-    #if defined(__GNUC__) || defined(__clang__)
-    #define recordio_prefetch(address) __builtin_prefetch(address)
-    #else
-    #define recordio_prefetch(address) ((void)(address))
-    #endif
-
-    /* A view of part of what `whole` shows.  Slicing would do, but takes three more objects and twice
-       the time; the new view's own description of its memory is narrowed instead. */
-    static inline PyObject *recordio_part(PyObject *whole, Py_ssize_t start, Py_ssize_t length) {
-    #if defined(PYPY_VERSION) || defined(GRAALVM_PYTHON)
-        return PySequence_GetSlice(whole, start, start + length);
-    #else
-        PyObject *part = PyMemoryView_FromObject(whole);
-        if (part) {
-            Py_buffer *buffer = PyMemoryView_GET_BUFFER(part);
-            buffer->buf = (char *)buffer->buf + start;
-            buffer->len = length;
-            buffer->shape[0] = length;
-        }
-        return part;
-    #endif
-    }
-    """
-    object part_of_view "recordio_part"(object whole, Py_ssize_t start, Py_ssize_t length)
-    void prefetch "recordio_prefetch"(const void* address) noexcept nogil
-    int pause_collector "recordio_pause_collector"()
-    void resume_collector "recordio_resume_collector"(int was)
-    bint UNMAP_ON_CLOSE "RECORDIO_UNMAP_ON_CLOSE"
-
-
-cdef inline object _payload(object view, const uint8_t* base, const Frame* frame):
-    """The payload of a located record as a read-only memoryview."""
-    cdef int64_t start = frame.offset + FRAME_HEAD
-    if frame.parts == 1:
-        return part_of_view(view, start, frame.length)
-    joined = PyBytes_FromStringAndSize(NULL, frame.length)
-    cdef uint8_t* out = <uint8_t*>PyBytes_AS_STRING(joined)
-    with nogil:
-        frame_join(base, frame, out)
-    return memoryview(joined)
-
 
 cdef class RecordReader:
     """The records of one file, as a sequence.
@@ -137,12 +78,12 @@ cdef class RecordReader:
     after `close`, and keep the file mapped.
 
     Any number of threads may read one reader, without a lock, and a reader may be used after
-    ``fork``.  Pickling stores the paths only.  ``16`` bytes are kept for each record; a first look-up
-    by key in an index whose keys do not ascend adds 8.
+    ``fork``.  Pickling stores the paths only.  ``16`` bytes are kept for each record; a first
+    look-up by key in an index whose keys do not ascend adds 8.
 
-    The file must not be changed in place while it is mapped: if it shrinks, the operating system ends
-    the process (SIGBUS) when a missing page is touched.  `RecordWriter` never does this; it replaces
-    files, and a reader keeps the one it has opened.
+    The file must not be changed in place while it is mapped: if it shrinks, the operating system
+    ends the process (SIGBUS) when a missing page is touched.  `RecordWriter` never does this; it
+    replaces files, and a reader keeps the one it has opened.
 
     Examples
     --------
@@ -172,14 +113,9 @@ cdef class RecordReader:
             raise RuntimeError("a RecordReader is initialised once")
         self.path = os.fsdecode(path)
         self.index_path = None if index is None else os.fsdecode(index)
-        with open(self.path, "rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
-                mapping = b""       # an empty file cannot be mapped
-            else:
-                mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self.view = memoryview(mapping)
-        self.base = _address(mapping)
-        self.size = len(mapping)
+        self.view = map_file(self.path)
+        self.base = address_of(self.view)
+        self.size = len(self.view)
         self.closed = False
         if self.index_path is not None:
             keys, offsets = read_index(self.index_path)
@@ -189,7 +125,7 @@ cdef class RecordReader:
                 outside = _first_outside(table, self.size)
             if outside >= 0:
                 raise IndexFileError(
-                    f"offset {table[outside]} lies outside {self.path}, which has {self.size} bytes:"
+                    f"offset {table[outside]} lies outside {self.path} of {self.size} bytes:"
                     " the record file is truncated or the index is that of another file;"
                     " recordio.build_index() writes it anew",
                     path=self.index_path,
@@ -235,7 +171,7 @@ cdef class RecordReader:
             status = _locate(base, size, self.offset_table[position], &frame)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, position)
-        return _payload(view, base, &frame)
+        return payload_view(view, base, &frame)
 
     def __len__(self):
         """Number of records; without an index the first call scans the file."""
@@ -252,14 +188,19 @@ cdef class RecordReader:
         self.need_offsets()
         if isinstance(item, slice):
             return self.read_many(range(*item.indices(self.count)))
-        if hasattr(item, "__index__"):
-            position = as_integer(item)
-            if position < 0:
-                position += self.count
-            if position < 0 or position >= self.count:
-                raise IndexError(self._no_position(item))
-            return self._read(position)
-        return self.read_many(item)
+        try:
+            number = as_integer(item)
+        except TypeError:
+            return self.read_many(item)
+        try:
+            position = number
+        except OverflowError:
+            raise IndexError(self._no_position(number)) from None
+        if position < 0:
+            position += self.count
+        if position < 0 or position >= self.count:
+            raise IndexError(self._no_position(number))
+        return self._read(position)
 
     def _no_position(self, position):
         return f"position {position} in {self.path}, which has {self.count} records"
@@ -319,7 +260,7 @@ cdef class RecordReader:
             collecting = pause_collector()
             try:
                 for i in range(count):
-                    records.append(_payload(view, base, &frames[i]))
+                    records.append(payload_view(view, base, &frames[i]))
             finally:
                 resume_collector(collecting)
         return records
@@ -363,7 +304,7 @@ cdef class RecordReader:
             return None, offset
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, record)
-        return _payload(view, base, &frame), frame.end
+        return payload_view(view, base, &frame), frame.end
 
     def check_tail(self, int64_t offset=0, record=0):
         """Follow the records from one offset to the end of the file.
@@ -390,30 +331,15 @@ cdef class RecordReader:
         return self.size
 
     cdef int64_t find_key(self, int64_t key) except -2:
-        cdef const int64_t[::1] keys, order
-        cdef int64_t low = 0, high, middle
         self.need_offsets()
         if self._keys is None:
             return key if 0 <= key < self.count else -1
-        keys = self._keys
-        if self._order is None:
-            # Sorting is stable, so that the last of several equal keys stays the last.
-            self._order = _sorting_order(keys)
-        cdef bint direct = self._order is ALREADY_SORTED
-        if not direct:
-            order = self._order
-        high = self.count
-        # The first place behind all keys that are not greater than `key`.
-        while low < high:
-            middle = low + (high - low) // 2
-            if keys[middle if direct else order[middle]] <= key:
-                low = middle + 1
-            else:
-                high = middle
-        if low == 0:
-            return -1
-        low = low - 1 if direct else order[low - 1]
-        return low if keys[low] == key else -1
+        if self._lookup is None:
+            lookup = KeyLookup(self._keys)
+            with cython.critical_section(self):
+                if self._lookup is None:
+                    self._lookup = lookup
+        return (<KeyLookup>self._lookup).find(key)
 
     def position_of(self, key):
         """Position of a key; of the last one where a key is listed more than once.
@@ -546,7 +472,7 @@ cdef class RecordIterator:
                 raise frame_error(
                     self.status, self.reader.path, self.damage.end, self.delivered
                 )
-        record = _payload(self.view, self.base, &self.frames[self.cursor])
+        record = payload_view(self.view, self.base, &self.frames[self.cursor])
         self.cursor += 1
         self.delivered += 1
         return record
@@ -630,30 +556,12 @@ cdef int _locate_many(
     return FRAME_OK
 
 
-cdef const uint8_t* _address(mapping) except? NULL:
-    """Where a buffer begins; it stays there as long as a memoryview of it exists."""
-    cdef Py_buffer buffer
-    PyObject_GetBuffer(mapping, &buffer, PyBUF_SIMPLE)
-    cdef const uint8_t* base = <const uint8_t*>buffer.buf
-    PyBuffer_Release(&buffer)
-    return base
-
-
 cdef int64_t _first_outside(const int64_t[::1] offsets, int64_t size) noexcept nogil:
     cdef int64_t i
     for i in range(offsets.shape[0]):
         if offsets[i] >= size:
             return i
     return -1
-
-
-cdef object _sorting_order(const int64_t[::1] keys):
-    """Positions by ascending key, or ALREADY_SORTED, which needs no memory."""
-    cdef int64_t i
-    for i in range(1, keys.shape[0]):
-        if keys[i - 1] > keys[i]:
-            return np.argsort(keys, kind="stable")
-    return ALREADY_SORTED
 
 
 cdef object _as_positions(positions):
@@ -667,4 +575,6 @@ cdef object _as_positions(positions):
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu":
         raise TypeError(f"positions must be integers, not {array.dtype}")
+    if array.dtype == np.uint64 and array.max() > INT64_MAX:
+        raise IndexError(f"position {array.max()} is greater than any record file has records")
     return np.ascontiguousarray(array, np.int64)

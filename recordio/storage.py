@@ -7,6 +7,7 @@ module never reads or changes what is in a file, and it knows local paths only.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import secrets
 import stat
@@ -53,18 +54,18 @@ class AtomicOutput:
     What is promised, by `commit`:
 
     * The files are flushed to the disk (fsync) before they are renamed, and their folders after it.
-    * At every moment, also after a crash or a loss of power, the main file is completely the old one
-      or completely the new one.
+    * At every moment, also after a crash or a loss of power, the main file is completely the old
+      one or completely the new one.
     * A main file never stands beside a companion of another version.  The old companions are moved
-      away first, then the main file is replaced, then the new companions appear.  A crash in between
-      leaves the main file without companions, which readers report as a missing file;
+      away first, then the main file is replaced, then the new companions appear.  A crash in
+      between leaves the main file without companions, which readers report as a missing file;
       `recordio.build_index` writes an index anew.
-    * An error leaves the old files in place.  Leaving a ``with`` block by an exception (Ctrl-C and a
-      full disk included), `discard`, dropping the object, or the end of the process removes the
+    * An error leaves the old files in place.  Leaving a ``with`` block by an exception (Ctrl-C and
+      a full disk included), `discard`, dropping the object, or the end of the process removes the
       temporary files.  SIGKILL or a crash can leave files named ``TARGET.XXXXXXXX.partial``, or
       ``TARGET.XXXXXXXX.replaced`` for an old companion; they can be deleted.
 
-    A forked child that inherits the object neither publishes nor removes anything.
+    A forked child that inherits the object neither writes, publishes nor removes anything.
 
     Examples
     --------
@@ -110,7 +111,7 @@ class AtomicOutput:
         try:
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, mode)
-            return os.fdopen(descriptor, "wb", buffering=_BUFFER)
+            return io.BufferedWriter(_OwnFile(descriptor, "wb"), _BUFFER)
         except BaseException:
             os.close(descriptor)
             raise
@@ -164,7 +165,7 @@ class AtomicOutput:
             )
 
     def commit(self) -> None:
-        """Publish all files; on an error nothing is published and the temporary files are removed."""
+        """Publish all files; on an error publish nothing and remove the temporary files."""
         self.check_usable()
         try:
             for file in self.files:
@@ -178,16 +179,14 @@ class AtomicOutput:
         self._cleanup.detach()
 
     def _publish(self):
-        # `_temporary` is what the finalizer removes; it is emptied as names are given away.
+        # `_temporary` is what the finalizer removes; names leave it as they are given away.
         moved = []
         try:
             for path in self.paths[1:]:
                 old = f"{path}.{secrets.token_hex(4)}{REPLACED_SUFFIX}"
                 moved.append((old, path))
-                try:
+                with contextlib.suppress(FileNotFoundError):
                     os.rename(path, old)
-                except FileNotFoundError:
-                    moved.pop()
             if moved:
                 _sync_folders(self.paths[1:])
             os.replace(self._temporary[0], self.paths[0])
@@ -196,15 +195,23 @@ class AtomicOutput:
                 with contextlib.suppress(FileNotFoundError):
                     os.rename(old, path)
             raise
-        if len(self.paths) > 1:
-            _sync_folders(self.paths[:1])
+        try:
+            if moved:
+                _sync_folders(self.paths[:1])
+            self._reveal_companions()
+            _sync_folders(self.paths)
+        except BaseException:  # Ctrl-C: the main file is out, its companions belong to it
+            self._reveal_companions()
+            raise
+        finally:
+            for old, _ in moved:
+                with contextlib.suppress(OSError):
+                    os.unlink(old)
+
+    def _reveal_companions(self):
         for temporary, path in zip(self._temporary[1:], self.paths[1:], strict=True):
-            os.replace(temporary, path)
-        self._temporary.clear()
-        _sync_folders(self.paths)
-        for old, _ in moved:
-            with contextlib.suppress(OSError):
-                os.unlink(old)
+            with contextlib.suppress(FileNotFoundError):  # it was renamed before an interruption
+                os.replace(temporary, path)
 
     def discard(self) -> None:
         """Remove the temporary files and leave the targets as they are; may be called again."""
@@ -221,6 +228,21 @@ class AtomicOutput:
             self.discard()
         elif not self.closed:
             self.commit()
+
+
+class _OwnFile(io.FileIO):
+    """A file that only the process that opened it can write to.
+
+    A forked child inherits the buffer above this file and would write it a second time when it
+    ends.
+    """
+
+    def __init__(self, descriptor, mode):
+        super().__init__(descriptor, mode)
+        self._owner = os.getpid()
+
+    def write(self, data):
+        return super().write(data) if os.getpid() == self._owner else memoryview(data).nbytes
 
 
 def _copy(source, target):

@@ -11,8 +11,8 @@ import threading
 import warnings
 from operator import index as as_integer
 
+from recordio.encoder import encode, encode_into
 from recordio.errors import IndexFileError, RecordIOError
-from recordio.frames import encode, encode_into
 from recordio.reader import RecordReader
 from recordio.storage import AtomicOutput
 
@@ -57,9 +57,9 @@ class RecordWriter:
     -----
     Everything is written to temporary files in the same folders.  `close`, or leaving a ``with``
     block, flushes them to the disk and renames them; an exception inside the block (Ctrl-C too), a
-    full disk, or dropping a writer that was not closed removes them and leaves the old files as they
-    were.  Index and record file never stand side by side in different versions: the old index is
-    taken away first, then the record file is replaced, then the new index appears.  A crash in
+    full disk, or dropping a writer that was not closed removes them and leaves the old files as
+    they were.  Index and record file never stand side by side in different versions: the old index
+    is taken away first, then the record file is replaced, then the new index appears.  A crash in
     between leaves a record file, old or new but whole, without index; `recordio.build_index` writes
     it anew.  SIGKILL or a crash can leave temporary files named ``*.partial`` or ``*.replaced``.
 
@@ -164,6 +164,7 @@ class RecordWriter:
             if key is not None:
                 raise ValueError(f"the writer of {self.path} has no index to hold the key {key!r}")
             return self._append(buf)
+        self._output.check_usable()
         with self._key_lock:
             key = self._next_key if key is None else as_integer(key)
             if not -_KEY_LIMIT <= key < _KEY_LIMIT:
@@ -173,7 +174,9 @@ class RecordWriter:
         return offset
 
     def _append(self, data, key_text=None):
-        """Write a record, and a line of the index if there is a text for its key; return its offset."""
+        """Write a record, and its line of the index if its key is given; return its offset."""
+        # Before the lock as well: a forked child may have inherited it locked, for ever.
+        self._output.check_usable()
         with self._lock:
             self._output.check_usable()
             offset = self._written + self._used
@@ -209,9 +212,11 @@ class RecordWriter:
 
     def close(self) -> None:
         """Publish the files; does nothing if the writer is closed already."""
+        if self._output.closed:
+            return
+        self._output.check_usable()
         with self._lock:
             if not self._output.closed:
-                self._output.check_usable()
                 self._flush()
                 self._output.commit()
 

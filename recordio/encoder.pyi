@@ -1,0 +1,7 @@
+from typing_extensions import Buffer
+
+MAGIC: bytes
+MAX_RECORD_LENGTH: int
+
+def encode(payload: Buffer) -> bytes: ...
+def encode_into(buffer: Buffer, position: int, payload: Buffer) -> int: ...

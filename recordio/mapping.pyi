@@ -1,0 +1,3 @@
+from os import PathLike
+
+def map_file(path: str | PathLike[str]) -> memoryview: ...
