@@ -125,21 +125,34 @@ cdef class _Decoder:
 _thread = local()
 
 
-cdef _Decoder _decoder_of_thread():
-    cdef _Decoder decoder = getattr(_thread, "decoder", None)
-    if decoder is None:
-        decoder = _thread.decoder = _Decoder()
-    return decoder
+cdef _Decoder _borrow_decoder():
+    """The decoder of this thread, which a finalizer that decodes meanwhile will not find."""
+    decoder = _thread.__dict__.pop("decoder", None)
+    return _Decoder() if decoder is None else decoder
 
 
-cdef object _error(jpeg_decoder* decoder, int status):
-    """The exception for a status other than JPEG_OK."""
-    text = jpeg_decoder_message(decoder).decode("utf-8", "replace")
+cdef void _return_decoder(_Decoder decoder):
+    """Keep the decoder for the next image of this thread."""
+    jpeg_decoder_finish(decoder.decoder)
+    _thread.__dict__["decoder"] = decoder
+
+
+cdef const uint8_t[::1] _bytes_of(data):
+    """The bytes of any contiguous buffer; None if there are none."""
+    view = memoryview(data)
+    return view.cast("B") if view.nbytes else None
+
+
+cdef int _check(_Decoder decoder, int status) except -1:
+    """Raise the exception for a status other than JPEG_OK."""
+    if status == JPEG_OK:
+        return 0
+    text = jpeg_decoder_message(decoder.decoder).decode("utf-8", "replace")
     if status == JPEG_NO_MEMORY:
-        return MemoryError(text)
+        raise MemoryError(text)
     if status == JPEG_BAD_ARGUMENT:
-        return ValueError(text)
-    return ImageDecodeError({
+        raise ValueError(text)
+    raise ImageDecodeError({
         JPEG_NOT_JPEG: "not a JPEG image",
         JPEG_CORRUPT: f"the JPEG image is damaged ({text}); pack it again from its source",
         JPEG_TRUNCATED: f"the JPEG image is truncated ({text}); pack it again from its source",
@@ -149,6 +162,20 @@ cdef object _error(jpeg_decoder* decoder, int status):
         JPEG_UNAVAILABLE: "iterators was built without libjpeg-turbo; install its headers and "
                           "build again, or decode with iterators.images.codec",
     }[status])
+
+
+cdef int _open(_Decoder decoder, const uint8_t[::1] data, int64_t max_pixels, int max_scans,
+               jpeg_info* info) except -1:
+    """Open the image in `data`, or raise."""
+    cdef jpeg_limits limits
+    cdef int status
+    limits.max_pixels = max_pixels
+    limits.max_scans = max_scans
+    if data is None:
+        status = jpeg_decoder_open(decoder.decoder, NULL, 0, &limits, info)
+    else:
+        status = jpeg_decoder_open(decoder.decoder, &data[0], data.shape[0], &limits, info)
+    return _check(decoder, status)
 
 
 def available():
@@ -206,19 +233,13 @@ def header(data):
         ...
     recordio.errors.ImageDecodeError: not a JPEG image
     """
-    cdef const uint8_t[::1] view = memoryview(data).cast("B")
-    cdef _Decoder decoder = _decoder_of_thread()
-    cdef jpeg_limits limits
+    cdef const uint8_t[::1] view = _bytes_of(data)
+    cdef _Decoder decoder = _borrow_decoder()
     cdef jpeg_info info
-    cdef int status
-    limits.max_pixels = 1 << 62
-    limits.max_scans = JPEG_DEFAULT_MAX_SCANS
-    status = jpeg_decoder_open(
-        decoder.decoder, &view[0] if view.shape[0] else NULL, view.shape[0], &limits, &info
-    )
-    jpeg_decoder_finish(decoder.decoder)
-    if status != JPEG_OK:
-        raise _error(decoder.decoder, status)
+    try:
+        _open(decoder, view, 0x7FFFFFFFFFFFFFFF, JPEG_DEFAULT_MAX_SCANS, &info)
+    finally:
+        _return_decoder(decoder)
     return JpegInfo(
         info.width, info.height, info.components, info.orientation,
         bool(info.progressive), bool(info.supported),
@@ -240,7 +261,7 @@ cdef int _copy_rows(jpeg_decoder* decoder, uint8_t* to, size_t row_size) noexcep
 
 
 def decode(data, int channels=3, region=None, int denominator=1, *,
-           max_pixels=DEFAULT_MAX_PIXELS, int max_scans=DEFAULT_MAX_SCANS):
+           int64_t max_pixels=DEFAULT_MAX_PIXELS, int max_scans=DEFAULT_MAX_SCANS):
     """Decode a JPEG image, or a region of it, at full size or a fraction of it.
 
     Parameters
@@ -282,41 +303,35 @@ def decode(data, int channels=3, region=None, int denominator=1, *,
     ...     print("(30, 20, 3) (5, 8, 3)")
     (30, 20, 3) (5, 8, 3)
     """
-    cdef const uint8_t[::1] view = memoryview(data).cast("B")
+    cdef const uint8_t[::1] view = _bytes_of(data)
     cdef uint8_t[:, :, ::1] pixels
-    cdef _Decoder owner = _decoder_of_thread()
-    cdef jpeg_decoder* decoder = owner.decoder
-    cdef jpeg_limits limits
+    cdef _Decoder decoder
     cdef jpeg_info info
     cdef int status, x, y, width, height
-    limits.max_pixels = max_pixels
-    limits.max_scans = max_scans
     if denominator not in (1, 2, 4, 8):
         raise ValueError(f"denominator must be 1, 2, 4 or 8, not {denominator}")
-    status = jpeg_decoder_open(
-        decoder, &view[0] if view.shape[0] else NULL, view.shape[0], &limits, &info
-    )
-    if status != JPEG_OK:
-        raise _error(decoder, status)
+    decoder = _borrow_decoder()
     try:
+        _open(decoder, view, max_pixels, max_scans, &info)
         if region is None:
             x = y = 0
             width = (info.width + denominator - 1) // denominator
             height = (info.height + denominator - 1) // denominator
         else:
             x, y, width, height = region
-        status = jpeg_decoder_start(decoder, channels, denominator, x, y, width, height)
-        if status != JPEG_OK:
-            raise _error(decoder, status)
+        with nogil:
+            status = jpeg_decoder_start(
+                decoder.decoder, channels, denominator, x, y, width, height
+            )
+        _check(decoder, status)
         result = np.empty((height, width, channels), np.uint8)
         pixels = result
         with nogil:
-            status = _copy_rows(decoder, &pixels[0, 0, 0], <size_t>width * channels)
-        if status != JPEG_OK:
-            raise _error(decoder, status)
+            status = _copy_rows(decoder.decoder, &pixels[0, 0, 0], <size_t>width * channels)
+        _check(decoder, status)
         return result
     finally:
-        jpeg_decoder_finish(decoder)
+        _return_decoder(decoder)
 
 
 def orient(image, int orientation):

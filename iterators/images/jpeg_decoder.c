@@ -23,6 +23,15 @@
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
+/* Width in pixels of a block after the scaled inverse DCT: 8, 4, 2 or 1. */
+#if JPEG_LIB_VERSION >= 70
+#define BLOCK_SIZE(component) ((component)->DCT_h_scaled_size)
+#define SMALLEST_BLOCK_SIZE(library) ((library)->min_DCT_h_scaled_size)
+#else
+#define BLOCK_SIZE(component) ((component)->DCT_scaled_size)
+#define SMALLEST_BLOCK_SIZE(library) ((library)->min_DCT_scaled_size)
+#endif
+
 /* Smooth upsampling mixes in the nearest chroma sample of the neighbouring column; with a chroma
  * sample for up to 4 columns nothing further away than this can reach a pixel. */
 #define SIDE_MARGIN 4
@@ -79,13 +88,20 @@ static int fail(jpeg_decoder *decoder, int status, const char *message)
     return status;
 }
 
+static const char DATA_ENDS[] = "the data ends inside the image";
+
 /* ---- what libjpeg calls ---- */
 
 static void on_error(j_common_ptr library)
 {
     jpeg_decoder *decoder = (jpeg_decoder *)library;
-    decoder->status = library->err->msg_code == JERR_OUT_OF_MEMORY ? JPEG_NO_MEMORY : JPEG_CORRUPT;
     library->err->format_message(library, decoder->message);
+    if (library->err->msg_code == JERR_OUT_OF_MEMORY)
+        decoder->status = JPEG_NO_MEMORY;
+    else if (decoder->ran_out) /* then the error is but a consequence */
+        fail(decoder, JPEG_TRUNCATED, DATA_ENDS);
+    else
+        decoder->status = JPEG_CORRUPT;
     LONG_JUMP(decoder->failure, 1);
 }
 
@@ -208,7 +224,7 @@ static int exif_orientation(const uint8_t *data, size_t size)
     for (i = 0; i < count && size >= 12; i++, data += 12, size -= 12) {
         if (read16(data, big_endian) == 0x0112) {
             unsigned value = read16(data + 8, big_endian);
-            return value >= 1 && value <= 8 ? (int)value : 0;
+            return value >= 1 && value <= 8 ? (int)value : 1;
         }
     }
     return 0;
@@ -373,6 +389,9 @@ int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
         info->width = found.width;
         info->height = found.height;
         info->components = found.components;
+        decoder->status = JPEG_OK;
+        decoder->message[0] = 0;
+        decoder->state = OPENED; /* so that start can say what is the matter */
     } else {
         jpeg_read_header(library, TRUE);
         info->width = (int)library->image_width;
@@ -407,19 +426,26 @@ static int is_smoothed(const struct jpeg_decompress_struct *library)
     return 0;
 }
 
-/* Whether the library gives the same pixels for a part as for the whole.  It does when the first
- * component has the most samples and the others have equally many, as in all usual files; where the
- * components are unlike each other in width and height at once, scaled parts come out different. */
+/* Whether the library gives the same pixels for a part as for the whole.  Not if it smooths, and not
+ * for samplings such as 4x2, 1x1, 1x1 at a reduced scale: the inverse DCT then enlarges the chroma by
+ * 2 and the upsampling does the rest, but jpeg_crop_scanline (seen in 2.1.5) computes the width of the
+ * chroma rows as if the inverse DCT left them alone. */
 static int is_divisible(const struct jpeg_decompress_struct *library)
 {
-    const jpeg_component_info *components = library->comp_info;
+    const int smallest = SMALLEST_BLOCK_SIZE(library);
+    int i;
     if (is_smoothed(library))
         return 0;
-    return library->num_components == 1 ||
-           (components[0].h_samp_factor == library->max_h_samp_factor &&
-            components[0].v_samp_factor == library->max_v_samp_factor &&
-            components[1].h_samp_factor == components[2].h_samp_factor &&
-            components[1].v_samp_factor == components[2].v_samp_factor);
+    for (i = 0; i < library->num_components; i++) {
+        const jpeg_component_info *component = &library->comp_info[i];
+        const int size = BLOCK_SIZE(component);
+        const int full_size =
+            component->h_samp_factor * size == library->max_h_samp_factor * smallest &&
+            component->v_samp_factor * size == library->max_v_samp_factor * smallest;
+        if (size != smallest && !full_size)
+            return 0;
+    }
+    return 1;
 }
 
 /* JPEG_TRUNCATED if the data ended before what was decoded so far was complete. */
@@ -434,7 +460,7 @@ static int check_complete(jpeg_decoder *decoder)
         for (component = 0; component < library->num_components; component++)
             incomplete |= library->comp_info[component].quant_table == NULL;
     }
-    return incomplete ? fail(decoder, JPEG_TRUNCATED, "the data ends inside the image") : JPEG_OK;
+    return incomplete ? fail(decoder, JPEG_TRUNCATED, DATA_ENDS) : JPEG_OK;
 }
 
 static int reserve_strip(jpeg_decoder *decoder, size_t stride)

@@ -1,0 +1,188 @@
+"""Decode one encoded image, of any format, into an array.
+
+This is the place that knows which decoder decodes what: libjpeg-turbo the ordinary JPEG, OpenCV
+everything else.  It never looks at records or labels, never resizes, and changes no setting of
+OpenCV.  The image stage calls `iterators.images.jpeg` itself and comes here for the rest.
+"""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from iterators.images import jpeg
+from recordio.errors import ImageDecodeError
+
+__all__ = ["decode", "describe", "image_size"]
+
+
+def decode(
+    data,
+    channels=3,
+    *,
+    max_pixels=jpeg.DEFAULT_MAX_PIXELS,
+    max_scans=jpeg.DEFAULT_MAX_SCANS,
+):
+    """Decode an image to 8 bits per channel, upright.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file: JPEG, PNG, BMP, WebP, TIFF, GIF and whatever else OpenCV was built with.  Of several
+        frames the first counts.
+    channels : {3, 1, 4}
+        3 for RGB, 1 for grey, both converted from whatever is stored and turned as the EXIF
+        orientation says.  4 for RGBA: the image must have four channels, and is taken as stored.
+    max_pixels : int
+        Images with more pixels are refused before anything is decoded.
+    max_scans : int
+        Progressive JPEG images with more scans are refused.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint8 of shape (height, width, channels).  Of 16-bit images the upper 8 bits.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the bytes are not an image, are damaged or truncated, exceed a limit, or do not have the
+        four channels that were asked for.
+
+    Notes
+    -----
+    MXNet decodes the same pixels, but fills what is missing of a truncated JPEG with grey.
+
+    Examples
+    --------
+    >>> import cv2
+    >>> red = np.full((2, 3, 3), (0, 0, 255), "uint8")
+    >>> decode(cv2.imencode(".png", red)[1].tobytes())[0, 0].tolist()
+    [255, 0, 0]
+    >>> decode(b"no image")
+    Traceback (most recent call last):
+        ...
+    recordio.errors.ImageDecodeError: not an image of a known format
+    """
+    if channels not in (1, 3, 4):
+        raise ValueError(f"channels must be 1, 3 or 4, not {channels!r}")
+    data = memoryview(data)
+    if data[:3] == b"\xff\xd8\xff":
+        if channels == 4:
+            raise ImageDecodeError("a JPEG image has no alpha channel; ask for 3 channels")
+        if jpeg.available():
+            header = jpeg.header(data)
+            if header.supported:
+                pixels = jpeg.decode(data, channels, max_pixels=max_pixels, max_scans=max_scans)
+                return (
+                    pixels if header.orientation == 1 else jpeg.orient(pixels, header.orientation)
+                )
+        _check_jpeg_for_opencv(bytes(data), max_scans)
+    return _decode_with_opencv(data, channels, max_pixels)
+
+
+def image_size(data):
+    """Read width and height from the header of an image.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+
+    Returns
+    -------
+    tuple of int
+        ``(width, height)`` in pixels.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the format is unknown or its header is damaged.
+
+    Examples
+    --------
+    >>> import cv2
+    >>> image_size(cv2.imencode(".png", np.zeros((2, 3), "uint8"))[1].tobytes())
+    (3, 2)
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return image.size
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise ImageDecodeError(
+            f"the image is too large ({error}); raise PIL.Image.MAX_IMAGE_PIXELS if it is meant"
+        ) from None
+    except Image.UnidentifiedImageError:
+        raise ImageDecodeError("not an image of a known format") from None
+    except Exception as error:  # the plugins of Pillow raise what they like on damaged headers
+        raise ImageDecodeError(f"the header of the image is damaged ({error})") from error
+
+
+def describe():
+    """Say which decoder decodes what.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> "OpenCV" in describe()
+    True
+    """
+    import cv2
+
+    if jpeg.available():
+        return (
+            f"{jpeg.library()} (region and scale) for JPEG, OpenCV {cv2.__version__} for everything "
+            "else"
+        )
+    return f"OpenCV {cv2.__version__} for everything (built without libjpeg-turbo)"
+
+
+def _decode_with_opencv(data, channels, max_pixels):
+    """Decode with OpenCV, after a look at the size."""
+    import cv2
+
+    width, height = image_size(data)
+    if width * height > max_pixels:
+        raise ImageDecodeError(
+            f"the image is too large ({width} x {height} pixels are more than the limit of "
+            f"{max_pixels}); raise max_pixels if it is meant"
+        )
+    flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
+    try:
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    except cv2.error as error:
+        raise ImageDecodeError(f"OpenCV cannot decode the image ({error.err})") from error
+    if pixels is None:
+        raise ImageDecodeError("OpenCV cannot decode the image: damaged, truncated or unsupported")
+    if channels == 1:
+        return pixels.reshape(pixels.shape[0], pixels.shape[1], 1)
+    if channels == 3:
+        return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB)
+    if pixels.ndim != 3 or pixels.shape[2] != 4:
+        found = 1 if pixels.ndim == 2 else pixels.shape[2]
+        raise ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
+    if pixels.dtype == np.uint16:
+        pixels = (pixels >> 8).astype(np.uint8)
+    elif pixels.dtype != np.uint8:
+        raise ImageDecodeError(f"the image has {pixels.dtype} channels; store it with 8 bits")
+    return cv2.cvtColor(pixels, cv2.COLOR_BGRA2RGBA)
+
+
+def _check_jpeg_for_opencv(data, max_scans):
+    """Refuse what OpenCV would fill up with grey or spend minutes on."""
+    position = 2
+    while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != 0xDA:
+        position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")
+    # Coded data contains no marker by chance; a thumbnail in a segment before it may.
+    if data.find(b"\xff\xd9", position) < 0:
+        raise ImageDecodeError("the JPEG image is truncated; pack it again from its source")
+    if data.count(b"\xff\xda", position) > max_scans:
+        raise ImageDecodeError(
+            f"the JPEG image is suspicious (more than {max_scans} scans); store it with fewer scans"
+        )
