@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "normalise_rows.h"
+#include "normalise_simd.h"
 #include "simd.h"
 
 /* As normalise_row, with at most the given instruction set; tests compare the levels. */
@@ -23,9 +24,8 @@ static void normalise_row_at(
     int limit, const normalise_recipe* recipe, const uint8_t* row, int width, int y, int mirror, void* slot_row,
     ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
     const int channels = recipe->channels;
-    int done = 0;
-    if (simd_level(limit) >= SIMD_LEVEL_AVX2)
-        done = normalise_fast(recipe, row, width, y, mirror, slot_row, pixel_stride, channel_stride);
+    const int done =
+        normalise_fast(simd_level(limit), recipe, row, width, y, mirror, slot_row, pixel_stride, channel_stride);
     for (int c = 0; c < channels && done < width; c++) {
         const float* means = normalise_means(recipe, c, y);
         for (int x = done; x < width; x++) {

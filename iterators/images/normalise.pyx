@@ -40,8 +40,9 @@ def _per_channel(name, values, channels):
 
 
 cdef void _run(
-    int level, const normalise_recipe* recipe, const uint8_t* pixels, int height, int width, int mirror,
-    uint8_t* slot, ptrdiff_t row_bytes, ptrdiff_t pixel_stride, ptrdiff_t channel_stride,
+    int level, const normalise_recipe* recipe, const uint8_t* pixels, int height, int width,
+    int mirror, uint8_t* slot, ptrdiff_t row_bytes, ptrdiff_t pixel_stride,
+    ptrdiff_t channel_stride,
 ) noexcept nogil:
     cdef int y
     for y in range(height):
@@ -56,15 +57,17 @@ def normalise(
 ):
     """Subtract, scale, mirror and permute one image.
 
-    ``out = ((x - mean) * contrast + illumination) * scale / std`` in float32 arithmetic, computed as
-    ``(x - mean) * (contrast * scale / std) + illumination * scale / std`` like MXNet's ImageRecordIter.
+    ``out = ((x - mean) * contrast + illumination) * scale / std`` in float32 arithmetic, computed
+    as ``(x - mean) * (contrast * scale / std) + illumination * scale / std`` like MXNet's
+    ImageRecordIter.
 
     Parameters
     ----------
     image : ndarray of uint8, shape (height, width) or (height, width, channels)
         1, 3 or 4 channels.
     mean, std : float or sequence of float
-        One number, or one for every channel.  Ignored by ``uint8``; ``int8`` uses only the mean, rounded.
+        One number, or one for every channel.  Ignored by ``uint8``; ``int8`` uses only the mean,
+        rounded.
     scale, contrast, illumination : float
         Ignored by ``uint8`` and ``int8``.
     mirror : bool
@@ -93,7 +96,8 @@ def normalise(
     Examples
     --------
     >>> import numpy as np
-    >>> normalise(np.array([[[10, 20, 30]]], np.uint8), mean=(10, 10, 10), scale=0.5).ravel().tolist()
+    >>> pixel = np.array([[[10, 20, 30]]], np.uint8)
+    >>> normalise(pixel, mean=(10, 10, 10), scale=0.5).ravel().tolist()
     [0.0, 5.0, 10.0]
     """
     cdef normalise_recipe recipe
@@ -104,19 +108,26 @@ def normalise(
     cdef uint8_t* slot
 
     image = np.asarray(image)
-    _check(image.dtype == np.uint8 and image.ndim in (2, 3), "an image is an array (height, width[, channels]) of uint8")
+    _check(
+        image.dtype == np.uint8 and image.ndim in (2, 3),
+        "an image is an array (height, width[, channels]) of uint8")
     image = np.ascontiguousarray(image if image.ndim == 3 else image[:, :, None])
     height, width, channels = image.shape
     _check(channels in (1, 3, 4), f"an image has 1, 3 or 4 channels, not {channels}")
     _check(dtype in _DTYPES, f"dtype must be one of {tuple(_DTYPES)}, not {dtype!r}")
-    _check(sorted(layout) == ["c", "h", "w"], f"layout must be an order of c, h and w, not {layout!r}")
-    _check(variant is None or variant in _LEVELS, f"variant must be one of {tuple(_LEVELS)}, not {variant!r}")
+    _check(
+        sorted(layout) == ["c", "h", "w"],
+        f"layout must be an order of c, h and w, not {layout!r}")
+    _check(
+        variant is None or variant in _LEVELS,
+        f"variant must be one of {tuple(_LEVELS)}, not {variant!r}")
     sizes = {"h": height, "w": width, "c": channels}
     shape = tuple(sizes[axis] for axis in layout)
     if out is None:
         out = np.empty(shape, dtype)
     _check(
-        out.dtype == dtype and out.shape == shape and out.flags.c_contiguous and out.flags.writeable,
+        out.dtype == dtype and out.shape == shape
+        and out.flags.c_contiguous and out.flags.writeable,
         f"out must be a writeable C-contiguous array of {dtype} of shape {shape}")
     if 0 in shape:
         return out
@@ -157,7 +168,9 @@ def normalise(
                 pixels = <const uint8_t*>source.buf
                 slot = <uint8_t*>target.buf
                 with nogil:
-                    _run(level, &recipe, pixels, height, width, flip, slot, row_bytes, pixel_stride, channel_stride)
+                    _run(
+                        level, &recipe, pixels, height, width, flip, slot, row_bytes,
+                        pixel_stride, channel_stride)
             finally:
                 PyBuffer_Release(&means)
         finally:

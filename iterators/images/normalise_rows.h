@@ -75,12 +75,4 @@ SIMD_INLINE void normalise_store(
     }
 }
 
-/* Writes as many of the first pixels as a fast path covers; returns how many. */
-static int normalise_fast(
-    const normalise_recipe* recipe, const uint8_t* row, int width, int y, int mirror, void* slot,
-    ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
-    (void)recipe, (void)row, (void)width, (void)y, (void)mirror, (void)slot, (void)pixel_stride, (void)channel_stride;
-    return 0;
-}
-
 #endif

@@ -46,8 +46,8 @@ def denominator(method, source, target):
     Returns
     -------
     int
-        The largest of 1, 2, 4, 8 at which the decoded image is still at least as large as the result
-        on both axes; always 1 for nearest.
+        The largest of 1, 2, 4, 8 at which the decoded image is still at least as large as the
+        result on both axes; always 1 for nearest.
 
     Examples
     --------
@@ -57,7 +57,9 @@ def denominator(method, source, target):
     return resample_denominator(method, source[0], target[0], source[1], target[1])
 
 
-cdef int _fill(resample_axis* axis, source, target, begin, count, origin, denominator, stored) except -1:
+cdef int _fill(
+    resample_axis* axis, source, target, begin, count, origin, denominator, stored
+) except -1:
     axis.source = source
     axis.target = target
     axis.begin = begin
@@ -94,11 +96,13 @@ cdef class _Resampler:
 
 
 def resize(
-    image, size, method=1, *, crop=None, window=None, denominator=1, stored=None, out=None, variant=None
+    image, size, method=1, *, crop=None, window=None, denominator=1, stored=None, out=None,
+    variant=None,
 ):
     """Resize an image of 8-bit pixels.
 
-    The result is that of OpenCV's ``resize`` (cubic may differ by 1 where OpenCV computes in float32).
+    The result is that of OpenCV's ``resize`` (cubic may differ by 1 where OpenCV does not compute
+    in integers).
 
     Parameters
     ----------
@@ -114,7 +118,8 @@ def resize(
     window : (int, int, int, int), optional
         x, y, width, height of the part of the result that is computed and returned.
     denominator : {1, 2, 4, 8}
-        `image` was decoded at this fraction of the stored size; `crop` and `stored` stay in stored pixels.
+        `image` was decoded at this fraction of the stored size; `crop` and `stored` stay in stored
+        pixels.
     stored : (int, int), optional
         Width and height of the stored image; needed when `denominator` is not 1.
     out : ndarray of uint8, optional
@@ -144,7 +149,7 @@ def resize(
     """
     cdef resample_axis x, y
     cdef Py_buffer source, target
-    cdef int status, done, channels, code
+    cdef int status, channels, code, done = 0
     cdef ptrdiff_t source_stride, target_stride
     cdef uint8_t* target_pixels
     cdef const uint8_t* source_pixels
@@ -166,14 +171,17 @@ def resize(
             raise ValueError("the size of the stored image is needed when denominator is not 1")
         stored = decoded
     if tuple(-(-side // denominator) for side in stored) != decoded:
-        raise ValueError(f"an image of {decoded} pixels is not one of {stored} decoded at 1/{denominator}")
+        raise ValueError(
+            f"an image of {decoded} pixels is not one of {stored} decoded at 1/{denominator}")
     crop = (0, 0, *stored) if crop is None else crop
     window = (0, 0, *size) if window is None else window
     for i in range(2):
         if crop[i] < 0 or crop[i + 2] < 1 or crop[i] + crop[i + 2] > stored[i]:
-            raise ValueError(f"the crop {tuple(crop)} is not inside an image of {tuple(stored)} pixels")
+            raise ValueError(
+                f"the crop {tuple(crop)} is not inside an image of {tuple(stored)} pixels")
         if window[i] < 0 or window[i + 2] < 1 or window[i] + window[i + 2] > size[i]:
-            raise ValueError(f"the window {tuple(window)} is not inside a result of {tuple(size)} pixels")
+            raise ValueError(
+                f"the window {tuple(window)} is not inside a result of {tuple(size)} pixels")
     if method not in (0, 1, 2, 3, 4):
         raise ValueError(f"method must be 0, 1, 2, 3 or 4, not {method}")
     if variant is not None and variant not in variants():
@@ -182,7 +190,10 @@ def resize(
     shape = (window[3], window[2], *image.shape[2:])
     if out is None:
         out = np.empty(shape, np.uint8)
-    elif out.dtype != np.uint8 or out.shape != shape or not out.flags.c_contiguous or not out.flags.writeable:
+    elif (
+        out.dtype != np.uint8 or out.shape != shape
+        or not out.flags.c_contiguous or not out.flags.writeable
+    ):
         raise ValueError(f"out must be a writeable C-contiguous array of uint8 of shape {shape}")
 
     _fill(&x, crop[2], size[0], window[0], window[2], crop[0], denominator, stored[0])
@@ -201,8 +212,10 @@ def resize(
             source_pixels = <const uint8_t*>source.buf
             target_pixels = <uint8_t*>target.buf
             with nogil:
-                status = resampler_begin(handle, code, &x, &y, channels, target_pixels, target_stride)
-                done = _run(handle, source_pixels, source_stride, channels) if status == RESAMPLE_OK else 0
+                status = resampler_begin(
+                    handle, code, &x, &y, channels, target_pixels, target_stride)
+                if status == RESAMPLE_OK:
+                    done = _run(handle, source_pixels, source_stride, channels)
         finally:
             PyBuffer_Release(&target)
     finally:
