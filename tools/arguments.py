@@ -218,7 +218,8 @@ def build_parser() -> argparse.ArgumentParser:
         choices=["header", "decode", "none"],
         default="header",
         help="how to examine files that are stored untouched.  header: JPEG and PNG must be "
-        "complete, other formats are decoded; decode: decode all; none: store any file (default: header)",
+        "complete, other formats are decoded; decode: decode all; none: store any file "
+        "(default: header)",
     )
     # The opposites that older spellings (`--shuffle True`, `--recursive=0`) are translated to.
     for flag in FLAGS:
@@ -311,7 +312,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
     Examples
     --------
-    >>> settings = parse_arguments(["--list=1", "--exts", ".JPG", "png", "--shuffle", "0", "a", "b"])
+    >>> settings = parse_arguments(["--list=1", "--exts", ".JPG", "png", "--shuffle=0", "a", "b"])
     >>> settings.list, settings.exts, settings.shuffle, settings.recursive
     (True, ('.jpg', '.png'), False, None)
     """

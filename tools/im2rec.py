@@ -162,9 +162,7 @@ def _scan(settings: argparse.Namespace, recursive: bool) -> ImageList:
     raise RecordIOError(f"no images found; {hint}", path=settings.root)
 
 
-def _split(
-    settings: argparse.Namespace, prefix: str, found: ImageList
-) -> list[NamedList]:
+def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[NamedList]:
     """The lists of a scan, each with its file name; what the scan skipped goes with the first."""
     if settings.train_ratio == 1 and settings.test_ratio:
         _say("note: no effect of --test-ratio: it needs --train-ratio below 1")
@@ -177,9 +175,7 @@ def _split(
     return lists
 
 
-def _write_lists(
-    prefix: str, lists: Sequence[NamedList], classes: Sequence[str]
-) -> None:
+def _write_lists(prefix: str, lists: Sequence[NamedList], classes: Sequence[str]) -> None:
     for path, images in lists:
         write_list(path, images.entries)
         _say(f"wrote {path}: {len(images.entries)} images")

@@ -18,8 +18,8 @@ from typing import TypeAlias
 import cv2
 from tqdm import tqdm
 
-from recordio import RecordWriter
 from recordio.errors import RecordIOError
+from recordio.writer import RecordWriter
 
 from .encode import EncodeOptions, encode_record
 from .image_list import ImageList, ListEntry, Skipped, read_list, write_skipped

@@ -28,7 +28,8 @@ def scan_images(
         The folder.
     recursive : bool
         False: only the files directly in `root`, sorted by name, all with label 0.  True: walk the
-        sub-folders (links are followed, loops are not), names sorted at each level; a folder gets the next label when its first image is met.
+        sub-folders (links are followed, loops are not), names sorted at each level; a folder gets
+        the next label when its first image is met.
     extensions : iterable of str
         Accepted suffixes with their dot, in any case.
 
