@@ -97,7 +97,7 @@ class TruncatedRecordError(RecordIOError, EOFError):
 
 
 class CorruptRecordError(RecordIOError):
-    """Bytes that should be a record head are none, or parts of a record do not belong together."""
+    """There is no record head where one should be, or parts of a record do not fit together."""
 
 
 class RecordTooLargeError(RecordIOError):

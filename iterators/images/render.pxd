@@ -23,7 +23,7 @@ cdef enum:
 
 cdef struct Outcome:
     int status
-    int found               # number of labels of the record
+    int64_t found           # number of labels of the record
     uint64_t record_id
     char message[MESSAGE_SIZE]
 
@@ -102,4 +102,4 @@ cdef class Renderer:
 
 
 # The exception for an outcome that is not RENDER_OK.
-cdef object outcome_error(const Outcome* outcome, Py_ssize_t label_width, path, offset, record)
+cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, path, offset, record)

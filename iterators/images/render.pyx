@@ -188,7 +188,7 @@ cdef class Renderer:
             return self.fail(outcome, RENDER_SHORT_HEADER, b"")
         memcpy(&flag, record, 4)
         memcpy(&outcome.record_id, record + 8, 8)
-        outcome.found = <int>flag if flag else 1
+        outcome.found = flag if flag else 1
         content[0] = HEADER_SIZE + <size_t>4 * flag
         if content[0] > length:
             return self.fail(outcome, RENDER_SHORT_LABELS, b"")
@@ -434,7 +434,7 @@ cdef class Renderer:
         return status
 
 
-cdef object outcome_error(const Outcome* outcome, Py_ssize_t label_width, path, offset, record):
+cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, path, offset, record):
     """The exception for a sample that could not be rendered."""
     place = {"path": path, "offset": offset, "record": record}
     cdef int status = outcome.status

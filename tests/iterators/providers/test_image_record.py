@@ -90,8 +90,8 @@ def test_an_epoch_has_every_record_once_and_says_what_is_padding(pack):
     with provider_of(pack, shuffle=True) as provider:
         assert (len(provider), provider.num_samples, provider.batch_size) == (7, 41, 6)
         for epoch in range(3):
-            assert provider.epoch == epoch
             batches = list(provider)
+            assert provider.epoch == epoch
             assert [b.pad for b in batches] == [0] * 6 + [1]
             ids = np.concatenate([b.index[: b.count] for b in batches])
             assert sorted(ids.tolist()) == list(range(100, 141))
@@ -275,15 +275,15 @@ def test_exif_orientation_is_applied(tmp_path, photos, orientation, recipe):
     picture.save(tmp_path / "turned.jpg", quality=95, exif=exif, subsampling=0)
     turned = (tmp_path / "turned.jpg").read_bytes()
     upright = cv2.imdecode(np.frombuffer(turned, np.uint8), cv2.IMREAD_COLOR)[..., ::-1]
-    records = [recordio.pack(recordio.IRHeader(0, 0, 0, 0), data) for data in (turned, encoded(upright, ".png"))]
+    Image.fromarray(upright).save(tmp_path / "upright.jpg", quality=100, subsampling=0)
+    files = turned, (tmp_path / "upright.jpg").read_bytes()
+    records = [recordio.pack(recordio.IRHeader(0, 0, 0, 0), data) for data in files]
     results = []
     for i, record in enumerate(records):
         path = write_records(tmp_path / f"{i}.rec", [record])
         with provider_of(path, batch_size=1, **recipe) as provider:
             results.append(provider.next().data[0])
-    close = np.abs(results[0] - results[1])
-    # Decoding at a smaller scale is not the same as resampling the whole, but the picture is.
-    assert close.mean() < (4 if recipe else 0.01)
+    assert np.abs(results[0] - results[1]).mean() < 0.6  # encoding once more costs a little
 
 
 def test_grey_and_alpha(tmp_path, photos):
