@@ -11,6 +11,7 @@ import gc
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 from harness import absolute, case, compare, timed_rate
 from jpeg_limits import full_decode_rate
@@ -145,8 +146,8 @@ def memory(material):
         f"measure(sys.argv[1], {material.threads}, 20, 5)"
     )
     printed = subprocess.run(
-        [sys.executable, "-c", program, str(material.photo_records)],
-        cwd=sys.path[0],
+        [sys.executable, "-c", program, str(material.few_photo_records)],
+        cwd=Path(__file__).parent,
         check=True,
         capture_output=True,
         text=True,

@@ -93,6 +93,11 @@ class Material:
         return self._packed("photos.rec", self.blobs * repeats)
 
     @cached_property
+    def few_photo_records(self) -> Path:
+        """A record file of the untouched photographs, each once."""
+        return self._packed("few-photos.rec", self.blobs)
+
+    @cached_property
     def face_records(self) -> Path:
         """A record file of the 10,000 faces."""
         return self._packed("faces.rec", self.face_blobs)
