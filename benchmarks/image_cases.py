@@ -13,7 +13,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from harness import absolute, case, compare, timed_rate
+from harness import absolute, case, compare, reported, timed
 from jpeg_limits import full_decode_rate
 
 from iterators import ImageRecordIter
@@ -46,8 +46,8 @@ def against_full_decode(material, job, records, blobs, bar, **parameters):
     return compare(
         job,
         "images/s",
-        partial(timed_rate, partial(one_epoch, material, records, **parameters)),
-        lambda: material.threads * full_decode_rate(blobs, material.seconds),
+        partial(timed, partial(one_epoch, material, records, **parameters)),
+        partial(reported, partial(full_decode_rate, blobs, material.seconds), material.threads),
         bar=bar,
         rounds=material.rounds,
         detail=f"reference: {material.threads} x one thread decoding fully",

@@ -94,8 +94,9 @@ class Material:
 
     @cached_property
     def few_photo_records(self) -> Path:
-        """A record file of the untouched photographs, each once."""
-        return self._packed("few-photos.rec", self.blobs)
+        """A record file of the untouched photographs, repeated to 500 records if they are fewer."""
+        repeats = -(-500 // len(self.blobs))
+        return self._packed("few-photos.rec", self.blobs * repeats)
 
     @cached_property
     def face_records(self) -> Path:
