@@ -6,6 +6,7 @@ This package imports nothing of `iterators`; it can be used on its own.
 from recordio.check import Problem, Report, repair, verify
 from recordio.errors import (
     CorruptRecordError,
+    ErrorBudgetError,
     ImageDecodeError,
     IndexFileError,
     KeyNotFoundError,
@@ -23,6 +24,7 @@ from recordio.writer import RecordWriter
 
 __all__ = [
     "CorruptRecordError",
+    "ErrorBudgetError",
     "IRHeader",
     "ImageDecodeError",
     "IndexFileError",

@@ -11,6 +11,7 @@ import struct
 
 __all__ = [
     "CorruptRecordError",
+    "ErrorBudgetError",
     "ImageDecodeError",
     "IndexFileError",
     "KeyNotFoundError",
@@ -114,6 +115,10 @@ class LabelError(RecordIOError):
 
 class ImageDecodeError(RecordIOError):
     """The image in a record cannot be decoded, is truncated, or exceeds a limit."""
+
+
+class ErrorBudgetError(RecordIOError):
+    """More records had to be skipped than the error budget allows."""
 
 
 class IndexFileError(RecordIOError):

@@ -7,28 +7,171 @@ Nothing here reads data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
 
-from .random import derive_key, permute
+from .random import derive_key, permute, uniform
 
-__all__ = ["BatchPlan", "Order", "SequentialOrder", "ShuffledOrder"]
+__all__ = [
+    "BatchPlan",
+    "BlockOrder",
+    "DealtOrder",
+    "EpochOrder",
+    "Order",
+    "SequentialOrder",
+    "ShuffledOrder",
+    "WeightedOrder",
+]
 
-ORDER_KEY = 0x6F72646572  # "order": keeps the keys of orders apart from those of augmentation
+# Keys of orders, apart from one another and from those of augmentation.
+SHUFFLE_KEY = 0x6F72646572  # "order"
+BLOCK_KEY = 0x626C6F636B  # "block"
+WEIGHT_KEY = 0x776569676874  # "weight"
 
 Tail = Literal["wrap", "pad", "drop"]
 
 
+class EpochOrder(Protocol):
+    """What a whole epoch looks like: a pure function of epoch and place."""
+
+    size: int
+
+    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
+        """Record numbers at `places`, each in ``[0, size)``."""
+
+
+@dataclass(frozen=True)
+class ShuffledOrder:
+    """A new permutation of all records in every epoch.
+
+    Parameters
+    ----------
+    size : int
+        Number of records, at least 1.
+    seed : int
+        The permutation depends on the seed and the epoch only.
+
+    Examples
+    --------
+    >>> sorted(ShuffledOrder(5).at(epoch=3, places=np.arange(5)).tolist())
+    [0, 1, 2, 3, 4]
+    """
+
+    size: int
+    seed: int = 0
+
+    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
+        """Record numbers at `places` of the epoch."""
+        return permute(derive_key(self.seed, SHUFFLE_KEY, epoch), self.size, places)
+
+
+@dataclass(frozen=True)
+class BlockOrder:
+    """Blocks of neighbouring records in random order, for disks that are slow to seek.
+
+    Parameters
+    ----------
+    edges : numpy.ndarray of int64
+        Where the blocks begin and end: block ``i`` is ``[edges[i], edges[i + 1])``; no block is empty.
+    block_seed : int
+        Determines the order of the blocks.
+    shuffle : bool
+        Shuffle the records inside each block as well.
+    seed : int
+        Determines that.
+
+    Examples
+    --------
+    >>> order = BlockOrder(np.array([0, 2, 4, 6]), shuffle=False)
+    >>> order.at(0, np.arange(6)).reshape(3, 2).tolist() in [
+    ...     [[a, a + 1], [b, b + 1], [c, c + 1]] for a in (0, 2, 4) for b in (0, 2, 4) for c in (0, 2, 4)]
+    True
+    """
+
+    edges: np.ndarray
+    block_seed: int = 0
+    shuffle: bool = False
+    seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return int(self.edges[-1])
+
+    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
+        """Record numbers at `places` of the epoch."""
+        count = len(self.edges) - 1
+        blocks = permute(derive_key(self.block_seed, BLOCK_KEY, epoch), count, np.arange(count))
+        lengths = np.diff(self.edges)
+        ends = np.cumsum(lengths[blocks])
+        turn = np.searchsorted(ends, places, side="right")
+        records = np.empty(len(places), np.int64)
+        for i in np.unique(turn):
+            block, mine = int(blocks[i]), turn == i
+            inside = places[mine] - (ends[i] - lengths[block])
+            if self.shuffle:
+                key = derive_key(self.seed, SHUFFLE_KEY, epoch, block)
+                inside = permute(key, int(lengths[block]), inside)
+            records[mine] = self.edges[block] + inside
+        return records
+
+
+@dataclass(frozen=True)
+class WeightedOrder:
+    """Records drawn with replacement, each as often as its weight says.
+
+    Parameters
+    ----------
+    weights : array_like of float
+        One per record, not negative, not all zero.
+    seed : int
+        Every place of every epoch is drawn on its own, from the seed, the epoch and the place.
+
+    Examples
+    --------
+    >>> order = WeightedOrder([1.0, 0.0, 3.0])
+    >>> np.bincount(order.at(0, np.arange(3)), minlength=3)[1]
+    np.int64(0)
+    """
+
+    weights: np.ndarray
+    seed: int = 0
+    _cumulated: np.ndarray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, np.float64)
+        if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any():
+            raise ValueError("weights must be finite numbers of at least 0, one for every record")
+        cumulated = np.cumsum(weights)
+        if not len(cumulated) or not cumulated[-1] > 0:
+            raise ValueError("at least one weight must be above 0")
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "_cumulated", cumulated)
+
+    @property
+    def size(self) -> int:
+        """Places of an epoch: as many as there are records."""
+        return len(self._cumulated)
+
+    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
+        """Record numbers at `places` of the epoch."""
+        numbers = uniform(derive_key(self.seed, WEIGHT_KEY, epoch), places)
+        return np.searchsorted(self._cumulated, numbers * self._cumulated[-1], side="right")
+
+
 class Order(Protocol):
-    """What an epoch of one part looks like."""
+    """What an epoch looks like to one part."""
+
+    #: Places of the whole epoch that go by when this part takes one.
+    stride: int
 
     def count(self, done: int = 0) -> int:
-        """Number of places of this part when the first `done` places of the whole epoch are taken."""
+        """Number of places of this part when the first `done` places of the epoch are taken."""
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """Record numbers at places ``[begin, end)`` of this part, int64."""
+        """Record numbers at places ``[begin, end)`` of this part, counted from `done`; int64."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +182,11 @@ class SequentialOrder:
     ----------
     first, last : int
         The block of records that belongs to this part.
+    places : int, optional
+        Length of an epoch, if not ``last - first``: more than that continue behind `last` and then
+        from record 0 of `size`.
+    size : int, optional
+        Number of records of all parts; needed with `places`.
 
     Examples
     --------
@@ -48,62 +196,67 @@ class SequentialOrder:
 
     first: int
     last: int
+    places: int | None = None
+    size: int | None = None
+    stride = 1
 
     def count(self, done: int = 0) -> int:
-        """Number of records of the part that come after the first `done` of them."""
-        return max(self.last - self.first - done, 0)
+        """Number of places that come after the first `done`."""
+        return max((self.last - self.first if self.places is None else self.places) - done, 0)
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Record numbers at places ``[begin, end)``, counted from `done`."""
         start = self.first + done
-        return np.arange(start + begin, start + end, dtype=np.int64)
+        records = np.arange(start + begin, start + end, dtype=np.int64)
+        return records if self.size is None else records % self.size
 
 
 @dataclass(frozen=True)
-class ShuffledOrder:
-    """A new permutation of all records in every epoch, dealt out to the parts like cards.
+class DealtOrder:
+    """The places of an epoch dealt out to parts like cards.
 
-    Part ``k`` of ``n`` has the places ``k, k + n, k + 2n, ...`` of the one global permutation.  Parts
-    are therefore disjoint and together the whole epoch; and when every part has delivered ``m``
-    samples, the first ``m * n`` places of the permutation are done, so that any other number of parts
-    can carry on from there.
+    Part ``k`` of ``n`` has the places ``k, k + n, k + 2n, ...`` of the one global order.  Parts are
+    therefore disjoint and together the whole epoch; and when every part has taken ``m`` places, the
+    first ``m * n`` places of the epoch are done, so that any other number of parts can carry on.
 
     Parameters
     ----------
-    size : int
-        Number of records in the data set, at least 1.
-    seed : int
-        Permutations depend on the seed and the epoch only.
+    whole : EpochOrder
+        What is dealt out.
     num_parts, part_index : int
         Which part this is.
     even : bool
-        Give every part ``ceil(size / num_parts)`` places; the places missing at the end are taken
-        from the start of the same epoch.
+        Give every part ``ceil(size / num_parts)`` places; those missing at the end are taken from the
+        start of the same epoch.
 
     Examples
     --------
-    >>> parts = [ShuffledOrder(10, seed=1, num_parts=3, part_index=k) for k in range(3)]
+    >>> parts = [DealtOrder(ShuffledOrder(10), num_parts=3, part_index=k) for k in range(3)]
     >>> [part.count() for part in parts]
     [4, 3, 3]
     >>> sorted(np.concatenate([p.take(0, 0, p.count()) for p in parts]).tolist())
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
-    size: int
-    seed: int = 0
+    whole: EpochOrder
     num_parts: int = 1
     part_index: int = 0
     even: bool = False
 
+    @property
+    def stride(self) -> int:
+        """Places of the whole epoch that go by when every part takes one."""
+        return self.num_parts
+
     def count(self, done: int = 0) -> int:
         """Number of places of this part among the places ``[done, size)`` of the epoch."""
         ahead = 0 if self.even else self.part_index
-        return max(-((done + ahead - self.size) // self.num_parts), 0)
+        return max(-((done + ahead - self.whole.size) // self.num_parts), 0)
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Record numbers at places ``[begin, end)`` of this part, counted from `done`."""
         places = np.arange(begin, end, dtype=np.int64) * self.num_parts + (done + self.part_index)
-        return permute(derive_key(self.seed, ORDER_KEY, epoch), self.size, places % self.size)
+        return self.whole.at(epoch, places % self.whole.size)
 
 
 @dataclass(frozen=True)

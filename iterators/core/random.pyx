@@ -1,8 +1,8 @@
 """Random numbers that depend on what they are for, never on who drew before.
 
-Two functions of a key: `philox`, a block of random bits for a counter, and `permute`, a
-pseudo-random permutation of ``range(n)`` evaluated only at the places that are asked for.  Neither
-has state, so an epoch of any size needs no stored order, and every thread, process and resumed run
+Functions of a key: `philox`, a block of random bits for a counter; `uniform`, a number for every
+place; and `permute`, a pseudo-random permutation of ``range(n)`` evaluated only at the places that are
+asked for.  None has state, so an epoch of any size needs no stored order, and every thread, process and resumed run
 sees the same numbers.  Nothing here knows what the numbers are used for.
 """
 
@@ -104,6 +104,40 @@ def permute(uint64_t key, int64_t n, places):
         network_init(&network, n, key)
         for i in range(view.shape[0]):
             view[i] = <int64_t>network_apply(&network, <uint64_t>view[i])
+    return values
+
+
+def uniform(uint64_t key, places):
+    """Random numbers in ``[0, 1)``, one for every place.
+
+    Parameters
+    ----------
+    key : int
+        64 bits.
+    places : array_like of int
+        Non-negative; equal places get equal numbers.
+
+    Returns
+    -------
+    numpy.ndarray of float64
+
+    Examples
+    --------
+    >>> uniform(1, [7, 8, 7])[0] == uniform(1, [7])[0]
+    np.True_
+    """
+    cdef const int64_t[::1] where = np.ascontiguousarray(places, np.int64).reshape(-1)
+    values = np.empty(where.shape[0])
+    cdef double[::1] view = values
+    cdef philox_block block
+    cdef uint64_t bits
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(where.shape[0]):
+            block = philox4x32(key, <uint32_t>where[i], <uint32_t>(<uint64_t>where[i] >> 32),
+                               0x756E6966, 0)  # "unif"
+            bits = <uint64_t>block.word[0] << 32 | block.word[1]
+            view[i] = (bits >> 11) * (1.0 / 9007199254740992.0)
     return values
 
 

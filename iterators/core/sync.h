@@ -1,4 +1,4 @@
-/* A mutex and a condition variable that need no Python: pthreads, or the Windows equivalents. */
+/* A mutex, a condition variable and a clock that need no Python: POSIX, or the Windows equivalents. */
 #ifndef ITERATORS_SYNC_H
 #define ITERATORS_SYNC_H
 
@@ -18,6 +18,13 @@ static inline void sync_wait(sync_condition *condition, sync_mutex *mutex) {
 }
 static inline void sync_wait_ms(sync_condition *condition, sync_mutex *mutex, int milliseconds) {
     SleepConditionVariableSRW(condition, mutex, (DWORD)milliseconds, 0);
+}
+/* Seconds of a clock that never goes back. */
+static inline double sync_now(void) {
+    LARGE_INTEGER ticks, frequency;
+    QueryPerformanceCounter(&ticks);
+    QueryPerformanceFrequency(&frequency);
+    return (double)ticks.QuadPart / (double)frequency.QuadPart;
 }
 #else
 #include <pthread.h>
@@ -42,6 +49,12 @@ static inline void sync_wait_ms(sync_condition *condition, sync_mutex *mutex, in
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_cond_timedwait(condition, mutex, &until);
+}
+/* Seconds of a clock that never goes back. */
+static inline double sync_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 #endif
 

@@ -1,4 +1,9 @@
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from iterators.images.draw cimport ImageKey
+
+
+cdef enum:
+    MAX_LAYERS = 6
+    MAX_ANGLES = 64
 
 
 # What the drawing of one image needs to know of a recipe.
@@ -6,23 +11,43 @@ cdef struct GeometryRecipe:
     int width
     int height
     int resize
-    int rand_crop
+    bint rand_crop
     int crop_x_start
     int crop_y_start
-    int random_resized_crop
+    int min_crop_size
+    int max_crop_size
+    bint random_resized_crop
     double min_area
     double max_area
     double min_ratio
     double max_ratio
-    int mirror
-    int rand_mirror
+    bint warps
+    int max_rotate_angle
+    int rotate
+    int num_angles
+    int angles[MAX_ANGLES]
+    double max_shear
+    double min_scale
+    double max_scale
+    double min_size
+    double max_size
+    int pad
+    bint mirror
+    bint rand_mirror
     int inter_method
 
 
-# One resampling of an image: the rectangle (x, y, width, height) of its input becomes target_width x
-# target_height pixels, of which the window (left, top, out_width, out_height) is wanted.  The window
-# of a layer is the whole input of the next; the first one reads the decoded image.
+cdef enum LayerKind:
+    LAYER_RESAMPLE = 0
+    LAYER_WARP              # the inverse map takes target pixels to input pixels
+    LAYER_PAD               # the input lies at (left_border, top_border) of the target
+
+
+# One step from pixels to pixels: the rectangle (x, y, width, height) of its input becomes
+# target_width x target_height pixels, of which the window (left, top, out_width, out_height) is
+# wanted.  The window of a layer is the whole input of the next; the first one reads the decoded image.
 cdef struct Layer:
+    LayerKind kind
     int method
     int x
     int y
@@ -34,24 +59,23 @@ cdef struct Layer:
     int top
     int out_width
     int out_height
-
-
-cdef enum:
-    MAX_LAYERS = 4
+    double inverse[6]
+    int border
 
 
 cdef struct Geometry:
     int count
     Layer layers[MAX_LAYERS]
-    int mirror
+    bint mirror
 
 
 cdef enum GeometryStatus:
     GEOMETRY_OK = 0
     GEOMETRY_CROP_OUTSIDE     # crop_x_start or crop_y_start leaves too few pixels
-    GEOMETRY_TOO_LARGE        # a resized image would have a side of 2**26 pixels or more
+    GEOMETRY_CROP_SIZE        # the image is smaller than max_crop_size
+    GEOMETRY_TOO_LARGE        # an image on the way would have a side of 2**26 pixels or more, or none
 
 
 cdef void load_recipe(GeometryRecipe* target, recipe)
-cdef int draw_geometry(const GeometryRecipe* recipe, uint64_t key, uint32_t epoch, int64_t record,
-                       int width, int height, Geometry* geometry) noexcept nogil
+cdef int draw_geometry(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
+                       Geometry* geometry) noexcept nogil

@@ -14,13 +14,19 @@ from ..core.parameters import boolean, choice, integer, integers, real
 
 __all__ = ["Recipe"]
 
-#: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction (cubic up, area down).
-INTER_METHODS = (0, 1, 2, 3, 4, 9)
+#: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction (cubic up, area down), 10 random.
+INTER_METHODS = (0, 1, 2, 3, 4, 9, 10)
+
+#: Longest `rotate_list`; the drawing keeps its parameters in a fixed space.
+MAX_ANGLES = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """Geometry, colour and normalisation parameters, under MXNet's names and with its defaults.
+
+    The steps follow each other in this order: resize, affine warp, pad, crop, brightness / contrast /
+    saturation, hue / saturation / lightness, lighting noise, normalisation and mirror.
 
     Parameters
     ----------
@@ -32,13 +38,42 @@ class Recipe:
         Crop at a random place instead of the centre.
     crop_x_start, crop_y_start : int
         Place of the crop in pixels, overriding centre and random; -1 for off.
+    max_crop_size, min_crop_size : int
+        Crop a square whose side is drawn from this range, in pixels, and resize it to `data_shape`;
+        -1 for off.
     random_resized_crop : bool
         Crop a random area and aspect ratio, then resize to `data_shape`.
     min_random_area, max_random_area : float
         Range of the crop's share of the image's area, in (0, 1].
-    min_aspect_ratio, max_aspect_ratio : float
-        Range of width / height of the crop; without `min_aspect_ratio` it is
+    max_aspect_ratio, min_aspect_ratio : float
+        With `random_resized_crop` the range of width / height of the crop, otherwise the range of the
+        vertical over the horizontal stretch of the warp.  Without `min_aspect_ratio` it is
         ``[1 - max_aspect_ratio, 1 + max_aspect_ratio]``.
+    max_rotate_angle : int
+        Rotate by a random whole number of degrees in ``[-max_rotate_angle, max_rotate_angle]``.
+    rotate : int
+        Rotate by this many degrees, counter-clockwise; -1 for off.
+    rotate_list : sequence of int or str
+        Rotate by one of these angles; a string holds them separated by commas.
+    max_shear_ratio : float
+        Shear along x by a random ratio in ``[-max_shear_ratio, max_shear_ratio]``.
+    min_random_scale, max_random_scale : float
+        Range of the scale of the warp.
+    min_img_size, max_img_size : float
+        Limits of the sides of the warped canvas in pixels; the content is not scaled by them.
+    pad : int
+        Pixels added on all four sides.
+    fill_value : int
+        Grey level, 0 to 255, of what lies outside the image; alpha is 0 there.
+    brightness, contrast, saturation : float
+        Each is changed by a factor drawn from ``[1 - x, 1 + x]``, in random order; colour images only.
+    random_h, random_s, random_l : int
+        Largest change of hue (0 to 180), saturation and lightness (0 to 255); RGB only.
+    pca_noise : float
+        Standard deviation of the noise along the principal colours of ImageNet; RGB only.
+    max_random_contrast, max_random_illumination : float
+        The normalised value is multiplied by ``1 + u`` and then ``v`` is added, in grey levels, with u
+        and v drawn from plus/minus these; float outputs only.
     mirror : bool
         Always mirror horizontally.
     rand_mirror : bool
@@ -51,7 +86,7 @@ class Recipe:
         Multiplies the result.
     inter_method : int
         Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both sides grow,
-        area when both shrink, bilinear otherwise.
+        area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
 
     Examples
     --------
@@ -64,11 +99,32 @@ class Recipe:
     rand_crop: bool = False
     crop_x_start: int = -1
     crop_y_start: int = -1
+    max_crop_size: int = -1
+    min_crop_size: int = -1
     random_resized_crop: bool = False
     min_random_area: float = 1.0
     max_random_area: float = 1.0
-    min_aspect_ratio: float | None = None
     max_aspect_ratio: float = 0.0
+    min_aspect_ratio: float | None = None
+    max_rotate_angle: int = 0
+    rotate: int = -1
+    rotate_list: tuple[int, ...] = ()
+    max_shear_ratio: float = 0.0
+    max_random_scale: float = 1.0
+    min_random_scale: float = 1.0
+    max_img_size: float = 1e10
+    min_img_size: float = 0.0
+    pad: int = 0
+    fill_value: int = 255
+    brightness: float = 0.0
+    contrast: float = 0.0
+    saturation: float = 0.0
+    random_h: int = 0
+    random_s: int = 0
+    random_l: int = 0
+    pca_noise: float = 0.0
+    max_random_contrast: float = 0.0
+    max_random_illumination: float = 0.0
     mirror: bool = False
     rand_mirror: bool = False
     mean_r: float = 0.0
@@ -87,27 +143,67 @@ class Recipe:
             check = _CHECKS.get(field.name, _CHECKS.get(str(field.type)))
             object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
         choice("data_shape[0]", self.channels, (1, 3, 4))
+        _ordered("min_random_scale", self.min_random_scale, "max_random_scale", self.max_random_scale)
+        _ordered("min_img_size", self.min_img_size, "max_img_size", self.max_img_size)
         self._check_crop()
+        self._check_warp()
+        self._check_colour()
 
     def _check_crop(self) -> None:
+        if self.min_crop_size != -1 or self.max_crop_size != -1:
+            if self.min_crop_size == -1 or self.max_crop_size == -1:
+                raise ValueError("min_crop_size and max_crop_size go together: give both or neither")
+            _ordered("min_crop_size", self.min_crop_size, "max_crop_size", self.max_crop_size)
         if not self.random_resized_crop:
             return
-        if self.rand_crop:
-            raise ValueError("random_resized_crop=True already crops at random: drop rand_crop")
-        if self.crop_x_start != -1 or self.crop_y_start != -1:
-            raise ValueError("crop_x_start and crop_y_start have no meaning with random_resized_crop")
-        if not 0 < self.min_random_area <= self.max_random_area:
-            raise ValueError(
-                f"min_random_area={self.min_random_area}, max_random_area={self.max_random_area}: "
-                "expected 0 < min <= max <= 1"
-            )
+        for name, off in (
+            ("rand_crop", False),
+            ("crop_x_start", -1),
+            ("crop_y_start", -1),
+            ("max_crop_size", -1),
+            ("min_random_scale", 1.0),
+            ("max_random_scale", 1.0),
+        ):
+            if getattr(self, name) != off:
+                raise ValueError(f"random_resized_crop decides the crop and its scale: drop {name}")
+        _ordered("min_random_area", self.min_random_area, "max_random_area", self.max_random_area)
+        if self.min_random_area == 0:
+            raise ValueError("min_random_area=0.0: expected a number above 0, up to 1")
+
+    def _check_warp(self) -> None:
         low, high = self.aspect_range
         if not 0 < low <= high:
             raise ValueError(
-                f"the aspect ratios of the crop range from {low:g} to {high:g}: expected 0 < min <= "
-                "max (without min_aspect_ratio the range is 1 - max_aspect_ratio to 1 + "
-                "max_aspect_ratio)"
+                f"the aspect ratios range from {low:g} to {high:g}: expected 0 < min <= max (without "
+                "min_aspect_ratio the range is 1 - max_aspect_ratio to 1 + max_aspect_ratio)"
             )
+        if self.warps and self.inter_method == 0:
+            raise ValueError("inter_method=0: a warped image needs an interpolation of 1, 2, 3, 4 or 9")
+
+    def _check_colour(self) -> None:
+        if self.channels == 3:
+            return
+        for name in ("random_h", "random_s", "random_l", "pca_noise"):
+            if getattr(self, name):
+                raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
+        for name in ("brightness", "contrast", "saturation"):
+            if getattr(self, name):
+                raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
+
+    @property
+    def warps(self) -> bool:
+        """Whether images go through the affine warp."""
+        return bool(
+            self.max_rotate_angle
+            or self.max_shear_ratio
+            or self.rotate > 0
+            or self.rotate_list
+            or self.min_random_scale != 1
+            or self.max_random_scale != 1
+            or (not self.random_resized_crop and self.aspect_range != (1, 1))
+            or self.max_img_size != 1e10
+            or self.min_img_size != 0
+        )
 
     @property
     def channels(self) -> int:
@@ -139,6 +235,24 @@ def _off_or_positive(name: str, value: Any) -> int:
     return number
 
 
+def _ordered(low_name: str, low: float, high_name: str, high: float) -> None:
+    if low > high:
+        raise ValueError(f"{low_name}={low:g} is above {high_name}={high:g}")
+
+
+def _angles(name: str, value: Any) -> tuple[int, ...]:
+    if isinstance(value, str):
+        value = [item for item in value.strip("()[] ").split(",") if item.strip()]
+    angles = tuple(integer(name, item, -360, 360) for item in value)
+    if len(angles) > MAX_ANGLES:
+        raise ValueError(f"{name} holds {len(angles)} angles: at most {MAX_ANGLES} are possible")
+    return angles
+
+
+def _not_negative(name: str, value: Any) -> float:
+    return real(name, value, 0)
+
+
 def _off_or_position(name: str, value: Any) -> int:
     return integer(name, value, low=-1)
 
@@ -160,10 +274,31 @@ _CHECKS: dict[str, Any] = {
     "resize": _off_or_positive,
     "crop_x_start": _off_or_position,
     "crop_y_start": _off_or_position,
+    "max_crop_size": _off_or_positive,
+    "min_crop_size": _off_or_positive,
     "min_random_area": _area,
     "max_random_area": _area,
     "min_aspect_ratio": lambda name, value: None if value is None else real(name, value, 0),
-    "max_aspect_ratio": lambda name, value: real(name, value, 0),
+    "max_aspect_ratio": _not_negative,
+    "max_rotate_angle": lambda name, value: integer(name, value, 0, 360),
+    "rotate": lambda name, value: integer(name, value, -1, 360),
+    "rotate_list": _angles,
+    "max_shear_ratio": _not_negative,
+    "max_random_scale": lambda name, value: real(name, value, 1e-3, 1e3),
+    "min_random_scale": lambda name, value: real(name, value, 1e-3, 1e3),
+    "max_img_size": lambda name, value: real(name, value, 1),
+    "min_img_size": _not_negative,
+    "pad": lambda name, value: integer(name, value, 0, 1 << 16),
+    "fill_value": lambda name, value: integer(name, value, 0, 255),
+    "brightness": _not_negative,
+    "contrast": _not_negative,
+    "saturation": _not_negative,
+    "random_h": lambda name, value: integer(name, value, 0, 180),
+    "random_s": lambda name, value: integer(name, value, 0, 255),
+    "random_l": lambda name, value: integer(name, value, 0, 255),
+    "pca_noise": _not_negative,
+    "max_random_contrast": _not_negative,
+    "max_random_illumination": _not_negative,
     "std_r": _divisor,
     "std_g": _divisor,
     "std_b": _divisor,

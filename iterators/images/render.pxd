@@ -1,10 +1,13 @@
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from iterators.images.draw cimport ImageKey
 from iterators.images.geometry cimport Geometry, GeometryRecipe, Layer
+from iterators.images.jitter cimport Jitter, JitterRecipe
 from iterators.images.jpeg cimport jpeg_decoder, jpeg_limits
 from iterators.images.normalise cimport normalise_recipe
 from iterators.images.resample cimport resampler
+from iterators.images.warp cimport warp_source
 
 
 cdef enum RenderStatus:
@@ -12,6 +15,7 @@ cdef enum RenderStatus:
     RENDER_SHORT_HEADER     # fewer bytes than an image header
     RENDER_SHORT_LABELS     # the header announces more labels than there are bytes
     RENDER_LABEL_WIDTH      # another number of labels than label_width
+    RENDER_NOT_LISTED       # the id is not in the list of labels
     RENDER_IMAGE            # the image cannot be decoded; the message says why
     RENDER_GEOMETRY         # the crop does not fit; the message says why
     RENDER_MEMORY
@@ -40,11 +44,31 @@ cdef struct Pixels:
     ptrdiff_t stride
     int x
     int y
+    int width
+    int height
+
+
+cdef struct Rectangle:
+    int x
+    int y
+    int width
+    int height
+
+
+# Where finished rows go: normalised into a slot, or nowhere yet (slot NULL) because a later step
+# needs the whole image.
+cdef struct Sink:
+    void* slot
+    normalise_recipe normalise
+    bint mirror
+    int y
 
 
 # Everything that is the same for all samples of a provider; read by all renderers.
 cdef class RenderPlan:
     cdef GeometryRecipe geometry
+    cdef JitterRecipe jitter
+    cdef uint8_t fill[4]
     cdef normalise_recipe normalise
     cdef jpeg_limits limits
     cdef uint64_t key
@@ -61,6 +85,12 @@ cdef class RenderPlan:
     cdef readonly object recipe
     cdef readonly object dtype
     cdef readonly str layout
+    cdef readonly object mean_image
+    # Labels that replace those of the records: ids ascending, and a row of label_width for each.
+    cdef object label_arrays
+    cdef const uint64_t* label_ids
+    cdef const float* label_table
+    cdef Py_ssize_t num_listed
 
 
 # Turns records into samples; belongs to one thread at a time and keeps its memory.
@@ -68,34 +98,52 @@ cdef class Renderer:
     cdef readonly RenderPlan plan
     cdef jpeg_decoder* decoder
     cdef resampler* resampler
-    cdef uint8_t* buffers[3]
-    cdef size_t capacities[3]
+    cdef uint8_t* buffers[2]
+    cdef size_t capacities[2]
     cdef object decoded         # image decoded through Python, alive while its pixels are read
+    # What was done so far.
+    cdef int64_t images
+    cdef int64_t bytes
+    cdef double decode_seconds
+    cdef double total_seconds
 
     cdef int render(self, const uint8_t* record, size_t length, uint32_t epoch, int64_t number,
                     const Slot* slot, Outcome* outcome) noexcept nogil
     cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
                          const Slot* slot, Outcome* outcome) noexcept nogil
-    cdef int render_image(self, const uint8_t* data, size_t size, uint32_t epoch, int64_t number,
-                          void* slot, Outcome* outcome) noexcept nogil
-    cdef int render_jpeg(self, int width, int height, int orientation, uint32_t epoch,
-                         int64_t number, void* slot, Outcome* outcome) noexcept nogil
-    cdef int render_other(self, const uint8_t* data, size_t size, uint32_t epoch, int64_t number,
-                          void* slot, Outcome* outcome) noexcept nogil
-    cdef int draw(self, uint32_t epoch, int64_t number, int width, int height, Geometry* geometry,
+    cdef int copy_listed_labels(self, const Slot* slot, Outcome* outcome) noexcept nogil
+    cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
+                          Outcome* outcome) noexcept nogil
+    cdef int render_jpeg(self, int width, int height, int orientation, const ImageKey* image,
+                         void* slot, Outcome* outcome) noexcept nogil
+    cdef int render_other(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
+                          Outcome* outcome) noexcept nogil
+    cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
                   Outcome* outcome) noexcept nogil
-    cdef int run_layers(self, const Geometry* geometry, const Pixels* pixels, int denominator,
-                        void* slot, Outcome* outcome) noexcept nogil
-    cdef int copy_layer(self, const Layer* layer, const Pixels* pixels, bint last, bint mirror,
-                        uint8_t* out, void* slot, Outcome* outcome) noexcept nogil
+    cdef int run_layers(self, const ImageKey* image, const Geometry* geometry, const Pixels* pixels,
+                        int denominator, void* slot, Outcome* outcome) noexcept nogil
     cdef int resample_layer(self, const Layer* layer, const Pixels* pixels, int denominator,
-                            bint last, bint mirror, uint8_t* out, void* slot,
-                            Outcome* outcome) noexcept nogil
-    cdef void finish_row(self, const uint8_t* row, int y, bint mirror, void* slot) noexcept nogil
-    cdef int decode_python(self, const uint8_t* data, size_t size, Pixels* pixels, int* width,
-                           int* height, Outcome* outcome) noexcept with gil
-    cdef int decode_rectangle(self, int denominator, int orientation, int width, int height, int x,
-                              int y, int rectangle_width, int rectangle_height, Pixels* pixels,
+                            uint8_t* out, Sink* sink, Outcome* outcome) noexcept nogil
+    cdef int copy_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out, Sink* sink,
+                        Outcome* outcome) noexcept nogil
+    cdef void needed(self, const Layer* layer, int denominator, int width, int height,
+                     Rectangle* wanted) noexcept nogil
+    cdef void describe_warp(self, const Layer* layer, const Pixels* pixels,
+                            warp_source* source) noexcept nogil
+    cdef void warp_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out,
+                         Sink* sink) noexcept nogil
+    cdef void pad_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out,
+                        Sink* sink) noexcept nogil
+    cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,
+                          int count) noexcept nogil
+    cdef int start_rows(self, int denominator, int x, int y, int width, int height,
+                        Outcome* outcome) noexcept nogil
+    cdef int next_rows(self, const uint8_t** row, ptrdiff_t* stride, int* count,
+                       Outcome* outcome) noexcept nogil
+    cdef int decode_python(self, const uint8_t* data, size_t size, Pixels* pixels,
+                           Outcome* outcome) noexcept with gil
+    cdef int decode_rectangle(self, int denominator, int orientation, int width, int height,
+                              const Rectangle* wanted, Pixels* pixels,
                               Outcome* outcome) noexcept nogil
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil
     cdef int fail(self, Outcome* outcome, int status, const char* message) noexcept nogil

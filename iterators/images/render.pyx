@@ -16,27 +16,34 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError, RecordIOError
 
-from iterators.images.geometry cimport Geometry, Layer, draw_geometry, load_recipe
+from iterators.images.draw cimport ImageKey
+from iterators.images.geometry cimport (
+    LAYER_PAD, LAYER_RESAMPLE, LAYER_WARP, Geometry, Layer, draw_geometry, load_recipe,
+)
+from iterators.images.jitter cimport Jitter, draw_jitter, jitter_image, load_jitter
 from iterators.images.jpeg cimport (
     JPEG_DEFAULT_MAX_PIXELS, JPEG_DEFAULT_MAX_SCANS, JPEG_NOT_JPEG, JPEG_OK, JPEG_UNAVAILABLE,
     decoder_available, decoder_finish, decoder_free, decoder_message, decoder_new, decoder_open,
     decoder_rows, decoder_start, jpeg_info,
 )
-from iterators.images.normalise cimport normalise_row
+from iterators.images.normalise cimport normalise_recipe, normalise_row
 from iterators.images.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
 from iterators.images.resample cimport (
     resample_axis, resample_denominator, resampler_begin, resampler_free, resampler_new,
     resampler_push, resampler_source,
 )
+from iterators.images.warp cimport warp_bounds, warp_row, warp_source
+
+cdef extern from "../core/sync.h" nogil:
+    double sync_now()
 
 from . import codec
 from .geometry import geometry_message
 
 cdef enum:
     HEADER_SIZE = 24        # IRHeader: flag, label, id, id2
-    ROWS = 0                # buffers: finished rows of the last layer,
-    PIXELS_A = 1            # and two for images between layers
-    PIXELS_B = 2
+    PIXELS_A = 0            # buffers: steps read one and write the other
+    PIXELS_B = 1
     SLACK = 64              # kernels may read a vector behind the last pixel
 
 DTYPES = ("float32", "uint8", "int8", "float16")
@@ -57,11 +64,19 @@ cdef class RenderPlan:
         Labels of a sample.
     batch_size : int
         Needed for the strides when N is not the first axis.
+    mean_image : array_like of float32, optional
+        Of the recipe's `data_shape`; subtracted instead of the means per channel.
+    labels : tuple of numpy.ndarray, optional
+        Ids, uint64, ascending, and their labels, float32 ``(n, label_width)``, which replace those in
+        the records.
     """
 
     def __init__(self, recipe, *, uint64_t key=0, layout="NCHW", dtype="float32", label_width=1,
-                 batch_size=1):
+                 batch_size=1, mean_image=None, labels=None):
         cdef int i
+        cdef const float[:, :, ::1] mean
+        cdef const uint64_t[::1] ids
+        cdef const float[:, ::1] rows
         self.recipe = recipe
         self.dtype = np.dtype(dtype)
         self.layout = layout
@@ -69,6 +84,9 @@ cdef class RenderPlan:
         self.label_width = label_width
         self.channels, self.height, self.width = recipe.data_shape
         load_recipe(&self.geometry, recipe)
+        load_jitter(&self.jitter, recipe)
+        for i in range(4):
+            self.fill[i] = recipe.fill_value if i < 3 else 0
         self.limits.max_pixels = JPEG_DEFAULT_MAX_PIXELS
         self.limits.max_scans = JPEG_DEFAULT_MAX_SCANS
         memset(&self.normalise, 0, sizeof(self.normalise))
@@ -77,6 +95,22 @@ cdef class RenderPlan:
         for i in range(4):
             self.normalise.mean[i] = recipe.mean[i]
             self.normalise.factor[i] = np.float32(recipe.scale) / np.float32(recipe.std[i])
+        if mean_image is not None:
+            self.mean_image = mean = np.ascontiguousarray(mean_image, np.float32)
+            if self.mean_image.shape != tuple(recipe.data_shape):
+                raise ValueError(
+                    f"the mean image has shape {self.mean_image.shape}, data_shape is "
+                    f"{tuple(recipe.data_shape)}")
+            self.normalise.mean_image = &mean[0, 0, 0]
+            self.normalise.mean_height, self.normalise.mean_width = self.height, self.width
+        self.num_listed = -1
+        if labels is not None:
+            self.label_arrays = ids, rows = labels
+            if not ids.shape[0] == rows.shape[0] or rows.shape[1] != label_width:
+                raise ValueError("labels must be ids (n,) and rows (n, label_width)")
+            self.num_listed = ids.shape[0]
+            if self.num_listed:
+                self.label_ids, self.label_table = &ids[0], &rows[0, 0]
         strides = self._strides(batch_size)
         self.item_size = self.dtype.itemsize
         self.sample_stride, self.channel_stride = strides["N"], strides["C"]
@@ -115,7 +149,7 @@ cdef class Renderer:
 
     def __cinit__(self, RenderPlan plan):
         cdef int i
-        for i in range(3):
+        for i in range(2):
             self.buffers[i] = NULL
             self.capacities[i] = 0
         self.plan = plan
@@ -128,7 +162,7 @@ cdef class Renderer:
         cdef int i
         decoder_free(self.decoder)
         resampler_free(self.resampler)
-        for i in range(3):
+        for i in range(2):
             free(self.buffers[i])
 
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0):
@@ -172,13 +206,19 @@ cdef class Renderer:
                     const Slot* slot, Outcome* outcome) noexcept nogil:
         """Fill one slot from one record."""
         cdef size_t content
+        cdef ImageKey image
+        cdef double begin = sync_now()
         outcome.status = RENDER_OK
         outcome.message[0] = 0
         outcome.record_id = 0
         if self.read_header(record, length, &content, slot, outcome):
             return outcome.status
-        return self.render_image(record + content, length - content, epoch, number, slot.data,
-                                 outcome)
+        image.key, image.epoch, image.record = self.plan.key, epoch, number
+        self.render_image(record + content, length - content, &image, slot.data, outcome)
+        self.images += 1
+        self.bytes += length - content
+        self.total_seconds += sync_now() - begin
+        return outcome.status
 
     cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
                          const Slot* slot, Outcome* outcome) noexcept nogil:
@@ -192,13 +232,29 @@ cdef class Renderer:
         content[0] = HEADER_SIZE + <size_t>4 * flag
         if content[0] > length:
             return self.fail(outcome, RENDER_SHORT_LABELS, b"")
+        if self.plan.num_listed >= 0:
+            return self.copy_listed_labels(slot, outcome)
         if width != (<Py_ssize_t>flag if flag else 1):
             return self.fail(outcome, RENDER_LABEL_WIDTH, b"")
         memcpy(slot.label, record + (HEADER_SIZE if flag else 4), 4 * width)
         return RENDER_OK
 
-    cdef int render_image(self, const uint8_t* data, size_t size, uint32_t epoch, int64_t number,
-                          void* slot, Outcome* outcome) noexcept nogil:
+    cdef int copy_listed_labels(self, const Slot* slot, Outcome* outcome) noexcept nogil:
+        cdef Py_ssize_t low = 0, high = self.plan.num_listed, middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.plan.label_ids[middle] < outcome.record_id:
+                low = middle + 1
+            else:
+                high = middle
+        if low == self.plan.num_listed or self.plan.label_ids[low] != outcome.record_id:
+            return self.fail(outcome, RENDER_NOT_LISTED, b"")
+        memcpy(slot.label, self.plan.label_table + low * self.plan.label_width,
+               4 * self.plan.label_width)
+        return RENDER_OK
+
+    cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
+                          Outcome* outcome) noexcept nogil:
         cdef jpeg_info info
         cdef int status
         if size == 0:
@@ -206,92 +262,128 @@ cdef class Renderer:
         if self.decoder != NULL and self.plan.channels != 4:
             status = decoder_open(self.decoder, data, size, &self.plan.limits, &info)
             if status == JPEG_OK and info.supported:
-                status = self.render_jpeg(info.width, info.height, info.orientation, epoch, number,
-                                          slot, outcome)
+                status = self.render_jpeg(info.width, info.height, info.orientation, image, slot,
+                                          outcome)
                 decoder_finish(self.decoder)
                 return status
             decoder_finish(self.decoder)
             if status not in (JPEG_OK, JPEG_NOT_JPEG, JPEG_UNAVAILABLE):
                 return self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
-        return self.render_other(data, size, epoch, number, slot, outcome)
+        return self.render_other(data, size, image, slot, outcome)
 
-    cdef int render_jpeg(self, int width, int height, int orientation, uint32_t epoch,
-                         int64_t number, void* slot, Outcome* outcome) noexcept nogil:
+    cdef int render_jpeg(self, int width, int height, int orientation, const ImageKey* image,
+                         void* slot, Outcome* outcome) noexcept nogil:
         """The image that the decoder has open."""
         cdef Geometry geometry
         cdef Layer* layer = &geometry.layers[0]
         cdef Pixels pixels
-        cdef int denominator, x, y
-        cdef bint turned = orient_exchanges_sides(orientation)
-        if turned:
+        cdef Rectangle wanted
+        cdef int denominator = 1
+        if orient_exchanges_sides(orientation):
             width, height = height, width
-        if self.draw(epoch, number, width, height, &geometry, outcome):
+        if self.draw(image, width, height, &geometry, outcome):
             return outcome.status
-        denominator = resample_denominator(layer.method, layer.width, layer.target_width,
-                                           layer.height, layer.target_height)
-        if orientation == 1:
-            pixels.first = NULL         # rows come from the decoder
-            return self.run_layers(&geometry, &pixels, denominator, slot, outcome)
+        if layer.kind == LAYER_RESAMPLE:
+            denominator = resample_denominator(layer.method, layer.width, layer.target_width,
+                                               layer.height, layer.target_height)
+            if orientation == 1:
+                pixels.first = NULL         # rows come straight from the decoder
+                return self.run_layers(image, &geometry, &pixels, denominator, slot, outcome)
         if width % denominator or height % denominator:
-            denominator = 1             # the scaled grids of both directions would not coincide
-        x, y = layer.x // denominator, layer.y // denominator
-        if self.decode_rectangle(
-                denominator, orientation, width // denominator, height // denominator, x, y,
-                (layer.x + layer.width + denominator - 1) // denominator - x,
-                (layer.y + layer.height + denominator - 1) // denominator - y, &pixels, outcome):
+            denominator = 1     # the scaled grids of the stored and the upright image would not agree
+        self.needed(layer, denominator, width, height, &wanted)
+        if self.decode_rectangle(denominator, orientation, width // denominator,
+                                 height // denominator, &wanted, &pixels, outcome):
             return outcome.status
-        return self.run_layers(&geometry, &pixels, denominator, slot, outcome)
+        return self.run_layers(image, &geometry, &pixels, denominator, slot, outcome)
 
-    cdef int decode_rectangle(self, int denominator, int orientation, int width, int height, int x,
-                              int y, int rectangle_width, int rectangle_height, Pixels* pixels,
+    cdef void needed(self, const Layer* layer, int denominator, int width, int height,
+                     Rectangle* wanted) noexcept nogil:
+        """What the first layer reads of the upright image at 1/denominator; never empty."""
+        cdef warp_source source
+        if layer.kind == LAYER_RESAMPLE:
+            wanted.x, wanted.y = layer.x // denominator, layer.y // denominator
+            wanted.width = (layer.x + layer.width + denominator - 1) // denominator - wanted.x
+            wanted.height = (layer.y + layer.height + denominator - 1) // denominator - wanted.y
+            return
+        if layer.kind == LAYER_WARP:
+            self.describe_warp(layer, NULL, &source)
+            warp_bounds(&source, layer.left, layer.top, layer.out_width, layer.out_height, &wanted.x,
+                        &wanted.y, &wanted.width, &wanted.height)
+        else:
+            wanted.x = min(max(layer.left - layer.border, 0), width)
+            wanted.y = min(max(layer.top - layer.border, 0), height)
+            wanted.width = min(layer.left + layer.out_width - layer.border, width) - wanted.x
+            wanted.height = min(layer.top + layer.out_height - layer.border, height) - wanted.y
+        if wanted.width < 1 or wanted.height < 1:
+            wanted.x = wanted.y = 0
+            wanted.width = wanted.height = 1
+
+    cdef int decode_rectangle(self, int denominator, int orientation, int width, int height,
+                              const Rectangle* wanted, Pixels* pixels,
                               Outcome* outcome) noexcept nogil:
-        """Decode a rectangle of the upright, scaled image into a buffer, turned upright."""
+        """Decode a rectangle of the upright, scaled image of `width` x `height` into a buffer."""
         cdef int channels = self.plan.channels, count, i, top = 0
-        cdef int stored_x = x, stored_y = y, stored_width = rectangle_width
-        cdef int stored_height = rectangle_height
+        cdef Rectangle stored = wanted[0]
         cdef const uint8_t* row
         cdef ptrdiff_t stride, packed
-        cdef size_t size = <size_t>rectangle_width * rectangle_height * channels
-        cdef uint8_t* stored = self.buffer(PIXELS_A, size, outcome)
+        cdef size_t size = <size_t>wanted.width * wanted.height * channels
         cdef uint8_t* upright = self.buffer(PIXELS_B, size, outcome)
+        cdef uint8_t* target = upright if orientation == 1 else self.buffer(PIXELS_A, size, outcome)
         if outcome.status:
             return outcome.status
         if orient_exchanges_sides(orientation):
             width, height = height, width
-        orient_rectangle(width, height, orientation, &stored_x, &stored_y, &stored_width,
-                         &stored_height)
-        packed = <ptrdiff_t>stored_width * channels
-        if decoder_start(self.decoder, channels, denominator, stored_x, stored_y, stored_width,
-                         stored_height):
-            return self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
-        while top < stored_height:
-            if decoder_rows(self.decoder, &row, &stride, &count):
-                return self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
+        orient_rectangle(width, height, orientation, &stored.x, &stored.y, &stored.width,
+                         &stored.height)
+        packed = <ptrdiff_t>stored.width * channels
+        if self.start_rows(denominator, stored.x, stored.y, stored.width, stored.height, outcome):
+            return outcome.status
+        while top < stored.height:
+            if self.next_rows(&row, &stride, &count, outcome):
+                return outcome.status
             for i in range(count):
-                memcpy(stored + (top + i) * packed, row + i * stride, packed)
+                memcpy(target + (top + i) * packed, row + i * stride, packed)
             top += count
-        orient_image(stored, packed, stored_width, stored_height, channels, orientation, upright,
-                     <ptrdiff_t>rectangle_width * channels)
-        pixels.first = upright
-        pixels.stride = <ptrdiff_t>rectangle_width * channels
-        pixels.x, pixels.y = x, y
+        pixels.first, pixels.stride = upright, <ptrdiff_t>wanted.width * channels
+        pixels.x, pixels.y = wanted.x, wanted.y
+        pixels.width, pixels.height = wanted.width, wanted.height
+        if orientation != 1:
+            orient_image(target, packed, stored.width, stored.height, channels, orientation, upright,
+                         pixels.stride)
         return RENDER_OK
 
-    cdef int render_other(self, const uint8_t* data, size_t size, uint32_t epoch, int64_t number,
-                          void* slot, Outcome* outcome) noexcept nogil:
+    cdef int start_rows(self, int denominator, int x, int y, int width, int height,
+                        Outcome* outcome) noexcept nogil:
+        cdef double begin = sync_now()
+        if decoder_start(self.decoder, self.plan.channels, denominator, x, y, width, height):
+            self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
+        self.decode_seconds += sync_now() - begin
+        return outcome.status
+
+    cdef int next_rows(self, const uint8_t** row, ptrdiff_t* stride, int* count,
+                       Outcome* outcome) noexcept nogil:
+        cdef double begin = sync_now()
+        if decoder_rows(self.decoder, row, stride, count):
+            self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
+        self.decode_seconds += sync_now() - begin
+        return outcome.status
+
+    cdef int render_other(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
+                          Outcome* outcome) noexcept nogil:
         """An image that is not a JPEG, or a kind of JPEG that needs the general decoder."""
         cdef Geometry geometry
         cdef Pixels pixels
-        cdef int width, height
-        if self.decode_python(data, size, &pixels, &width, &height, outcome):
+        if self.decode_python(data, size, &pixels, outcome):
             return outcome.status
-        if self.draw(epoch, number, width, height, &geometry, outcome):
+        if self.draw(image, pixels.width, pixels.height, &geometry, outcome):
             return outcome.status
-        return self.run_layers(&geometry, &pixels, 1, slot, outcome)
+        return self.run_layers(image, &geometry, &pixels, 1, slot, outcome)
 
-    cdef int decode_python(self, const uint8_t* data, size_t size, Pixels* pixels, int* width,
-                           int* height, Outcome* outcome) noexcept with gil:
+    cdef int decode_python(self, const uint8_t* data, size_t size, Pixels* pixels,
+                           Outcome* outcome) noexcept with gil:
         cdef const uint8_t[:, :, ::1] view
+        cdef double begin = sync_now()
         try:
             # A copy: the span may be a worker's scratch memory, and Python code can keep what it gets.
             copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
@@ -301,81 +393,89 @@ cdef class Renderer:
         except Exception as error:
             reason = error.reason if isinstance(error, RecordIOError) else repr(error)
             return self.fail(outcome, RENDER_IMAGE, reason.encode("utf-8", "replace"))
-        pixels.first = &view[0, 0, 0]
-        pixels.stride = view.shape[1] * view.shape[2]
+        finally:
+            self.decode_seconds += sync_now() - begin
+        pixels.first, pixels.stride = &view[0, 0, 0], view.shape[1] * view.shape[2]
         pixels.x = pixels.y = 0
-        width[0], height[0] = <int>view.shape[1], <int>view.shape[0]
+        pixels.width, pixels.height = <int>view.shape[1], <int>view.shape[0]
         return RENDER_OK
 
-    cdef int draw(self, uint32_t epoch, int64_t number, int width, int height, Geometry* geometry,
+    cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
                   Outcome* outcome) noexcept nogil:
-        cdef int status = draw_geometry(&self.plan.geometry, self.plan.key, epoch, number, width,
-                                        height, geometry)
+        cdef int status = draw_geometry(&self.plan.geometry, image, width, height, geometry)
         if status:
-            # The only place that makes a message of several kinds of failure; rare, so the GIL is fine.
             with gil:
                 return self.fail(outcome, RENDER_GEOMETRY, geometry_message(status).encode())
         return RENDER_OK
 
-    cdef int run_layers(self, const Geometry* geometry, const Pixels* pixels, int denominator,
-                        void* slot, Outcome* outcome) noexcept nogil:
-        """Run the layers from the decoded pixels (or the decoder, if there are none) to the slot."""
+    cdef int run_layers(self, const ImageKey* image, const Geometry* geometry, const Pixels* pixels,
+                        int denominator, void* slot, Outcome* outcome) noexcept nogil:
+        """From the decoded pixels (or the decoder, if there are none) through all steps to the slot."""
         cdef Pixels current = pixels[0]
         cdef const Layer* layer
-        cdef uint8_t* out
+        cdef Sink sink
+        cdef Jitter jitter
+        cdef uint8_t* out = NULL
         cdef int i
-        cdef bint last, same
+        cdef bint colours = self.plan.jitter.colours
+        sink.y = 0
+        sink.mirror = geometry.mirror
+        sink.normalise = self.plan.normalise
+        draw_jitter(&self.plan.jitter, image, &jitter)
+        expose(&sink.normalise, &jitter)
         for i in range(geometry.count):
             layer = &geometry.layers[i]
-            last = i == geometry.count - 1
-            same = layer.width == layer.target_width and layer.height == layer.target_height
-            out = NULL
-            if not (last and same):
-                out = self.buffer(
-                    ROWS if last else PIXELS_B if i & 1 else PIXELS_A,
-                    <size_t>layer.out_width * layer.out_height * self.plan.channels, outcome)
-                if out == NULL:
-                    return outcome.status
-            if same:
-                self.copy_layer(layer, &current, last, geometry.mirror, out, slot, outcome)
+            sink.slot = slot if i == geometry.count - 1 and not colours else NULL
+            out = self.buffer(PIXELS_B if i & 1 else PIXELS_A,
+                              <size_t>layer.out_width * layer.out_height * self.plan.channels, outcome)
+            if out == NULL:
+                return outcome.status
+            if layer.kind == LAYER_WARP:
+                self.warp_layer(layer, &current, out, &sink)
+            elif layer.kind == LAYER_PAD:
+                self.pad_layer(layer, &current, out, &sink)
+            elif layer.width == layer.target_width and layer.height == layer.target_height:
+                self.copy_layer(layer, &current, out, &sink, outcome)
             else:
-                self.resample_layer(layer, &current, denominator if i == 0 else 1, last,
-                                    geometry.mirror, out, slot, outcome)
+                self.resample_layer(layer, &current, denominator if i == 0 else 1, out, &sink, outcome)
             if outcome.status:
                 return outcome.status
-            current.first = out
-            current.stride = <ptrdiff_t>layer.out_width * self.plan.channels
+            current.first, current.stride = out, <ptrdiff_t>layer.out_width * self.plan.channels
             current.x = current.y = 0
+            current.width, current.height = layer.out_width, layer.out_height
+        if colours:
+            jitter_image(&jitter, out, current.width, current.height)
+            sink.slot = slot
+            self.finish_rows(&sink, out, current.stride, current.height)
         return RENDER_OK
 
-    cdef int copy_layer(self, const Layer* layer, const Pixels* pixels, bint last, bint mirror,
-                        uint8_t* out, void* slot, Outcome* outcome) noexcept nogil:
-        """A layer that only crops: rows go from the decoder or the image to where they belong."""
+    cdef int copy_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out, Sink* sink,
+                        Outcome* outcome) noexcept nogil:
+        """A step that only crops: rows go from the decoder or the image to where they belong."""
         cdef int channels = self.plan.channels, y = 0, i, count = layer.out_height
         cdef int x0 = layer.x + layer.left, y0 = layer.y + layer.top
         cdef ptrdiff_t packed = <ptrdiff_t>layer.out_width * channels, stride = pixels.stride
         cdef const uint8_t* row = NULL
         if pixels.first != NULL:
             row = pixels.first + (y0 - pixels.y) * stride + (x0 - pixels.x) * channels
-        elif decoder_start(self.decoder, channels, 1, x0, y0, layer.out_width, layer.out_height):
-            return self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
+        elif self.start_rows(1, x0, y0, layer.out_width, layer.out_height, outcome):
+            return outcome.status
         while y < layer.out_height:
-            if pixels.first == NULL and decoder_rows(self.decoder, &row, &stride, &count):
-                return self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
-            for i in range(count):
-                if last:
-                    self.finish_row(row + i * stride, y + i, mirror, slot)
-                else:
+            if pixels.first == NULL and self.next_rows(&row, &stride, &count, outcome):
+                return outcome.status
+            if sink.slot != NULL:
+                self.finish_rows(sink, row, stride, count)
+            else:
+                for i in range(count):
                     memcpy(out + (y + i) * packed, row + i * stride, packed)
             y += count
         return RENDER_OK
 
     cdef int resample_layer(self, const Layer* layer, const Pixels* pixels, int denominator,
-                            bint last, bint mirror, uint8_t* out, void* slot,
-                            Outcome* outcome) noexcept nogil:
-        """Rows are pushed through the resampler; those that it finishes go to the slot at once."""
+                            uint8_t* out, Sink* sink, Outcome* outcome) noexcept nogil:
+        """Rows are pushed through the resampler; those that it completes are finished at once."""
         cdef int channels = self.plan.channels
-        cdef int x0, y0, width, height, count, i, y = 0, finished = 0, ready
+        cdef int x0, y0, width, height, count, i, y = 0, complete = 0, ready
         cdef ptrdiff_t packed = <ptrdiff_t>layer.out_width * channels, stride = pixels.stride
         cdef const uint8_t* row = NULL
         cdef resample_axis horizontal, vertical
@@ -394,23 +494,74 @@ cdef class Renderer:
         count = height
         if pixels.first != NULL:
             row = pixels.first + (y0 - pixels.y) * stride + (x0 - pixels.x) * channels
-        elif decoder_start(self.decoder, channels, denominator, x0, y0, width, height):
-            return self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
+        elif self.start_rows(denominator, x0, y0, width, height, outcome):
+            return outcome.status
         while y < height:
-            if pixels.first == NULL and decoder_rows(self.decoder, &row, &stride, &count):
-                return self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
+            if pixels.first == NULL and self.next_rows(&row, &stride, &count, outcome):
+                return outcome.status
             for i in range(count):
                 ready = resampler_push(self.resampler, row + i * stride)
-                while last and finished < ready:
-                    self.finish_row(out + finished * packed, finished, mirror, slot)
-                    finished += 1
+                self.finish_rows(sink, out + complete * packed, packed, ready - complete)
+                complete = ready
             y += count
         return RENDER_OK
 
-    cdef void finish_row(self, const uint8_t* row, int y, bint mirror, void* slot) noexcept nogil:
-        normalise_row(&self.plan.normalise, row, self.plan.width, y, mirror,
-                      <char*>slot + y * self.plan.row_stride * self.plan.item_size,
-                      self.plan.pixel_stride, self.plan.channel_stride)
+    cdef void describe_warp(self, const Layer* layer, const Pixels* pixels,
+                            warp_source* source) noexcept nogil:
+        memset(source, 0, sizeof(warp_source))
+        memcpy(source.inverse, layer.inverse, sizeof(layer.inverse))
+        memcpy(source.fill, self.plan.fill, 4)
+        source.image_width, source.image_height = layer.width, layer.height
+        source.channels = self.plan.channels
+        source.method = layer.method
+        if pixels != NULL:
+            source.pixels, source.stride = pixels.first, pixels.stride
+            source.x, source.y = pixels.x, pixels.y
+            source.width, source.height = pixels.width, pixels.height
+
+    cdef void warp_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out,
+                         Sink* sink) noexcept nogil:
+        """Rotation, shear and scale: the inverse map, evaluated for the wanted pixels only."""
+        cdef warp_source source
+        cdef int y
+        cdef ptrdiff_t packed = <ptrdiff_t>layer.out_width * self.plan.channels
+        self.describe_warp(layer, pixels, &source)
+        for y in range(layer.out_height):
+            warp_row(&source, layer.left, layer.out_width, layer.top + y, out + y * packed)
+            self.finish_rows(sink, out + y * packed, packed, 1)
+
+    cdef void pad_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out,
+                        Sink* sink) noexcept nogil:
+        """A border of the fill value."""
+        cdef int channels = self.plan.channels, x, y, i, source_y
+        cdef int first = min(max(layer.border - layer.left, 0), layer.out_width)
+        cdef int last = max(min(layer.border + layer.width - layer.left, layer.out_width), first)
+        cdef ptrdiff_t packed = <ptrdiff_t>layer.out_width * channels
+        cdef uint8_t* row
+        for y in range(layer.out_height):
+            row = out + y * packed
+            source_y = layer.top + y - layer.border
+            for x in range(layer.out_width):
+                for i in range(channels):
+                    row[x * channels + i] = self.plan.fill[i]
+            if 0 <= source_y < layer.height and last > first:
+                memcpy(row + first * channels,
+                       pixels.first + (source_y - pixels.y) * pixels.stride
+                       + (layer.left + first - layer.border - pixels.x) * channels,
+                       <size_t>(last - first) * channels)
+            self.finish_rows(sink, row, packed, 1)
+
+    cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,
+                          int count) noexcept nogil:
+        """Normalise rows into the slot, if they are ready for it."""
+        cdef int i
+        if sink.slot == NULL:
+            return
+        for i in range(count):
+            normalise_row(&sink.normalise, rows + i * stride, self.plan.width, sink.y, sink.mirror,
+                          <char*>sink.slot + sink.y * self.plan.row_stride * self.plan.item_size,
+                          self.plan.pixel_stride, self.plan.channel_stride)
+            sink.y += 1
 
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil:
         """Memory of at least that size, kept from image to image; NULL after a failure."""
@@ -434,6 +585,15 @@ cdef class Renderer:
         return status
 
 
+cdef void expose(normalise_recipe* normalise, const Jitter* jitter) noexcept nogil:
+    """Contrast and illumination of one image, as ((x - mean) * contrast + illumination) * scale / std."""
+    cdef int i
+    if jitter.exposes:
+        for i in range(4):
+            normalise.offset[i] = jitter.illumination * normalise.factor[i]
+            normalise.factor[i] = jitter.exposure * normalise.factor[i]
+
+
 cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, path, offset, record):
     """The exception for a sample that could not be rendered."""
     place = {"path": path, "offset": offset, "record": record}
@@ -451,4 +611,6 @@ cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, path, offset
     if status == RENDER_LABEL_WIDTH:
         return LabelError(
             f"the record has {outcome.found} labels, label_width is {label_width}", **place)
+    if status == RENDER_NOT_LISTED:
+        return LabelError("the list of labels has no line for this id", **place)
     return ImageDecodeError(outcome.message.decode("utf-8", "replace"), **place)

@@ -11,14 +11,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "pixel.h"
 #include "resample_tables.h"
 #include "simd.h"
 
 enum { RESAMPLE_SLACK = 64 };
-
-SIMD_INLINE uint8_t resample_saturate(int value) {
-    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
-}
 
 /* ---- nearest ---- */
 
@@ -102,7 +99,7 @@ SIMD_INLINE void resample_down_taps(
         const int32_t *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
         const int w0 = weight[0], w1 = weight[1], w2 = weight[2], w3 = weight[3];
         for (int i = 0; i < n; i++)
-            out[i] = resample_saturate(
+            out[i] = pixel_saturate(
                 (r0[i] * w0 + r1[i] * w1 + r2[i] * w2 + r3[i] * w3 + half) >> (2 * RESAMPLE_WEIGHT_BITS));
     } else {
         const int32_t *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
@@ -112,7 +109,7 @@ SIMD_INLINE void resample_down_taps(
         for (int i = 0; i < n; i++) {
             const int upper = r0[i] * w0 + r1[i] * w1 + r2[i] * w2 + r3[i] * w3;
             const int lower = r4[i] * w4 + r5[i] * w5 + r6[i] * w6 + r7[i] * w7;
-            out[i] = resample_saturate((upper + lower + half) >> (2 * RESAMPLE_WEIGHT_BITS));
+            out[i] = pixel_saturate((upper + lower + half) >> (2 * RESAMPLE_WEIGHT_BITS));
         }
     }
 }
@@ -138,7 +135,7 @@ static void resample_finish_boxes(
         for (int c = 0; c < channels; c++) {
             int sum = 0;
             for (int k = 0; k < factor_x; k++) sum += sums[c + (ptrdiff_t)k * channels];
-            out[c] = resample_saturate((int)resample_round((float)sum * share));
+            out[c] = pixel_saturate((int)pixel_round((float)sum * share));
         }
 }
 
@@ -160,7 +157,7 @@ SIMD_INLINE void resample_add_scaled(const float* row, float weight, int n, floa
 }
 
 SIMD_INLINE void resample_finish_cells(const float* sums, int n, uint8_t* out) {
-    for (int i = 0; i < n; i++) out[i] = resample_saturate((int)resample_round(sums[i]));
+    for (int i = 0; i < n; i++) out[i] = pixel_saturate((int)pixel_round(sums[i]));
 }
 
 #endif

@@ -239,7 +239,7 @@ SIMD_SSE41 static void resample_halve_sse41(
 /* Four neighbouring sums at once; a fourth that belongs to the next pixel is overwritten by it. */
 SIMD_SSE41 static void resample_finish_boxes_sse41(
     const int32_t* sums, int count, int channels, int factor_x, int factor_y, uint8_t* out) {
-    const __m128 share = _mm_set1_ps(1.f / (float)(factor_x * factor_y)), magic = _mm_set1_ps(RESAMPLE_MAGIC);
+    const __m128 share = _mm_set1_ps(1.f / (float)(factor_x * factor_y)), magic = _mm_set1_ps(PIXEL_MAGIC);
     int i = 0;
     for (; i < count - 1; i++, out += channels, sums += (ptrdiff_t)factor_x * channels) {
         __m128i sum = resample_load(sums);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pixel.h"
 #include "simd.h"
 
 enum {
@@ -62,10 +63,6 @@ static resample_geometry resample_geometry_of(const resample_axis* axis) {
     g.end = (double)end / (double)d - g.first;
     return g;
 }
-
-/* Rounds half to even; exact for |value| < 2^22, and independent of the C library. */
-#define RESAMPLE_MAGIC 12582912.0f /* 1.5 * 2^23: above it float32 has no fractions */
-SIMD_INLINE float resample_round(float value) { return (value + RESAMPLE_MAGIC) - RESAMPLE_MAGIC; }
 
 SIMD_INLINE int resample_floor(double value) {
     const int truncated = (int)value;
@@ -156,7 +153,7 @@ static int resample_weights(const resample_geometry* g, int method, int spread, 
     else
         weights[0] = 1.f - x, weights[1] = x;
     for (int k = 0; k < taps; k++)
-        w[k] = (int16_t)resample_round(weights[k] * (1 << RESAMPLE_WEIGHT_BITS));
+        w[k] = (int16_t)pixel_round(weights[k] * (1 << RESAMPLE_WEIGHT_BITS));
     return position - taps / 2 + 1;
 }
 

@@ -47,6 +47,13 @@ cdef enum:
     SIGNAL_INTERVAL = 50    # milliseconds between two looks for Ctrl-C while waiting
 
 
+# A mapped record file and the number of its first record.
+cdef struct File:
+    const uint8_t* base
+    int64_t size
+    int64_t start
+
+
 # A batch on its way.  `next` and `finished` are guarded by the stage's mutex.
 cdef struct Batch:
     Py_ssize_t count        # tickets
@@ -66,10 +73,12 @@ cdef class Stage:
 
     Parameters
     ----------
-    reader : recordio.RecordReader
-        The file.
+    readers : sequence of recordio.RecordReader
+        The files.
     offsets : numpy.ndarray of int64
-        File offset of every record; the position in this array is the record number.
+        Offset of every record in its file; the place in this array is the record number.
+    starts : numpy.ndarray of int64
+        Number of the first record of each file.
     plan : RenderPlan
         What becomes of a record.
     batch_size : int
@@ -84,13 +93,15 @@ cdef class Stage:
 
     cdef readonly Py_ssize_t batch_size
     cdef readonly Py_ssize_t depth
-    cdef RecordReader reader
-    cdef object file_view           # keeps the mapping while threads read it
-    cdef const uint8_t* base
-    cdef int64_t size
+    cdef list paths
+    cdef list views                 # keep the mappings while threads read them
+    cdef File* files
+    cdef Py_ssize_t num_files
     cdef object offsets
     cdef const int64_t* offset_of
     cdef Py_ssize_t num_records
+    cdef list renderers
+    cdef Renderer spare             # for the consumer's thread
     cdef RenderPlan plan
     cdef object pool
     cdef list threads
@@ -107,18 +118,30 @@ cdef class Stage:
     cdef sync_condition work        # tickets were added, or the stage stops
     cdef sync_condition done        # a batch was finished, or a thread put its tickets down
 
-    def __cinit__(self, RecordReader reader, offsets, RenderPlan plan, *, Py_ssize_t batch_size,
+    def __cinit__(self, readers, offsets, starts, RenderPlan plan, *, Py_ssize_t batch_size,
                   Py_ssize_t threads, Py_ssize_t depth, allocate=None):
         cdef Py_ssize_t i
         cdef const int64_t[::1] table = offsets
+        cdef RecordReader reader
         self.batches = NULL
+        self.files = NULL
         sync_mutex_init(&self.mutex)
         sync_condition_init(&self.work)
         sync_condition_init(&self.done)
         self.batch_size, self.depth = batch_size, depth
-        self.reader, self.plan = reader, plan
-        self.file_view, self.base, self.size = reader.view, reader.base, reader.size
+        self.plan = plan
         self.offsets = offsets
+        self.num_files = len(readers)
+        self.files = <File*>calloc(self.num_files, sizeof(File))
+        if self.files == NULL:
+            raise MemoryError
+        self.paths, self.views = [], []
+        for i in range(self.num_files):
+            reader = readers[i]
+            self.paths.append(reader.path)
+            self.views.append(reader.view)
+            self.files[i].base, self.files[i].size = reader.base, reader.size
+            self.files[i].start = starts[i]
         self.num_records = table.shape[0]
         self.offset_of = &table[0] if self.num_records else NULL
         self.batches = <Batch*>calloc(depth, sizeof(Batch))
@@ -135,8 +158,10 @@ cdef class Stage:
         self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
         self.arrays = [None] * depth
         self.process = os.getpid()
+        self.renderers = [Renderer(plan) for _ in range(threads)]
+        self.spare = Renderer(plan)
         self.threads = [
-            threading.Thread(target=self._work, args=(Renderer(plan),), daemon=True,
+            threading.Thread(target=self._work, args=(self.renderers[i],), daemon=True,
                              name=f"image-stage-{i}")
             for i in range(threads)
         ]
@@ -154,6 +179,7 @@ cdef class Stage:
                 free(self.batches[i].outcomes)
                 free(self.batches[i].frames)
             free(self.batches)
+        free(self.files)
         sync_condition_destroy(&self.done)
         sync_condition_destroy(&self.work)
         sync_mutex_destroy(&self.mutex)
@@ -228,9 +254,55 @@ cdef class Stage:
         cdef Py_ssize_t slot
         for slot in range(batch.count):
             if batch.frames[slot] != FRAME_OK or batch.outcomes[slot].status != RENDER_OK:
-                failures.append((slot, self._failure(batch, slot)))
+                failures.append((slot, self._failure(batch.records[slot], batch.frames[slot],
+                                                     &batch.outcomes[slot])))
         self.collected += 1
         return data, label, ids, failures
+
+    def retry(self, int64_t record, uint32_t epoch, data, label, ids, Py_ssize_t slot):
+        """Render another record into a slot of a collected batch, in the caller's thread.
+
+        Raises
+        ------
+        RecordIOError
+            If that record cannot be used either.
+        """
+        cdef Outcome outcome
+        cdef int frame = FRAME_OK
+        cdef Slot target
+        cdef uint64_t[::1] id_table = ids
+        self._locate_slot(<char*><size_t>data.ctypes.data, <float*><size_t>label.ctypes.data, slot,
+                          &target)
+        cdef uint8_t* joined = NULL
+        cdef size_t capacity = 0
+        with nogil:
+            self.render_record(self.spare, record, epoch, &target, &frame, &outcome, &joined,
+                               &capacity)
+            free(joined)
+        if frame != FRAME_OK or outcome.status != RENDER_OK:
+            raise self._failure(record, frame, &outcome)
+        id_table[slot] = outcome.record_id
+
+    def stats(self):
+        """Counters of all threads: images, their encoded bytes, seconds of decoding and the rest.
+
+        Returns
+        -------
+        dict
+            `images` rendered (also ahead of the consumer), `bytes` of encoded image data,
+            `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each summed
+            over the threads.
+        """
+        cdef Renderer renderer
+        cdef int64_t images = 0, size = 0
+        cdef double decode = 0, total = 0
+        for renderer in [*self.renderers, self.spare]:
+            images += renderer.images
+            size += renderer.bytes
+            decode += renderer.decode_seconds
+            total += renderer.total_seconds
+        return {"images": images, "bytes": size, "decode_seconds": decode,
+                "transform_seconds": total - decode}
 
     def ready(self):
         """Whether `collect` would return at once."""
@@ -300,16 +372,30 @@ cdef class Stage:
             self._check_usable()
         return 0
 
-    cdef object _failure(self, Batch* batch, Py_ssize_t slot):
-        cdef int64_t record = batch.records[slot]
+    cdef const File* file_of(self, int64_t record) noexcept nogil:
+        cdef Py_ssize_t low = 0, high = self.num_files, middle
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.files[middle].start <= record:
+                low = middle
+            else:
+                high = middle
+        return &self.files[low]
+
+    cdef void _locate_slot(self, char* data, float* label, Py_ssize_t slot,
+                           Slot* target) noexcept nogil:
+        target.data = data + slot * self.plan.sample_stride * self.plan.item_size
+        target.label = label + slot * self.plan.label_width
+
+    cdef object _failure(self, int64_t record, int frame_status, Outcome* outcome):
         cdef int64_t offset = self.offset_of[record]
+        cdef const File* file = self.file_of(record)
         cdef Frame frame
-        cdef int status
-        if batch.frames[slot] != FRAME_OK:
-            status = frame_scan(self.base, self.size, offset, &frame)
-            return frame_error(status, self.reader.path, offset, record)
-        return outcome_error(&batch.outcomes[slot], self.plan.label_width, self.reader.path, offset,
-                             record)
+        path, number = self.paths[file - self.files], record - file.start
+        if frame_status != FRAME_OK:
+            frame_scan(file.base, file.size, offset, &frame)
+            return frame_error(frame_status, path, frame.end, number)
+        return outcome_error(outcome, self.plan.label_width, path, offset, number)
 
     def _work(self, Renderer renderer):
         """Body of a worker thread."""
@@ -360,16 +446,24 @@ cdef class Stage:
 
     cdef void render_slot(self, Renderer renderer, Batch* batch, Py_ssize_t slot, uint8_t** joined,
                           size_t* capacity) noexcept nogil:
-        cdef Frame frame
         cdef Slot target
+        self._locate_slot(batch.data, batch.label, slot, &target)
+        self.render_record(renderer, batch.records[slot], batch.epoch, &target, &batch.frames[slot],
+                           &batch.outcomes[slot], joined, capacity)
+        batch.ids[slot] = batch.outcomes[slot].record_id
+
+    cdef void render_record(self, Renderer renderer, int64_t number, uint32_t epoch,
+                            const Slot* target, int* frame_status, Outcome* outcome,
+                            uint8_t** joined, size_t* capacity) noexcept nogil:
+        cdef Frame frame
         cdef uint8_t* memory
+        cdef const File* file = self.file_of(number)
         cdef const uint8_t* record
-        cdef Outcome* outcome = &batch.outcomes[slot]
-        batch.frames[slot] = frame_scan(self.base, self.size, self.offset_of[batch.records[slot]],
-                                        &frame)
-        if batch.frames[slot] != FRAME_OK:
+        outcome.record_id = 0
+        frame_status[0] = frame_scan(file.base, file.size, self.offset_of[number], &frame)
+        if frame_status[0] != FRAME_OK:
             return
-        record = self.base + frame.offset + FRAME_HEAD
+        record = file.base + frame.offset + FRAME_HEAD
         if frame.parts > 1:
             if <size_t>frame.length > capacity[0]:
                 memory = <uint8_t*>realloc(joined[0], frame.length)
@@ -377,9 +471,6 @@ cdef class Stage:
                     outcome.status = RENDER_MEMORY
                     return
                 joined[0], capacity[0] = memory, frame.length
-            frame_join(self.base, &frame, joined[0])
+            frame_join(file.base, &frame, joined[0])
             record = joined[0]
-        target.data = batch.data + slot * self.plan.sample_stride * self.plan.item_size
-        target.label = batch.label + slot * self.plan.label_width
-        renderer.render(record, frame.length, batch.epoch, batch.records[slot], &target, outcome)
-        batch.ids[slot] = outcome.record_id
+        renderer.render(record, frame.length, epoch, number, target, outcome)

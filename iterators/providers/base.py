@@ -7,19 +7,28 @@ the protocols of MXNet and MXNet.jl.  It does not know where samples come from.
 
 from __future__ import annotations
 
+import logging
+import time
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from recordio.errors import ErrorBudgetError, RecordIOError
+
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
 from ..core.order import BatchPlan
+from ..core.parameters import choice, integer, real
 
 __all__ = ["AbstractDataProvider", "Engine"]
+
+STATE_VERSION = 1
+
+logger = logging.getLogger("iterators")
 
 
 class Engine(Protocol):
@@ -32,6 +41,12 @@ class Engine(Protocol):
 
     def collect(self) -> tuple[Any, Any, np.ndarray, list[tuple[int, Exception]]]:
         """Wait for the oldest batch: data, label, sample ids, failed slots with their errors."""
+
+    def retry(self, record: int, epoch: int, data: Any, label: Any, ids: Any, slot: int) -> None:
+        """Put another record into a slot of a collected batch; raises what is wrong with it."""
+
+    def stats(self) -> dict[str, float]:
+        """Counters of the work done so far."""
 
     def cancel(self) -> None:
         """Forget all batches under way."""
@@ -56,6 +71,31 @@ class _Request:
     pad: int
 
 
+class _Skipped:
+    """Records that could not be used, once each, and the budget for them."""
+
+    def __init__(self, on_error: str, budget: float | None, num_samples: int) -> None:
+        self.on_error = choice("on_error", on_error, ("raise", "skip"))
+        self.records: dict[int | None, tuple[int | None, str]] = {}
+        self.limit: float | None = None
+        if budget is None:
+            return
+        if isinstance(budget, float) and budget < 1:
+            self.limit = real("error_budget", budget, 0, 1) * num_samples
+        else:
+            self.limit = integer("error_budget", budget, low=0)
+
+    def add(self, error: RecordIOError) -> None:
+        """Count an error; raises when there are more than the budget allows."""
+        name = error.record_id if error.record_id is not None else error.record
+        self.records.setdefault(error.record, (name, str(error)))
+        if self.limit is not None and len(self.records) > self.limit:
+            raise ErrorBudgetError(
+                f"{len(self.records)} records could not be used, which is more than the error_budget "
+                f"allows ({self.limit:g}); the last one: {error}"
+            ) from error
+
+
 class AbstractDataProvider:
     """Base class of all providers.
 
@@ -71,6 +111,16 @@ class AbstractDataProvider:
         Where the arrays go.
     epoch : int
         Number of the first epoch.
+    on_error : {"raise", "skip"}
+        Whether a record that cannot be used raises, or is replaced by the next good one of the epoch
+        and listed in `skipped`.
+    error_budget : int or float, optional
+        With "skip": how many different records may be skipped, as a number or, below 1, as a fraction
+        of `num_samples`, before an `ErrorBudgetError` is raised.  None for any number.
+    settings : mapping of str to object
+        What a saved state must agree with to be loaded.
+    verbose : bool
+        Log a line at the end of every epoch.
 
     Notes
     -----
@@ -87,6 +137,11 @@ class AbstractDataProvider:
         label_desc: list[DataDesc],
         placement: Placement,
         epoch: int = 0,
+        *,
+        on_error: str = "raise",
+        error_budget: float | None = None,
+        settings: Mapping[str, Any] | None = None,
+        verbose: bool = False,
     ) -> None:
         self._plan = plan
         self._engine = engine
@@ -98,6 +153,13 @@ class AbstractDataProvider:
         self._requests: deque[_Request] = deque()
         self._current: DataBatch | None = None
         self._loop: object | None = None
+        self._skipped = _Skipped(on_error, error_budget, plan.order.count())
+        self._settings = {name: str(value) for name, value in (settings or {}).items()}
+        self._verbose = verbose
+        self._samples = 0
+        self._waited = 0.0
+        self._busy = 0.0
+        self._returned: float | None = None
         self._finalizer = weakref.finalize(self, engine.close)
 
     # -- what there is --------------------------------------------------------------------------
@@ -131,9 +193,30 @@ class AbstractDataProvider:
         """Number of the running epoch."""
         return self._position.epoch
 
+    @property
+    def skipped(self) -> list[tuple[int | None, str]]:
+        """Id and reason of every record that was replaced, in the order in which they were met."""
+        return list(self._skipped.records.values())
+
     def __len__(self) -> int:
         """Number of batches of a whole epoch."""
         return self._plan.batches()
+
+    def stats(self) -> dict[str, float]:
+        """Counters since the provider was made.
+
+        Returns
+        -------
+        dict
+            `samples` delivered, padding not counted; `wait_seconds`, for which the consumer waited for
+            data; `busy_seconds`, which it spent between two batches; and the counters of the engine.
+        """
+        return {
+            "samples": self._samples,
+            "wait_seconds": self._waited,
+            "busy_seconds": self._busy,
+            **self._engine.stats(),
+        }
 
     # -- iteration ------------------------------------------------------------------------------
 
@@ -174,21 +257,53 @@ class AbstractDataProvider:
         if position.number >= self._plan.batches(position.done):
             self._current = None
             raise StopIteration
+        asked = time.perf_counter()
         self._keep_busy()
+        data, label, ids, failures = self._engine.collect()
         request = self._requests.popleft()
-        try:
-            arrays, label, ids, failures = self._engine.collect()
-        except BaseException:
-            self._requests.appendleft(request)
-            raise
         self._position = replace(position, number=position.number + 1)
         self._delivered = True
-        self._keep_busy()
         self._current = None
-        if failures:
-            raise failures[0][1]
-        self._current = self._batch(arrays, label, ids, request.pad)
+        self._keep_busy()
+        for slot, error in failures:
+            if self._skipped.on_error == "raise":
+                raise error
+            self._replace(position, slot, error, data, label, ids)
+        self._current = self._batch(data, label, ids, request.pad)
+        self._count(self._current, asked)
         return self._current
+
+    def _replace(
+        self, position: Position, slot: int, error: Exception, data: Any, label: Any, ids: Any
+    ) -> None:
+        """Fill a slot with the next good record of the epoch."""
+        if not isinstance(error, RecordIOError):
+            raise error
+        self._skipped.add(error)
+        count = self._plan.order.count(position.done)
+        first = position.number * self.batch_size + slot + 1
+        for place in range(first, first + count):
+            begin = place % count
+            (record,) = self._plan.order.take(position.epoch, begin, begin + 1, position.done)
+            try:
+                self._engine.retry(int(record), position.epoch, data, label, ids, slot)
+                return
+            except RecordIOError as another:
+                self._skipped.add(another)
+        raise error
+
+    def _count(self, batch: DataBatch, asked: float) -> None:
+        now = time.perf_counter()
+        if self._returned is not None:
+            self._busy += asked - self._returned
+        self._waited += now - asked
+        self._samples += batch.count
+        self._returned = now
+        if self._verbose and self._position.number == self._plan.batches(self._position.done):
+            logger.info(
+                "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
+                self.epoch, self._samples, self._waited, len(self._skipped.records),
+            )
 
     def __next__(self) -> DataBatch:
         return self.next()
@@ -238,6 +353,52 @@ class AbstractDataProvider:
         self._delivered = False
         if self._position.number or self._position.done or not len(self):
             self._position = Position(self._position.epoch + 1)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position of the run: what is needed to go on exactly here in another process.
+
+        Returns
+        -------
+        dict
+            Integers and strings only, a few hundred bytes whatever the size of the data.  Only what
+            was delivered counts, not what was prefetched.
+        """
+        position = self._settle(self._position)
+        taken = position.number * self.batch_size * self._plan.order.stride
+        return {
+            "version": STATE_VERSION,
+            "epoch": position.epoch,
+            "done": position.done + taken,
+            "settings": dict(self._settings),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a saved state says; the next loop delivers the rest of that epoch.
+
+        Raises
+        ------
+        ValueError
+            If the state belongs to other data or other settings; the difference is named.
+        """
+        if state.get("version") != STATE_VERSION:
+            raise ValueError(
+                f"the state has version {state.get('version')!r}, this release reads {STATE_VERSION}"
+            )
+        saved = state["settings"]
+        for name in [*self._settings, *saved]:
+            if saved.get(name) != self._settings.get(name):
+                raise ValueError(
+                    f"the state was saved with {name}={saved.get(name)}, this provider has "
+                    f"{name}={self._settings.get(name)}"
+                )
+        self._position = Position(
+            integer("epoch", state["epoch"], low=0), done=integer("done", state["done"], low=0)
+        )
+        self._delivered = False
+        self._current = None
+        self._loop = None
 
     # -- MXNet's low-level protocol -------------------------------------------------------------
 

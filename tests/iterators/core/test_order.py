@@ -3,14 +3,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iterators.core.order import BatchPlan, SequentialOrder, ShuffledOrder
+from iterators.core.order import (
+    BatchPlan,
+    BlockOrder,
+    DealtOrder,
+    SequentialOrder,
+    ShuffledOrder,
+    WeightedOrder,
+)
 
 sizes = st.integers(1, 60)
 parts = st.integers(1, 7)
 
 
-def shuffled_parts(size, n, **settings):
-    return [ShuffledOrder(size, num_parts=n, part_index=k, **settings) for k in range(n)]
+def shuffled_parts(size, n, seed=0, even=False):
+    whole = ShuffledOrder(size, seed)
+    return [DealtOrder(whole, n, k, even) for k in range(n)]
 
 
 @given(sizes, parts, st.integers(0, 5), st.integers(0, 3))
@@ -39,14 +47,16 @@ def test_even_parts_have_the_same_count_and_cover_everything(size, n):
 
 def test_epochs_and_seeds_give_different_orders():
     orders = {
-        tuple(ShuffledOrder(50, seed=seed).take(epoch, 0, 50)) for seed in range(4) for epoch in range(4)
+        tuple(ShuffledOrder(50, seed).at(epoch, np.arange(50)))
+        for seed in range(4)
+        for epoch in range(4)
     }
     assert len(orders) == 16
 
 
 @given(sizes, st.integers(1, 80), st.sampled_from(["wrap", "pad", "drop"]), st.booleans())
 def test_batches_hold_every_sample_once_and_say_what_is_padding(size, batch_size, tail, shuffle):
-    order = ShuffledOrder(size) if shuffle else SequentialOrder(0, size)
+    order = DealtOrder(ShuffledOrder(size)) if shuffle else SequentialOrder(0, size)
     plan = BatchPlan(order, batch_size, tail)
     whole = order.take(1, 0, size)
     seen = []
@@ -65,7 +75,7 @@ def test_batches_hold_every_sample_once_and_say_what_is_padding(size, batch_size
 
 
 def test_a_resumed_epoch_is_padded_from_its_own_start():
-    order = ShuffledOrder(10, seed=3)
+    order = DealtOrder(ShuffledOrder(10, seed=3))
     whole = order.take(0, 0, 10)
     rows, pad = BatchPlan(order, 4).rows(0, 1, done=4)
     assert pad == 2
@@ -74,10 +84,45 @@ def test_a_resumed_epoch_is_padded_from_its_own_start():
 
 def test_an_empty_part_has_no_batches():
     assert len(BatchPlan(SequentialOrder(5, 5), 4)) == 0
-    assert len(BatchPlan(ShuffledOrder(2, num_parts=3, part_index=2), 4)) == 0
+    assert len(BatchPlan(DealtOrder(ShuffledOrder(2), 3, 2), 4)) == 0
 
 
 @pytest.mark.parametrize("size", [10**7, 10**12])
 def test_orders_take_no_memory(size):
-    part = ShuffledOrder(size, num_parts=1000, part_index=999)
+    part = DealtOrder(ShuffledOrder(size), 1000, 999)
     assert part.take(0, part.count() - 2, part.count()).shape == (2,)
+
+
+def test_even_sequential_parts_go_on_behind_their_last_record():
+    order = SequentialOrder(8, 10, places=4, size=10)
+    assert order.take(0, 0, order.count()).tolist() == [8, 9, 0, 1]
+    assert SequentialOrder(10, 10, places=2, size=10).take(0, 0, 2).tolist() == [0, 1]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.booleans(), st.integers(0, 3))
+def test_blocks_stay_together_and_cover_everything(lengths, shuffle, epoch):
+    edges = np.concatenate([[0], np.cumsum(lengths)])
+    order = BlockOrder(edges, 5, shuffle, 6)
+    records = order.at(epoch, np.arange(order.size))
+    assert sorted(records.tolist()) == list(range(order.size))
+    blocks = np.searchsorted(edges, records, side="right")
+    assert (np.diff(blocks) != 0).sum() == len(lengths) - 1
+    if not shuffle:
+        assert (np.diff(records)[np.diff(blocks) == 0] == 1).all()
+    assert np.array_equal(order.at(epoch, np.arange(order.size)[::-1]), records[::-1])
+
+
+def test_weights_are_the_frequencies():
+    weights = np.array([1, 0, 2, 5, 0.5])
+    order = WeightedOrder(weights, seed=1)
+    drawn = np.concatenate([order.at(epoch, np.arange(5)) for epoch in range(20_000)])
+    counts = np.bincount(drawn, minlength=5)
+    expected = weights / weights.sum() * 100_000
+    assert counts[1] == 0
+    assert (((counts - expected) ** 2)[expected > 0] / expected[expected > 0]).sum() < 25
+
+
+@pytest.mark.parametrize("weights", [[], [0, 0], [1, -1], [1, np.nan], [[1, 2]], [np.inf, 1]])
+def test_weights_that_make_no_sense_are_refused(weights):
+    with pytest.raises(ValueError, match="weight"):
+        WeightedOrder(weights)

@@ -1,0 +1,5 @@
+from typing import Any
+
+from .recipe import Recipe
+
+def drawn(recipe: Recipe, key: int, epoch: int, record: int) -> dict[str, Any]: ...
