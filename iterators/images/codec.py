@@ -29,8 +29,8 @@ def decode(
     Parameters
     ----------
     data : bytes-like
-        The file: JPEG, PNG, BMP, WebP, TIFF, GIF and whatever else OpenCV was built with.  Of several
-        frames the first counts.
+        The file: JPEG, PNG, BMP, WebP, TIFF, GIF and whatever else OpenCV was built with.  Of
+        several frames the first counts.
     channels : {3, 1, 4}
         3 for RGB, 1 for grey, both converted from whatever is stored and turned as the EXIF
         orientation says.  4 for RGBA: the image must have four channels, and is taken as stored.
@@ -136,10 +136,8 @@ def describe():
     import cv2
 
     if jpeg.available():
-        return (
-            f"{jpeg.library()} (region and scale) for JPEG, OpenCV {cv2.__version__} for everything "
-            "else"
-        )
+        opencv = f"OpenCV {cv2.__version__} for everything else"
+        return f"{jpeg.library()} (region and scale) for JPEG, {opencv}"
     return f"OpenCV {cv2.__version__} for everything (built without libjpeg-turbo)"
 
 

@@ -4,6 +4,18 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+__all__ = [
+    "DEFAULT_MAX_PIXELS",
+    "DEFAULT_MAX_SCANS",
+    "JpegInfo",
+    "available",
+    "decode",
+    "header",
+    "library",
+    "orient",
+    "orient_region",
+]
+
 DEFAULT_MAX_PIXELS: int
 DEFAULT_MAX_SCANS: int
 

@@ -142,10 +142,8 @@ def test_wrong_number_of_channels(channels):
     "kind", ["png", "bmp", "webp", "gif", "tiff", "ppm", "jpeg", "progressive"]
 )
 def test_truncated(with_libjpeg, kind):
-    if kind == "progressive":
-        data = save(COLOUR, "jpeg", progressive=True)
-    else:
-        data = save(COLOUR, kind)
+    options = {"progressive": True} if kind == "progressive" else {}
+    data = save(COLOUR, "jpeg" if options else kind, **options)
     for size in sorted({*range(0, len(data) - 16, max(1, len(data) // 60)), len(data) - 16}):
         with pytest.raises(ImageDecodeError):
             codec.decode(data[:size])
