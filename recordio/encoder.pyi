@@ -1,5 +1,7 @@
 from typing_extensions import Buffer
 
+__all__ = ["MAGIC", "MAX_RECORD_LENGTH", "encode", "encode_into"]
+
 MAGIC: bytes
 MAX_RECORD_LENGTH: int
 

@@ -3,11 +3,17 @@
 The other direction is in `recordio.frames`.  Nothing here opens a file.
 """
 
+from cpython.buffer cimport (
+    PyBUF_SIMPLE,
+    PyBUF_WRITABLE,
+    PyBuffer_Release,
+    PyObject_GetBuffer,
+)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from recordio.frames cimport FRAME_HEAD, MAX_RECORD, as_bytes
+from recordio.frames cimport FRAME_HEAD, MAX_RECORD
 from recordio.words cimport count_magic, load_word, magic_word, padded, put_head
 
 from recordio.errors import RecordTooLargeError
@@ -70,17 +76,22 @@ def encode(payload):
     >>> encode(b"a").hex(" ")
     '0a 23 d7 ce 01 00 00 00 61 00 00 00'
     """
-    cdef const uint8_t[::1] view = as_bytes(payload)
-    cdef const uint8_t* data = &view[0] if view.shape[0] else NULL
-    cdef int64_t size = _encoded_size(data, view.shape[0])
-    out = PyBytes_FromStringAndSize(NULL, size)
-    cdef uint8_t* start = <uint8_t*>PyBytes_AS_STRING(out)
-    with nogil:
-        _encode(data, view.shape[0], start, size)
+    cdef Py_buffer source
+    cdef int64_t size
+    cdef uint8_t* start
+    _get_bytes(payload, &source)
+    try:
+        size = _encoded_size(<const uint8_t*>source.buf, source.len)
+        out = PyBytes_FromStringAndSize(NULL, size)
+        start = <uint8_t*>PyBytes_AS_STRING(out)
+        with nogil:
+            _encode(<const uint8_t*>source.buf, source.len, start, size)
+    finally:
+        PyBuffer_Release(&source)
     return out
 
 
-def encode_into(uint8_t[::1] buffer, Py_ssize_t position, payload):
+def encode_into(buffer, Py_ssize_t position, payload):
     """Frame one record behind others in a buffer.
 
     Parameters
@@ -108,12 +119,31 @@ def encode_into(uint8_t[::1] buffer, Py_ssize_t position, payload):
     >>> encode_into(buffer, 0, b"abc"), encode_into(buffer, 12, b"def")
     (12, -1)
     """
-    cdef const uint8_t[::1] view = as_bytes(payload)
-    cdef const uint8_t* data = &view[0] if view.shape[0] else NULL
-    cdef int64_t size = _encoded_size(data, view.shape[0])
-    if position < 0 or position > buffer.shape[0]:
-        raise ValueError(f"position {position} outside a buffer of {buffer.shape[0]} bytes")
-    if size > buffer.shape[0] - position:
-        return -1
-    _encode(data, view.shape[0], &buffer[position], size)
+    cdef Py_buffer source, target
+    cdef int64_t size
+    _get_bytes(payload, &source)
+    try:
+        PyObject_GetBuffer(buffer, &target, PyBUF_WRITABLE)
+        try:
+            if position < 0 or position > target.len:
+                raise ValueError(f"position {position} outside a buffer of {target.len} bytes")
+            size = _encoded_size(<const uint8_t*>source.buf, source.len)
+            if size > target.len - position:
+                return -1
+            _encode(
+                <const uint8_t*>source.buf, source.len, <uint8_t*>target.buf + position, size
+            )
+        finally:
+            PyBuffer_Release(&target)
+    finally:
+        PyBuffer_Release(&source)
     return position + size
+
+
+cdef int _get_bytes(payload, Py_buffer* source) except -1:
+    """The bytes of a payload; plain buffers, because typed memoryviews cost more than a record."""
+    try:
+        PyObject_GetBuffer(payload, source, PyBUF_SIMPLE)
+    except (BufferError, ValueError) as error:
+        raise TypeError(f"a record must be contiguous bytes: {error}") from error
+    return 0

@@ -64,6 +64,3 @@ cdef int64_t next_head(const uint8_t* base, int64_t size, int64_t offset) noexce
 
 # The exception for a status that is neither FRAME_OK nor FRAME_END.
 cdef object frame_error(int status, path, int64_t offset, record)
-
-# What bytes-like objects a record may be, as something that a view of unsigned bytes accepts.
-cdef object as_bytes(payload)

@@ -4,6 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+__all__ = ["Run", "find_head", "scan_offsets", "survey"]
+
 class Run(NamedTuple):
     offsets: NDArray[np.int64]
     end: int

@@ -237,16 +237,6 @@ _DAMAGE = {
 }
 
 
-cdef object as_bytes(payload):
-    """Something that a view of unsigned bytes accepts."""
-    if type(payload) is bytes or type(payload) is bytearray:
-        return payload
-    view = memoryview(payload)
-    if not view.c_contiguous:
-        raise TypeError("a record must be contiguous bytes")
-    return view.cast("B") if view.nbytes else b""
-
-
 def scan_offsets(data, path=None, int64_t start=0, int64_t record=0):
     """Offsets of all records in the bytes of a file.
 
@@ -277,7 +267,7 @@ def scan_offsets(data, path=None, int64_t start=0, int64_t record=0):
     >>> scan_offsets(encode(b"a") + encode(b"bcdef"))
     array([ 0, 12])
     """
-    cdef const uint8_t[::1] view = as_bytes(data)
+    cdef const uint8_t[::1] view = data
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
     cdef int64_t size = view.shape[0], count = 0
     cdef int64_t[::1] chunk
@@ -322,7 +312,7 @@ def find_head(data, int64_t offset=0):
     >>> find_head(b"damaged!" + encode(b"a"))
     8
     """
-    cdef const uint8_t[::1] view = as_bytes(data)
+    cdef const uint8_t[::1] view = data
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
     cdef int64_t size = view.shape[0], stop, found
     offset = padded(max(offset, 0))
@@ -377,7 +367,7 @@ def survey(data, int64_t start=0):
     >>> run.offsets, run.end, run.kind
     (array([0]), 12, 'zeros')
     """
-    cdef const uint8_t[::1] view = as_bytes(data)
+    cdef const uint8_t[::1] view = data
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
     cdef int64_t size = view.shape[0], count = 0, multipart = 0, payload_bytes = 0, end = start
     array = np.empty(INDEX_CHUNK, np.int64)

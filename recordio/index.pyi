@@ -5,6 +5,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = ["build_index", "format_index", "read_index", "write_index"]
+
 def build_index(
     path: str | PathLike[str],
     index: str | PathLike[str] | None = None,

@@ -19,6 +19,12 @@ cdef class KeyLookup:
     keys : numpy.ndarray
         int64, shape (n,); kept, not copied.  If the keys do not ascend, 8 bytes more are kept for
         each.
+
+    Examples
+    --------
+    >>> lookup = KeyLookup(np.array([7, 3, 7]))
+    >>> lookup.position_of(7), lookup.position_of(3), lookup.position_of(0)
+    (2, 1, -1)
     """
 
     def __init__(self, keys):
@@ -28,6 +34,10 @@ cdef class KeyLookup:
         if not self.ascending:
             # Sorting is stable, so that the last of several equal keys stays the last.
             self.order = np.argsort(keys, kind="stable").astype(np.int64, copy=False)
+
+    def position_of(self, int64_t key):
+        """Position of a key, of the last of several equal ones; -1 if there is none."""
+        return self.find(key)
 
     cdef int64_t find(self, int64_t key) noexcept nogil:
         cdef int64_t low = 0, high = self.keys.shape[0], middle

@@ -5,8 +5,11 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
+__all__ = ["RecordReader"]
+
+@disjoint_base
 class RecordReader:
     path: str
     index_path: str | None

@@ -109,7 +109,7 @@ cdef class RecordReader:
     def __init__(self, path, index=None):
         cdef const int64_t[::1] table
         cdef int64_t outside
-        if not self.closed or self.view is not None:
+        if self.path is not None:
             raise RuntimeError("a RecordReader is initialised once")
         self.path = os.fsdecode(path)
         self.index_path = None if index is None else os.fsdecode(index)
@@ -164,6 +164,7 @@ cdef class RecordReader:
     cdef object _read(self, int64_t position):
         cdef Frame frame
         cdef int status
+        self.check_open()           # no other thread runs between this and the next line
         view = self.view
         cdef const uint8_t* base = self.base
         cdef int64_t size = self.size
@@ -241,6 +242,7 @@ cdef class RecordReader:
         cdef int status, collecting
         self.need_offsets()
         wanted = _as_positions(positions)
+        self.check_open()
         view = self.view
         cdef const uint8_t* base = self.base
         cdef int64_t size = self.size

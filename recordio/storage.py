@@ -22,7 +22,7 @@ TEMPORARY_SUFFIX = ".partial"
 #: Ends the name of the old version of a file for the moment in which its group is replaced.
 REPLACED_SUFFIX = ".replaced"
 
-_BUFFER = 1 << 20
+_BUFFER = 1 << 17
 
 
 class AtomicOutput:
@@ -41,6 +41,8 @@ class AtomicOutput:
     files : tuple of file
         Binary files, open for writing, one for each path.  They are ordinary buffered files with a
         ``fileno``.
+    closed : bool
+        Whether the files were published or discarded.
 
     Raises
     ------
@@ -87,6 +89,7 @@ class AtomicOutput:
         if len(set(self.paths)) != len(self.paths):
             raise RecordIOError("the same file is given twice as an output", path=self.paths[0])
         self.files = ()
+        self.closed = False
         self._owner = os.getpid()
         self._temporary: list[str] = []
         self._cleanup = weakref.finalize(self, _remove, self._temporary, self._owner)
@@ -115,11 +118,6 @@ class AtomicOutput:
         except BaseException:
             os.close(descriptor)
             raise
-
-    @property
-    def closed(self) -> bool:
-        """Whether the files were published or discarded."""
-        return not self._cleanup.alive
 
     @property
     def owned(self) -> bool:
@@ -176,6 +174,7 @@ class AtomicOutput:
         except BaseException:
             self.discard()
             raise
+        self.closed = True
         self._cleanup.detach()
 
     def _publish(self):
@@ -215,6 +214,7 @@ class AtomicOutput:
 
     def discard(self) -> None:
         """Remove the temporary files and leave the targets as they are; may be called again."""
+        self.closed = True
         if self.owned:
             for file in self.files:
                 _close_unflushed(file)

@@ -9,17 +9,22 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from array import array
 from operator import index as as_integer
+
+import numpy as np
 
 from recordio.encoder import encode, encode_into
 from recordio.errors import IndexFileError, RecordIOError
+from recordio.index import format_index
 from recordio.reader import RecordReader
 from recordio.storage import AtomicOutput
 
 __all__ = ["RecordWriter"]
 
-_BUFFER = 4 << 20
+_BUFFER = 1 << 20
 _KEY_LIMIT = 1 << 63
+_UNLISTED = object()
 
 
 class RecordWriter:
@@ -86,12 +91,12 @@ class RecordWriter:
     def __init__(self, path, index=None, append=False):
         self.path = os.fsdecode(path)
         self.index_path = None if index is None else os.fsdecode(index)
-        self._lock = threading.Lock()  # the buffer and the files
-        self._key_lock = threading.Lock()  # taken first: default keys are handed out in order
+        self._lock = threading.Lock()
         self._buffer = bytearray(_BUFFER)
         self._used = 0
         self._written = 0
         self._next_key = 0
+        self._lines = array("q")  # key, offset, key, offset ... that are not formatted yet
         size = self._check_existing() if append else None
         paths = [self.path] if self.index_path is None else [self.path, self.index_path]
         self._output = AtomicOutput(*paths)
@@ -164,21 +169,25 @@ class RecordWriter:
             if key is not None:
                 raise ValueError(f"the writer of {self.path} has no index to hold the key {key!r}")
             return self._append(buf)
-        self._output.check_usable()
-        with self._key_lock:
-            key = self._next_key if key is None else as_integer(key)
-            if not -_KEY_LIMIT <= key < _KEY_LIMIT:
-                raise ValueError(f"the key {key} does not fit into 64 bits")
-            offset = self._append(buf, key)
-            self._next_key = max(self._next_key, key + 1)
-        return offset
+        return self._append(buf, None if key is None else as_integer(key))
 
-    def _append(self, data, key_text=None):
-        """Write a record, and its line of the index if its key is given; return its offset."""
+    def _append(self, data, key=_UNLISTED):
+        """Write a record and return its offset.
+
+        `key` goes to the index: an int, None for the next one, the text of a key that is no int,
+        or nothing at all.
+        """
+        output = self._output
         # Before the lock as well: a forked child may have inherited it locked, for ever.
-        self._output.check_usable()
+        output.check_usable()
         with self._lock:
-            self._output.check_usable()
+            if output.closed:
+                output.check_usable()
+            if key is None:
+                key = self._next_key
+            is_number = isinstance(key, int)
+            if is_number and not -_KEY_LIMIT <= key < _KEY_LIMIT:
+                raise ValueError(f"the key {key} does not fit into 64 bits")
             offset = self._written + self._used
             end = encode_into(self._buffer, self._used, data)
             if end < 0:
@@ -188,13 +197,23 @@ class RecordWriter:
                 self._write_out(0, encode(data))
             else:
                 self._used = end
-            if key_text is not None:
-                self._write_out(1, f"{key_text}\t{offset}\n".encode())
+            if is_number:
+                self._lines.append(key)
+                self._lines.append(offset)
+                if key >= self._next_key:
+                    self._next_key = key + 1
+            elif key is not _UNLISTED:
+                self._write_out(1, f"{key}\t{offset}\n".encode())
         return offset
 
     def _flush(self):
         used, self._used = self._used, 0
         self._write_out(0, memoryview(self._buffer)[:used])
+        if self._lines:
+            pairs = np.array(self._lines).reshape(-1, 2)
+            del self._lines[:]
+            for piece in format_index(pairs[:, 0], pairs[:, 1]):
+                self._write_out(1, piece)
 
     def _write_out(self, file, data):
         try:
