@@ -9,6 +9,7 @@ import argparse
 import os
 from collections.abc import Sequence
 
+from .image_list import split_entries
 from .scan import DEFAULT_EXTENSIONS
 
 __all__ = [
@@ -205,7 +206,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     errors = parser.add_argument_group(
         "bad images",
-        "Images that are missing, damaged or truncated are left out and named in "
+        "Images that are missing, damaged or truncated are left out and named in\n"
         "PREFIX.skipped.txt; the rest is packed, and the exit code is 1.",
     )
     choice = errors.add_mutually_exclusive_group()
@@ -224,12 +225,11 @@ def build_parser() -> argparse.ArgumentParser:
     # The opposites that older spellings (`--shuffle True`, `--recursive=0`) are translated to.
     for flag in FLAGS:
         opposite = flag.replace("--", "--no-")
-        hidden = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
         name = flag.strip("-").replace("-", "_")
-        if flag == "--shuffle":
-            parser.add_argument(flag, dest=name, action="store_true", **hidden)
-        else:
-            parser.add_argument(opposite, dest=name, action="store_false", **hidden)
+        spelled, action = (flag, "store_true") if name == "shuffle" else (opposite, "store_false")
+        parser.add_argument(
+            spelled, dest=name, action=action, default=argparse.SUPPRESS, help=argparse.SUPPRESS
+        )
     return parser
 
 
@@ -323,6 +323,12 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         os.path.abspath(settings.root),
     )
     settings.exts = tuple(settings.exts or DEFAULT_EXTENSIONS)
+    try:
+        split_entries(
+            settings.prefix, (), settings.chunks, settings.train_ratio, settings.test_ratio
+        )
+    except ValueError as error:
+        parser.error(str(error))
     if settings.num_thread is not None and settings.num_thread < 1:
         parser.error(f"argument --num-thread: must be at least 1, not {settings.num_thread}")
     if settings.resize < 0:
@@ -340,7 +346,7 @@ def given_options(settings: argparse.Namespace, names: Sequence[str]) -> list[st
     >>> given_options(parse_arguments(["--no-shuffle", "--chunks=2", "a", "b"]), LIST_OPTIONS)
     ['--no-shuffle', '--chunks']
     """
-    defaults = vars(parse_arguments([settings.prefix, settings.root]))
+    defaults = vars(parse_arguments(["PREFIX", "ROOT"]))
     spelled = {"shuffle": "--no-shuffle"}
     return [
         spelled.get(name, f"--{name.replace('_', '-')}")

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from recordio.errors import ImageDecodeError, LabelError, RecordTooLargeError
-from recordio.header import IRHeader
-from recordio.header import pack as pack_record
+from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
+from recordio import pack as pack_record
 
 from .image_header import ImageHeader, read_image_header
 from .image_list import ListEntry

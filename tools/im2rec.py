@@ -48,11 +48,11 @@ class _Interruption:
     the signal is therefore only noted, and asked for between images.  A second one strikes.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.number: int | None = None
         self.deferred = False
 
-    def __call__(self, number, frame):
+    def __call__(self, number: int, frame: object) -> None:
         again = self.number is not None
         self.number = number
         if again or not self.deferred:
@@ -68,12 +68,16 @@ class _Interruption:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        # What is ignored stays ignored: `nohup` and background jobs rely on it.
+        before = {number: old for number, old in before.items() if old is not signal.SIG_IGN}
         try:
+            for number in before:
+                signal.signal(number, self)
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for number, old in before.items():
+                signal.signal(number, signal.SIG_DFL if old is None else old)
 
     @contextlib.contextmanager
     def deferring(self) -> Iterator[None]:
@@ -108,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with interruption.installed():
             _check_places(settings)
-            skipped = _make_lists(settings) if settings.list else _pack(settings, interruption)
+            return _make_lists(settings) if settings.list else _pack(settings, interruption)
     except KeyboardInterrupt:
         _say("interrupted; nothing half-written was left")
         return 128 + (interruption.number or signal.SIGINT)
@@ -119,7 +123,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RecordIOError as error:
         _say(f"error: {error}")
         return 1
-    return 1 if skipped and not settings.skip_errors else 0
 
 
 def _say(text: str) -> None:
@@ -183,8 +186,8 @@ def _write_lists(prefix: str, lists: Sequence[NamedList], classes: Sequence[str]
     _say(f"wrote {prefix}.classes.txt: {len(classes)} classes")
 
 
-def _make_lists(settings: argparse.Namespace) -> bool:
-    """Do ``--list``; true when something was skipped."""
+def _make_lists(settings: argparse.Namespace) -> int:
+    """Do ``--list`` and return the exit code."""
     _note_without_effect(settings, PACK_OPTIONS, "with --list nothing is packed")
     found = _scan(settings, bool(settings.recursive))
     if found.skipped and settings.strict:
@@ -198,7 +201,7 @@ def _make_lists(settings: argparse.Namespace) -> bool:
     if found.skipped:
         write_skipped(settings.prefix, found.skipped)
         _say_skipped(settings.prefix, found.skipped)
-    return bool(found.skipped)
+    return int(bool(found.skipped) and not settings.skip_errors)
 
 
 def find_lists(prefix: str) -> list[str]:
@@ -230,8 +233,8 @@ def find_lists(prefix: str) -> list[str]:
     return matching(prefix, prefix) or matching(beside, f"{prefix}.lst", f"{prefix}_")
 
 
-def _pack(settings: argparse.Namespace, interruption: _Interruption) -> bool:
-    """Pack the lists, made first where there are none; true when something was skipped."""
+def _pack(settings: argparse.Namespace, interruption: _Interruption) -> int:
+    """Pack the lists, made first where there are none, and return the exit code."""
     if settings.pass_through:
         _note_without_effect(settings, IMAGE_OPTIONS, "--pass-through stores the files as they are")
     classes: list[str] | None = None
@@ -251,18 +254,18 @@ def _pack(settings: argparse.Namespace, interruption: _Interruption) -> bool:
     if not any(images.entries or images.skipped for _, images in lists):
         raise RecordIOError("the list is empty; --list makes it anew", path=lists[0][0])
     with interruption.deferring():
-        done, skipped = _pack_lists(lists, settings, interruption)
+        done, code = _pack_lists(lists, settings, interruption)
         if classes is not None and done:
             _write_lists(prefix, done, classes)
-    return skipped
+    return code
 
 
 def _pack_lists(
     lists: Sequence[NamedList],
     settings: argparse.Namespace,
     interruption: _Interruption,
-) -> tuple[list[NamedList], bool]:
-    """Pack every list beside itself; which were packed, and whether something was skipped."""
+) -> tuple[list[NamedList], int]:
+    """Pack every list beside itself; which were packed, and the exit code."""
     from .encode import EncodeOptions  # loading OpenCV takes longer than making a list
     from .pack import PackingError, pack, pack_together
 
@@ -278,23 +281,23 @@ def _pack_lists(
     if settings.strict:
         for report in pack_together(jobs, settings.root, strict=True, **common):
             _say_packed(report)
-        return list(lists), False
-    done, skipped = [], False
+        return list(lists), 0
+    done: list[NamedList] = []
+    code = 0
     for (path, images), (_, prefix) in zip(lists, jobs, strict=True):
         try:
             report = pack(images, settings.root, prefix, **common)
         except PackingError as error:
             _say_skipped(prefix, error.skipped)
             _say(f"error: {error}")
-            settings.skip_errors = False  # no record file at all is not a matter of skipping
-            skipped = True
+            code = 1  # also with --skip-errors: there is no record file at all
             continue
         done.append((path, images))
         if report.skipped:
             _say_skipped(prefix, report.skipped)
-            skipped = True
+            code = code if settings.skip_errors else 1
         _say_packed(report)
-    return done, skipped
+    return done, code
 
 
 def _say_packed(report: PackReport) -> None:

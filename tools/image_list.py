@@ -81,7 +81,7 @@ def shuffle_entries(entries: Sequence[ListEntry]) -> list[ListEntry]:
     Examples
     --------
     >>> [entry.id for entry in shuffle_entries([ListEntry(i, (0,), "") for i in range(5)])]
-    [2, 1, 4, 0, 3]
+    [2, 0, 4, 3, 1]
     """
     shuffled = list(entries)
     random.Random(SHUFFLE_SEED).shuffle(shuffled)
@@ -227,8 +227,7 @@ def read_list(path: str | os.PathLike[str]) -> ImageList:
             try:
                 found.entries.append(parse_line(line))
             except RecordIOError as error:
-                place = f"{os.path.basename(os.fspath(path))}, line {number}"
-                found.skipped.append(Skipped(place, error.reason))
+                found.skipped.append(Skipped(f"{os.fspath(path)}, line {number}", error.reason))
     return found
 
 

@@ -7,7 +7,7 @@ wait for the consumer is limited in bytes.  Nothing here knows about images or f
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Generic, TypeVar
 
 __all__ = ["map_in_order"]
@@ -15,8 +15,10 @@ __all__ = ["map_in_order"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Items that a thread takes at once: locking then costs nothing even for small files.
-BLOCK = 16
+#: Items that a thread takes at once, at most: locking then costs nothing even for small files.
+LARGEST_BLOCK = 16
+#: Each thread gets at least this many blocks where there are enough items, to end at the same time.
+BLOCKS_PER_THREAD = 8
 #: A thread hands over what it has before its block is done when this many bytes have gathered.
 HANDOVER_BYTES = 1 << 20
 #: Every result costs at least this, so that small ones are limited in number too.
@@ -33,7 +35,7 @@ def map_in_order(
     size: Callable[[Result], int] = lambda result: 0,
     pending_bytes: int = 128 << 20,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Iterator[list[Result]]:
+) -> Generator[list[Result], None, None]:
     """Apply `function` to every item, in threads, and yield the results in order.
 
     Parameters
@@ -68,10 +70,11 @@ def map_in_order(
     >>> [n for part in map_in_order(lambda n: n * n, range(6), threads=2) for n in part]
     [0, 1, 4, 9, 16, 25]
     """
-    pool = _Pool(function, items, size, pending_bytes)
+    block = max(1, min(LARGEST_BLOCK, len(items) // (threads * BLOCKS_PER_THREAD)))
+    pool: _Pool[Item, Result] = _Pool(function, items, size, pending_bytes, block)
     workers = [
         threading.Thread(target=pool.work, name=f"im2rec-{number}", daemon=True)
-        for number in range(max(1, min(threads, -(-len(items) // pool.block))))
+        for number in range(min(threads, len(items)))
     ]
     try:
         for worker in workers:
@@ -94,8 +97,15 @@ def map_in_order(
 class _Pool(Generic[Item, Result]):
     """The state that the threads share, guarded by one condition."""
 
-    def __init__(self, function, items, size, pending_bytes):
-        self.block = BLOCK
+    def __init__(
+        self,
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
+        size: Callable[[Result], int],
+        pending_bytes: int,
+        block: int,
+    ) -> None:
+        self._block = block
         self._function = function
         self._items = items
         self._size = size
@@ -103,7 +113,7 @@ class _Pool(Generic[Item, Result]):
         self._condition = threading.Condition()
         self._taken = 0  # items before this one belong to a thread
         self._delivered = 0  # items before this one are with the consumer
-        self._parts: dict[int, tuple[list, int]] = {}  # first item -> results, bytes
+        self._parts: dict[int, tuple[list[Result], int]] = {}  # first item -> results, bytes
         self._pending = 0
         self._stopped = False
         self._error: BaseException | None = None
@@ -145,12 +155,13 @@ class _Pool(Generic[Item, Result]):
             if not self._wait_for_room(None) or self._taken == len(self._items):
                 return None
             first = self._taken
-            self._taken = min(first + self.block, len(self._items))
+            self._taken = min(first + self._block, len(self._items))
             return range(first, self._taken)
 
     def _work_on(self, block: range) -> bool:
         """Compute the results of a block and hand them over; False when the pool was stopped."""
-        first, part, held = block.start, [], 0
+        first, held = block.start, 0
+        part: list[Result] = []
         for number in block:
             if self._stopped:
                 return False

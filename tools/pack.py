@@ -18,8 +18,7 @@ from typing import TypeAlias
 import cv2
 from tqdm import tqdm
 
-from recordio.errors import RecordIOError
-from recordio.writer import RecordWriter
+from recordio import RecordIOError, RecordWriter
 
 from .encode import EncodeOptions, encode_record
 from .image_list import ImageList, ListEntry, Skipped, read_list, write_skipped
@@ -182,6 +181,7 @@ def pack_together(
     with contextlib.ExitStack() as publication:
         for (source, _), prefix, report in zip(jobs, prefixes, reports, strict=True):
             start = time.perf_counter()
+            publication.enter_context(_naming_output(report.path))
             writer = publication.enter_context(RecordWriter(report.path, f"{prefix}.idx"))
             try:
                 _write_records(
@@ -273,6 +273,17 @@ def _write_records(
             path=report.path,
             skipped=report.skipped,
         )
+
+
+@contextlib.contextmanager
+def _naming_output(path: str) -> Iterator[None]:
+    """Name the file in errors of the system, which does not when a write fails."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = path
+        raise
 
 
 def _as_image_list(source: Source) -> ImageList:

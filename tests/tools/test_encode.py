@@ -1,0 +1,279 @@
+import os
+
+import cv2
+import numpy as np
+import pytest
+
+from recordio import ImageDecodeError, LabelError, RecordTooLargeError, unpack
+from recordio.tools import encode as encode_module
+from recordio.tools.encode import EncodeOptions, encode_image, encode_record
+from recordio.tools.image_list import ListEntry
+
+
+def shape(images, data):
+    return images.decode(data).shape
+
+
+@pytest.mark.parametrize(
+    ("options", "untouched"),
+    [
+        ({}, True),
+        ({"resize": 24}, True),
+        ({"resize": 25}, False),
+        ({"resize": 36}, False),
+        ({"center_crop": True}, False),
+        ({"quality": 95}, False),
+        ({"encoding": ".png"}, False),
+        ({"color": 0}, False),
+        ({"color": -1}, True),
+        ({"inter_method": 2}, True),
+        ({"check": "decode"}, True),
+        ({"check": "none"}, False),
+    ],
+)
+def test_a_colour_jpeg_is_stored_untouched_only_when_nothing_would_change(
+    images, options, untouched
+):
+    data = images.jpeg(24, 36)
+    assert (encode_image(data, EncodeOptions(**options)) == data) == untouched
+
+
+def test_a_square_jpeg_is_not_changed_by_a_center_crop(images):
+    data = images.jpeg(24, 24)
+    assert encode_image(data, EncodeOptions(center_crop=True, resize=24)) == data
+
+
+@pytest.mark.parametrize("color", [-1, 0, 1])
+def test_a_rotated_jpeg_is_encoded_upright_but_for_color_as_stored(images, color):
+    data = images.jpeg(24, 36, orientation=6)
+    stored = encode_image(data, EncodeOptions(color=color))
+    assert stored != data
+    assert shape(images, stored)[:2] == ((24, 36) if color == -1 else (36, 24))
+
+
+@pytest.mark.parametrize(("color", "untouched"), [(0, True), (1, False), (-1, True)])
+def test_grey_jpegs(images, color, untouched):
+    data = images.jpeg(channels=1)
+    stored = encode_image(data, EncodeOptions(color=color))
+    assert (stored == data) == untouched
+    assert shape(images, stored) == ((24, 36, 3) if color == 1 else (24, 36))
+
+
+@pytest.mark.parametrize(
+    ("channels", "dtype", "color", "expected", "kind"),
+    [
+        (3, "uint8", 1, (24, 36, 3), "uint8"),
+        (1, "uint8", 1, (24, 36, 3), "uint8"),
+        (4, "uint8", 1, (24, 36, 3), "uint8"),
+        (4, "uint8", 0, (24, 36), "uint8"),
+        (4, "uint8", -1, (24, 36, 4), "uint8"),
+        (1, "uint16", 1, (24, 36, 3), "uint8"),
+        (3, "uint16", 0, (24, 36), "uint8"),
+        (3, "uint16", -1, (24, 36, 3), "uint16"),
+        (1, "uint16", -1, (24, 36), "uint16"),
+    ],
+)
+@pytest.mark.parametrize("resize", [0, 12])
+def test_pngs_are_read_by_color_as_opencv_reads_them(
+    images, channels, dtype, color, expected, kind, resize
+):
+    data = images.png(24, 36, channels, dtype)
+    stored = images.decode(
+        encode_image(data, EncodeOptions(color=color, encoding=".png", resize=resize))
+    )
+    reference = images.decode(data, color)
+    assert reference.shape == expected
+    if resize:
+        reference = cv2.resize(reference, (18, 12))
+    assert stored.dtype == kind
+    np.testing.assert_array_equal(stored, reference)
+
+
+def test_deep_samples_are_refused_for_jpeg_instead_of_clipped(images):
+    with pytest.raises(ImageDecodeError, match=r"uint16.*--encoding .png"):
+        encode_image(images.png(8, 8, 1, "uint16"), EncodeOptions(color=-1))
+
+
+def test_float_images_are_refused(images):
+    data = cv2.imencode(".tiff", np.ones((4, 4), np.float32))[1].tobytes()
+    with pytest.raises(ImageDecodeError, match="float32"):
+        encode_image(data, EncodeOptions(color=-1, encoding=".png"))
+
+
+@pytest.mark.parametrize(
+    ("size", "resize", "crop", "expected"),
+    [
+        ((30, 20), 10, False, (15, 10)),
+        ((20, 30), 10, False, (10, 15)),
+        ((31, 20), 7, False, (10, 7)),
+        ((20, 31), 7, False, (7, 10)),
+        ((20, 31), 41, False, (41, 63)),
+        ((20, 20), 33, False, (33, 33)),
+        ((21, 30), 0, True, (21, 21)),
+        ((31, 20), 9, True, (9, 9)),
+    ],
+)
+def test_sizes(images, size, resize, crop, expected):
+    options = EncodeOptions(resize=resize, center_crop=crop, encoding=".png")
+    assert shape(images, encode_image(images.png(*size), options))[:2] == expected
+
+
+@pytest.mark.parametrize(("height", "width"), [(20, 33), (33, 20), (21, 32)])
+def test_the_crop_is_central_and_comes_first(images, height, width):
+    pixels = images.gradient(height, width)
+    side, margin = min(height, width), abs(height - width) // 2
+    rows = slice(margin, margin + side) if height > width else slice(None)
+    columns = slice(margin, margin + side) if width > height else slice(None)
+    options = EncodeOptions(center_crop=True, resize=11, encoding=".png")
+    stored = images.decode(encode_image(images.png(height, width), options))
+    np.testing.assert_array_equal(stored, cv2.resize(pixels[rows, columns], (11, 11)))
+
+
+@pytest.mark.parametrize(
+    ("method", "resize", "flag"),
+    [
+        (0, 10, cv2.INTER_NEAREST),
+        (1, 10, cv2.INTER_LINEAR),
+        (2, 10, cv2.INTER_CUBIC),
+        (3, 10, cv2.INTER_AREA),
+        (4, 10, cv2.INTER_LANCZOS4),
+        (9, 10, cv2.INTER_AREA),
+        (9, 48, cv2.INTER_CUBIC),
+    ],
+)
+def test_resampling_methods(images, method, resize, flag):
+    options = EncodeOptions(resize=resize, inter_method=method, encoding=".png")
+    stored = images.decode(encode_image(images.png(24, 36), options))
+    size = (36 * resize // 24, resize)
+    reference = cv2.resize(images.gradient(24, 36), size, interpolation=flag)
+    np.testing.assert_array_equal(stored, reference)
+
+
+def test_quality_sets_the_size_of_a_jpeg(images):
+    data = images.jpeg(60, 60, quality=99)
+    low, high = (encode_image(data, EncodeOptions(quality=quality)) for quality in (10, 95))
+    assert len(low) < len(high)
+    reference = cv2.imencode(".jpg", images.decode(data, 1), [cv2.IMWRITE_JPEG_QUALITY, 10])[1]
+    assert low == reference.tobytes()
+
+
+def test_a_png_is_compressed_again_only_when_quality_is_given(images):
+    data = images.png(60, 60)
+    assert encode_image(data, EncodeOptions(encoding=".png")) == data
+    loose = encode_image(data, EncodeOptions(encoding=".png", quality=0))
+    tight = encode_image(data, EncodeOptions(encoding=".png", quality=95))
+    assert len(loose) > len(tight)
+    np.testing.assert_array_equal(images.decode(loose), images.decode(tight))
+
+
+@pytest.mark.parametrize("pass_through", [False, True])
+def test_bad_files_are_refused(images, pass_through):
+    options = EncodeOptions(pass_through=pass_through)
+    jpeg, png = images.jpeg(60, 60), images.png(60, 60)
+    bmp = cv2.imencode(".bmp", images.gradient(9, 9))[1].tobytes()
+    bad = [
+        b"",
+        b"a",
+        b"just text\n" * 50,
+        jpeg[:2],
+        jpeg[:200],
+        jpeg[:-2],
+        png[:-1],
+        png[:40],
+        bmp[:60],
+    ]
+    for data in bad:
+        with pytest.raises(ImageDecodeError):
+            encode_image(data, options)
+
+
+def test_other_formats_are_packed(images):
+    bmp = cv2.imencode(".bmp", images.gradient(9, 12))[1].tobytes()
+    assert encode_image(bmp, EncodeOptions(pass_through=True)) == bmp
+    assert shape(images, encode_image(bmp, EncodeOptions())) == (9, 12, 3)
+
+
+def test_damage_that_only_a_decoder_sees_is_found_by_the_decode_check(images):
+    data = images.jpeg(60, 60)
+    counts = data.index(b"\xff\xc4") + 5  # a Huffman table with more codes than there can be
+    data = data[:counts] + b"\xfe" * 16 + data[counts + 16 :]
+    assert encode_image(data, EncodeOptions(pass_through=True)) == data
+    with pytest.raises(ImageDecodeError, match="damaged"):
+        encode_image(data, EncodeOptions(pass_through=True, check="decode"))
+
+
+def test_without_a_check_any_file_is_passed_through():
+    assert encode_image(b"words", EncodeOptions(pass_through=True, check="none")) == b"words"
+    assert encode_image(b"", EncodeOptions(pass_through=True, check="none")) == b""
+
+
+def test_an_image_of_absurd_size_is_refused(images):
+    with pytest.raises(ImageDecodeError):
+        encode_image(images.bomb(), EncodeOptions())
+
+
+def test_an_image_that_would_become_too_large_is_refused(images):
+    data = images.png(1, 400)
+    with pytest.raises(ImageDecodeError, match="larger than a JPEG"):
+        encode_image(data, EncodeOptions(resize=256))
+    with pytest.raises(ImageDecodeError, match=r"2\*\*30"):
+        encode_image(images.png(1, 40000), EncodeOptions(resize=256, encoding=".png"))
+
+
+def test_a_record_has_the_id_and_the_first_or_all_labels(images, tmp_path):
+    (tmp_path / "a.jpg").write_bytes(images.jpeg())
+    entry = ListEntry(9, (1.5, 2.5), "a.jpg")
+    header, content = unpack(encode_record(entry, str(tmp_path), EncodeOptions()))
+    assert (header.flag, header.label, header.id, header.id2) == (0, 1.5, 9, 0)
+    assert content == images.jpeg()
+    header, content = unpack(encode_record(entry, str(tmp_path), EncodeOptions(pack_label=True)))
+    assert (header.flag, list(header.label)) == (2, [1.5, 2.5])
+    assert content == images.jpeg()
+    single = encode_record(
+        entry._replace(labels=(3,)), str(tmp_path), EncodeOptions(pack_label=True)
+    )
+    assert unpack(single)[0].flag == 0
+
+
+@pytest.mark.parametrize("entry", [(2**64, (0,), "a.jpg"), (-1, (0,), "a.jpg"), (0, (), "a.jpg")])
+def test_entries_that_fit_no_header_are_refused(images, tmp_path, entry):
+    (tmp_path / "a.jpg").write_bytes(images.jpeg())
+    with pytest.raises(LabelError):
+        encode_record(ListEntry(*entry), str(tmp_path), EncodeOptions())
+
+
+def test_missing_files_folders_and_pipes_are_refused_without_hanging(tmp_path):
+    (tmp_path / "folder.jpg").mkdir()
+    for name, error in (("missing.jpg", FileNotFoundError), ("folder.jpg", IsADirectoryError)):
+        with pytest.raises(error):
+            encode_record(ListEntry(0, (0,), name), str(tmp_path), EncodeOptions())
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.jpg")
+        with pytest.raises(ImageDecodeError, match="regular"):
+            encode_record(ListEntry(0, (0,), "pipe.jpg"), str(tmp_path), EncodeOptions())
+
+
+def test_a_record_of_2_to_the_29_bytes_is_refused(images, tmp_path, monkeypatch):
+    (tmp_path / "a.jpg").write_bytes(images.jpeg())
+    entry = ListEntry(0, (0,), "a.jpg")
+    size = len(encode_record(entry, str(tmp_path), EncodeOptions()))
+    monkeypatch.setattr(encode_module, "RECORD_LIMIT", size)
+    with pytest.raises(RecordTooLargeError):
+        encode_record(entry, str(tmp_path), EncodeOptions())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"resize": -1},
+        {"quality": 101},
+        {"quality": -1},
+        {"encoding": ".gif"},
+        {"color": 2},
+        {"inter_method": 5},
+        {"check": "some"},
+    ],
+)
+def test_options_out_of_range_are_refused(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        EncodeOptions(**options)

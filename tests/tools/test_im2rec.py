@@ -1,0 +1,286 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from recordio import RecordReader, unpack
+from recordio.tools.im2rec import find_lists, main
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def record_count(path):
+    with RecordReader(path) as reader:
+        return len(reader)
+
+
+def test_one_call_lists_by_folder_and_packs(photo_folder, output, capsys):
+    assert run(output / "p", photo_folder) == 0
+    assert names(output) == ["p.classes.txt", "p.idx", "p.lst", "p.rec"]
+    assert (output / "p.classes.txt").read_text() == "0\tcat\n1\tdog\n"
+    with RecordReader(output / "p.rec", output / "p.idx") as reader:
+        assert sorted(unpack(record)[0].label for record in reader) == [0.0] * 12 + [1.0] * 8
+        assert list(reader.keys) != sorted(reader.keys)
+    messages = capsys.readouterr().err
+    assert "every folder is a class" in messages
+    assert re.search(r"packed 20 images, .*images/s", messages)
+
+
+def test_the_list_of_the_one_call_is_the_list_of_the_list_mode(photo_folder, output):
+    assert run(output / "a", photo_folder) == 0
+    assert run("--list", "--recursive", output / "b", photo_folder) == 0
+    assert (output / "a.lst").read_bytes() == (output / "b.lst").read_bytes()
+    assert (output / "a.classes.txt").read_bytes() == (output / "b.classes.txt").read_bytes()
+
+
+def test_one_call_on_a_flat_folder_labels_everything_0(photo_folder, output, capsys):
+    assert run(output / "p", photo_folder / "cat") == 0
+    assert (output / "p.classes.txt").read_text() == "0\t.\n"
+    assert "every folder is a class" not in capsys.readouterr().err
+
+
+def test_one_call_that_must_not_recurse(photo_folder, output, images):
+    (photo_folder / "top.jpg").write_bytes(images.jpeg())
+    assert run("--recursive", "False", output / "p", photo_folder) == 0
+    assert record_count(output / "p.rec") == 1
+
+
+def test_one_call_makes_and_packs_splits(photo_folder, output):
+    assert run("--train-ratio", 0.5, "--test-ratio", 0.25, output / "p", photo_folder) == 0
+    counts = {part: record_count(output / f"p_{part}.rec") for part in ("train", "test", "val")}
+    assert counts == {"train": 10, "test": 5, "val": 5}
+    assert "p.classes.txt" in names(output)
+
+
+def test_an_existing_list_is_used_as_it_is(photo_folder, output, capsys):
+    (output / "p.lst").write_text("4\t2.5\tcat/00.jpg\n")
+    assert run("--recursive", output / "p", photo_folder) == 0
+    assert names(output) == ["p.idx", "p.lst", "p.rec"]
+    assert (output / "p.idx").read_text() == "4\t0\n"
+    assert "no effect of --recursive" in capsys.readouterr().err
+
+
+def test_list_mode_packs_nothing(photo_folder, output, capsys):
+    assert run("--list", "--recursive", "--resize", 10, output / "p", photo_folder) == 0
+    assert names(output) == ["p.classes.txt", "p.lst"]
+    captured = capsys.readouterr()
+    assert captured.out == "cat 0\ndog 1\n"
+    assert "no effect of --resize" in captured.err
+
+
+def test_every_list_that_starts_with_the_prefix_is_packed(photo_folder, output):
+    for name in ("d.lst", "d_val.lst", "data_old.lst", "e.lst", "d.txt"):
+        (output / name).write_text("0\t0\tcat/00.jpg\n")
+    assert run(output / "d", photo_folder) == 0
+    assert [name for name in names(output) if name.endswith(".rec")] == [
+        "d.rec",
+        "d_val.rec",
+        "data_old.rec",
+    ]
+
+
+def test_a_folder_as_prefix_stands_for_all_its_lists(photo_folder, output):
+    for name in ("a.lst", "b.lst"):
+        (output / name).write_text("0\t0\tcat/00.jpg\n")
+    assert run(output, photo_folder) == 0
+    assert names(output) == ["a.idx", "a.lst", "a.rec", "b.idx", "b.lst", "b.rec"]
+
+
+def test_a_folder_without_lists_gets_one_named_after_the_root(photo_folder, output):
+    assert run(f"{output}/", photo_folder) == 0
+    assert names(output) == ["photos.classes.txt", "photos.idx", "photos.lst", "photos.rec"]
+
+
+def test_a_folder_finds_the_lists_that_list_mode_wrote_beside_it(photo_folder, tmp_path):
+    (tmp_path / "set").mkdir()
+    (tmp_path / "settings.lst").write_text("no list of ours")
+    assert run("--list", "--recursive", tmp_path / "set", photo_folder) == 0
+    assert find_lists(str(tmp_path / "set")) == [str(tmp_path / "set.lst")]
+
+
+def test_skipped_images_are_reported_with_exit_code_1(photo_folder, output, capsys):
+    (photo_folder / "cat" / "05.jpg").write_bytes(b"")
+    assert run(output / "p", photo_folder) == 1
+    assert record_count(output / "p.rec") == 19
+    assert (output / "p.skipped.txt").read_text() == "cat/05.jpg\tthe file is empty\n"
+    assert "cat/05.jpg: the file is empty" in capsys.readouterr().err
+
+
+def test_skip_errors_reports_with_exit_code_0(photo_folder, output):
+    (photo_folder / "cat" / "05.jpg").write_bytes(b"")
+    assert run("--skip-errors", output / "p", photo_folder) == 0
+    assert record_count(output / "p.rec") == 19
+    assert "p.skipped.txt" in names(output)
+
+
+def test_strict_stops_and_writes_nothing_at_all(photo_folder, output, capsys):
+    (photo_folder / "cat" / "05.jpg").write_bytes(b"")
+    assert run("--strict", "--chunks", 3, output / "p", photo_folder) == 1
+    assert names(output) == []
+    assert "05.jpg: the file is empty" in capsys.readouterr().err
+
+
+def test_strict_with_good_images_packs_all_lists(photo_folder, output):
+    assert run("--strict", "--chunks", 3, output / "p", photo_folder) == 0
+    assert [record_count(output / f"p_{k}.rec") for k in range(3)] == [7, 7, 6]
+
+
+def test_a_wrong_root_keeps_the_old_records_even_with_skip_errors(photo_folder, output, capsys):
+    assert run(output / "p", photo_folder) == 0
+    before = (output / "p.rec").read_bytes()
+    assert run("--skip-errors", output / "p", photo_folder / "dog") == 1
+    assert (output / "p.rec").read_bytes() == before
+    assert "Is " in capsys.readouterr().err
+
+
+def test_a_bad_list_line_is_reported(photo_folder, output):
+    (output / "p.lst").write_text("0\t0\tcat/00.jpg\n1 0 cat/01.jpg\n")
+    assert run(output / "p", photo_folder) == 1
+    report = (output / "p.skipped.txt").read_text()
+    assert report.startswith(f"{output / 'p.lst'}, line 2\t")
+
+
+@pytest.mark.parametrize("mode", [[], ["--list"], ["--list", "--recursive"]])
+def test_a_folder_without_images_is_an_error(tmp_path, output, capsys, mode):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").touch()
+    assert run(*mode, output / "p", tmp_path / "notes") == 1
+    assert names(output) == []
+    assert "no images found" in capsys.readouterr().err
+
+
+def test_images_in_sub_folders_alone_give_a_hint_in_list_mode(photo_folder, output, capsys):
+    assert run("--list", output / "p", photo_folder) == 1
+    assert "add --recursive" in capsys.readouterr().err
+
+
+def test_an_empty_list_is_an_error(photo_folder, output, capsys):
+    (output / "p.lst").touch()
+    assert run(output / "p", photo_folder) == 1
+    assert names(output) == ["p.lst"]
+    assert "the list is empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", [[], ["--list"]])
+def test_missing_folders_are_named(photo_folder, output, capsys, mode):
+    assert run(*mode, output / "nowhere" / "p", photo_folder) == 1
+    assert "make it first" in capsys.readouterr().err
+    assert run(*mode, output / "p", photo_folder / "nowhere") == 1
+    assert "ROOT is not a folder" in capsys.readouterr().err
+    assert names(output) == []
+
+
+def test_names_with_spaces_unicode_and_other_bytes(tmp_path, output, images):
+    root = tmp_path / "Fotos – été"
+    root.mkdir()
+    (root / "ein bild 猫.jpg").write_bytes(images.jpeg())
+    if sys.platform == "linux":
+        with open(os.fsencode(root) + b"/\xff\xfe.jpg", "wb") as file:
+            file.write(b"no image")
+        assert run("--skip-errors", output / "päck ung", root) == 0
+        assert (output / "päck ung.skipped.txt").read_bytes().startswith(b"\xff\xfe.jpg\t")
+    else:
+        assert run(output / "päck ung", root) == 0
+    assert record_count(output / "päck ung.rec") == 1
+
+
+def test_pixels_after_a_resize(photo_folder, output, images):
+    assert run("--resize", 16, "--quality", 80, output / "p", photo_folder) == 0
+    with RecordReader(output / "p.rec") as reader:
+        for record in reader:
+            header, content = unpack(record)
+            assert min(images.decode(np.frombuffer(content, np.uint8)).shape[:2]) == 16
+
+
+def test_options_that_pass_through_ignores_are_named(photo_folder, output, capsys):
+    assert run("--pass-through", "--resize", 9, output / "p", photo_folder) == 0
+    assert "no effect of --resize" in capsys.readouterr().err
+
+
+COMMAND = [sys.executable, "-m", "recordio.tools.im2rec"]
+
+
+def test_it_runs_as_a_module_and_is_quiet_without_a_terminal(photo_folder, output):
+    done = subprocess.run(
+        [*COMMAND, output / "p", photo_folder], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert "%|" not in done.stderr
+    assert all(line.startswith("im2rec: ") for line in done.stderr.splitlines())
+
+
+def test_a_failing_import_of_opencv_does_not_stop_list_making(photo_folder, output):
+    code = (
+        "import sys; sys.modules['cv2'] = None; from recordio.tools.im2rec import main; "
+        "sys.exit(main())"
+    )
+    words = ["--list", "--recursive", str(output / "p"), str(photo_folder)]
+    subprocess.run([sys.executable, "-c", code, *words], check=True, timeout=60)
+    assert "p.lst" in names(output)
+
+
+@pytest.fixture
+def long_list(photo_folder, output):
+    """A list that takes minutes to pack."""
+    with open(output / "p.lst", "w") as file:
+        file.writelines(f"{number}\t0\tcat/00.jpg\n" for number in range(100_000))
+    return output / "p", photo_folder
+
+
+@posix_only
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_packing_leaves_nothing(long_list, output, number):
+    def default_signals():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    process = subprocess.Popen(
+        [*COMMAND, "--resize", "500", "--encoding", ".png", "--num-thread", "2", *long_list],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=default_signals,
+    )
+    while not list(output.glob("p.rec.*")):  # until it packs
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.01)
+    process.send_signal(number)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "interrupted" in messages
+    assert "Traceback" not in messages
+    assert names(output) == ["p.lst"]
+
+
+@posix_only
+def test_a_full_disk_leaves_nothing_and_is_explained(photo_folder, output):
+    (output / "p.rec").write_bytes(b"old")
+
+    import resource
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    done = subprocess.run(
+        [*COMMAND, "--pass-through", output / "p", photo_folder],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=small_files,
+    )
+    assert done.returncode == 1
+    assert f"im2rec: error: {output / 'p.rec'}: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert names(output) == ["p.rec"]
+    assert (output / "p.rec").read_bytes() == b"old"

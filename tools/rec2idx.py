@@ -1,0 +1,72 @@
+"""Console command ``rec2idx``: write the index of a record file.
+
+This is the command line of `recordio.build_index` and does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from recordio import build_index
+
+__all__ = ["main"]
+
+DESCRIPTION = """\
+Write the index (.idx) of a record file (.rec).  By default the keys are 0, 1, 2, ... in file order.
+The index appears whole or not at all; damage in the record file is reported with its place.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words behind the command; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit code: 0 done, 1 failure.
+
+    Raises
+    ------
+    SystemExit
+        The arguments are wrong (code 2), or help was asked for (code 0).
+    """
+    parser = argparse.ArgumentParser(
+        prog="rec2idx",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("record", metavar="RECORD", help="the record file")
+    parser.add_argument("index", metavar="INDEX", help="the index to write or to replace")
+    parser.add_argument(
+        "--keys",
+        choices=["position", "id"],
+        default="position",
+        help="position: 0, 1, 2, ...; id: the id in each image header, which is what im2rec writes "
+        "(default: position)",
+    )
+    settings = parser.parse_args(arguments)
+    try:
+        count = build_index(settings.record, settings.index, settings.keys)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        print(f"rec2idx: error: {place}{error.strerror or error}", file=sys.stderr)
+        return 1
+    except ValueError as error:  # a damaged record file is one too
+        print(f"rec2idx: error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("rec2idx: interrupted; nothing was written", file=sys.stderr)
+        return 130
+    print(f"rec2idx: wrote {settings.index}: {count} records", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
