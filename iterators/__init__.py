@@ -6,13 +6,22 @@ only when a device is asked for.
 
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .providers.base import AbstractDataProvider
-from .providers.image_record import ImageRecordIter, ImageRecordProvider
+from .providers.image_record import (
+    ImageRecordInt8Iter,
+    ImageRecordIter,
+    ImageRecordIter_v1,
+    ImageRecordProvider,
+    ImageRecordUInt8Iter,
+)
 
 __all__ = [
     "AbstractDataBatch",
     "AbstractDataProvider",
     "DataBatch",
     "DataDesc",
+    "ImageRecordInt8Iter",
     "ImageRecordIter",
+    "ImageRecordIter_v1",
     "ImageRecordProvider",
+    "ImageRecordUInt8Iter",
 ]

@@ -13,7 +13,7 @@ from iterators.images.draw cimport (
     DRAW_AREA, DRAW_CROP, DRAW_METHOD, DRAW_MIRROR, DRAW_STRETCH, DRAW_WARP, ImageKey, draw,
     draw_between, draw_integer, philox_block,
 )
-from iterators.images.warp cimport affine_forward, warp_invert
+from iterators.images.warp cimport WARP_LARGEST_SIDE, affine_forward, warp_invert
 
 cdef enum:
     AREA_TRIES = 10
@@ -87,7 +87,8 @@ cdef int warp(const GeometryRecipe* recipe, const ImageKey* image, int* width, i
     cdef philox_block turn = draw(image, DRAW_WARP), stretch = draw(image, DRAW_STRETCH)
     cdef float shear = <float>draw_between(turn.word[0], -recipe.max_shear, recipe.max_shear)
     cdef int angle = draw_integer(turn.word[1], -recipe.max_rotate_angle, recipe.max_rotate_angle)
-    cdef float scale = 1, ratio = 1, forward[6]
+    cdef float[6] forward
+    cdef float scale = 1, ratio = 1
     cdef int old_width = width[0], old_height = height[0], method
     cdef double new_width, new_height
     cdef Layer* layer
@@ -100,12 +101,13 @@ cdef int warp(const GeometryRecipe* recipe, const ImageKey* image, int* width, i
         ratio = <float>draw_between(stretch.word[1], recipe.min_ratio, recipe.max_ratio)
     new_width = min(max(<double>(scale * old_width), recipe.min_size), recipe.max_size)
     new_height = min(max(<double>(scale * old_height), recipe.min_size), recipe.max_size)
-    if not (1 <= new_width < MAX_SIDE and 1 <= new_height < MAX_SIDE):
+    if not (1 <= new_width <= WARP_LARGEST_SIDE and 1 <= new_height <= WARP_LARGEST_SIDE
+            and old_width <= WARP_LARGEST_SIDE and old_height <= WARP_LARGEST_SIDE):
         return GEOMETRY_TOO_LARGE
     method = choose_method(recipe, image, METHOD_WARP, old_width, old_height, <int>new_width,
                            <int>new_height)
-    affine_forward(forward, angle, shear, scale, ratio, old_width, old_height, <int>new_width,
-                   <int>new_height)
+    affine_forward(forward, angle, shear, scale, ratio, old_width, old_height, <float>new_width,
+                   <float>new_height)
     layer = add_layer(geometry, LAYER_WARP, method, width, height, <int64_t>new_width,
                       <int64_t>new_height)
     warp_invert(forward, layer.inverse)

@@ -32,7 +32,7 @@ from iterators.images.resample cimport (
     resample_axis, resample_denominator, resampler_begin, resampler_free, resampler_new,
     resampler_push, resampler_source,
 )
-from iterators.images.warp cimport warp_bounds, warp_row, warp_source
+from iterators.images.warp cimport warp_bounds, warp_row, warp_source, warp_weights
 
 cdef extern from "../core/sync.h" nogil:
     double sync_now()
@@ -61,7 +61,7 @@ cdef class RenderPlan:
         Some order of the letters N, C, H and W.
     dtype : {"float32", "uint8", "int8", "float16"}
     label_width : int
-        Labels of a sample.
+        Labels of a sample; 0 to read none, whatever the records have.
     batch_size : int
         Needed for the strides when N is not the first axis.
     mean_image : array_like of float32, optional
@@ -232,6 +232,8 @@ cdef class Renderer:
         content[0] = HEADER_SIZE + <size_t>4 * flag
         if content[0] > length:
             return self.fail(outcome, RENDER_SHORT_LABELS, b"")
+        if width == 0:
+            return RENDER_OK        # nobody asks for labels
         if self.plan.num_listed >= 0:
             return self.copy_listed_labels(slot, outcome)
         if width != (<Py_ssize_t>flag if flag else 1):
@@ -514,6 +516,7 @@ cdef class Renderer:
         source.image_width, source.image_height = layer.width, layer.height
         source.channels = self.plan.channels
         source.method = layer.method
+        source.weights = warp_weights(layer.method)
         if pixels != NULL:
             source.pixels, source.stride = pixels.first, pixels.stride
             source.x, source.y = pixels.x, pixels.y

@@ -44,7 +44,7 @@ typedef struct {
     double end;           /* where the crop really ends, <= extent */
 } resample_geometry;
 
-static resample_geometry resample_geometry_of(const resample_axis* axis) {
+static SIMD_UNUSED resample_geometry resample_geometry_of(const resample_axis* axis) {
     const int64_t d = axis->denominator;
     const int64_t end = (int64_t)axis->origin + axis->source;
     resample_geometry g;
@@ -159,7 +159,7 @@ static int resample_weights(const resample_geometry* g, int method, int spread, 
 
 /* Columns.  Taps beyond an edge count for the edge pixel: their weights are added to its weight, so
    that index[i] .. index[i] + taps - 1 lie inside (when extent < taps, surplus weights are 0). */
-static void resample_columns(const resample_geometry* g, int method, int spread, int32_t* index, int16_t* weight) {
+static SIMD_UNUSED void resample_columns(const resample_geometry* g, int method, int spread, int32_t* index, int16_t* weight) {
     const int taps = resample_taps(method), last = g->extent - 1;
     const int last_index = last - taps + 1 > 0 ? last - taps + 1 : 0;
     for (int i = 0; i < g->count; i++, weight += taps) {
@@ -179,7 +179,7 @@ static void resample_columns(const resample_geometry* g, int method, int spread,
 }
 
 /* Rows.  Every tap keeps its own row number, because bilinear rounds each product by itself. */
-static void resample_lines(const resample_geometry* g, int method, int spread, int32_t* index, int16_t* weight) {
+static SIMD_UNUSED void resample_lines(const resample_geometry* g, int method, int spread, int32_t* index, int16_t* weight) {
     const int taps = resample_taps(method);
     for (int i = 0; i < g->count; i++, weight += taps, index += taps) {
         const int position = resample_weights(g, method, spread, g->begin + i, weight);
@@ -188,7 +188,7 @@ static void resample_lines(const resample_geometry* g, int method, int spread, i
 }
 
 /* Nearest: the pixel that holds the target pixel's left edge.  denominator is the axis's own. */
-static void resample_nearest(const resample_axis* axis, int32_t* index) {
+static SIMD_UNUSED void resample_nearest(const resample_axis* axis, int32_t* index) {
     const double scale = 1.0 / ((double)axis->target / axis->source);
     const int first = axis->origin / axis->denominator;
     for (int i = 0; i < axis->count; i++) {
@@ -199,7 +199,7 @@ static void resample_nearest(const resample_axis* axis, int32_t* index) {
 }
 
 /* Area: target pixel begin + i is the sum of the pixels from[i] .. from[i + 1] - 1 of the lists. */
-static int resample_cells(const resample_geometry* g, int32_t* from, int32_t* index, float* weight) {
+static SIMD_UNUSED int resample_cells(const resample_geometry* g, int32_t* from, int32_t* index, float* weight) {
     int n = 0;
     for (int i = 0; i < g->count; i++) {
         const double left = (g->begin + i) * g->scale + g->shift, right = left + g->scale;
@@ -228,7 +228,7 @@ static int resample_cells(const resample_geometry* g, int32_t* from, int32_t* in
 }
 
 /* Room that resample_cells needs in its lists. */
-static int64_t resample_cells_most(const resample_geometry* g) {
+static SIMD_UNUSED int64_t resample_cells_most(const resample_geometry* g) {
     return (int64_t)g->count * ((int64_t)g->scale + 3);
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "pixel.h"
 #include "resample_tables.h"
 #include "simd.h"
 
@@ -40,7 +41,7 @@ static int warp_taps(int method) { return method == RESAMPLE_NEAREST ? 1 : resam
 /* ---- weights ---- */
 
 /* Numbers of a table: for every position (y, then x) taps rows of taps weights. */
-static size_t warp_weights_size(int method) {
+static SIMD_UNUSED size_t warp_weights_size(int method) {
     const int taps = warp_taps(method);
     return (size_t)WARP_FRACTIONS * WARP_FRACTIONS * taps * taps;
 }
@@ -78,7 +79,7 @@ static SIMD_UNUSED void warp_fill_weights(int method, int16_t* weights) {
         const float *down = one[i / WARP_FRACTIONS], *across = one[i % WARP_FRACTIONS];
         for (int k = 0; k < taps * taps; k++) {
             const float product = down[k / taps] * across[k % taps] * (1 << WARP_TABLE_BITS);
-            weights[k] = (int16_t)resample_clamp((int)resample_round(product), INT16_MIN, INT16_MAX);
+            weights[k] = (int16_t)resample_clamp((int)pixel_round(product), INT16_MIN, INT16_MAX);
         }
         warp_correct_sum(weights, taps);
     }

@@ -1,0 +1,125 @@
+"""Mean images in MXNet's file format: read, check and write them.
+
+Only the file is dealt with here; what the mean is taken over is the provider's business.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+import numpy as np
+
+from recordio.errors import RecordIOError
+from recordio.storage import AtomicOutput
+
+__all__ = ["read_mean_image", "write_mean_image"]
+
+LIST_MAGIC = 0x112
+ARRAY_MAGIC_V3 = 0xF993FACA
+ARRAY_MAGIC_V2 = 0xF993FAC9
+ARRAY_MAGIC_V1 = 0xF993FAC8
+DTYPES = {0: "<f4", 1: "<f8", 2: "<f2", 3: "u1", 4: "<i4", 5: "i1", 6: "<i8"}
+
+
+class _Fields:
+    """Reads fields one after the other and notices the end of the file."""
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self.path, self.content, self.place = path, content, 0
+
+    def take(self, layout: str) -> tuple[int, ...]:
+        return struct.unpack("<" + layout, self.bytes(struct.calcsize("<" + layout)))
+
+    def bytes(self, count: int) -> bytes:
+        piece = self.content[self.place : self.place + count]
+        if len(piece) < count:
+            raise self.error("the file ends inside the mean image: write it again")
+        self.place += count
+        return piece
+
+    def error(self, reason: str) -> RecordIOError:
+        return RecordIOError(reason, path=self.path, offset=self.place)
+
+
+def read_mean_image(path: str | os.PathLike[str]) -> np.ndarray:
+    """The mean image that MXNet or `write_mean_image` wrote.
+
+    Parameters
+    ----------
+    path : path
+        A file of ``mx.nd.save`` that holds exactly one dense array; its name does not matter.
+
+    Returns
+    -------
+    numpy.ndarray of float32, (channels, height, width)
+
+    Raises
+    ------
+    RecordIOError
+        If the file is not of that kind, or is truncated.
+    OSError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_mean_image(f"{folder}/mean.bin", np.ones((3, 2, 2)))
+    ...     read_mean_image(f"{folder}/mean.bin").shape
+    (3, 2, 2)
+    """
+    path = os.fspath(path)
+    with open(path, "rb") as file:
+        fields = _Fields(path, file.read())
+    magic, _, count = fields.take("QQQ")
+    if magic != LIST_MAGIC:
+        raise fields.error("this is not a file of arrays as MXNet writes them")
+    if count != 1:
+        raise fields.error(f"the file holds {count} arrays, a mean image is exactly one")
+    (magic,) = fields.take("I")
+    if magic in (ARRAY_MAGIC_V2, ARRAY_MAGIC_V3):
+        (storage,) = fields.take("i")
+        if storage != 0:
+            raise fields.error("the array is sparse: a mean image must be dense")
+    if magic in (ARRAY_MAGIC_V1, ARRAY_MAGIC_V2, ARRAY_MAGIC_V3):
+        (rank,) = fields.take("I")
+        size = "q"
+    else:  # the oldest files begin with the rank
+        rank, size = magic, "I"
+    if rank != 3:
+        raise fields.error(f"the array has {rank} axes: a mean image has channels, height and width")
+    shape = fields.take(3 * size)
+    _, _, code = fields.take("iii")
+    if code not in DTYPES or min(shape) < 1:
+        raise fields.error("the array has an unknown element type or an empty shape")
+    dtype = np.dtype(DTYPES[code])
+    data = fields.bytes(int(np.prod(shape, dtype=object)) * dtype.itemsize)
+    return np.frombuffer(data, dtype).reshape(shape).astype(np.float32)
+
+
+def write_mean_image(path: str | os.PathLike[str], image: np.ndarray) -> None:
+    """Write a mean image as MXNet does.
+
+    Parameters
+    ----------
+    path : path
+        Replaced only when everything is written.
+    image : array_like, (channels, height, width)
+        Stored as float32.
+    """
+    image = np.ascontiguousarray(image, "<f4")
+    if image.ndim != 3:
+        raise ValueError(f"a mean image has 3 axes, not {image.ndim}")
+    name = b"mean_img"
+    content = b"".join(
+        [
+            struct.pack("<QQQ", LIST_MAGIC, 0, 1),
+            struct.pack("<IiI3qiii", ARRAY_MAGIC_V2, 0, 3, *image.shape, 1, 0, 0),
+            image.tobytes(),
+            struct.pack("<QQ", 1, len(name)),
+            name,
+        ]
+    )
+    with AtomicOutput(path) as output:
+        output.write(content)

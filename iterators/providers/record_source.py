@@ -1,0 +1,256 @@
+"""The record files behind a provider: one or many, whole or face-recognition packs.
+
+Opens what ``path_imgrec`` names and answers what records there are, where they lie, which of them
+belong to a part, and which labels a list or the headers give them.  It decodes nothing and draws
+nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from recordio.errors import LabelError, RecordIOError
+from recordio.partition import part_by_bytes, part_by_count
+from recordio.reader import RecordReader
+
+__all__ = ["RecordSource", "read_label_list"]
+
+HEADER = struct.Struct("<IfQQ")
+READ_AT_ONCE = 4096
+
+
+class RecordSource:
+    """Records of one or several files, numbered through.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file, a folder (all its ``.rec`` files, sorted by name), or several paths separated by
+        semicolons.
+    index : str or os.PathLike
+        Index files in the same form, or empty: the record files are scanned.
+
+    Attributes
+    ----------
+    readers : list of RecordReader
+    offsets : numpy.ndarray of int64
+        Offset of every record in its file, ascending within a file.
+    starts : numpy.ndarray of int64
+        Number of the first record of each file.
+    identities : numpy.ndarray of int64, (identities, 2), or None
+        In a face-recognition pack, the keys ``[first, end)`` of the images of every identity.  Such a
+        pack begins with a record that says where the identity records begin; neither is an image, and
+        neither is among the records here.
+
+    Raises
+    ------
+    ValueError
+        If there is no record at all, or the numbers of files and indexes differ.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], index: str | os.PathLike[str] = "") -> None:
+        self.paths = _files(path, ".rec")
+        indexes: Sequence[str | None] = _files(index, ".idx") if index else [None] * len(self.paths)
+        if len(indexes) != len(self.paths):
+            raise ValueError(f"{len(self.paths)} record files but {len(indexes)} index files")
+        self.indexed = bool(index)
+        self.readers = [RecordReader(p, i) for p, i in zip(self.paths, indexes, strict=True)]
+        tables = [_in_file_order(reader.offsets) for reader in self.readers]
+        self.identities: np.ndarray | None = None
+        if len(self.readers) == 1:
+            self.identities, images = _face_pack(self.readers[0], tables[0])
+            if self.identities is not None:
+                tables = [images]
+        self.tables = tables
+        self.offsets = tables[0] if len(tables) == 1 else np.concatenate(tables)
+        self.starts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int64)
+        if not len(self.offsets):
+            raise ValueError(f"{os.fspath(path)}: the file holds no records")
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bytes of each file."""
+        return [os.path.getsize(path) for path in self.paths]
+
+    def part(self, num_parts: int, part_index: int) -> range:
+        """Records of one part in file order, by MXNet's rule: counted with an index, else by bytes."""
+        if self.indexed or self.identities is not None:
+            return part_by_count(len(self), num_parts, part_index)
+        files = part_by_bytes(self.sizes, self.tables, num_parts, part_index)
+        pieces = [
+            (int(start) + piece.start, int(start) + piece.stop)
+            for start, piece in zip(self.starts, files, strict=True)
+            if len(piece)
+        ]
+        return range(pieces[0][0], pieces[-1][1]) if pieces else range(0)
+
+    def blocks(self, nbytes: int) -> np.ndarray:
+        """Where to cut the records into blocks of about `nbytes` of neighbours in one file."""
+        edges = [0]
+        for start, table in zip(self.starts, self.tables, strict=True):
+            if len(table):
+                limits = np.arange(table[0], table[-1] + 1, nbytes, dtype=np.int64)[1:]
+                edges.extend((int(start) + np.searchsorted(table, limits)).tolist())
+                edges.append(int(start) + len(table))
+        return np.unique(np.array(edges, np.int64))
+
+    def labels(self) -> np.ndarray:
+        """First label of every record, float32, read from the headers.
+
+        Raises
+        ------
+        RecordIOError
+            If a record is damaged or too short for its header.
+        """
+        labels = np.empty(len(self), np.float32)
+        for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
+            for i, offset in enumerate(table.tolist()):
+                record, _ = reader.read_at(offset, i)
+                labels[start + i] = _first_label(record, reader.path, offset, i)
+        return labels
+
+    def fingerprint(self) -> str:
+        """Short text that tells these files from others; reads a few kilobytes."""
+        check = 0
+        for reader, table in zip(self.readers, self.tables, strict=True):
+            sample = table[:: max(len(table) // 1024, 1)]
+            with open(reader.path, "rb") as file:
+                head = file.read(4096)
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(size - 4096, 0))
+                tail = file.read(4096)
+            for piece in (str((size, len(table))).encode(), sample.tobytes(), head, tail):
+                check = zlib.crc32(piece, check)
+        return f"{len(self)} records, check {check:08x}"
+
+
+def read_label_list(path: str | os.PathLike[str], label_width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of a list file, to be used instead of those in the records.
+
+    Parameters
+    ----------
+    path : path
+        Lines of id, `label_width` labels and, usually, a path, separated by white space; blank lines
+        are ignored.
+    label_width : int
+        Labels to read from a line.
+
+    Returns
+    -------
+    ids : numpy.ndarray of uint64
+        Ascending; of lines with the same id the last one counts.
+    labels : numpy.ndarray of float32, (len(ids), label_width)
+
+    Raises
+    ------
+    LabelError
+        If a line has too few numbers; MXNet reads the path as 0 instead.
+    """
+    table: dict[int, list[float]] = {}
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        for number, line in enumerate(file, 1):
+            fields = line.split(maxsplit=label_width + 1)
+            if not fields:
+                continue
+            try:
+                if len(fields) <= label_width:
+                    raise ValueError
+                table[int(fields[0])] = [float(item) for item in fields[1 : label_width + 1]]
+                if not 0 <= int(fields[0]) < 1 << 64:
+                    raise ValueError
+            except ValueError:
+                raise LabelError(
+                    f"expected an id and {label_width} labels, found {line.strip()[:80]!r}",
+                    path=path,
+                    line=number,
+                ) from None
+    ids = np.array(sorted(table), np.uint64)
+    labels = np.array([table[int(i)] for i in ids], np.float32).reshape(len(ids), label_width)
+    return ids, labels
+
+
+def _files(path: str | os.PathLike[str], suffix: str) -> list[str]:
+    found: list[str] = []
+    text = os.fspath(path)
+    # A semicolon separates paths, unless it belongs to the name of a file that exists.
+    for item in [text] if os.path.exists(text) else [p for p in text.split(";") if p]:
+        if os.path.isdir(item):
+            inside = sorted(str(p) for p in Path(item).iterdir() if p.suffix == suffix)
+            if not inside:
+                raise FileNotFoundError(f"{item}: the folder holds no {suffix} file")
+            found.extend(inside)
+        else:
+            found.append(item)
+    return found
+
+
+def _in_file_order(offsets: np.ndarray) -> np.ndarray:
+    """Ascending offsets; the same array if they are already."""
+    if len(offsets) < 2 or bool((offsets[1:] > offsets[:-1]).all()):
+        return offsets
+    return np.sort(offsets)
+
+
+def _first_label(record: memoryview, path: str, offset: int, number: int) -> float:
+    if len(record) >= HEADER.size:
+        flag, label, _, _ = HEADER.unpack_from(record)
+        if not flag:
+            return label
+        if len(record) >= HEADER.size + 4:
+            return struct.unpack_from("<f", record, HEADER.size)[0]
+    raise RecordIOError(
+        "the record is too short for its image header", path=path, offset=offset, record=number
+    )
+
+
+def _face_pack(
+    reader: RecordReader, table: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """Identity ranges and image offsets, if this is a face-recognition pack.
+
+    Record 0 then has two labels, the keys [first identity, end) of the identity records, whose own
+    labels are the keys of that identity's images (layout of the InsightFace packs).
+    """
+    if not len(table):
+        return None, table
+    labels = _label_pair(reader, int(table[0]))
+    if labels is None:
+        return None, table
+    first, end = labels
+    keyed = reader.index_path is not None
+    last_key = int(reader.keys.max()) if keyed else len(table) - 1
+    # Two labels alone could be those of an ordinary image; that every record they point to holds a
+    # range of image keys could not be.
+    if not 1 < first < end <= last_key + 1:
+        return None, table
+    rows = []
+    for key in range(first, end):
+        offset = reader.offset_of(reader.position_of(key)) if keyed else int(table[key])
+        row = _label_pair(reader, offset)
+        if row is None or not 1 <= row[0] <= row[1] <= first:
+            return None, table
+        rows.append(row)
+    if keyed:
+        wanted = (reader.keys >= 1) & (reader.keys < first)
+        images = _in_file_order(reader.offsets[wanted])
+    else:
+        images = table[1:first]
+    return np.array(rows, np.int64).reshape(-1, 2), images
+
+
+def _label_pair(reader: RecordReader, offset: int) -> tuple[int, int] | None:
+    """The two labels of a record if it has two and they are whole numbers, else None."""
+    record, _ = reader.read_at(offset)
+    if record is None or len(record) < HEADER.size + 8 or HEADER.unpack_from(record)[0] != 2:
+        return None
+    first, second = struct.unpack_from("<2f", record, HEADER.size)
+    return (int(first), int(second)) if first.is_integer() and second.is_integer() else None
