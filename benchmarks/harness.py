@@ -6,12 +6,25 @@ shared ones are noisy, ratios taken in alternation are what can be compared.  It
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
-__all__ = ["Case", "Result", "absolute", "best_of", "case", "cases", "compare", "table"]
+__all__ = [
+    "Case",
+    "Rate",
+    "Result",
+    "absolute",
+    "best_of",
+    "case",
+    "cases",
+    "compare",
+    "reported",
+    "table",
+    "timed",
+]
 
 
 @dataclass
@@ -20,6 +33,8 @@ class Result:
 
     `ours` and `reference` are rates in `unit` (or costs, where less is better); `value` is what
     the bar is about: their median paired ratio, or `ours` itself where nothing is compared.
+    `cpu_ratio` compares work per second of processor time, threads and child processes included:
+    it says little about waiting, but stays meaningful while other programs use the machine.
     """
 
     job: str
@@ -30,6 +45,7 @@ class Result:
     bar: float
     at_least: bool = True
     detail: str = ""
+    cpu_ratio: float | None = None
     rounds: list[float] = field(default_factory=list)
 
     @property
@@ -69,18 +85,41 @@ def cases() -> dict[str, Case]:
     return dict(_CASES)
 
 
-def timed_rate(work: Callable[[], int]) -> float:
-    """Items per second of one call that returns how many items it did."""
-    start = time.perf_counter()
+@dataclass(frozen=True)
+class Rate:
+    """Items per second of elapsed time and per second of processor time."""
+
+    elapsed: float
+    processor: float
+
+
+def processor_seconds() -> float:
+    """Processor time of this process, its threads and the child processes that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def timed(work: Callable[[], int]) -> Rate:
+    """Rate of one call that returns how many items it did."""
+    processor, start = processor_seconds(), time.perf_counter()
     items = work()
-    return items / (time.perf_counter() - start)
+    elapsed = time.perf_counter() - start
+    return Rate(items / elapsed, items / (processor_seconds() - processor))
+
+
+def reported(measure: Callable[[], float], times: int = 1) -> Rate:
+    """Rate that a single-threaded measurement reports itself, times a number of threads."""
+    processor, start = processor_seconds(), time.perf_counter()
+    rate = measure()
+    busy = (processor_seconds() - processor) / (time.perf_counter() - start)
+    return Rate(times * rate, rate / busy)
 
 
 def compare(
     job: str,
     unit: str,
-    ours: Callable[[], float],
-    reference: Callable[[], float],
+    ours: Callable[[], Rate],
+    reference: Callable[[], Rate],
     *,
     bar: float,
     rounds: int,
@@ -101,15 +140,16 @@ def compare(
             first = ours()
             second = reference()
         pairs.append((first, second))
-    ratios = [first / second for first, second in pairs]
+    ratios = [first.elapsed / second.elapsed for first, second in pairs]
     return Result(
         job,
         unit,
-        ours=statistics.median(first for first, _ in pairs),
-        reference=statistics.median(second for _, second in pairs),
+        ours=statistics.median(first.elapsed for first, _ in pairs),
+        reference=statistics.median(second.elapsed for _, second in pairs),
         value=statistics.median(ratios),
         bar=bar,
         detail=detail,
+        cpu_ratio=statistics.median(first.processor / second.processor for first, second in pairs),
         rounds=ratios,
     )
 
@@ -141,7 +181,7 @@ def number(value: float | None) -> str:
 
 def table(results: list[Result]) -> str:
     """The results as aligned text columns."""
-    rows = [("Job", "ours", "reference", "unit", "ratio", "bar", "")]
+    rows = [("Job", "ours", "reference", "unit", "ratio", "bar", "per CPU s", "")]
     for result in results:
         compared = result.reference is not None
         sign = ">=" if result.at_least else "<="
@@ -154,11 +194,12 @@ def table(results: list[Result]) -> str:
                 result.unit,
                 f"{result.value:.2f}" if compared else "-",
                 f"{sign} {result.bar:.2f}" if compared else f"{sign} {number(result.bar)}",
+                f"{result.cpu_ratio:.2f}" if compared else "-",
                 f"{verdict}; {result.detail}" if result.detail else verdict,
             )
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    numeric = {1, 2, 4, 5}
+    numeric = {1, 2, 4, 5, 6}
     lines = [
         "  ".join(
             text.rjust(width) if column in numeric else text.ljust(width)

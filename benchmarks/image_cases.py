@@ -11,8 +11,9 @@ import gc
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
-from harness import absolute, case, compare, timed_rate
+from harness import absolute, case, compare, reported, timed
 from jpeg_limits import full_decode_rate
 
 from iterators import ImageRecordIter
@@ -45,8 +46,8 @@ def against_full_decode(material, job, records, blobs, bar, **parameters):
     return compare(
         job,
         "images/s",
-        partial(timed_rate, partial(one_epoch, material, records, **parameters)),
-        lambda: material.threads * full_decode_rate(blobs, material.seconds),
+        partial(timed, partial(one_epoch, material, records, **parameters)),
+        partial(reported, partial(full_decode_rate, blobs, material.seconds), material.threads),
         bar=bar,
         rounds=material.rounds,
         detail=f"reference: {material.threads} x one thread decoding fully",
@@ -145,8 +146,8 @@ def memory(material):
         f"measure(sys.argv[1], {material.threads}, 20, 5)"
     )
     printed = subprocess.run(
-        [sys.executable, "-c", program, str(material.photo_records)],
-        cwd=sys.path[0],
+        [sys.executable, "-c", program, str(material.few_photo_records)],
+        cwd=Path(__file__).parent,
         check=True,
         capture_output=True,
         text=True,

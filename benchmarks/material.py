@@ -93,6 +93,12 @@ class Material:
         return self._packed("photos.rec", self.blobs * repeats)
 
     @cached_property
+    def few_photo_records(self) -> Path:
+        """A record file of the untouched photographs, repeated to 500 records if they are fewer."""
+        repeats = -(-500 // len(self.blobs))
+        return self._packed("few-photos.rec", self.blobs * repeats)
+
+    @cached_property
     def face_records(self) -> Path:
         """A record file of the 10,000 faces."""
         return self._packed("faces.rec", self.face_blobs)

@@ -8,7 +8,7 @@ import sys
 from functools import partial
 
 import cv2
-from harness import case, compare, timed_rate
+from harness import case, compare, timed
 
 from recordio import IRHeader, RecordWriter, pack
 
@@ -55,8 +55,8 @@ def im2rec_resize(material):
     yield compare(
         "im2rec --resize 256",
         "images/s",
-        partial(timed_rate, ours),
-        partial(timed_rate, partial(opencv_loop, files, material.folder / "loop.rec")),
+        partial(timed, ours),
+        partial(timed, partial(opencv_loop, files, material.folder / "loop.rec")),
         bar=1.8,
         rounds=material.rounds,
         detail=f"{material.threads} workers; reference: one process",
@@ -81,8 +81,8 @@ def im2rec_pass_through(material):
     yield compare(
         "im2rec --pass-through",
         "files/s",
-        partial(timed_rate, ours),
-        partial(timed_rate, reference),
+        partial(timed, ours),
+        partial(timed, reference),
         bar=0.5,
         rounds=material.rounds,
         detail="reference: cp -r",
