@@ -36,5 +36,6 @@ cdef struct Jitter:
 
 
 cdef void load_jitter(JitterRecipe* target, recipe)
-cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image, Jitter* jitter) noexcept nogil
+cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
+                      Jitter* jitter) noexcept nogil
 cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int width, int height) noexcept nogil

@@ -1,9 +1,9 @@
 """One encoded record becomes one sample of a batch, without the GIL.
 
-A `Renderer` reads the header and the labels, decodes only the rectangle and the scale that the drawn
-geometry needs, resamples row by row while the rows are still in the cache, and normalises every
-finished row straight into the sample's place in the batch.  It knows nothing of threads, order or
-batches; the stage gives every thread a renderer of its own.
+A `Renderer` reads the header and the labels, decodes only the rectangle and the scale that the
+drawn geometry needs, resamples row by row while the rows are still in the cache, and normalises
+every finished row straight into the sample's place in the batch.  It knows nothing of threads,
+order or batches; the stage gives every thread a renderer of its own.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -68,8 +68,8 @@ cdef class RenderPlan:
     mean_image : array_like of float32, optional
         Of the recipe's `data_shape`; subtracted instead of the means per channel.
     labels : tuple of numpy.ndarray, optional
-        Ids, uint64, ascending, and their labels, float32 ``(n, label_width)``, which replace those in
-        the records.
+        Ids, uint64, ascending, and their labels, float32 ``(n, label_width)``, which replace those
+        in the records.
     """
 
     def __init__(self, recipe, *, uint64_t key=0, layout="NCHW", dtype="float32", label_width=1,
@@ -293,7 +293,7 @@ cdef class Renderer:
                 pixels.first = NULL         # rows come straight from the decoder
                 return self.run_layers(image, &geometry, &pixels, denominator, slot, outcome)
         if width % denominator or height % denominator:
-            denominator = 1     # the scaled grids of the stored and the upright image would not agree
+            denominator = 1     # the scaled grids of stored and upright image would not agree
         self.needed(layer, denominator, width, height, &wanted)
         if self.decode_rectangle(denominator, orientation, width // denominator,
                                  height // denominator, &wanted, &pixels, outcome):
@@ -311,8 +311,8 @@ cdef class Renderer:
             return
         if layer.kind == LAYER_WARP:
             self.describe_warp(layer, NULL, &source)
-            warp_bounds(&source, layer.left, layer.top, layer.out_width, layer.out_height, &wanted.x,
-                        &wanted.y, &wanted.width, &wanted.height)
+            warp_bounds(&source, layer.left, layer.top, layer.out_width, layer.out_height,
+                        &wanted.x, &wanted.y, &wanted.width, &wanted.height)
         else:
             wanted.x = min(max(layer.left - layer.border, 0), width)
             wanted.y = min(max(layer.top - layer.border, 0), height)
@@ -352,8 +352,8 @@ cdef class Renderer:
         pixels.x, pixels.y = wanted.x, wanted.y
         pixels.width, pixels.height = wanted.width, wanted.height
         if orientation != 1:
-            orient_image(target, packed, stored.width, stored.height, channels, orientation, upright,
-                         pixels.stride)
+            orient_image(target, packed, stored.width, stored.height, channels, orientation,
+                         upright, pixels.stride)
         return RENDER_OK
 
     cdef int start_rows(self, int denominator, int x, int y, int width, int height,
@@ -388,7 +388,7 @@ cdef class Renderer:
         cdef const uint8_t[:, :, ::1] view
         cdef double begin = sync_now()
         try:
-            # A copy: the span may be a worker's scratch memory, and Python code can keep what it gets.
+            # A copy: the span may be a worker's scratch memory, and Python code can keep it.
             copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
             view = self.decoded = codec.decode(copy, self.plan.channels)
         except MemoryError:
@@ -413,7 +413,7 @@ cdef class Renderer:
 
     cdef int run_layers(self, const ImageKey* image, const Geometry* geometry, const Pixels* pixels,
                         int denominator, void* slot, Outcome* outcome) noexcept nogil:
-        """From the decoded pixels (or the decoder, if there are none) through all steps to the slot."""
+        """From the decoded pixels (the decoder, if there are none) through all steps to the slot."""
         cdef Pixels current = pixels[0]
         cdef const Layer* layer
         cdef Sink sink
@@ -430,7 +430,8 @@ cdef class Renderer:
             layer = &geometry.layers[i]
             sink.slot = slot if i == geometry.count - 1 and not colours else NULL
             out = self.buffer(PIXELS_B if i & 1 else PIXELS_A,
-                              <size_t>layer.out_width * layer.out_height * self.plan.channels, outcome)
+                              <size_t>layer.out_width * layer.out_height * self.plan.channels,
+                              outcome)
             if out == NULL:
                 return outcome.status
             if layer.kind == LAYER_WARP:
@@ -440,7 +441,8 @@ cdef class Renderer:
             elif layer.width == layer.target_width and layer.height == layer.target_height:
                 self.copy_layer(layer, &current, out, &sink, outcome)
             else:
-                self.resample_layer(layer, &current, denominator if i == 0 else 1, out, &sink, outcome)
+                self.resample_layer(layer, &current, denominator if i == 0 else 1, out, &sink,
+                                    outcome)
             if outcome.status:
                 return outcome.status
             current.first, current.stride = out, <ptrdiff_t>layer.out_width * self.plan.channels
@@ -595,7 +597,7 @@ cdef class Renderer:
 
 
 cdef void expose(normalise_recipe* normalise, const Jitter* jitter) noexcept nogil:
-    """Contrast and illumination of one image, as ((x - mean) * contrast + illumination) * scale / std."""
+    """Contrast and illumination of one image: ((x - mean) * contrast + illumination) * factor."""
     cdef int i
     if jitter.exposes:
         for i in range(4):

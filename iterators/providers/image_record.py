@@ -1,7 +1,7 @@
 """`ImageRecordIter`: batches of decoded, augmented images from a record file.
 
-This module joins a record file, an order, a recipe and the image stage into a provider; each of them
-does its own work elsewhere.
+This module joins a record file, an order, a recipe and the image stage into a provider; each of
+them does its own work elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
-from ..core.device import placement
+from ..core.device import DeviceNormalisation, placement
 from ..core.order import (
     BatchPlan,
     BlockOrder,
@@ -45,7 +45,9 @@ __all__ = [
     "ImageRecordUInt8Iter",
 ]
 
-AUGMENT_KEY = 0x6175676D656E74  # "augment": keeps the keys of augmentation apart from those of orders
+AUGMENT_KEY = (
+    0x6175676D656E74  # "augment": keeps the keys of augmentation apart from those of orders
+)
 MIB = 1 << 20
 
 logger = logging.getLogger("iterators")
@@ -54,8 +56,8 @@ logger = logging.getLogger("iterators")
 class ImageRecordIter(AbstractDataProvider):
     """Batches of images from an MXNet record file, decoded and augmented by background threads.
 
-    The parameters have MXNet's names and defaults.  An epoch depends on `seed`, never on the number of
-    threads, the prefetching or the machine.
+    The parameters have MXNet's names and defaults.  An epoch depends on `seed`, never on the
+    number of threads, the prefetching or the machine.
 
     Parameters
     ----------
@@ -66,8 +68,8 @@ class ImageRecordIter(AbstractDataProvider):
     batch_size : int
         Images in a batch, at least 1.
     path_imgidx : str or os.PathLike
-        The ``.idx`` file or files; without it the record files are scanned once.  Records are taken in
-        the order of the file, whatever the order of the index.
+        The ``.idx`` file or files; without it the record files are scanned once.  Records are
+        taken in the order of the file, whatever the order of the index.
     path_imglist : str or os.PathLike
         A ``.lst`` file whose labels, found by the id in the record header, replace those in the
         records.
@@ -82,8 +84,8 @@ class ImageRecordIter(AbstractDataProvider):
     shuffle : bool
         A new permutation of all records in every epoch.
     weights : array_like or mapping, optional
-        Draw records with replacement, each as often as its weight says: one weight per record in file
-        order, or per label, for example ``{0: 1.0, 1: 0.2}``.
+        Draw records with replacement, each as often as its weight says: one weight per record in
+        file order, or per label, for example ``{0: 1.0, 1: 0.2}``.
     shuffle_chunk_size : int
         If above 0, visit blocks of so many MiB in random order, for disks that are slow to seek;
         `shuffle` then shuffles inside the blocks.
@@ -103,22 +105,27 @@ class ImageRecordIter(AbstractDataProvider):
     data_name, label_name : str
         Names in `provide_data` and `provide_label`; ``label_name=None`` for no labels.
     mean_img : str or os.PathLike
-        File of a mean image, subtracted instead of `mean_r` to `mean_a`.  If it does not exist it is
-        made: the mean of the images of this part, resized and cropped at the centre.
+        File of a mean image, subtracted instead of `mean_r` to `mean_a`.  If it does not exist it
+        is made: the mean of the images of this part, resized and cropped at the centre.
     verbose : bool
         Log what was found and a line per epoch, at level INFO of the logger ``iterators``.
     layout : str
         Order of the axes of a batch: "NCHW", "NHWC" or any other order of these letters.
     dtype : str
-        "float32", "float16", "uint8" (pixels as they are) or "int8" (pixels minus the rounded mean).
+        "float32", "float16", "uint8" (pixels as they are) or "int8" (pixels minus the rounded
+        mean).
     device : str or torch.device, optional
-        None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i" for
-        tensors on that device.
+        None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
+        for tensors on that device.
+    normalise_on : {"host", "device"}
+        With "device" (and a `device`) the batch is moved as uint8, a quarter of the bytes, and
+        mean, std and scale are applied there; the result is float32, or float16 if that is the
+        `dtype`.
     epoch : int
         Number of the first epoch.
     on_error : {"raise", "skip"}
-        Whether a bad record raises an error that names it, or is replaced by the next good record of
-        the epoch and listed in `skipped`.
+        Whether a bad record raises an error that names it, or is replaced by the next good record
+        of the epoch and listed in `skipped`.
     error_budget : int or float, optional
         With "skip": different records that may be skipped, as a number or, below 1, as a fraction.
     aug_seq, ctx, device_id
@@ -126,7 +133,8 @@ class ImageRecordIter(AbstractDataProvider):
         MXNet would put its buffers, which is `device` here.
     **augmentation
         The parameters of `iterators.images.recipe.Recipe`: `resize`, `rand_crop`,
-        `random_resized_crop`, `mirror`, `rand_mirror`, `mean_r`, `std_r`, `scale`, `inter_method`...
+        `random_resized_crop`, `mirror`, `rand_mirror`, `mean_r`, `std_r`, `scale`,
+        `inter_method`...
 
     Raises
     ------
@@ -196,6 +204,7 @@ class ImageRecordIter(AbstractDataProvider):
         layout: str = "NCHW",
         dtype: str | None = None,
         device: Any = None,
+        normalise_on: str = "host",
         epoch: int = 0,
         on_error: str = "raise",
         error_budget: float | None = None,
@@ -206,8 +215,15 @@ class ImageRecordIter(AbstractDataProvider):
     ) -> None:
         function = type(self).__name__
         recipe = _recipe(function, data_shape, augmentation)
-        dtype = choice("dtype", dtype or self.default_dtype, ("float32", "float16", "uint8", "int8"))
-        _check_effect(recipe, dtype, mean_img)
+        dtype = choice(
+            "dtype", dtype or self.default_dtype, ("float32", "float16", "uint8", "int8")
+        )
+        self._normalise = None
+        if choice("normalise_on", normalise_on, ("host", "device")) == "device":
+            self._normalise = _on_device(recipe, _layout(layout), dtype, device, mean_img)
+            dtype = "uint8"
+        else:
+            _check_effect(recipe, dtype, mean_img)
         batch_size = integer("batch_size", batch_size, low=1)
         label_width = integer("label_width", label_width, low=1)
         seed = integer("seed", seed)
@@ -235,7 +251,9 @@ class ImageRecordIter(AbstractDataProvider):
             mean_image = _mean_image(source, order, recipe, mean_img, threads)
         plan = RenderPlan(
             recipe,
-            key=derive_key(seed if seed_aug is None else integer("seed_aug", seed_aug), AUGMENT_KEY),
+            key=derive_key(
+                seed if seed_aug is None else integer("seed_aug", seed_aug), AUGMENT_KEY
+            ),
             layout=_layout(layout),
             dtype=dtype,
             label_width=label_width,
@@ -258,7 +276,14 @@ class ImageRecordIter(AbstractDataProvider):
                 depth=prefetch_buffer,
                 allocate=place.allocate,
             ),
-            [DataDesc(data_name, plan.shape(batch_size), plan.dtype, plan.layout)],
+            [
+                DataDesc(
+                    data_name,
+                    plan.shape(batch_size),
+                    self._normalise.dtype if self._normalise else plan.dtype,
+                    plan.layout,
+                )
+            ],
             [] if label_name is None else [_label_desc(label_name, batch_size, label_width)],
             place,
             integer("epoch", epoch, low=0),
@@ -287,7 +312,10 @@ class ImageRecordIter(AbstractDataProvider):
             )
 
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
-        return super()._batch(data, label if self._labels_are_vectors else label[:, 0], ids, pad)
+        batch = super()._batch(data, label if self._labels_are_vectors else label[:, 0], ids, pad)
+        if self._normalise:
+            batch.data = [self._normalise(tensor) for tensor in batch.data]
+        return batch
 
 
 ImageRecordProvider = ImageRecordIter
@@ -305,7 +333,7 @@ class ImageRecordInt8Iter(ImageRecordIter):
     default_dtype = "int8"
 
 
-def ImageRecordIter_v1(**arguments: Any) -> ImageRecordIter:  # noqa: N802 - MXNet's name
+def ImageRecordIter_v1(**arguments: Any) -> ImageRecordIter:
     """`ImageRecordIter`, under the name of MXNet's older implementation.
 
     .. deprecated:: 0.1
@@ -349,7 +377,31 @@ def _check_effect(recipe: Recipe, dtype: str, mean_img: Any) -> None:
             raise ValueError("mean_img has no effect on uint8 pixels: drop it or use a float dtype")
     for name in _changed(recipe):
         if name in without:
-            raise ValueError(f"{name} has no effect on {dtype} pixels: drop it or use a float dtype")
+            raise ValueError(
+                f"{name} has no effect on {dtype} pixels: drop it or use a float dtype"
+            )
+
+
+def _on_device(
+    recipe: Recipe, layout: str, dtype: str, device: Any, mean_img: Any
+) -> DeviceNormalisation:
+    """What the device has to do when the images are moved as uint8."""
+    if device is None:
+        raise ValueError('normalise_on="device" needs a device')
+    if dtype == "int8":
+        raise ValueError('normalise_on="device" gives float32 or float16, not int8')
+    for name in ("max_random_contrast", "max_random_illumination"):
+        if getattr(recipe, name):
+            raise ValueError(f'{name} differs from image to image: it needs normalise_on="host"')
+    if mean_img:
+        raise ValueError('mean_img needs normalise_on="host"')
+    factor = np.float32(recipe.scale) / np.array(recipe.std, np.float32)
+    return DeviceNormalisation(
+        layout,
+        recipe.mean[: recipe.channels],
+        factor[: recipe.channels].tolist(),
+        "float16" if dtype == "float16" else "float32",
+    )
 
 
 def _layout(layout: str) -> str:
@@ -381,7 +433,9 @@ def _order(
     whole: EpochOrder | None = None
     if weights is not None:
         if shuffle or chunk_size:
-            raise ValueError("weights draw the records at random: drop shuffle and shuffle_chunk_size")
+            raise ValueError(
+                "weights draw the records at random: drop shuffle and shuffle_chunk_size"
+            )
         whole = WeightedOrder(_weights(source, weights), seed)
     elif chunk_size:
         whole = BlockOrder(source.blocks(chunk_size * MIB), chunk_seed, shuffle, seed)
@@ -448,7 +502,12 @@ def _average(source: RecordSource, order: Order, recipe: Recipe, threads: int) -
     batches = BatchPlan(order, batch_size, "pad")
     plan = RenderPlan(recipe, label_width=0, dtype="uint8", batch_size=batch_size)
     stage = Stage(
-        source.readers, source.offsets, source.starts, plan, batch_size=batch_size, threads=threads,
+        source.readers,
+        source.offsets,
+        source.starts,
+        plan,
+        batch_size=batch_size,
+        threads=threads,
         depth=2,
     )
     total = np.zeros(recipe.data_shape, np.float64)
