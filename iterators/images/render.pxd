@@ -98,8 +98,8 @@ cdef class Renderer:
     cdef readonly RenderPlan plan
     cdef jpeg_decoder* decoder
     cdef resampler* resampler
-    cdef uint8_t* buffers[2]
-    cdef size_t capacities[2]
+    cdef uint8_t* buffers[3]
+    cdef size_t capacities[3]
     cdef object decoded         # image decoded through Python, alive while its pixels are read
     # What was done so far.
     cdef int64_t images
@@ -130,8 +130,8 @@ cdef class Renderer:
                      Rectangle* wanted) noexcept nogil
     cdef void describe_warp(self, const Layer* layer, const Pixels* pixels,
                             warp_source* source) noexcept nogil
-    cdef void warp_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out,
-                         Sink* sink) noexcept nogil
+    cdef int warp_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out, Sink* sink,
+                        Outcome* outcome) noexcept nogil
     cdef void pad_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out,
                         Sink* sink) noexcept nogil
     cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,

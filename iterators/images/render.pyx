@@ -8,7 +8,7 @@ batches; the stage gives every thread a renderer of its own.
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset, strncpy
 
@@ -32,7 +32,7 @@ from iterators.images.resample cimport (
     resample_axis, resample_denominator, resampler_begin, resampler_free, resampler_new,
     resampler_push, resampler_source,
 )
-from iterators.images.warp cimport warp_bounds, warp_row, warp_source, warp_weights
+from iterators.images.warp cimport warp_bounds, warp_prepare, warp_row, warp_source, warp_weights
 
 cdef extern from "../core/sync.h" nogil:
     double sync_now()
@@ -44,6 +44,7 @@ cdef enum:
     HEADER_SIZE = 24        # IRHeader: flag, label, id, id2
     PIXELS_A = 0            # buffers: steps read one and write the other
     PIXELS_B = 1
+    STEPS = 2               # column positions of a warp
     SLACK = 64              # kernels may read a vector behind the last pixel
 
 DTYPES = ("float32", "uint8", "int8", "float16")
@@ -149,7 +150,7 @@ cdef class Renderer:
 
     def __cinit__(self, RenderPlan plan):
         cdef int i
-        for i in range(2):
+        for i in range(3):
             self.buffers[i] = NULL
             self.capacities[i] = 0
         self.plan = plan
@@ -162,7 +163,7 @@ cdef class Renderer:
         cdef int i
         decoder_free(self.decoder)
         resampler_free(self.resampler)
-        for i in range(2):
+        for i in range(3):
             free(self.buffers[i])
 
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0):
@@ -433,7 +434,7 @@ cdef class Renderer:
             if out == NULL:
                 return outcome.status
             if layer.kind == LAYER_WARP:
-                self.warp_layer(layer, &current, out, &sink)
+                self.warp_layer(layer, &current, out, &sink, outcome)
             elif layer.kind == LAYER_PAD:
                 self.pad_layer(layer, &current, out, &sink)
             elif layer.width == layer.target_width and layer.height == layer.target_height:
@@ -522,16 +523,21 @@ cdef class Renderer:
             source.x, source.y = pixels.x, pixels.y
             source.width, source.height = pixels.width, pixels.height
 
-    cdef void warp_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out,
-                         Sink* sink) noexcept nogil:
+    cdef int warp_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out, Sink* sink,
+                        Outcome* outcome) noexcept nogil:
         """Rotation, shear and scale: the inverse map, evaluated for the wanted pixels only."""
         cdef warp_source source
         cdef int y
         cdef ptrdiff_t packed = <ptrdiff_t>layer.out_width * self.plan.channels
+        cdef int32_t* steps = <int32_t*>self.buffer(STEPS, 8 * <size_t>layer.out_width, outcome)
+        if steps == NULL:
+            return outcome.status
         self.describe_warp(layer, pixels, &source)
+        warp_prepare(&source, layer.left, layer.out_width, steps)
         for y in range(layer.out_height):
             warp_row(&source, layer.left, layer.out_width, layer.top + y, out + y * packed)
             self.finish_rows(sink, out + y * packed, packed, 1)
+        return RENDER_OK
 
     cdef void pad_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out,
                         Sink* sink) noexcept nogil:

@@ -87,7 +87,8 @@ static SIMD_UNUSED void warp_row_at(
     for (int done = 0, n; done < count; done += n) {
         int begin = 0, end;
         n = end = count - done < WARP_CHUNK ? count - done : WARP_CHUNK;
-        warp_locate_at(level, source, x0 + done, n, y, px, py);
+        warp_locate(source, 0, x0 + done, n, y, px);
+        warp_locate(source, 1, x0 + done, n, y, py);
         /* Positions move steadily along a row: those inside are neighbours. */
 #define WARP_IS_INSIDE(i)                                                                                 \
     (warp_first(px[i], source->x, taps) >= 0 && warp_first(px[i], source->x, taps) < columns &&           \
@@ -106,7 +107,8 @@ static SIMD_UNUSED void warp_row_at(
 
 /* Writes target pixels [x0, x0 + count) of target row y: count * channels bytes.
  *
- * The rectangle of the source must hold what warp_bounds names for these pixels.  Sides of the source
+ * The rectangle of the source must hold what warp_bounds names for these pixels, and warp_prepare, if
+ * it was called, must have covered these columns.  Sides of the source
  * and target must not exceed WARP_LARGEST_SIDE.
  */
 static SIMD_UNUSED void warp_row(const warp_source* source, int x0, int count, int y, uint8_t* out) {

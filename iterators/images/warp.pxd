@@ -1,7 +1,7 @@
 """C declarations of the affine warp; the code is header-only (`warp.h`)."""
 
 from libc.stddef cimport ptrdiff_t, size_t
-from libc.stdint cimport int16_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, uint8_t
 
 
 cdef extern from "warp.h" nogil:
@@ -22,6 +22,8 @@ cdef extern from "warp.h" nogil:
         int method
         const int16_t* weights
         uint8_t fill[4]
+        const int32_t* steps[2]
+        int steps_begin
 
     size_t warp_weights_size(int method)
     void warp_fill_weights(int method, int16_t* weights)
@@ -32,6 +34,7 @@ cdef extern from "warp.h" nogil:
     void warp_bounds(
         const warp_source* source, int x0, int y0, int width, int height,
         int* sx, int* sy, int* sw, int* sh)
+    void warp_prepare(warp_source* source, int x0, int count, int32_t* steps)
     void warp_row(const warp_source* source, int x0, int count, int y, uint8_t* out)
     void warp_row_at(int level, const warp_source* source, int x0, int count, int y, uint8_t* out)
 

@@ -7,7 +7,7 @@ It never decodes, never draws random numbers and never depends on the machine.
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int16_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, uint8_t
 
 import numpy as np
 
@@ -44,17 +44,17 @@ def forward_matrix(angle, shear, scale, ratio, size, canvas):
     angle : float
         Degrees, counter-clockwise.
     shear : float
-        How far a row moves to the right per row further down, after the stretching.
+        Pixels by which a row moves to the right for every row further down, after the stretching.
     scale : float
         Factor of both axes together; greater than 1 enlarges.
     ratio : float
-        Vertical to horizontal stretch; the factors are ``2 * scale / (1 + ratio)`` for the width and
-        `ratio` times that for the height.
+        Vertical to horizontal stretch; the factors are ``2 * scale / (1 + ratio)`` for the width
+        and `ratio` times that for the height.
     size : (int, int)
         Width and height of the image in pixels.
     canvas : (float, float)
-        Width and height of the result before they are cut to whole pixels; the image's centre comes to
-        the middle of it.
+        Width and height of the result before they are cut to whole pixels; the image's centre comes
+        to the middle of it.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def forward_matrix(angle, shear, scale, ratio, size, canvas):
     Examples
     --------
     >>> forward_matrix(90, 0, 1, 1, size=(4, 2), canvas=(4, 2)).round(3).tolist()
-    [[-0.0, 1.0, 1.0], [-1.0, -0.0, 3.0]]
+    [[0.0, 1.0, 1.0], [-1.0, 0.0, 3.0]]
     """
     cdef float[6] forward
     affine_forward(forward, angle, shear, scale, ratio, size[0], size[1], canvas[0], canvas[1])
@@ -75,7 +75,8 @@ cdef int _load(warp_source* source, matrix, whole, method) except -1:
     """Fill what bounds and rows depend on."""
     cdef float[6] forward
     cdef int i
-    matrix = np.asarray(matrix, np.float32)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        matrix = np.asarray(matrix, np.float32)
     if matrix.shape != (2, 3):
         raise ValueError(f"an affine matrix has the shape (2, 3), not {matrix.shape}")
     if not np.isfinite(matrix).all():
@@ -142,16 +143,19 @@ def bounds(matrix, image_size, window, method=1):
 
 
 cdef void _run(
-    int level, const warp_source* source, int x0, int y0, int width, int height, uint8_t* out,
+    int level, warp_source* source, int x0, int y0, int width, int height, int32_t* steps,
+    uint8_t* out,
 ) noexcept nogil:
     cdef int row
+    warp_prepare(source, x0, width, steps)
     for row in range(height):
         warp_row_at(level, source, x0, width, y0 + row,
                     out + <ptrdiff_t>row * width * source.channels)
 
 
 def warp(
-    image, matrix, size, method=1, fill=255, window=None, *, origin=(0, 0), image_size=None, variant=None,
+    image, matrix, size, method=1, fill=255, window=None, *, origin=(0, 0), image_size=None,
+    variant=None,
 ):
     """Warp an image of 8-bit pixels, or only what a window of the result shows of it.
 
@@ -174,7 +178,8 @@ def warp(
         `image` is only the rectangle that begins at `origin` (x, y) of an image of that width and
         height.  It has to hold what `bounds` names for the window; fill is seen where it does not.
     variant : str, optional
-        One of ``iterators.images.resample.variants``, to compare them; the result does not depend on it.
+        One of ``iterators.images.resample.variants``, to compare them; the result does not depend
+        on it.
 
     Returns
     -------
@@ -213,8 +218,8 @@ def warp(
     for i in range(2):
         if origin[i] < 0 or origin[i] + image.shape[1 - i] > image_size[i]:
             raise ValueError(
-                f"a rectangle of {image.shape[1]} x {image.shape[0]} pixels at {tuple(origin)} is not "
-                f"inside an image of {tuple(image_size)} pixels")
+                f"a rectangle of {image.shape[1]} x {image.shape[0]} pixels at {tuple(origin)} is "
+                f"not inside an image of {tuple(image_size)} pixels")
     _check_size("a result", size)
     window = (0, 0, *size) if window is None else window
     _check_window(window, size)
@@ -235,13 +240,14 @@ def warp(
         source.fill[i] = fills[i]
     x, y, width, height = window
     out = np.empty((height, width, *image.shape[2:]), np.uint8)
+    cdef int32_t[::1] steps = np.empty(2 * width, np.int32)
     PyObject_GetBuffer(image, &pixels, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(out, &target, PyBUF_SIMPLE)
         try:
             source.pixels = <const uint8_t*>pixels.buf
             with nogil:
-                _run(level, &source, x, y, width, height, <uint8_t*>target.buf)
+                _run(level, &source, x, y, width, height, &steps[0], <uint8_t*>target.buf)
         finally:
             PyBuffer_Release(&target)
     finally:

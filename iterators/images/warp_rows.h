@@ -34,6 +34,8 @@ typedef struct {
     int method;             /* RESAMPLE_*; area means bilinear */
     const int16_t* weights; /* what warp_fill_weights makes for cubic and Lanczos; else not read */
     uint8_t fill[4];        /* outside the image */
+    const int32_t* steps[2]; /* set by warp_prepare; NULL works too, but rows then take longer */
+    int steps_begin;        /* target column of their first entry */
 } warp_source;
 
 static int warp_taps(int method) { return method == RESAMPLE_NEAREST ? 1 : resample_taps(method); }
@@ -104,6 +106,8 @@ SIMD_INLINE int32_t warp_position(double sum) {
     return (int32_t)sum >> 5;
 }
 
+SIMD_INLINE int warp_adds_safely(double part) { return part > -1073741824.0 && part < 1073741824.0; }
+
 /* What a row contributes to the position along an axis (row 0 or 3 of the matrix), in 1/1024 pixel. */
 SIMD_INLINE double warp_row_part(const warp_source* source, int axis, int y) {
     const double* m = source->inverse + 3 * axis;
@@ -114,9 +118,27 @@ SIMD_INLINE void warp_locate_axis(double step, double row_part, int x0, int coun
     for (int i = 0; i < count; i++) positions[i] = warp_position(row_part + warp_part(step * (x0 + i)));
 }
 
-SIMD_INLINE void warp_locate(const warp_source* source, int x0, int count, int y, int32_t* px, int32_t* py) {
-    warp_locate_axis(source->inverse[0], warp_row_part(source, 0, y), x0, count, px);
-    warp_locate_axis(source->inverse[3], warp_row_part(source, 1, y), x0, count, py);
+/* The parts of the columns [x0, x0 + count) are the same in all rows; steps has room for 2 * count.
+   Parts that might overflow when they are added in 32 bits are left to warp_locate_axis. */
+static SIMD_UNUSED void warp_prepare(warp_source* source, int x0, int count, int32_t* steps) {
+    source->steps_begin = x0;
+    for (int axis = 0; axis < 2; axis++, steps += count) {
+        const double step = source->inverse[3 * axis];
+        const double first = warp_part(step * x0), last = warp_part(step * (x0 + count - 1));
+        source->steps[axis] = warp_adds_safely(first) && warp_adds_safely(last) ? steps : NULL;
+        if (source->steps[axis] != NULL)
+            for (int i = 0; i < count; i++) steps[i] = (int32_t)warp_part(step * (x0 + i));
+    }
+}
+
+static void warp_locate(const warp_source* source, int axis, int x0, int count, int y, int32_t* positions) {
+    const double row_part = warp_row_part(source, axis, y);
+    if (source->steps[axis] != NULL && warp_adds_safely(row_part)) {
+        const int32_t *steps = source->steps[axis] + (x0 - source->steps_begin), part = (int32_t)row_part;
+        for (int i = 0; i < count; i++) positions[i] = (part + steps[i]) >> 5;
+    } else {
+        warp_locate_axis(source->inverse[3 * axis], row_part, x0, count, positions);
+    }
 }
 
 /* Column and row, counted in the rectangle, of the first of the taps. */

@@ -13,11 +13,6 @@ enum { WARP_OVERREACH = 2 };
 
 #if SIMD_X86
 
-SIMD_AVX2 static void warp_locate_avx2(
-    const warp_source* source, int x0, int count, int y, int32_t* px, int32_t* py) {
-    warp_locate(source, x0, count, y, px, py);
-}
-
 /* Byte shuffle of the upper pair of pixels (bytes 0-7) and the lower pair (8-15): per channel upper left,
    upper right, lower left, lower right. */
 #define WARP_SQUARE_3 0, 3, 8, 11, 1, 4, 9, 12, 2, 5, 10, 13, -1, -1, -1, -1
@@ -264,39 +259,45 @@ SIMD_AVX2 static int warp_taps_avx2(
     return warp_taps_avx2_n(source, px, py, count, room, 8, 1, out);
 }
 
-#endif
-
-/* ---- the best loop up to a level ---- */
-
-static void warp_locate_at(
-    int level, const warp_source* source, int x0, int count, int y, int32_t* px, int32_t* py) {
-#if SIMD_X86
-    if (level >= SIMD_LEVEL_AVX2) {
-        warp_locate_avx2(source, x0, count, y, px, py);
-        return;
-    }
-#endif
-    (void)level;
-    warp_locate(source, x0, count, y, px, py);
-}
-
-/* Stores may run over the end by a few bytes, but never beyond `room` pixels. */
-static void warp_inside_at(
+/* Returns how many of the first pixels were written, 0 if there is no fast loop for this source. */
+static int warp_inside_simd(
     int level, const warp_source* source, const int32_t* px, const int32_t* py, int count, int room,
     uint8_t* out) {
     const int taps = warp_taps(source->method);
+    /* The bilinear loops compute offsets in 32 bits. */
+    const int small = source->stride >= 0 && source->stride <= INT32_MAX / (source->height + 1);
+    if (taps == 2 && level >= SIMD_LEVEL_AVX2 && small) return warp_bilinear_avx2(source, px, py, count, room, out);
+    if (taps == 2 && level >= SIMD_LEVEL_SSE41 && small) return warp_bilinear_sse41(source, px, py, count, room, out);
+    if (taps > 2 && level >= SIMD_LEVEL_AVX2) return warp_taps_avx2(source, px, py, count, room, out);
+    return 0;
+}
+#endif
+
+/* The best loop up to a level.  Its stores may run over the end of the pixels by a few bytes, but never
+   beyond `room` pixels. */
+static void warp_inside_at(
+    int level, const warp_source* source, const int32_t* px, const int32_t* py, int count, int room,
+    uint8_t* out) {
     int done = 0;
 #if SIMD_X86
-    /* The kernels' offsets have 32 bits. */
-    const int small = source->stride >= 0 && source->stride <= INT32_MAX / (source->height + 1);
-    if (taps == 2 && level >= SIMD_LEVEL_AVX2 && small)
-        done = warp_bilinear_avx2(source, px, py, count, room, out);
-    else if (taps == 2 && level >= SIMD_LEVEL_SSE41 && small)
-        done = warp_bilinear_sse41(source, px, py, count, room, out);
-    else if (taps > 2 && level >= SIMD_LEVEL_AVX2)
-        done = warp_taps_avx2(source, px, py, count, room, out);
+    enum { TURN = 8, MOST = 2 * TURN };
+    done = warp_inside_simd(level, source, px, py, count, room, out);
+    /* A whole turn more, into memory of its own, costs less than the last pixels one by one. */
+    const int rest = count - done;
+    if (rest > 0 && rest < MOST) {
+        int32_t x[MOST], y[MOST];
+        uint8_t pixels[(MOST + 2) * 4];
+        for (int i = 0; i < MOST; i++) {
+            x[i] = px[done + (i < rest ? i : rest - 1)];
+            y[i] = py[done + (i < rest ? i : rest - 1)];
+        }
+        if (warp_inside_simd(level, source, x, y, (rest + TURN - 1) & -TURN, MOST + 2, pixels) >= rest) {
+            memcpy(out + (ptrdiff_t)done * source->channels, pixels, (size_t)rest * source->channels);
+            return;
+        }
+    }
 #endif
-    (void)level, (void)room, (void)taps;
+    (void)level, (void)room;
     warp_inside(source, px + done, py + done, count - done, out + (ptrdiff_t)done * source->channels);
 }
 
