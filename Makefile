@@ -62,6 +62,7 @@ help:  ## this list
 # Compiled in place, so that edited Python files need no new installation.
 .venv-test/installed: .venv-test/$(TAG) $(COMPILED)
 	.venv-test/bin/python -m pip install --editable '.[test]'
+	@.venv-test/bin/python -m iterators
 	@touch $@
 
 .venv-lint/installed: .venv-lint/$(TAG) $(COMPILED)
