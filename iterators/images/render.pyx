@@ -86,6 +86,7 @@ cdef class RenderPlan:
         self.channels, self.height, self.width = recipe.data_shape
         load_recipe(&self.geometry, recipe)
         load_jitter(&self.jitter, recipe)
+        self.scaled_decode = recipe.scaled_decode
         for i in range(4):
             self.fill[i] = recipe.fill_value if i < 3 else 0
         self.limits.max_pixels = JPEG_DEFAULT_MAX_PIXELS
@@ -287,8 +288,9 @@ cdef class Renderer:
         if self.draw(image, width, height, &geometry, outcome):
             return outcome.status
         if layer.kind == LAYER_RESAMPLE:
-            denominator = resample_denominator(layer.method, layer.width, layer.target_width,
-                                               layer.height, layer.target_height)
+            if self.plan.scaled_decode:
+                denominator = resample_denominator(layer.method, layer.width, layer.target_width,
+                                                   layer.height, layer.target_height)
             if orientation == 1:
                 pixels.first = NULL         # rows come straight from the decoder
                 return self.run_layers(image, &geometry, &pixels, denominator, slot, outcome)
@@ -413,7 +415,7 @@ cdef class Renderer:
 
     cdef int run_layers(self, const ImageKey* image, const Geometry* geometry, const Pixels* pixels,
                         int denominator, void* slot, Outcome* outcome) noexcept nogil:
-        """From the decoded pixels (the decoder, if there are none) through all steps to the slot."""
+        """From decoded pixels (or the decoder, if there are none) through all steps to the slot."""
         cdef Pixels current = pixels[0]
         cdef const Layer* layer
         cdef Sink sink

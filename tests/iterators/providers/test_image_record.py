@@ -236,6 +236,21 @@ def test_a_crop_is_the_part_of_the_picture_that_opencv_decodes(pack):
         assert np.abs(image - want).max() <= 2
 
 
+def test_without_scaled_decoding_the_pixels_are_those_of_opencv(tmp_path, photos):
+    from iterators.images import jpeg
+    from iterators.images.resample import resize
+
+    data = encoded(photos["coffee"], ".jpg")
+    path = write_records(tmp_path / "a.rec", [recordio.pack(recordio.IRHeader(0, 0, 0, 0), data)])
+    settings = {"data_shape": (3, 90, 90), "resize": 90, "batch_size": 1, "dtype": "uint8"}
+    whole = resize(jpeg.decode(data), (135, 90))[:, 22:112].transpose(2, 0, 1)
+    with provider_of(path, scaled_decode=False, **settings) as full:
+        assert np.array_equal(full.next().data[0][0], whole)
+    with provider_of(path, **settings) as scaled:
+        difference = np.abs(scaled.next().data[0][0].astype(int) - whole)
+    assert 0 < difference.mean() < 12
+
+
 @pytest.mark.parametrize("layout", ["NHWC", "CHWN", "WNCH"])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "float16", "int8"])
 def test_other_layouts_hold_the_same_numbers(pack, layout, dtype):
