@@ -399,14 +399,19 @@ class AbstractDataProvider:
         -------
         dict
             Integers and strings only, a few hundred bytes whatever the size of the data.  Only what
-            was delivered counts, not what was prefetched.
+            was delivered counts, not what was prefetched.  A part that is through its share says
+            where it stopped as long as other parts may have batches left, so that the state of any
+            part serves all.
         """
-        position = self._settle(self._position)
-        taken = position.number * self.batch_size * self._plan.order.stride
+        position = self._position
+        done = position.done + position.number * self.batch_size * self._plan.order.stride
+        epoch = position.epoch
+        if self._plan.is_over(done):
+            epoch, done = epoch + 1, 0
         return {
             "version": STATE_VERSION,
-            "epoch": position.epoch,
-            "done": position.done + taken,
+            "epoch": epoch,
+            "done": done,
             "settings": dict(self._settings),
         }
 
