@@ -309,6 +309,17 @@ class BatchPlan:
     def _batches(self, count: int) -> int:
         return count // self.batch_size if self.tail == "drop" else -(-count // self.batch_size)
 
+    def record(self, epoch: int, place: int, done: int = 0) -> int:
+        """Record number at one place, counted from `done`; behind the end from the epoch's own start.
+
+        An epoch that was resumed at `done` has the same records behind its end as one that was not.
+        """
+        behind = place - self.order.count(done)
+        if behind >= 0:
+            place, done = behind % self.order.count(), 0
+        (number,) = self.order.take(epoch, place, place + 1, done)
+        return int(number)
+
     def rows(self, epoch: int, number: int, done: int = 0) -> tuple[np.ndarray, int]:
         """Record numbers of one batch and how many of its places are padding.
 

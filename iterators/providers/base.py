@@ -312,13 +312,12 @@ class AbstractDataProvider:
         if not isinstance(error, RecordIOError):
             raise error
         self._skipped.add(error)
-        count = self._plan.order.count(position.done)
         first = position.number * self.batch_size + slot + 1
-        for place in range(first, first + count):
-            begin = place % count
-            (record,) = self._plan.order.take(position.epoch, begin, begin + 1, position.done)
+        last = max(first, self._plan.order.count(position.done)) + self._plan.order.count()
+        for place in range(first, last):
+            record = self._plan.record(position.epoch, place, position.done)
             try:
-                self._engine.retry(int(record), position.epoch, data, label, ids, slot)
+                self._engine.retry(record, position.epoch, data, label, ids, slot)
                 return
             except RecordIOError as another:
                 self._skipped.add(another)

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from recordio.errors import RecordIOError
+
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
 from ..core.order import (
@@ -241,7 +243,7 @@ class ImageRecordIter(AbstractDataProvider):
         )
         mean_image = None
         if mean_img:
-            mean_image = _mean_image(source, order, recipe, mean_img, threads)
+            mean_image = _mean_image(source, order, recipe, mean_img, threads, on_error)
         plan = RenderPlan(
             recipe,
             key=derive_key(seed if seed_aug is None else seed_aug, AUGMENT_KEY),
@@ -455,6 +457,7 @@ def _mean_image(
     recipe: Recipe,
     path: str | os.PathLike[str],
     threads: int,
+    on_error: str,
 ) -> np.ndarray:
     """Read the mean image, or make it from the images of this part, resized and not normalised."""
     if not os.path.exists(path):
@@ -462,11 +465,13 @@ def _mean_image(
             data_shape=recipe.data_shape, resize=recipe.resize, inter_method=recipe.inter_method
         )
         logger.info("%s does not exist: averaging %d images", os.fspath(path), order.count())
-        write_mean_image(path, _average(source, order, plain, threads))
+        write_mean_image(path, _average(source, order, plain, threads, on_error))
     return read_mean_image(path)
 
 
-def _average(source: RecordSource, order: Order, recipe: Recipe, threads: int) -> np.ndarray:
+def _average(
+    source: RecordSource, order: Order, recipe: Recipe, threads: int, on_error: str
+) -> np.ndarray:
     batch_size = 64
     batches = BatchPlan(order, batch_size, "pad")
     plan = RenderPlan(recipe, label_width=0, dtype="uint8", batch_size=batch_size)
@@ -475,13 +480,19 @@ def _average(source: RecordSource, order: Order, recipe: Recipe, threads: int) -
         depth=2,
     )
     total = np.zeros(recipe.data_shape, np.float64)
+    good = order.count()
     try:
         for number in range(len(batches)):
             stage.submit(batches.rows(0, number)[0], 0)
             data, _, _, failures = stage.collect()
-            if failures:
-                raise failures[0][1]
+            for slot, error in failures:
+                if on_error == "raise" or not isinstance(error, RecordIOError):
+                    raise error
+                data[slot] = 0
+            good -= len(failures)
             total += data.sum(0, dtype=np.float64)
     finally:
         stage.close()
-    return total / max(order.count(), 1)
+    if not good:
+        raise ValueError("mean_img does not exist, and this part has no image to make it from")
+    return total / good
