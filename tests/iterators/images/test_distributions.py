@@ -52,6 +52,7 @@ def is_independent(first, second):
     rows = np.searchsorted(np.quantile(first, [0.25, 0.5, 0.75]), first)
     columns = np.searchsorted(np.quantile(second, [0.25, 0.5, 0.75]), second)
     table = np.bincount(4 * rows + columns, minlength=16).reshape(4, 4)
+    table = table[table.any(1)][:, table.any(0)]  # few values fill few quarters
     assert stats.chi2_contingency(table).pvalue > RARE
 
 
@@ -341,9 +342,9 @@ def test_switching_a_step_off_leaves_the_others_as_they_were():
 
 @pytest.fixture(scope="module")
 def coordinates(tmp_path_factory):
-    """One picture, 600 times: red is x, green is y, blue is 255 so that fill can be told apart."""
+    """One picture, 600 times: red is 2 x and green 2 y."""
     y, x = np.mgrid[:90, :120]
-    image = np.dstack([x, y, np.full_like(x, 255)]).astype(np.uint8)
+    image = np.dstack([2 * x, 2 * y, 0 * x]).astype(np.uint8)
     data = cv2.imencode(".png", image[..., ::-1])[1].tobytes()
     path = tmp_path_factory.mktemp("coordinates") / "xy.rec"
     with recordio.RecordWriter(path) as writer:
@@ -355,7 +356,7 @@ def coordinates(tmp_path_factory):
 def pictures(path, epochs=10, **arguments):
     defaults = {"batch_size": 100, "dtype": "float32", "layout": "NHWC", "preprocess_threads": 2}
     with ImageRecordIter(path_imgrec=path, **(defaults | arguments)) as provider:
-        return np.concatenate([b.data[0] for _ in range(epochs) for b in provider])
+        return np.concatenate([b.data[0] for _ in range(epochs) for b in provider]) / 2
 
 
 def test_crops_and_mirrors_read_back_from_pixels(coordinates):
@@ -395,13 +396,13 @@ def test_random_resized_crops_read_back_from_pixels(coordinates):
 
 
 def test_angles_read_back_from_pixels(coordinates):
-    found = pictures(coordinates, data_shape=(3, 40, 40), max_rotate_angle=20)
+    found = pictures(coordinates, data_shape=(3, 60, 60), max_rotate_angle=20)
     # Positive angles turn counter-clockwise: walking to the right then goes down in the source.
-    dx = np.polyfit(np.arange(40), found[..., 0].mean(1).T, 1)[0]
-    dy = np.polyfit(np.arange(40), found[..., 1].mean(1).T, 1)[0]
+    dx = np.polyfit(np.arange(60), found[..., 0].mean(1).T, 1)[0]
+    dy = np.polyfit(np.arange(60), found[..., 1].mean(1).T, 1)[0]
     angles = np.degrees(np.arctan2(dy, dx))
     whole = np.round(angles).astype(int)
-    assert np.abs(angles - whole).max() < 0.3
+    assert np.abs(angles - whole).max() < 0.4
     is_even(whole, -20, 20)
     epochs = whole.reshape(10, 600)
     is_independent(epochs[:-1].ravel(), epochs[1:].ravel())
