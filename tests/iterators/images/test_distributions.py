@@ -88,11 +88,15 @@ def test_offsets_of_a_random_resized_crop_are_uniform_inclusive():
 
 
 def test_a_random_resized_crop_that_never_fits_is_the_plain_crop():
-    recipe = Recipe(data_shape=(3, 8, 8), random_resized_crop=True, min_random_area=0.9, max_random_area=1.0)
+    recipe = Recipe(
+        data_shape=(3, 8, 8), random_resized_crop=True, min_random_area=0.9, max_random_area=1.0
+    )
     for (step,), _ in geometry(recipe, (100, 10), 200):
         assert (step["width"], step["target_width"], step["left"], step["top"]) == (100, 100, 46, 1)
     # With 100 x 36 pixels a square fits only up to an area of 0.36: ten tries almost always find one.
-    recipe = Recipe(data_shape=(3, 8, 8), random_resized_crop=True, min_random_area=0.3, max_random_area=0.9)
+    recipe = Recipe(
+        data_shape=(3, 8, 8), random_resized_crop=True, min_random_area=0.3, max_random_area=0.9
+    )
     plain = sum(s[0]["left"] == 46 for s, _ in geometry(recipe, (100, 36)))
     assert stats.binomtest(plain, DRAWS, (1 - (36.5**2 / 3600 - 0.3) / 0.6) ** 10).pvalue > RARE
 
@@ -163,7 +167,9 @@ def test_angles_are_whole_degrees_on_both_sides():
 def test_rotate_and_rotate_list_take_the_place_of_the_angle():
     fixed = angles_of(Recipe(data_shape=(3, 8, 8), max_rotate_angle=12, rotate=40))
     assert np.allclose(fixed, 40, atol=1e-3)
-    recipe = Recipe(data_shape=(3, 8, 8), max_rotate_angle=12, rotate=40, rotate_list="-90,0,35,120")
+    recipe = Recipe(
+        data_shape=(3, 8, 8), max_rotate_angle=12, rotate=40, rotate_list="-90,0,35,120"
+    )
     listed = np.round(angles_of(recipe)).astype(int)
     is_even(np.searchsorted([-90, 0, 35, 120], listed), 0, 3)
     assert set(listed) == {-90, 0, 35, 120}
@@ -210,14 +216,19 @@ def test_factors_of_brightness_contrast_and_saturation_and_their_order():
         is_independent(factors[:, i], number)
 
 
-@pytest.mark.parametrize(("name", "shift", "largest"), [("random_h", "hue", 36), ("random_s", "saturation", 50), ("random_l", "lightness", 9)])
+@pytest.mark.parametrize(
+    ("name", "shift", "largest"),
+    [("random_h", "hue", 36), ("random_s", "saturation", 50), ("random_l", "lightness", 9)],
+)
 def test_hls_shifts_weigh_one_number_four_times_the_other(name, shift, largest):
     """r = (u1 + 4 u2) / 5 and the shift is trunc(2 r max - max)."""
     found = colours(Recipe(data_shape=(3, 8, 8), **{name: largest}), shift)
 
     def below(r):  # P((u1 + 4 u2) / 5 <= r), the integral of a trapezium
         t = np.clip(5 * np.asarray(r, float), 0, 5)
-        return (np.clip(t, 0, None) ** 2 - np.clip(t - 1, 0, None) ** 2 - np.clip(t - 4, 0, None) ** 2) / 8
+        return (
+            np.clip(t, 0, None) ** 2 - np.clip(t - 1, 0, None) ** 2 - np.clip(t - 4, 0, None) ** 2
+        ) / 8
 
     values = np.arange(-largest + 1, largest)
     # trunc moves toward zero: 0 takes (-1, 1), k > 0 takes [k, k + 1), k < 0 takes (k - 1, k].
@@ -296,9 +307,7 @@ def test_all_parameters_of_an_image_are_independent():
     width = table.shape[1]
     # The two stretches of one matrix hang together by construction: scale, angle, shear, ratio.
     linked = {3, 4, 5}
-    pairs = [
-        (a, b) for a in range(width) for b in range(a) if not (a in linked and b in linked)
-    ]
+    pairs = [(a, b) for a in range(width) for b in range(a) if not (a in linked and b in linked)]
     correlations_are_noise(table, pairs)
 
 

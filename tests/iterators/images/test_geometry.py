@@ -135,10 +135,11 @@ def recipes(draw):
         side = draw(st.integers(1, 40))
         chosen |= {"max_crop_size": side, "min_crop_size": side}
     elif draw(st.integers(0, 3)) == 0:
-        chosen |= {"crop_x_start": draw(st.integers(-1, 6)), "crop_y_start": draw(st.integers(-1, 6))}
-    return Recipe(
-        **chosen, inter_method=method, fill_value=draw(st.sampled_from([0, 127, 255]))
-    )
+        chosen |= {
+            "crop_x_start": draw(st.integers(-1, 6)),
+            "crop_y_start": draw(st.integers(-1, 6)),
+        }
+    return Recipe(**chosen, inter_method=method, fill_value=draw(st.sampled_from([0, 127, 255])))
 
 
 sizes = st.tuples(st.integers(5, 90), st.integers(5, 90))

@@ -55,9 +55,18 @@ def test_damage_at_any_byte_of_the_head_is_an_error_or_an_image(written, tmp_pat
         (struct.pack("<QQQ", 0x112, 0, 2), "holds 2 arrays"),
         (struct.pack("<QQQIi", 0x112, 0, 1, 0xF993FAC9, 1), "sparse"),
         (struct.pack("<QQQIiI", 0x112, 0, 1, 0xF993FAC9, 0, 2), "2 axes"),
-        (struct.pack("<QQQIiI3qiii", 0x112, 0, 1, 0xF993FAC9, 0, 3, 3, 0, 5, 1, 0, 0), "empty shape"),
-        (struct.pack("<QQQIiI3qiii", 0x112, 0, 1, 0xF993FAC9, 0, 3, 3, 1, 5, 1, 0, 9), "element type"),
-        (struct.pack("<QQQIiI3qiii", 0x112, 0, 1, 0xF993FAC9, 0, 3, 3, 1 << 62, 5, 1, 0, 0), "ends"),
+        (
+            struct.pack("<QQQIiI3qiii", 0x112, 0, 1, 0xF993FAC9, 0, 3, 3, 0, 5, 1, 0, 0),
+            "empty shape",
+        ),
+        (
+            struct.pack("<QQQIiI3qiii", 0x112, 0, 1, 0xF993FAC9, 0, 3, 3, 1, 5, 1, 0, 9),
+            "element type",
+        ),
+        (
+            struct.pack("<QQQIiI3qiii", 0x112, 0, 1, 0xF993FAC9, 0, 3, 3, 1 << 62, 5, 1, 0, 0),
+            "ends",
+        ),
     ],
 )
 def test_other_files_are_refused_with_the_reason(tmp_path, head, text):
@@ -67,11 +76,17 @@ def test_other_files_are_refused_with_the_reason(tmp_path, head, text):
         read_mean_image(path)
 
 
-@pytest.mark.parametrize("code", [(0, "<f4"), (1, "<f8"), (2, "<f2"), (3, "u1"), (4, "<i4"), (6, "<i8")])
+@pytest.mark.parametrize(
+    "code", [(0, "<f4"), (1, "<f8"), (2, "<f2"), (3, "u1"), (4, "<i4"), (6, "<i8")]
+)
 @pytest.mark.parametrize("age", ["v3", "v1", "oldest"])
 def test_older_files_and_other_element_types(tmp_path, code, age):
     image = np.arange(24).reshape(2, 3, 4).astype(code[1])
-    magic = {"v3": struct.pack("<Ii", 0xF993FACA, 0), "v1": struct.pack("<I", 0xF993FAC8), "oldest": b""}
+    magic = {
+        "v3": struct.pack("<Ii", 0xF993FACA, 0),
+        "v1": struct.pack("<I", 0xF993FAC8),
+        "oldest": b"",
+    }
     shape = struct.pack("<I3I" if age == "oldest" else "<I3q", 3, 2, 3, 4)
     content = struct.pack("<QQQ", 0x112, 0, 1) + magic[age] + shape
     content += struct.pack("<iii", 1, 0, code[0]) + image.tobytes() + struct.pack("<Q", 0)

@@ -99,7 +99,9 @@ def test_colours_change_in_the_drawn_order_after_the_geometry(
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "CHWN", "HNWC"])
 def test_colours_and_crops_do_not_depend_on_the_layout(layout):
-    recipe = Recipe(data_shape=(3, 9, 8), rand_crop=True, brightness=0.5, rand_mirror=True, mean_r=3)
+    recipe = Recipe(
+        data_shape=(3, 9, 8), rand_crop=True, brightness=0.5, rand_mirror=True, mean_r=3
+    )
     plain = sample(recipe, 4, 5)[0]
     other = sample(recipe, 4, 5, layout=layout)[0]
     assert np.array_equal(other.transpose([layout.index(axis) for axis in "NCHW"]), plain)
@@ -124,7 +126,9 @@ def test_what_is_wrong_with_a_record_is_said(record, error, text):
 
 def test_label_width_0_reads_no_labels():
     _, label, number = sample(
-        Recipe(data_shape=(3, 8, 8)), record=record_of(flag=3, label=[1, 2, 3], number=9), label_width=0
+        Recipe(data_shape=(3, 8, 8)),
+        record=record_of(flag=3, label=[1, 2, 3], number=9),
+        label_width=0,
     )
     assert (label.shape, number) == ((1, 0), 9)
 

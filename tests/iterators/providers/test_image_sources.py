@@ -105,7 +105,9 @@ def test_an_error_names_the_file_and_the_place_in_it(three):
     with provider_of(three, batch_size=1) as provider:
         for _ in range(7 + 5 + 4):
             provider.next()
-        with pytest.raises(ImageDecodeError, match=r"b2\.rec, offset \d+, record 4, id 204") as caught:
+        with pytest.raises(
+            ImageDecodeError, match=r"b2\.rec, offset \d+, record 4, id 204"
+        ) as caught:
             provider.next()
         assert caught.value.path == str(three / "b2.rec")
         assert provider.next().index[0] == 205
@@ -292,29 +294,40 @@ def near_misses():
 
     two = recordio.IRHeader(2, [13, 17], 0, 0)
     yield "record 0 is an image", changed(0, recordio.pack(two, png(0)))
-    yield "an identity is an image", changed(
-        15, recordio.pack(recordio.IRHeader(2, [7, 10], 15, 0), png(15))
+    yield (
+        "an identity is an image",
+        changed(15, recordio.pack(recordio.IRHeader(2, [7, 10], 15, 0), png(15))),
     )
     yield "three labels", changed(0, recordio.pack(recordio.IRHeader(3, [13, 17, 0], 0, 0), b""))
     yield "fractions", changed(0, recordio.pack(recordio.IRHeader(2, [13.5, 17], 0, 0), b""))
-    yield "not a number", changed(0, recordio.pack(recordio.IRHeader(2, [np.nan, np.inf], 0, 0), b""))
-    yield "end behind the file", changed(0, recordio.pack(recordio.IRHeader(2, [13, 18], 0, 0), b""))
+    yield (
+        "not a number",
+        changed(0, recordio.pack(recordio.IRHeader(2, [np.nan, np.inf], 0, 0), b"")),
+    )
+    yield (
+        "end behind the file",
+        changed(0, recordio.pack(recordio.IRHeader(2, [13, 18], 0, 0), b"")),
+    )
     yield "no images", changed(0, recordio.pack(recordio.IRHeader(2, [1, 17], 0, 0), b""))
     yield "backwards", changed(0, recordio.pack(recordio.IRHeader(2, [17, 13], 0, 0), b""))
     yield "negative", changed(0, recordio.pack(recordio.IRHeader(2, [-3, 4], 0, 0), b""))
-    yield "an identity of later images", changed(
-        14, recordio.pack(recordio.IRHeader(2, [12, 15], 14, 0), b"")
+    yield (
+        "an identity of later images",
+        changed(14, recordio.pack(recordio.IRHeader(2, [12, 15], 14, 0), b"")),
     )
     yield "a scalar identity", changed(14, recordio.pack(recordio.IRHeader(0, 4, 14, 0), b""))
     # An ordinary set with two labels per image, which happen to look like ranges.
     pairs = [[2, 3], [1, 1], [1, 2], [2, 2]]
-    yield "ordinary label pairs", [
-        recordio.pack(recordio.IRHeader(2, pair, i, 0), png(i)) for i, pair in enumerate(pairs)
-    ]
+    yield (
+        "ordinary label pairs",
+        [recordio.pack(recordio.IRHeader(2, pair, i, 0), png(i)) for i, pair in enumerate(pairs)],
+    )
 
 
 @pytest.mark.parametrize("indexed", [False, True])
-@pytest.mark.parametrize(("name", "records"), list(near_misses()), ids=[n for n, _ in near_misses()])
+@pytest.mark.parametrize(
+    ("name", "records"), list(near_misses()), ids=[n for n, _ in near_misses()]
+)
 def test_what_only_resembles_a_face_pack_is_read_as_it_is(tmp_path, name, records, indexed):
     path = face_pack(tmp_path / "miss.rec", records=records)
     index = {"path_imgidx": path.with_suffix(".idx")} if indexed else {}
@@ -513,9 +526,10 @@ def contents(provider, epochs=1):
 
 @pytest.mark.parametrize("number", sorted(ALL_BAD))
 def test_every_kind_of_bad_record_is_an_error_with_its_place(bad, number):
-    kind, text = {25: (CorruptRecordError, "record 25"), LAST: (TruncatedRecordError, "record 29")}.get(
-        number, BAD.get(number, (0, 0, 0))[1:]
-    )
+    kind, text = {
+        25: (CorruptRecordError, "record 25"),
+        LAST: (TruncatedRecordError, "record 29"),
+    }.get(number, BAD.get(number, (0, 0, 0))[1:])
     with skipping(bad, on_error="raise", batch_size=1) as provider:
         for i in range(number):
             if i in ALL_BAD:
@@ -602,7 +616,9 @@ def test_a_file_of_bad_records_ends_loudly(tmp_path):
 
 def test_a_mean_image_is_made_of_the_good_records(tmp_path):
     records = [
-        image_record(i, data=cv2.imencode(".png", np.full((8, 8, 3), 10 * i, np.uint8))[1].tobytes())
+        image_record(
+            i, data=cv2.imencode(".png", np.full((8, 8, 3), 10 * i, np.uint8))[1].tobytes()
+        )
         for i in range(4)
     ]
     records[2] = header(2) + b"x"

@@ -397,13 +397,23 @@ def test_a_state_of_other_labels_weights_means_or_blocks_is_refused(pack, wide, 
     for i in range(2):
         write_mean_image(mean[i], np.full((3, 8, 9), i))
     pairs = [
-        (pack, "path_imglist", {"path_imglist": lists(tmp_path, 1)}, {"path_imglist": lists(tmp_path, 2)}),
+        (
+            pack,
+            "path_imglist",
+            {"path_imglist": lists(tmp_path, 1)},
+            {"path_imglist": lists(tmp_path, 2)},
+        ),
         (pack, "path_imglist", {"path_imglist": lists(tmp_path, 1)}, {}),
         (pack, "mean_img", {"mean_img": mean[0]}, {"mean_img": mean[1]}),
         (pack, "mean_img", {}, {"mean_img": mean[1]}),
         (pack, "order", {"weights": np.ones(COUNT)}, {"weights": np.arange(COUNT)}),
         (wide, "order", {"shuffle_chunk_size": 2}, {"shuffle_chunk_size": 3}),
-        (wide, "order", {"shuffle_chunk_size": 2}, {"shuffle_chunk_size": 2, "shuffle_chunk_seed": 1}),
+        (
+            wide,
+            "order",
+            {"shuffle_chunk_size": 2},
+            {"shuffle_chunk_size": 2, "shuffle_chunk_seed": 1},
+        ),
     ]
     for path, name, first, second in pairs:
         with provider_of(path, **first) as one, provider_of(path, **second) as other:
@@ -431,7 +441,9 @@ def test_a_state_of_another_file_or_part_is_refused(pack, tmp_path):
     shorter = write(tmp_path / "shorter.rec", COUNT - 1)
     for path in (other, shorter):
         with provider_of(pack) as one, provider_of(path) as two:
-            with pytest.raises(ValueError, match=r"file=23 records, check \w+, this provider has file="):
+            with pytest.raises(
+                ValueError, match=r"file=23 records, check \w+, this provider has file="
+            ):
                 two.load_state_dict(saved(one))
     with provider_of(pack, num_parts=2) as one, provider_of(pack, num_parts=2, part_index=1) as two:
         with pytest.raises(ValueError, match="order=records 0 to"):
