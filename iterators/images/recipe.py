@@ -20,6 +20,9 @@ INTER_METHODS = (0, 1, 2, 3, 4, 9, 10)
 #: Longest `rotate_list`; the drawing keeps its parameters in a fixed space.
 MAX_ANGLES = 64
 
+#: Largest size or position in pixels; products of two fit 64 bits, and no image is that large.
+MAX_PIXELS = (1 << 26) - 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -90,8 +93,8 @@ class Recipe:
         grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
 
     scaled_decode : bool
-        Decode a JPEG that will be resampled to half its size or less at 1/2, 1/4 or 1/8 first, which
-        is faster and does not alias.  If False it is decoded in full, as MXNet does.
+        Decode a JPEG that will be resampled to half its size or less at 1/2, 1/4 or 1/8 first,
+        which is faster and does not alias.  If False it is decoded in full, as MXNet does.
 
     Examples
     --------
@@ -242,7 +245,7 @@ class Recipe:
 
 
 def _off_or_positive(name: str, value: Any) -> int:
-    number = integer(name, value)
+    number = integer(name, value, high=MAX_PIXELS)
     if number != -1 and number < 1:
         raise ValueError(
             f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off"
@@ -258,7 +261,13 @@ def _ordered(low_name: str, low: float, high_name: str, high: float) -> None:
 def _angles(name: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, str):
         value = [item for item in value.strip("()[] ").split(",") if item.strip()]
-    angles = tuple(integer(name, item, -360, 360) for item in value)
+    elif isinstance(value, int):
+        value = (value,)
+    try:
+        items = tuple(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: expected a sequence of whole degrees") from None
+    angles = tuple(integer(name, item, -360, 360) for item in items)
     if len(angles) > MAX_ANGLES:
         raise ValueError(f"{name} holds {len(angles)} angles: at most {MAX_ANGLES} are possible")
     return angles
@@ -269,7 +278,7 @@ def _not_negative(name: str, value: Any) -> float:
 
 
 def _off_or_position(name: str, value: Any) -> int:
-    return integer(name, value, low=-1)
+    return integer(name, value, -1, MAX_PIXELS)
 
 
 def _area(name: str, value: Any) -> float:
@@ -285,7 +294,7 @@ def _divisor(name: str, value: Any) -> float:
 
 # By name where a parameter has a range of its own, else by type.
 _CHECKS: dict[str, Any] = {
-    "data_shape": lambda name, value: integers(name, value, length=3),
+    "data_shape": lambda name, value: integers(name, value, 3, 1, MAX_PIXELS),
     "resize": _off_or_positive,
     "crop_x_start": _off_or_position,
     "crop_y_start": _off_or_position,

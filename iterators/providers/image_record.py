@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from recordio.errors import RecordIOError
+
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import DeviceNormalisation, placement
 from ..core.order import (
@@ -49,6 +51,11 @@ AUGMENT_KEY = (
     0x6175676D656E74  # "augment": keeps the keys of augmentation apart from those of orders
 )
 MIB = 1 << 20
+SEEDS = -(1 << 63), (1 << 64) - 1
+MOST_THREADS = 1 << 10
+MOST_BATCHES = 1 << 16
+
+LabelList = tuple[np.ndarray, np.ndarray]
 
 logger = logging.getLogger("iterators")
 
@@ -173,8 +180,8 @@ class ImageRecordIter(AbstractDataProvider):
     >>> folder.cleanup()
     """
 
-    #: Element type when none is asked for.
-    default_dtype = "float32"
+    #: Element types; the first one when none is asked for.
+    dtypes: tuple[str, ...] = ("float32", "float16", "uint8", "int8")
 
     def __init__(
         self,
@@ -215,9 +222,7 @@ class ImageRecordIter(AbstractDataProvider):
     ) -> None:
         function = type(self).__name__
         recipe = _recipe(function, data_shape, augmentation)
-        dtype = choice(
-            "dtype", dtype or self.default_dtype, ("float32", "float16", "uint8", "int8")
-        )
+        dtype = choice("dtype", dtype or self.dtypes[0], self.dtypes)
         self._normalise = None
         if choice("normalise_on", normalise_on, ("host", "device")) == "device":
             self._normalise = _on_device(recipe, _layout(layout), dtype, device, mean_img)
@@ -226,15 +231,18 @@ class ImageRecordIter(AbstractDataProvider):
             _check_effect(recipe, dtype, mean_img)
         batch_size = integer("batch_size", batch_size, low=1)
         label_width = integer("label_width", label_width, low=1)
-        seed = integer("seed", seed)
-        prefetch_buffer = integer("prefetch_buffer", prefetch_buffer, low=1)
-        threads = integer("preprocess_threads", preprocess_threads, low=1)
+        seed = integer("seed", seed, *SEEDS)
+        seed_aug = None if seed_aug is None else integer("seed_aug", seed_aug, *SEEDS)
+        prefetch_buffer = integer("prefetch_buffer", prefetch_buffer, 1, MOST_BATCHES)
+        threads = integer("preprocess_threads", preprocess_threads, 1, MOST_THREADS)
+        round_batch = boolean("round_batch", round_batch)
         verbose = boolean("verbose", verbose)
         choice("aug_seq", aug_seq, ("aug_default",))
         choice("ctx", ctx, ("cpu", "gpu"))
         integer("device_id", device_id, low=-1)
         place = placement(device, ring=prefetch_buffer)
         source = RecordSource(path_imgrec, path_imgidx)
+        listed = read_label_list(path_imglist, label_width) if path_imglist else None
         order = _order(
             source,
             num_parts=integer("num_parts", num_parts, low=1),
@@ -243,29 +251,43 @@ class ImageRecordIter(AbstractDataProvider):
             shuffle=boolean("shuffle", shuffle),
             seed=seed,
             weights=weights,
-            chunk_size=integer("shuffle_chunk_size", shuffle_chunk_size, low=0),
-            chunk_seed=integer("shuffle_chunk_seed", shuffle_chunk_seed),
+            listed=listed,
+            chunk_size=integer("shuffle_chunk_size", shuffle_chunk_size, 0, 1 << 40),
+            chunk_seed=integer("shuffle_chunk_seed", shuffle_chunk_seed, *SEEDS),
         )
         mean_image = None
         if mean_img:
-            mean_image = _mean_image(source, order, recipe, mean_img, threads)
+            mean_image = _mean_image(source, order, recipe, mean_img, threads, on_error)
         plan = RenderPlan(
             recipe,
-            key=derive_key(
-                seed if seed_aug is None else integer("seed_aug", seed_aug), AUGMENT_KEY
-            ),
+            key=derive_key(seed if seed_aug is None else seed_aug, AUGMENT_KEY),
             layout=_layout(layout),
             dtype=dtype,
             label_width=label_width,
             batch_size=batch_size,
             mean_image=mean_image,
-            labels=read_label_list(path_imglist, label_width) if path_imglist else None,
+            labels=listed,
         )
+        settings = {
+            "file": source.fingerprint(),
+            "seed": seed,
+            "seed_aug": seed_aug,
+            "batch_size": batch_size,
+            "round_batch": round_batch,
+            "order": _describe(order),
+            "dtype": dtype,
+            "label_width": label_width,
+            **_changed(recipe),
+        }
+        if listed is not None:
+            settings["path_imglist"] = _check(*listed)
+        if mean_image is not None:
+            settings["mean_img"] = _check(mean_image)
         self.path_imgrec = os.fspath(path_imgrec)
         self.identities = source.identities
         self._labels_are_vectors = label_width > 1
         super().__init__(
-            BatchPlan(order, batch_size, "wrap" if boolean("round_batch", round_batch) else "pad"),
+            BatchPlan(order, batch_size, "wrap" if round_batch else "pad"),
             Stage(
                 source.readers,
                 source.offsets,
@@ -286,20 +308,10 @@ class ImageRecordIter(AbstractDataProvider):
             ],
             [] if label_name is None else [_label_desc(label_name, batch_size, label_width)],
             place,
-            integer("epoch", epoch, low=0),
+            epoch,
             on_error=on_error,
             error_budget=error_budget,
-            settings={
-                "file": source.fingerprint(),
-                "seed": seed,
-                "seed_aug": seed_aug,
-                "batch_size": batch_size,
-                "round_batch": bool(round_batch),
-                "order": _describe(order),
-                "dtype": dtype,
-                "label_width": label_width,
-                **_changed(recipe),
-            },
+            settings=settings,
             verbose=verbose,
         )
         if verbose:
@@ -324,13 +336,13 @@ ImageRecordProvider = ImageRecordIter
 class ImageRecordUInt8Iter(ImageRecordIter):
     """`ImageRecordIter` with ``dtype="uint8"``: pixels as they are, without normalisation."""
 
-    default_dtype = "uint8"
+    dtypes = ("uint8",)
 
 
 class ImageRecordInt8Iter(ImageRecordIter):
     """`ImageRecordIter` with ``dtype="int8"``: pixels minus the rounded mean, saturated."""
 
-    default_dtype = "int8"
+    dtypes = ("int8",)
 
 
 def ImageRecordIter_v1(**arguments: Any) -> ImageRecordIter:
@@ -425,6 +437,7 @@ def _order(
     shuffle: bool,
     seed: int,
     weights: Any,
+    listed: LabelList | None,
     chunk_size: int,
     chunk_seed: int,
 ) -> Order:
@@ -436,7 +449,7 @@ def _order(
             raise ValueError(
                 "weights draw the records at random: drop shuffle and shuffle_chunk_size"
             )
-        whole = WeightedOrder(_weights(source, weights), seed)
+        whole = WeightedOrder(_weights(source, weights, listed), seed)
     elif chunk_size:
         whole = BlockOrder(source.blocks(chunk_size * MIB), chunk_seed, shuffle, seed)
     elif shuffle:
@@ -450,7 +463,7 @@ def _order(
     return SequentialOrder(mine.start, mine.stop, places, len(source))
 
 
-def _weights(source: RecordSource, weights: Any) -> np.ndarray:
+def _weights(source: RecordSource, weights: Any, listed: LabelList | None) -> np.ndarray:
     if not isinstance(weights, Mapping):
         table = np.asarray(weights, np.float64)
         if table.shape != (len(source),):
@@ -459,7 +472,7 @@ def _weights(source: RecordSource, weights: Any) -> np.ndarray:
                 "records, or a mapping from labels to weights"
             )
         return table
-    labels = source.labels()
+    labels = source.labels(listed)
     found, place = np.unique(labels, return_inverse=True)
     missing = [float(label) for label in found if float(label) not in weights]
     if missing:
@@ -474,10 +487,18 @@ def _describe(order: Order) -> str:
     assert isinstance(order, DealtOrder)
     whole = order.whole
     if isinstance(whole, BlockOrder):
-        return f"{len(whole.edges) - 1} blocks, seed {whole.block_seed}, shuffle {whole.shuffle}"
+        return f"blocks {_check(whole.edges)}, seed {whole.block_seed}, shuffle {whole.shuffle}"
     if isinstance(whole, WeightedOrder):
-        return f"weights {zlib.crc32(whole.weights.tobytes()):08x}"
+        return f"weights {_check(whole.weights)}"
     return "shuffled"
+
+
+def _check(*arrays: np.ndarray) -> str:
+    """Short text that tells these arrays from others."""
+    check = 0
+    for array in arrays:
+        check = zlib.crc32(np.ascontiguousarray(array), check)
+    return f"{check:08x}"
 
 
 def _mean_image(
@@ -486,6 +507,7 @@ def _mean_image(
     recipe: Recipe,
     path: str | os.PathLike[str],
     threads: int,
+    on_error: str,
 ) -> np.ndarray:
     """Read the mean image, or make it from the images of this part, resized and not normalised."""
     if not os.path.exists(path):
@@ -493,11 +515,13 @@ def _mean_image(
             data_shape=recipe.data_shape, resize=recipe.resize, inter_method=recipe.inter_method
         )
         logger.info("%s does not exist: averaging %d images", os.fspath(path), order.count())
-        write_mean_image(path, _average(source, order, plain, threads))
+        write_mean_image(path, _average(source, order, plain, threads, on_error))
     return read_mean_image(path)
 
 
-def _average(source: RecordSource, order: Order, recipe: Recipe, threads: int) -> np.ndarray:
+def _average(
+    source: RecordSource, order: Order, recipe: Recipe, threads: int, on_error: str
+) -> np.ndarray:
     batch_size = 64
     batches = BatchPlan(order, batch_size, "pad")
     plan = RenderPlan(recipe, label_width=0, dtype="uint8", batch_size=batch_size)
@@ -511,13 +535,19 @@ def _average(source: RecordSource, order: Order, recipe: Recipe, threads: int) -
         depth=2,
     )
     total = np.zeros(recipe.data_shape, np.float64)
+    good = order.count()
     try:
         for number in range(len(batches)):
             stage.submit(batches.rows(0, number)[0], 0)
             data, _, _, failures = stage.collect()
-            if failures:
-                raise failures[0][1]
+            for slot, error in failures:
+                if on_error == "raise" or not isinstance(error, RecordIOError):
+                    raise error
+                data[slot] = 0
+            good -= len(failures)
             total += data.sum(0, dtype=np.float64)
     finally:
         stage.close()
-    return total / max(order.count(), 1)
+    if not good:
+        raise ValueError("mean_img does not exist, and this part has no image to make it from")
+    return total / good
