@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.parameters import choice, integer, integers, real
 from .recipe import INTER_METHODS
@@ -173,9 +173,14 @@ class DetRecipe:
             low, high = getattr(self, f"min_crop_{limit}"), getattr(self, f"max_crop_{limit}")
             for first, last in zip(low, high, strict=True):
                 if first > last:
-                    raise ValueError(f"min_crop_{limit}={first:g} is above max_crop_{limit}={last:g}")
+                    raise ValueError(
+                        f"min_crop_{limit}={first:g} is above max_crop_{limit}={last:g}"
+                    )
                 if first == last and limit == "scales":
                     raise ValueError(f"max_crop_scales={last:g} must be above min_crop_scales")
+
+    #: Parameters that act on normalised values only.
+    float_only: ClassVar[frozenset[str]] = frozenset(("std_r", "std_g", "std_b", "std_a", "scale"))
 
     def plain(self) -> DetRecipe:
         """The recipe with nothing random in it and without normalisation."""
@@ -183,7 +188,7 @@ class DetRecipe:
             data_shape=self.data_shape,
             resize=self.resize,
             resize_mode=self.resize_mode,
-            inter_method=1 if self.inter_method == 10 else self.inter_method,
+            inter_method=self.inter_method,
         )
 
     @property
@@ -192,14 +197,14 @@ class DetRecipe:
         return self.data_shape[0]
 
     @property
-    def has_mean(self) -> bool:
-        """Whether the means per channel are subtracted; they are then used instead of a mean image."""
+    def means_win(self) -> bool:
+        """Whether the means per channel are subtracted, and used instead of a mean image."""
         return max(self.mean_r, self.mean_g, self.mean_b, self.mean_a) > 0
 
     @property
     def mean(self) -> tuple[float, ...]:
         """Means that are subtracted, in the order R, G, B, A."""
-        if not self.has_mean:
+        if not self.means_win:
             return (0.0,) * 4
         return self.mean_r, self.mean_g, self.mean_b, self.mean_a
 
@@ -233,7 +238,9 @@ def _trials(name: str, value: Any) -> tuple[int, ...]:
 def _off_or_positive(name: str, value: Any) -> int:
     number = integer(name, value)
     if number != -1 and number < 1:
-        raise ValueError(f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off")
+        raise ValueError(
+            f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off"
+        )
     return number
 
 

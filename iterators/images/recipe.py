@@ -8,7 +8,7 @@ on what was drawn before.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.parameters import boolean, choice, integer, integers, real
 
@@ -143,7 +143,9 @@ class Recipe:
             check = _CHECKS.get(field.name, _CHECKS.get(str(field.type)))
             object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
         choice("data_shape[0]", self.channels, (1, 3, 4))
-        _ordered("min_random_scale", self.min_random_scale, "max_random_scale", self.max_random_scale)
+        _ordered(
+            "min_random_scale", self.min_random_scale, "max_random_scale", self.max_random_scale
+        )
         _ordered("min_img_size", self.min_img_size, "max_img_size", self.max_img_size)
         self._check_crop()
         self._check_warp()
@@ -152,7 +154,9 @@ class Recipe:
     def _check_crop(self) -> None:
         if self.min_crop_size != -1 or self.max_crop_size != -1:
             if self.min_crop_size == -1 or self.max_crop_size == -1:
-                raise ValueError("min_crop_size and max_crop_size go together: give both or neither")
+                raise ValueError(
+                    "min_crop_size and max_crop_size go together: give both or neither"
+                )
             _ordered("min_crop_size", self.min_crop_size, "max_crop_size", self.max_crop_size)
         if not self.random_resized_crop:
             return
@@ -178,7 +182,9 @@ class Recipe:
                 "min_aspect_ratio the range is 1 - max_aspect_ratio to 1 + max_aspect_ratio)"
             )
         if self.warps and self.inter_method == 0:
-            raise ValueError("inter_method=0: a warped image needs an interpolation of 1, 2, 3, 4 or 9")
+            raise ValueError(
+                "inter_method=0: a warped image needs an interpolation of 1, 2, 3, 4 or 9"
+            )
 
     def _check_colour(self) -> None:
         if self.channels == 3:
@@ -189,6 +195,20 @@ class Recipe:
         for name in ("brightness", "contrast", "saturation"):
             if getattr(self, name):
                 raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
+
+    #: Parameters that act on normalised values only.
+    float_only: ClassVar[frozenset[str]] = frozenset(
+        ("std_r", "std_g", "std_b", "std_a", "scale")
+        + ("max_random_contrast", "max_random_illumination")
+    )
+    #: Whether the means per channel are used instead of a mean image.
+    means_win: ClassVar[bool] = False
+
+    def plain(self) -> Recipe:
+        """The recipe with nothing random in it and without normalisation."""
+        return Recipe(
+            data_shape=self.data_shape, resize=self.resize, inter_method=self.inter_method
+        )
 
     @property
     def warps(self) -> bool:
@@ -231,7 +251,9 @@ class Recipe:
 def _off_or_positive(name: str, value: Any) -> int:
     number = integer(name, value)
     if number != -1 and number < 1:
-        raise ValueError(f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off")
+        raise ValueError(
+            f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off"
+        )
     return number
 
 

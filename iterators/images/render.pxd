@@ -86,7 +86,7 @@ cdef class RenderPlan:
     cdef int channels
     cdef int width
     cdef int height
-    cdef Py_ssize_t label_width
+    cdef readonly Py_ssize_t label_width
     cdef Py_ssize_t item_size
     # Distance of neighbours in elements.
     cdef ptrdiff_t sample_stride

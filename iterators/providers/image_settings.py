@@ -1,0 +1,178 @@
+"""What the keywords of an image provider mean: orders, mean images, effects that must not be lost.
+
+Functions that every provider of record images needs.  They read keywords and files; nothing here is
+a provider, and nothing draws random numbers.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from ..core.order import (
+    BatchPlan,
+    BlockOrder,
+    DealtOrder,
+    EpochOrder,
+    Order,
+    SequentialOrder,
+    ShuffledOrder,
+    WeightedOrder,
+)
+from ..images.mean_image import read_mean_image, write_mean_image
+from ..images.stage import Stage
+from .record_source import RecordSource
+
+__all__ = [
+    "changed_parameters",
+    "check_effect",
+    "checked_layout",
+    "describe_order",
+    "make_mean_image",
+    "make_order",
+]
+
+MIB = 1 << 20
+
+logger = logging.getLogger("iterators")
+
+
+def changed_parameters(recipe: Any) -> dict[str, Any]:
+    """The parameters of a recipe that differ from their defaults."""
+    return {
+        field.name: getattr(recipe, field.name)
+        for field in fields(recipe)
+        if getattr(recipe, field.name) != field.default
+    }
+
+
+def check_effect(recipe: Any, dtype: str, mean_img: Any) -> None:
+    """Refuse normalisation that an integer output would silently leave out."""
+    if not np.issubdtype(np.dtype(dtype), np.integer):
+        return
+    without = set(recipe.float_only)
+    if dtype == "uint8":
+        without |= {"mean_r", "mean_g", "mean_b", "mean_a"}
+        if mean_img:
+            raise ValueError("mean_img has no effect on uint8 pixels: drop it or use a float dtype")
+    for name in changed_parameters(recipe):
+        if name in without:
+            raise ValueError(
+                f"{name} has no effect on {dtype} pixels: drop it or use a float dtype"
+            )
+
+
+def checked_layout(layout: str) -> str:
+    """Some order of the letters N, C, H and W."""
+    if not isinstance(layout, str) or sorted(layout) != sorted("NCHW"):
+        raise ValueError(f"layout={layout!r}: expected the letters N, C, H and W in some order")
+    return layout
+
+
+def make_order(
+    source: RecordSource,
+    *,
+    num_parts: int,
+    part_index: int,
+    even: bool,
+    shuffle: bool,
+    seed: int,
+    weights: Any,
+    chunk_size: int,
+    chunk_seed: int,
+) -> Order:
+    """The order that the keywords of a provider ask for."""
+    if part_index >= num_parts:
+        raise ValueError(f"part_index={part_index}: expected a number below num_parts={num_parts}")
+    whole: EpochOrder | None = None
+    if weights is not None:
+        if shuffle or chunk_size:
+            raise ValueError(
+                "weights draw the records at random: drop shuffle and shuffle_chunk_size"
+            )
+        whole = WeightedOrder(_weights(source, weights), seed)
+    elif chunk_size:
+        whole = BlockOrder(source.blocks(chunk_size * MIB), chunk_seed, shuffle, seed)
+    elif shuffle:
+        whole = ShuffledOrder(len(source), seed)
+    if whole is not None:
+        return DealtOrder(whole, num_parts, part_index, even)
+    mine = source.part(num_parts, part_index)
+    if not even:
+        return SequentialOrder(mine.start, mine.stop)
+    places = max(len(source.part(num_parts, k)) for k in range(num_parts))
+    return SequentialOrder(mine.start, mine.stop, places, len(source))
+
+
+def _weights(source: RecordSource, weights: Any) -> np.ndarray:
+    if not isinstance(weights, Mapping):
+        table = np.asarray(weights, np.float64)
+        if table.shape != (len(source),):
+            raise ValueError(
+                f"weights has shape {table.shape}: expected one weight for each of {len(source)} "
+                "records, or a mapping from labels to weights"
+            )
+        return table
+    labels = source.labels()
+    found, place = np.unique(labels, return_inverse=True)
+    missing = [float(label) for label in found if float(label) not in weights]
+    if missing:
+        raise ValueError(f"weights has no entry for the labels {missing[:5]}")
+    return np.array([weights[float(label)] for label in found], np.float64)[place]
+
+
+def describe_order(order: Order) -> str:
+    """What of an order must stay the same for a state to be resumed."""
+    if isinstance(order, SequentialOrder):
+        return f"records {order.first} to {order.last}"
+    assert isinstance(order, DealtOrder)
+    whole = order.whole
+    if isinstance(whole, BlockOrder):
+        return f"{len(whole.edges) - 1} blocks, seed {whole.block_seed}, shuffle {whole.shuffle}"
+    if isinstance(whole, WeightedOrder):
+        return f"weights {zlib.crc32(whole.weights.tobytes()):08x}"
+    return "shuffled"
+
+
+def make_mean_image(
+    source: RecordSource, order: Order, plan_class: Any, recipe: Any, path: Any, threads: int
+) -> np.ndarray:
+    """Read the mean image, or make it from the images of this part, resized and not normalised."""
+    if not os.path.exists(path):
+        logger.info("%s does not exist: averaging %d images", os.fspath(path), order.count())
+        write_mean_image(path, _average(source, order, plan_class, recipe.plain(), threads))
+    return read_mean_image(path)
+
+
+def _average(
+    source: RecordSource, order: Order, plan_class: Any, recipe: Any, threads: int
+) -> np.ndarray:
+    batch_size = 64
+    batches = BatchPlan(order, batch_size, "pad")
+    plan = plan_class(recipe, label_width=0, dtype="uint8", batch_size=batch_size)
+    stage = Stage(
+        source.readers,
+        source.offsets,
+        source.starts,
+        plan,
+        batch_size=batch_size,
+        threads=threads,
+        depth=2,
+    )
+    total = np.zeros(recipe.data_shape, np.float64)
+    try:
+        for number in range(len(batches)):
+            stage.submit(batches.rows(0, number)[0], 0)
+            data, _, _, failures = stage.collect()
+            if failures:
+                raise failures[0][1]
+            total += data.sum(0, dtype=np.float64)
+    finally:
+        stage.close()
+    return total / max(order.count(), 1)
