@@ -1,7 +1,8 @@
 """The detection recipe: what may happen to an image and the boxes on it.
 
 A `DetRecipe` is the validated set of MXNet's parameters for detection images.  It draws nothing
-itself; the numbers for one image follow from (seed, epoch, record) in `det_geometry` and `det_jitter`.
+itself; the numbers for one image follow from (seed, epoch, record) in `det_geometry` and
+`det_jitter`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from ..core.parameters import choice, integer, integers, real
-from .recipe import INTER_METHODS
+from .recipe import INTER_METHODS, off_or_positive
 
 __all__ = ["DetRecipe"]
 
@@ -31,17 +32,18 @@ CROP_LIMITS = ("scales", "aspect_ratios", "overlaps", "sample_coverages", "objec
 class DetRecipe:
     """Geometry, colour, label and normalisation parameters, under MXNet's names with its defaults.
 
-    The steps follow each other in this order: resize, colour, mirror, pad, crop, resize to the canvas,
-    normalisation.  The canvas has the size of `data_shape`; an image that does not fill it lies at its
-    top left and the rest is 0 before normalisation.
+    The steps follow each other in this order: resize, colour, mirror, pad, crop, resize to the
+    canvas, normalisation.  The canvas has the size of `data_shape`; an image that does not fill it
+    lies at its top left and the rest is 0 before normalisation.  Colours are changed where fewest
+    pixels are: after the last resize, or before the border is added, which keeps `fill_value`.
 
     Parameters
     ----------
     data_shape : tuple of int
         (channels, height, width) of the canvas; 1, 3 or 4 channels.
     label_pad_width : int
-        Values of a raw label that fit into a row of the label array; 0 or less for the longest label
-        of all records.
+        Values of a raw label that fit into a row of the label array; 0 or less for the longest
+        label of all records.
     label_pad_value : float
         Fills what is left of a row.
     resize : int
@@ -49,8 +51,8 @@ class DetRecipe:
     rand_crop_prob : float
         Probability of a crop, up to 1; 0 or less for none.
     num_crop_sampler : int
-        Number of crop samplers, at most 64; they are tried in random order until one succeeds.  0 or
-        less for none.  The parameters of the samplers are one value each, or one for all.
+        Number of crop samplers, at most 64; they are tried in random order until one succeeds.  0
+        or less for none.  The parameters of the samplers are one value each, or one for all.
     min_crop_scales, max_crop_scales : sequence of float
         Range of the square root of the crop's share of the area, in [0, 1], the upper end above the
         lower.
@@ -65,8 +67,8 @@ class DetRecipe:
     max_crop_trials : sequence of int
         Trials of each sampler.
     crop_emit_mode : {"center", "overlap"}
-        Whether a crop keeps the objects whose centre it contains, or those of which it contains more
-        than `emit_overlap_thresh`.  A crop that would keep none is no success.
+        Whether a crop keeps the objects whose centre it contains, or those of which it contains
+        more than `emit_overlap_thresh`.  A crop that would keep none is no success.
     emit_overlap_thresh : float
         Share of the object's area, at least 0.
     rand_pad_prob : float
@@ -84,11 +86,11 @@ class DetRecipe:
     fill_value : int
         Grey level, 0 to 255, of the border; alpha is 0 there.
     inter_method : int
-        Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both sides grow,
-        area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
+        Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both sides
+        grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
     resize_mode : {"force", "shrink", "fit"}
-        Resize to exactly `data_shape`; shrink what is larger and keep the ratio of the sides; or make
-        it as large as fits with that ratio.
+        Resize to exactly `data_shape`; shrink what is larger and keep the ratio of the sides; or
+        make it as large as fits with that ratio.
     mean_r, mean_g, mean_b, mean_a : float
         Subtracted if any of them is above 0, otherwise ignored as in MXNet.
     std_r, std_g, std_b, std_a : float
@@ -98,7 +100,9 @@ class DetRecipe:
 
     Examples
     --------
-    >>> recipe = DetRecipe(data_shape=(3, 300, 300), num_crop_sampler=2, min_crop_overlaps=(0.1, 0.5))
+    >>> recipe = DetRecipe(
+    ...     data_shape=(3, 300, 300), num_crop_sampler=2, min_crop_overlaps=(0.1, 0.5)
+    ... )
     >>> recipe.min_crop_overlaps, recipe.max_crop_trials
     ((0.1, 0.5), (25, 25))
     """
@@ -165,8 +169,8 @@ class DetRecipe:
             values = getattr(self, name)
             if len(values) not in (1, count):
                 raise ValueError(
-                    f"{name} holds {len(values)} values: expected 1, or one for each of the {count} "
-                    "samplers of num_crop_sampler"
+                    f"{name} holds {len(values)} values: expected 1, or one for each of the "
+                    f"{count} samplers of num_crop_sampler"
                 )
             object.__setattr__(self, name, values * count if len(values) == 1 else values)
         for limit in CROP_LIMITS:
@@ -235,15 +239,6 @@ def _trials(name: str, value: Any) -> tuple[int, ...]:
     return _sequence(name, value, lambda name, item: integer(name, item, 0, MAX_TRIALS))
 
 
-def _off_or_positive(name: str, value: Any) -> int:
-    number = integer(name, value)
-    if number != -1 and number < 1:
-        raise ValueError(
-            f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off"
-        )
-    return number
-
-
 def _probability(name: str, value: Any) -> float:
     return real(name, value, 0, 1)
 
@@ -252,7 +247,7 @@ def _probability(name: str, value: Any) -> float:
 _CHECKS: dict[str, Any] = {
     "data_shape": lambda name, value: integers(name, value, length=3),
     "label_pad_width": lambda name, value: integer(name, value, high=(1 << 29) // 4),
-    "resize": _off_or_positive,
+    "resize": off_or_positive,
     "rand_crop_prob": lambda name, value: real(name, value, high=1),
     "num_crop_sampler": lambda name, value: integer(name, value, high=MAX_SAMPLERS),
     "min_crop_aspect_ratios": _ratios,

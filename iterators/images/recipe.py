@@ -248,7 +248,8 @@ class Recipe:
         return self.std_r, self.std_g, self.std_b, self.std_a
 
 
-def _off_or_positive(name: str, value: Any) -> int:
+def off_or_positive(name: str, value: Any) -> int:
+    """A number of pixels of at least 1, or -1."""
     number = integer(name, value)
     if number != -1 and number < 1:
         raise ValueError(
@@ -293,11 +294,11 @@ def _divisor(name: str, value: Any) -> float:
 # By name where a parameter has a range of its own, else by type.
 _CHECKS: dict[str, Any] = {
     "data_shape": lambda name, value: integers(name, value, length=3),
-    "resize": _off_or_positive,
+    "resize": off_or_positive,
     "crop_x_start": _off_or_position,
     "crop_y_start": _off_or_position,
-    "max_crop_size": _off_or_positive,
-    "min_crop_size": _off_or_positive,
+    "max_crop_size": off_or_positive,
+    "min_crop_size": off_or_positive,
     "min_random_area": _area,
     "max_random_area": _area,
     "min_aspect_ratio": lambda name, value: None if value is None else real(name, value, 0),

@@ -28,15 +28,16 @@ class ImageDetRecordIter(RecordImageProvider):
     """Batches of images and the objects on them, augmented together by background threads.
 
     The label of a record is ``[A, B, A - 2 more header values, objects of B values]`` with A of at
-    least 2 and B of at least 5; an object begins with id, xmin, ymin, xmax, ymax in fractions of the
-    image.  Objects without area are dropped.  A batch has a label array ``(batch_size, W + 4)`` with
-    rows ``[channels, rows, columns, L, L values of the label, label_pad_value ...]``: the image as it
-    lies in the top left corner of its place in the data array, and its label after augmentation.
+    least 2 and B of at least 5; an object begins with id, xmin, ymin, xmax, ymax in fractions of
+    the image.  Objects without area are dropped.  A batch has a label array ``(batch_size, W + 4)``
+    with rows ``[channels, rows, columns, L, L values of the label, label_pad_value ...]``: the size
+    of the image, which lies in the top left corner of its place in the data array, and its label
+    after augmentation.
 
     Parameters
     ----------
     data_shape : tuple of int
-        (channels, height, width) of the place of an image; channels 1 (grey), 3 (RGB) or 4 (RGBA).
+        (channels, height, width) of the place of an image; 1 (grey), 3 (RGB) or 4 (RGBA) channels.
     batch_size : int
         Images in a batch, at least 1.
     path_imglist : str or os.PathLike
@@ -45,8 +46,8 @@ class ImageDetRecordIter(RecordImageProvider):
     label_width : int
         Number of values that every raw label must have; 0 or less for any number.
     mean_img : str or os.PathLike
-        File of a mean image, used if none of `mean_r` to `mean_a` is above 0.  If it does not exist it
-        is made: the mean of the images of this part, as `resize` and `resize_mode` make them.
+        File of a mean image, used if none of `mean_r` to `mean_a` is above 0.  If it does not exist
+        it is made: the mean of the images of this part, as `resize` and `resize_mode` make them.
     **more
         Everything else that `ImageRecordIter` describes, from `path_imgrec` to `error_budget`, with
         `aug_seq` "det_aug_default"; and the parameters of `iterators.images.det_recipe.DetRecipe`:
@@ -110,8 +111,8 @@ class ImageDetRecordIter(RecordImageProvider):
             for name in ("mean_r", "mean_g", "mean_b", "mean_a"):
                 if getattr(recipe, name):
                     warnings.warn(
-                        f"{name}={getattr(recipe, name):g} has no effect: as in MXNet, the means of a "
-                        "detection iterator count only if one of them is above 0",
+                        f"{name}={getattr(recipe, name):g} has no effect: as in MXNet, the means "
+                        "of a detection iterator count only if one of them is above 0",
                         stacklevel=3,
                     )
         return recipe
@@ -132,7 +133,7 @@ class ImageDetRecordIter(RecordImageProvider):
                 place = source.place_of(record)
         if not width:
             raise LabelError(
-                "there is no vector of labels: detection needs header width, object width and objects",
+                "no record has a vector of labels: header width, object width and objects",
                 path=path_imglist or source.paths[0],
             )
         if 0 < recipe.label_pad_width < width:

@@ -1,8 +1,8 @@
 """What all providers of record images share: keywords, files, orders, the image stage.
 
-`RecordImageProvider` checks the keywords, joins record files, an order, a recipe and the image stage,
-and leaves to its subclasses which recipe that is and what labels look like.  Each part does its own
-work elsewhere.
+`RecordImageProvider` checks the keywords, joins record files, an order, a recipe and the image
+stage, and leaves to its subclasses which recipe that is and what labels look like.  Each part does
+its own work elsewhere.
 """
 
 from __future__ import annotations
