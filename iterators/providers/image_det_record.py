@@ -41,8 +41,8 @@ class ImageDetRecordIter(RecordImageProvider):
     batch_size : int
         Images in a batch, at least 1.
     path_imglist : str or os.PathLike
-        A ``.lst`` file with lines of id, label and path, whose labels, found by the id in the record
-        header, replace those in the records.
+        A ``.lst`` file with lines of id, label and path, whose labels, found by the id in the
+        record header, replace those in the records.
     label_width : int
         Number of values that every raw label must have; 0 or less for any number.
     mean_img : str or os.PathLike
@@ -75,8 +75,8 @@ class ImageDetRecordIter(RecordImageProvider):
 
     Notes
     -----
-    The automatic width W is that of the longest label of all records, so that all parts agree; MXNet
-    takes the longest of the part.
+    The automatic width W is that of the longest label of all records, so that all parts agree;
+    MXNet takes the longest of the part.
 
     Examples
     --------
