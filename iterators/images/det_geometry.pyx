@@ -1,9 +1,9 @@
 """Where the pixels and the boxes of one detection image come from.
 
-The steps are those of MXNet's detection augmenter with its formulas: resize, mirror, border, crop by
-samplers, resize to the canvas.  The result is a list of layers as in `geometry`, and the objects in
-fractions of the finished image.  The random numbers are not MXNet's: they depend on the augmentation
-key, the epoch and the record alone.
+The steps are those of MXNet's detection augmenter with its formulas: resize, mirror, border, crop
+by samplers, resize to the canvas.  The result is a list of layers as in `geometry`, and the objects
+in fractions of the finished image.  The random numbers are not MXNet's: they depend on the
+augmentation key, the epoch and the record alone.
 
 The mirror is carried out last, when rows are written, and all places are computed for that.  Pixels
 that are resampled may therefore differ from MXNet's by the rounding of the mirrored positions, and
@@ -39,8 +39,8 @@ cdef enum:
 cdef float LEAST_PAD_SCALE = 1.05
 
 
-# Places in pixels: where the image lies on its bordered area, and what is cut out of that.  From the
-# left as the image is stored, so that mirroring what is cut out gives the wanted image.
+# Places in pixels: where the image lies on its bordered area, and what is cut out of that.  From
+# the left as the image is stored, so that mirroring what is cut out gives the wanted image.
 cdef struct Places:
     int64_t left
     int64_t top
@@ -227,7 +227,8 @@ cdef void load_sampler(CropSampler* target, recipe, int i):
     target.min_ratio = recipe.min_crop_aspect_ratios[i]
     target.max_ratio = recipe.max_crop_aspect_ratios[i]
     target.trials = recipe.max_crop_trials[i]
-    limits.min_overlap, limits.max_overlap = recipe.min_crop_overlaps[i], recipe.max_crop_overlaps[i]
+    limits.min_overlap = recipe.min_crop_overlaps[i]
+    limits.max_overlap = recipe.max_crop_overlaps[i]
     limits.min_sample_coverage = recipe.min_crop_sample_coverages[i]
     limits.max_sample_coverage = recipe.max_crop_sample_coverages[i]
     limits.min_object_coverage = recipe.min_crop_object_coverages[i]
@@ -252,7 +253,7 @@ cdef void load_det_recipe(DetGeometryRecipe* target, recipe):
 
 
 def layers(recipe, key, epoch, record, int width, int height, label):
-    """The layers drawn for one image and its label afterwards, for tests and for looking at a recipe.
+    """The layers drawn for one image and its label afterwards, for tests and to look at a recipe.
 
     Parameters
     ----------

@@ -42,7 +42,8 @@ cdef void load_det_jitter(DetJitterRecipe* target, recipe):
     target.saturation_chance = recipe.random_saturation_prob
     target.lightness = recipe.max_random_illumination
     target.lightness_chance = recipe.random_illumination_prob
-    target.contrast, target.contrast_chance = recipe.max_random_contrast, recipe.random_contrast_prob
+    target.contrast = recipe.max_random_contrast
+    target.contrast_chance = recipe.random_contrast_prob
 
 
 def drawn(recipe, key, epoch, record):

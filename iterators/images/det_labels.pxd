@@ -50,7 +50,7 @@ cdef bint crop_accepted(const Objects* objects, const Box* crop,
 cdef void crop_objects(Objects* objects, const Box* crop, const CropLimits* limits) noexcept nogil
 # What a status means, for error messages; NULL terminated.
 cdef const char* label_message(int status) noexcept nogil
-# Number of labels that the header of each record announces is at most the result; -1 where the
-# record is damaged.  `place` becomes the number of the record with the most labels.
+# The most labels that the header of a record announces, 0 if none has a vector; damaged records do
+# not count.  `place` becomes the place of the first record with as many, or -1.
 cdef int64_t longest_label(const uint8_t* base, int64_t size, const int64_t* offsets, int64_t count,
                            int64_t* place) noexcept nogil

@@ -1,8 +1,8 @@
 """Labels of detection images: their checks, and what mirroring, borders and crops do to the boxes.
 
 A raw label is ``[A, B, A - 2 more header values, objects of B values]``; an object begins with id,
-xmin, ymin, xmax, ymax in fractions of the image.  Arithmetic is in float32, as in MXNet.  Nothing here
-draws random numbers or touches pixels.
+xmin, ymin, xmax, ymax in fractions of the image.  Arithmetic is in float32, as in MXNet.  Nothing
+here draws random numbers or touches pixels.
 """
 
 from libc.math cimport isfinite
@@ -142,7 +142,7 @@ cdef const char* label_message(int status) noexcept nogil:
     if status == LABEL_SHORT:
         return b"a detection label has at least 7 values: header width, object width and an object"
     if status == LABEL_HEADER:
-        return b"the header width, the first value of the label, must be from 2 to the label's length"
+        return b"the header width, first value of the label, must be from 2 to the label's length"
     if status == LABEL_OBJECT:
         return b"the object width, the second value of the label, must be from 5 to its length"
     if status == LABEL_RAGGED:
@@ -206,10 +206,11 @@ def transform(label, *, bint mirror=False, pad=None, crop=None):
         Raw label.
     mirror : bool
     pad : tuple of float, optional
-        (x, y, scale): the image becomes that part of an area `scale` times as large, `x` and `y` from
-        its left and top, in fractions of the image.
+        (x, y, scale): the image becomes that part of an area `scale` times as large, `x` and `y`
+        from its left and top, in fractions of the image.
     crop : tuple of float, optional
-        (x, y, width, height) in fractions of what there is then; objects with their centre in it stay.
+        (x, y, width, height) in fractions of what there is then; objects with their centre in it
+        stay.
 
     Returns
     -------

@@ -1,16 +1,15 @@
 """One record with boxes becomes one sample of a batch of detection images, without the GIL.
 
-`DetRenderer` is the renderer of `render` with three differences: the label is the vector of objects,
-changed together with the image; the image may be smaller than its place and lies at the top left of
-it; and colours are those of MXNet's detection augmenter.  Decoding and resampling are not done here.
+`DetRenderer` is the renderer of `render` with three differences: the label is the vector of
+objects, changed together with the image; the image may be smaller than its place and lies at the
+top left of it; and colours are those of MXNet's detection augmenter.  Decoding and resampling are
+not done here.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.stddef cimport ptrdiff_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy, memset
-
-import numpy as np
 
 from iterators.images.det_geometry cimport (
     DetGeometryRecipe, draw_det_geometry, load_det_recipe,
@@ -94,6 +93,7 @@ cdef class DetRenderer(Renderer):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from recordio import IRHeader, pack_img
     >>> from iterators.images.det_recipe import DetRecipe
     >>> header = IRHeader(0, [2, 5, 7, 0.0, 0.25, 0.5, 1.0], 1, 0)
@@ -132,7 +132,8 @@ cdef class DetRenderer(Renderer):
             return self.fail(outcome, RENDER_LABEL,
                              b"the record has a single label instead of a vector of objects")
         if raw_width > 0 and count != raw_width:
-            snprintf(outcome.message, MESSAGE_SIZE, "the record has %lld labels, label_width is %lld",
+            snprintf(outcome.message, MESSAGE_SIZE,
+                     "the record has %lld labels, label_width is %lld",
                      <long long>count, <long long>raw_width)
             outcome.status = RENDER_LABEL
             return RENDER_LABEL
@@ -182,11 +183,13 @@ cdef class DetRenderer(Renderer):
         """The image, and below it normalised zeros."""
         cdef Sink rest
         cdef uint8_t* row = self.blank_row(outcome)
-        if row == NULL or Renderer.run_layers(self, image, geometry, pixels, denominator, slot, outcome):
+        if row == NULL or Renderer.run_layers(self, image, geometry, pixels, denominator, slot,
+                                              outcome):
             return outcome.status
         if self.height == self.plan.height:
             return RENDER_OK
-        rest.slot, rest.normalise, rest.mirror, rest.y = slot, self.plan.normalise, False, self.height
+        rest.slot, rest.normalise = slot, self.plan.normalise
+        rest.mirror, rest.y = False, self.height
         memset(row, 0, <size_t>self.plan.width * self.plan.channels)
         while rest.y < self.plan.height:
             self.write_row(&rest, row, False)
@@ -199,12 +202,13 @@ cdef class DetRenderer(Renderer):
         The mirror is within the image, and a mean image stays where it is on the canvas.
         """
         cdef int i, x, c, channels = self.plan.channels
+        cdef bint flips = sink.mirror and sink.normalise.mean_image != NULL
         cdef ptrdiff_t size = <ptrdiff_t>self.width * channels
         cdef const uint8_t* pixel
         cdef uint8_t* row
         if sink.slot == NULL:
             return
-        if self.width == self.plan.width and not (sink.mirror and sink.normalise.mean_image != NULL):
+        if self.width == self.plan.width and not flips:
             for i in range(count):
                 self.write_row(sink, rows + i * stride, sink.mirror)
             return

@@ -155,7 +155,7 @@ class RecordImageProvider(AbstractDataProvider):
             [DataDesc(data_name, plan.shape(batch_size), plan.dtype, plan.layout)],
             []
             if label_name is None
-            else [self._label_desc(label_name, batch_size, plan.label_width)],
+            else [self._describe_labels(label_name, batch_size, plan.label_width)],
             place,
             integer("epoch", epoch, low=0),
             on_error=on_error,
@@ -197,6 +197,6 @@ class RecordImageProvider(AbstractDataProvider):
         """What the plan is told about labels: keywords of `plan_class`."""
         raise TypeError(f"{type(self).__name__} does not say what its labels are")
 
-    def _label_desc(self, name: str, batch_size: int, width: int) -> DataDesc:
+    def _describe_labels(self, name: str, batch_size: int, width: int) -> DataDesc:
         """What the label array looks like, with `width` values for each sample."""
         return DataDesc(name, (batch_size, width), np.float32, "NC")

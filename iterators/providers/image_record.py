@@ -152,7 +152,7 @@ class ImageRecordIter(RecordImageProvider):
         labels = read_label_list(path_imglist, label_width) if path_imglist else None
         return {"label_width": label_width, "labels": labels}
 
-    def _label_desc(self, name: str, batch_size: int, width: int) -> DataDesc:
+    def _describe_labels(self, name: str, batch_size: int, width: int) -> DataDesc:
         if width == 1:
             return DataDesc(name, (batch_size,), np.float32, "N")
         return DataDesc(name, (batch_size, width), np.float32, "NC")
