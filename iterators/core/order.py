@@ -1,8 +1,8 @@
 """Which record comes when: orders over records, and the cutting of an epoch into batches.
 
-An order is a pure function from the places of an epoch to record numbers; it stores nothing but a few
-integers, whatever the number of records.  The position of a run is kept by whoever draws from it.
-Nothing here reads data.
+An order is a pure function from the places of an epoch to record numbers; it stores nothing but a
+few integers, whatever the number of records.  The position of a run is kept by whoever draws from
+it. Nothing here reads data.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ Tail = Literal["wrap", "pad", "drop"]
 class EpochOrder(Protocol):
     """What a whole epoch looks like: a pure function of epoch and place."""
 
-    size: int
+    @property
+    def size(self) -> int:
+        """Places of an epoch."""
 
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
         """Record numbers at `places`, each in ``[0, size)``."""
@@ -74,7 +76,8 @@ class BlockOrder:
     Parameters
     ----------
     edges : numpy.ndarray of int64
-        Where the blocks begin and end: block ``i`` is ``[edges[i], edges[i + 1])``; no block is empty.
+        Where the blocks begin and end: block ``i`` is ``[edges[i], edges[i + 1])``; no block is
+        empty.
     block_seed : int
         Determines the order of the blocks.
     shuffle : bool
@@ -84,10 +87,9 @@ class BlockOrder:
 
     Examples
     --------
-    >>> order = BlockOrder(np.array([0, 2, 4, 6]), shuffle=False)
-    >>> order.at(0, np.arange(6)).reshape(3, 2).tolist() in [
-    ...     [[a, a + 1], [b, b + 1], [c, c + 1]] for a in (0, 2, 4) for b in (0, 2, 4) for c in (0, 2, 4)]
-    True
+    >>> records = BlockOrder(np.array([0, 2, 4, 6])).at(0, np.arange(6))
+    >>> (records[1::2] - records[::2]).tolist(), sorted(records.tolist())
+    ([1, 1, 1], [0, 1, 2, 3, 4, 5])
     """
 
     edges: np.ndarray
@@ -164,8 +166,9 @@ class WeightedOrder:
 class Order(Protocol):
     """What an epoch looks like to one part."""
 
-    #: Places of the whole epoch that go by when this part takes one.
-    stride: int
+    @property
+    def stride(self) -> int:
+        """Places of the whole epoch that go by when this part takes one."""
 
     def count(self, done: int = 0) -> int:
         """Number of places of this part when the first `done` places of the epoch are taken."""
@@ -226,8 +229,8 @@ class DealtOrder:
     num_parts, part_index : int
         Which part this is.
     even : bool
-        Give every part ``ceil(size / num_parts)`` places; those missing at the end are taken from the
-        start of the same epoch.
+        Give every part ``ceil(size / num_parts)`` places; those missing at the end are taken from
+        the start of the same epoch.
 
     Examples
     --------

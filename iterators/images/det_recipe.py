@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from ..core.parameters import choice, integer, integers, real
+from ..core.parameters import boolean, choice, integer, integers, real
 from .recipe import INTER_METHODS, off_or_positive
 
 __all__ = ["DetRecipe"]
@@ -97,6 +97,8 @@ class DetRecipe:
         Divides what is left, where above 0.
     scale : float
         Multiplies the result.
+    scaled_decode : bool
+        Let the JPEG decoder give a smaller image where that is allowed; see `recipe.Recipe`.
 
     Examples
     --------
@@ -149,10 +151,11 @@ class DetRecipe:
     std_b: float = 0.0
     std_a: float = 0.0
     scale: float = 1.0
+    scaled_decode: bool = True
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            check = _CHECKS.get(field.name, _CHECKS.get(str(field.type)))
+            check = _CHECKS.get(field.name) or _CHECKS[str(field.type)]
             object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
         choice("data_shape[0]", self.channels, (1, 3, 4))
         if self.num_crop_sampler > 0:
@@ -270,6 +273,7 @@ _CHECKS: dict[str, Any] = {
     "inter_method": lambda name, value: choice(name, integer(name, value), INTER_METHODS),
     "resize_mode": lambda name, value: choice(name, value, RESIZE_MODES),
     "tuple[float, ...]": _shares,
+    "bool": boolean,
     "int": integer,
     "float": real,
 }

@@ -192,7 +192,7 @@ cdef class DetRenderer(Renderer):
         rest.mirror, rest.y = False, self.height
         memset(row, 0, <size_t>self.plan.width * self.plan.channels)
         while rest.y < self.plan.height:
-            self.write_row(&rest, row, False)
+            self.write_row(&rest, row)
         return RENDER_OK
 
     cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,
@@ -209,8 +209,7 @@ cdef class DetRenderer(Renderer):
         if sink.slot == NULL:
             return
         if self.width == self.plan.width and not flips:
-            for i in range(count):
-                self.write_row(sink, rows + i * stride, sink.mirror)
+            Renderer.finish_rows(self, sink, rows, stride, count)
             return
         row = self.buffers[ROW]
         for i in range(count):
@@ -222,11 +221,11 @@ cdef class DetRenderer(Renderer):
                         row[x * channels + c] = pixel[c]
             else:
                 memcpy(row, rows + i * stride, size)
-            self.write_row(sink, row, False)
+            self.write_row(sink, row)
 
-    cdef void write_row(self, Sink* sink, const uint8_t* row, bint mirror) noexcept nogil:
+    cdef void write_row(self, Sink* sink, const uint8_t* row) noexcept nogil:
         """Normalise one row of the canvas."""
-        normalise_row(&sink.normalise, row, self.plan.width, sink.y, mirror,
+        normalise_row(&sink.normalise, row, self.plan.width, sink.y, False,
                       <char*>sink.slot + sink.y * self.plan.row_stride * self.plan.item_size,
                       self.plan.pixel_stride, self.plan.channel_stride)
         sink.y += 1

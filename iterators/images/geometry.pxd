@@ -47,7 +47,8 @@ cdef enum LayerKind:
 
 # One step from pixels to pixels: the rectangle (x, y, width, height) of its input becomes
 # target_width x target_height pixels, of which the window (left, top, out_width, out_height) is
-# wanted.  The window of a layer is the whole input of the next; the first one reads the decoded image.
+# wanted.  The window of a layer is the whole input of the next; the first one reads the decoded
+# image.
 cdef struct Layer:
     LayerKind kind
     int method
@@ -77,7 +78,7 @@ cdef enum GeometryStatus:
     GEOMETRY_OK = 0
     GEOMETRY_CROP_OUTSIDE     # crop_x_start or crop_y_start leaves too few pixels
     GEOMETRY_CROP_SIZE        # the image is smaller than max_crop_size
-    GEOMETRY_TOO_LARGE        # an image on the way would have a side of 2**26 pixels or more, or none
+    GEOMETRY_TOO_LARGE        # an image on the way would have a side of 2**26 pixels, or of none
 
 
 # Which word of DRAW_METHOD is whose.

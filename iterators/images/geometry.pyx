@@ -1,7 +1,7 @@
 """Where the pixels of one sample come from: the resizes, warps and crops of one image.
 
-The result is a short list of layers, each one step from pixels to pixels with a crop before it and a
-window after it; executing them is the renderer's work.  Sizes and roundings are those of MXNet's
+The result is a short list of layers, each one step from pixels to pixels with a crop before it and
+a window after it; executing them is the renderer's work.  Sizes and roundings are those of MXNet's
 default augmenter, with its steps in its order: resize, affine warp, pad, one kind of crop.  The
 random numbers are not MXNet's: they depend on the augmentation key, the epoch and the record alone.
 """
@@ -299,4 +299,4 @@ def geometry_message(int status):
         return "crop_x_start or crop_y_start places the crop outside the image"
     if status == GEOMETRY_CROP_SIZE:
         return "the image is smaller than max_crop_size"
-    return "an image between two steps would be too large or have no pixel: its sides are too unequal"
+    return "an image between two steps would be too large or empty: its sides are too unequal"

@@ -38,6 +38,7 @@ cdef struct Jitter:
 
 
 cdef void load_jitter(JitterRecipe* target, recipe)
-cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image, Jitter* jitter) noexcept nogil
+cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
+                      Jitter* jitter) noexcept nogil
 cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int channels, int width,
                        int height) noexcept nogil

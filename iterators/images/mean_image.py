@@ -88,7 +88,9 @@ def read_mean_image(path: str | os.PathLike[str]) -> np.ndarray:
     else:  # the oldest files begin with the rank
         rank, size = magic, "I"
     if rank != 3:
-        raise fields.error(f"the array has {rank} axes: a mean image has channels, height and width")
+        raise fields.error(
+            f"the array has {rank} axes: a mean image has channels, height and width"
+        )
     shape = fields.take(3 * size)
     _, _, code = fields.take("iii")
     if code not in DTYPES or min(shape) < 1:

@@ -1,8 +1,8 @@
 """The augmentation recipe: what may happen to an image between its record and its place in a batch.
 
-A `Recipe` is the validated set of MXNet's image parameters.  It draws nothing itself: the numbers for
-one image follow from (seed, epoch, record) in `geometry`, so that they do not depend on threads or
-on what was drawn before.
+A `Recipe` is the validated set of MXNet's image parameters.  It draws nothing itself: the numbers
+for one image follow from (seed, epoch, record) in `geometry`, so that they do not depend on
+threads or on what was drawn before.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..core.parameters import boolean, choice, integer, integers, real
 
 __all__ = ["Recipe"]
 
-#: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction (cubic up, area down), 10 random.
+#: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction, 10 random.
 INTER_METHODS = (0, 1, 2, 3, 4, 9, 10)
 
 #: Longest `rotate_list`; the drawing keeps its parameters in a fixed space.
@@ -25,8 +25,8 @@ MAX_ANGLES = 64
 class Recipe:
     """Geometry, colour and normalisation parameters, under MXNet's names and with its defaults.
 
-    The steps follow each other in this order: resize, affine warp, pad, crop, brightness / contrast /
-    saturation, hue / saturation / lightness, lighting noise, normalisation and mirror.
+    The steps follow each other in this order: resize, affine warp, pad, crop, brightness /
+    contrast / saturation, hue / saturation / lightness, lighting noise, normalisation and mirror.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class Recipe:
     min_random_area, max_random_area : float
         Range of the crop's share of the image's area, in (0, 1].
     max_aspect_ratio, min_aspect_ratio : float
-        With `random_resized_crop` the range of width / height of the crop, otherwise the range of the
-        vertical over the horizontal stretch of the warp.  Without `min_aspect_ratio` it is
+        With `random_resized_crop` the range of width / height of the crop, otherwise the range of
+        the vertical over the horizontal stretch of the warp.  Without `min_aspect_ratio` it is
         ``[1 - max_aspect_ratio, 1 + max_aspect_ratio]``.
     max_rotate_angle : int
         Rotate by a random whole number of degrees in ``[-max_rotate_angle, max_rotate_angle]``.
@@ -66,14 +66,15 @@ class Recipe:
     fill_value : int
         Grey level, 0 to 255, of what lies outside the image; alpha is 0 there.
     brightness, contrast, saturation : float
-        Each is changed by a factor drawn from ``[1 - x, 1 + x]``, in random order; colour images only.
+        Each is changed by a factor drawn from ``[1 - x, 1 + x]``, in random order; colour images
+        only.
     random_h, random_s, random_l : int
         Largest change of hue (0 to 180), saturation and lightness (0 to 255); RGB only.
     pca_noise : float
         Standard deviation of the noise along the principal colours of ImageNet; RGB only.
     max_random_contrast, max_random_illumination : float
-        The normalised value is multiplied by ``1 + u`` and then ``v`` is added, in grey levels, with u
-        and v drawn from plus/minus these; float outputs only.
+        The normalised value is multiplied by ``1 + u`` and then ``v`` is added, in grey levels,
+        with u and v drawn from plus/minus these; float outputs only.
     mirror : bool
         Always mirror horizontally.
     rand_mirror : bool
@@ -85,8 +86,12 @@ class Recipe:
     scale : float
         Multiplies the result.
     inter_method : int
-        Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both sides grow,
-        area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
+        Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both sides
+        grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
+
+    scaled_decode : bool
+        Decode a JPEG that will be resampled to half its size or less at 1/2, 1/4 or 1/8 first,
+        which is faster and does not alias.  If False it is decoded in full, as MXNet does.
 
     Examples
     --------
@@ -137,10 +142,11 @@ class Recipe:
     std_a: float = 1.0
     scale: float = 1.0
     inter_method: int = 1
+    scaled_decode: bool = True
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            check = _CHECKS.get(field.name, _CHECKS.get(str(field.type)))
+            check = _CHECKS.get(field.name) or _CHECKS[str(field.type)]
             object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
         choice("data_shape[0]", self.channels, (1, 3, 4))
         _ordered(
@@ -178,8 +184,9 @@ class Recipe:
         low, high = self.aspect_range
         if not 0 < low <= high:
             raise ValueError(
-                f"the aspect ratios range from {low:g} to {high:g}: expected 0 < min <= max (without "
-                "min_aspect_ratio the range is 1 - max_aspect_ratio to 1 + max_aspect_ratio)"
+                f"the aspect ratios range from {low:g} to {high:g}: expected 0 < min <= max "
+                "(without min_aspect_ratio the range is 1 - max_aspect_ratio to 1 + "
+                "max_aspect_ratio)"
             )
         if self.warps and self.inter_method == 0:
             raise ValueError(

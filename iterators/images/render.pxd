@@ -80,6 +80,7 @@ cdef class RenderPlan:
     cdef GeometryRecipe geometry
     cdef JitterRecipe jitter
     cdef uint8_t fill[4]
+    cdef bint scaled_decode
     cdef normalise_recipe normalise
     cdef jpeg_limits limits
     cdef uint64_t key

@@ -1,9 +1,9 @@
 """One encoded record becomes one sample of a batch, without the GIL.
 
-A `Renderer` reads the header and the labels, decodes only the rectangle and the scale that the drawn
-geometry needs, resamples row by row while the rows are still in the cache, and normalises every
-finished row straight into the sample's place in the batch.  It knows nothing of threads, order or
-batches; the stage gives every thread a renderer of its own.
+A `Renderer` reads the header and the labels, decodes only the rectangle and the scale that the
+drawn geometry needs, resamples row by row while the rows are still in the cache, and normalises
+every finished row straight into the sample's place in the batch.  It knows nothing of threads,
+order or batches; the stage gives every thread a renderer of its own.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -37,6 +37,9 @@ from iterators.images.warp cimport warp_bounds, warp_prepare, warp_row, warp_sou
 cdef extern from "../core/sync.h" nogil:
     double sync_now()
 
+cdef extern from "prefetch.h" nogil:
+    void prefetch_for_writing(const void* memory, size_t size)
+
 from . import codec
 from .geometry import geometry_message
 
@@ -64,8 +67,8 @@ cdef class RenderPlan:
     mean_image : array_like of float32, optional
         Of the recipe's `data_shape`; subtracted instead of the means per channel.
     labels : tuple of numpy.ndarray, optional
-        Ids, uint64, ascending, and their labels, float32 ``(n, label_width)``, which replace those in
-        the records.
+        Ids, uint64, ascending, and their labels, float32 ``(n, label_width)``, which replace those
+        in the records.
     """
 
     def __init__(self, recipe, *, uint64_t key=0, layout="NCHW", dtype="float32", label_width=1,
@@ -78,6 +81,7 @@ cdef class RenderPlan:
         self.key = key
         self.label_width = label_width
         self.channels, self.height, self.width = recipe.data_shape
+        self.scaled_decode = recipe.scaled_decode
         self._load(recipe)
         for i in range(4):
             self.fill[i] = recipe.fill_value if i < 3 else 0
@@ -302,13 +306,14 @@ cdef class Renderer:
         if self.draw(image, width, height, &geometry, outcome):
             return outcome.status
         if layer.kind == LAYER_RESAMPLE:
-            denominator = resample_denominator(layer.method, layer.width, layer.target_width,
-                                               layer.height, layer.target_height)
+            if self.plan.scaled_decode:
+                denominator = resample_denominator(layer.method, layer.width, layer.target_width,
+                                                   layer.height, layer.target_height)
             if orientation == 1:
                 pixels.first = NULL         # rows come straight from the decoder
                 return self.run_layers(image, &geometry, &pixels, denominator, slot, outcome)
         if width % denominator or height % denominator:
-            denominator = 1     # the scaled grids of the stored and the upright image would not agree
+            denominator = 1     # the scaled grids of stored and upright image would not agree
         self.needed(layer, denominator, width, height, &wanted)
         if self.decode_rectangle(denominator, orientation, width // denominator,
                                  height // denominator, &wanted, &pixels, outcome):
@@ -326,8 +331,8 @@ cdef class Renderer:
             return
         if layer.kind == LAYER_WARP:
             self.describe_warp(layer, NULL, &source)
-            warp_bounds(&source, layer.left, layer.top, layer.out_width, layer.out_height, &wanted.x,
-                        &wanted.y, &wanted.width, &wanted.height)
+            warp_bounds(&source, layer.left, layer.top, layer.out_width, layer.out_height,
+                        &wanted.x, &wanted.y, &wanted.width, &wanted.height)
         else:
             wanted.x = min(max(layer.left - layer.border_x, 0), width)
             wanted.y = min(max(layer.top - layer.border_y, 0), height)
@@ -367,8 +372,8 @@ cdef class Renderer:
         pixels.x, pixels.y = wanted.x, wanted.y
         pixels.width, pixels.height = wanted.width, wanted.height
         if orientation != 1:
-            orient_image(target, packed, stored.width, stored.height, channels, orientation, upright,
-                         pixels.stride)
+            orient_image(target, packed, stored.width, stored.height, channels, orientation,
+                         upright, pixels.stride)
         return RENDER_OK
 
     cdef int start_rows(self, int denominator, int x, int y, int width, int height,
@@ -403,7 +408,7 @@ cdef class Renderer:
         cdef const uint8_t[:, :, ::1] view
         cdef double begin = sync_now()
         try:
-            # A copy: the span may be a worker's scratch memory, and Python code can keep what it gets.
+            # A copy: the span may be a worker's scratch memory, and Python code can keep it.
             copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
             view = self.decoded = codec.decode(copy, self.plan.channels)
         except MemoryError:
@@ -431,7 +436,7 @@ cdef class Renderer:
 
     cdef int run_layers(self, const ImageKey* image, const Geometry* geometry, const Pixels* pixels,
                         int denominator, void* slot, Outcome* outcome) noexcept nogil:
-        """From the decoded pixels (or the decoder, if there are none) through all steps to the slot."""
+        """From decoded pixels (or the decoder, if there are none) through all steps to the slot."""
         cdef Pixels current = pixels[0]
         cdef const Layer* layer
         cdef Sink sink
@@ -449,7 +454,8 @@ cdef class Renderer:
             coloured = jitter.colours and i == geometry.coloured
             sink.slot = slot if i == last and not coloured else NULL
             out = self.buffer(PIXELS_B if i & 1 else PIXELS_A,
-                              <size_t>layer.out_width * layer.out_height * self.plan.channels, outcome)
+                              <size_t>layer.out_width * layer.out_height * self.plan.channels,
+                              outcome)
             if out == NULL:
                 return outcome.status
             if layer.kind == LAYER_WARP:
@@ -459,7 +465,8 @@ cdef class Renderer:
             elif layer.width == layer.target_width and layer.height == layer.target_height:
                 self.copy_layer(layer, &current, out, &sink, outcome)
             else:
-                self.resample_layer(layer, &current, denominator if i == 0 else 1, out, &sink, outcome)
+                self.resample_layer(layer, &current, denominator if i == 0 else 1, out, &sink,
+                                    outcome)
             if outcome.status:
                 return outcome.status
             current.first, current.stride = out, <ptrdiff_t>layer.out_width * self.plan.channels
@@ -583,7 +590,7 @@ cdef class Renderer:
     cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,
                           int count) noexcept nogil:
         """Normalise rows into the slot, if they are ready for it."""
-        cdef int i
+        cdef int i, channel
         if sink.slot == NULL:
             return
         for i in range(count):
@@ -591,6 +598,13 @@ cdef class Renderer:
                           <char*>sink.slot + sink.y * self.plan.row_stride * self.plan.item_size,
                           self.plan.pixel_stride, self.plan.channel_stride)
             sink.y += 1
+        # The next rows are due when the decoder is done with them; until then their memory can come.
+        for i in range(min(count, self.plan.height - sink.y) if self.plan.pixel_stride == 1 else 0):
+            for channel in range(self.plan.channels):
+                prefetch_for_writing(
+                    <char*>sink.slot + ((sink.y + i) * self.plan.row_stride
+                                        + channel * self.plan.channel_stride) * self.plan.item_size,
+                    self.plan.width * self.plan.item_size)
 
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil:
         """Memory of at least that size, kept from image to image; NULL after a failure."""
@@ -615,7 +629,7 @@ cdef class Renderer:
 
 
 cdef void expose(normalise_recipe* normalise, const Jitter* jitter) noexcept nogil:
-    """Contrast and illumination of one image, as ((x - mean) * contrast + illumination) * scale / std."""
+    """Contrast and illumination of one image: ((x - mean) * contrast + illumination) * factor."""
     cdef int i
     if jitter.exposes:
         for i in range(4):

@@ -2,11 +2,12 @@
 
 Batches are submitted as lists of record numbers and collected in the same order.  Each sample is a
 *ticket* for one *slot* of one batch; threads take tickets in order across batch boundaries, so no
-thread waits for the slowest image of a batch.  A worker thread gives the GIL back when it starts and
-takes it again only for images that need Python to decode them.
+thread waits for the slowest image of a batch.  A worker thread gives the GIL back when it starts
+and takes it again only for images that need Python to decode them.
 
 What a slot will contain depends on the record, the epoch and the plan - never on the thread, the
-number of threads or their timing.  The stage knows nothing of orders, epochs' ends or labels' names.
+number of threads or their timing.  The stage knows nothing of orders, epochs' ends or labels'
+names.
 """
 
 import os
@@ -290,8 +291,8 @@ cdef class Stage:
         -------
         dict
             `images` rendered (also ahead of the consumer), `bytes` of encoded image data,
-            `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each summed
-            over the threads.
+            `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each
+            summed over the threads.
         """
         cdef Renderer renderer
         cdef int64_t images = 0, size = 0
@@ -353,8 +354,8 @@ cdef class Stage:
     def _check_usable(self):
         if os.getpid() != self.process:
             raise RuntimeError(
-                "this image stage belongs to the process that created it: its threads do not survive "
-                "a fork; create the provider in the process that uses it")
+                "this image stage belongs to the process that created it: its threads do not "
+                "survive a fork; create the provider in the process that uses it")
         if self.stopping:
             raise ValueError("the provider is closed")
 

@@ -1,8 +1,8 @@
-"""What every provider is: an iterable of batches with MXNet's protocol, epochs, and exact positions.
+"""What every provider is: an iterable of batches with MXNet's protocol and exact positions.
 
 `AbstractDataProvider` turns an order of records and an *engine* that produces arrays for them into
-epochs of `DataBatch`.  It owns the position, keeps the engine busy ahead of the consumer, and answers
-the protocols of MXNet and MXNet.jl.  It does not know where samples come from.
+epochs of `DataBatch`.  It owns the position, keeps the engine busy ahead of the consumer, and
+answers the protocols of MXNet and MXNet.jl.  It does not know where samples come from.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -39,7 +39,7 @@ class Engine(Protocol):
     def submit(self, records: np.ndarray, epoch: int) -> None:
         """Start work on a batch."""
 
-    def collect(self) -> tuple[Any, Any, np.ndarray, list[tuple[int, Exception]]]:
+    def collect(self) -> tuple[Any, Any, np.ndarray, Sequence[tuple[int, Exception]]]:
         """Wait for the oldest batch: data, label, sample ids, failed slots with their errors."""
 
     def retry(self, record: int, epoch: int, data: Any, label: Any, ids: Any, slot: int) -> None:
@@ -91,8 +91,8 @@ class _Skipped:
         self.records.setdefault(error.record, (name, str(error)))
         if self.limit is not None and len(self.records) > self.limit:
             raise ErrorBudgetError(
-                f"{len(self.records)} records could not be used, which is more than the error_budget "
-                f"allows ({self.limit:g}); the last one: {error}"
+                f"{len(self.records)} records could not be used, which is more than the "
+                f"error_budget allows ({self.limit:g}); the last one: {error}"
             ) from error
 
 
@@ -112,11 +112,11 @@ class AbstractDataProvider:
     epoch : int
         Number of the first epoch.
     on_error : {"raise", "skip"}
-        Whether a record that cannot be used raises, or is replaced by the next good one of the epoch
-        and listed in `skipped`.
+        Whether a record that cannot be used raises, or is replaced by the next good one of the
+        epoch and listed in `skipped`.
     error_budget : int or float, optional
-        With "skip": how many different records may be skipped, as a number or, below 1, as a fraction
-        of `num_samples`, before an `ErrorBudgetError` is raised.  None for any number.
+        With "skip": how many different records may be skipped, as a number or, below 1, as a
+        fraction of `num_samples`, before an `ErrorBudgetError` is raised.  None for any number.
     settings : mapping of str to object
         What a saved state must agree with to be loaded.
     verbose : bool
@@ -125,8 +125,8 @@ class AbstractDataProvider:
     Notes
     -----
     ``for batch in provider`` runs one epoch; iterating again runs the next one, and a loop that was
-    left early is followed by a new epoch.  Only one loop can use a provider at a time: an older loop
-    that goes on after a newer one has begun gets a RuntimeError.
+    left early is followed by a new epoch.  Only one loop can use a provider at a time: an older
+    loop that goes on after a newer one has begun gets a RuntimeError.
     """
 
     def __init__(
@@ -149,6 +149,7 @@ class AbstractDataProvider:
         self._label_desc = label_desc
         self._placement = placement
         self._position = Position(epoch)
+        self._in_step = True  # the requests are what the engine works on
         self._delivered = False  # anything of this epoch since it began or was resumed
         self._requests: deque[_Request] = deque()
         self._current: DataBatch | None = None
@@ -208,8 +209,9 @@ class AbstractDataProvider:
         Returns
         -------
         dict
-            `samples` delivered, padding not counted; `wait_seconds`, for which the consumer waited for
-            data; `busy_seconds`, which it spent between two batches; and the counters of the engine.
+            `samples` delivered, padding not counted; `wait_seconds`, for which the consumer waited
+            for data; `busy_seconds`, which it spent between two batches; and the counters of the
+            engine.
         """
         return {
             "samples": self._samples,
@@ -258,20 +260,29 @@ class AbstractDataProvider:
             self._current = None
             raise StopIteration
         asked = time.perf_counter()
-        self._keep_busy()
+        # Until this batch is on its way to the caller an exception - Ctrl-C can come anywhere -
+        # leaves the position as it was, and what is under way is submitted anew.
+        in_step, self._in_step = self._in_step, False
+        self._keep_busy(in_step)
         data, label, ids, failures = self._engine.collect()
         request = self._requests.popleft()
-        self._position = replace(position, number=position.number + 1)
-        self._delivered = True
+        following = replace(position, number=position.number + 1)
+        self._submit_ahead(self._settle(following))
         self._current = None
-        self._keep_busy()
         for slot, error in failures:
             if self._skipped.on_error == "raise":
+                self._advance(following)
                 raise error
             self._replace(position, slot, error, data, label, ids)
-        self._current = self._batch(data, label, ids, request.pad)
-        self._count(self._current, asked)
-        return self._current
+        batch = self._current = self._batch(data, label, ids, request.pad)
+        self._count(batch, asked, following)
+        self._advance(following)
+        return batch
+
+    def _advance(self, position: Position) -> None:
+        self._delivered = True
+        self._in_step = True
+        self._position = position
 
     def _replace(
         self, position: Position, slot: int, error: Exception, data: Any, label: Any, ids: Any
@@ -292,17 +303,20 @@ class AbstractDataProvider:
                 self._skipped.add(another)
         raise error
 
-    def _count(self, batch: DataBatch, asked: float) -> None:
+    def _count(self, batch: DataBatch, asked: float, following: Position) -> None:
         now = time.perf_counter()
         if self._returned is not None:
             self._busy += asked - self._returned
         self._waited += now - asked
         self._samples += batch.count
         self._returned = now
-        if self._verbose and self._position.number == self._plan.batches(self._position.done):
+        if self._verbose and following.number == self._plan.batches(following.done):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
-                self.epoch, self._samples, self._waited, len(self._skipped.records),
+                self.epoch,
+                self._samples,
+                self._waited,
+                len(self._skipped.records),
             )
 
     def __next__(self) -> DataBatch:
@@ -319,14 +333,18 @@ class AbstractDataProvider:
             provide_label=self._label_desc,
         )
 
-    def _keep_busy(self) -> None:
-        """Submit batches ahead of the consumer, across the end of the epoch."""
-        if not len(self):
-            return
+    def _keep_busy(self, in_step: bool) -> None:
+        """Make sure that the engine works on the next batch and those behind it."""
         following = self._settle(self._position)
         if self._requests and self._requests[0].position != following:
-            self._engine.cancel()  # the position was moved by reset() or a restored state
+            in_step = False  # the position was moved by reset() or a restored state
+        if not in_step:
+            self._engine.cancel()
             self._requests.clear()
+        self._submit_ahead(following)
+
+    def _submit_ahead(self, following: Position) -> None:
+        """Submit batches from `following` on, across the end of the epoch."""
         if self._requests:
             last = self._requests[-1].position
             following = self._settle(replace(last, number=last.number + 1))
@@ -345,8 +363,8 @@ class AbstractDataProvider:
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch.
 
-        At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses no
-        epoch; anywhere else the next epoch begins.
+        At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
+        no epoch; anywhere else the next epoch begins.
         """
         self._loop = None
         self._current = None
@@ -384,7 +402,8 @@ class AbstractDataProvider:
         """
         if state.get("version") != STATE_VERSION:
             raise ValueError(
-                f"the state has version {state.get('version')!r}, this release reads {STATE_VERSION}"
+                f"the state has version {state.get('version')!r}, "
+                f"this release reads {STATE_VERSION}"
             )
         saved = state["settings"]
         for name in [*self._settings, *saved]:
@@ -454,7 +473,7 @@ class AbstractDataProvider:
     # -- life -----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stop the background work and free its memory; batches handed out stay valid.  Idempotent."""
+        """Stop the background work; batches handed out stay valid.  Idempotent."""
         self._finalizer()
 
     def __enter__(self):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.batch import DataDesc
+from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer, unknown_keyword
@@ -27,6 +27,7 @@ from .image_settings import (
     check_effect,
     checked_layout,
     describe_order,
+    device_normalisation,
     make_mean_image,
     make_order,
 )
@@ -87,6 +88,7 @@ class RecordImageProvider(AbstractDataProvider):
         layout: str = "NCHW",
         dtype: str | None = None,
         device: Any = None,
+        normalise_on: str = "host",
         epoch: int = 0,
         on_error: str = "raise",
         error_budget: float | None = None,
@@ -99,7 +101,13 @@ class RecordImageProvider(AbstractDataProvider):
         dtype = choice(
             "dtype", dtype or self.default_dtype, ("float32", "float16", "uint8", "int8")
         )
-        check_effect(recipe, dtype, mean_img)
+        layout = checked_layout(layout)
+        self._normalise = None
+        if choice("normalise_on", normalise_on, ("host", "device")) == "device":
+            self._normalise = device_normalisation(recipe, layout, dtype, device, mean_img)
+            dtype = "uint8"
+        else:
+            check_effect(recipe, dtype, mean_img)
         batch_size = integer("batch_size", batch_size, low=1)
         if label_width is None:
             label_width = self.default_label_width
@@ -132,7 +140,7 @@ class RecordImageProvider(AbstractDataProvider):
             key=derive_key(
                 seed if seed_aug is None else integer("seed_aug", seed_aug), AUGMENT_KEY
             ),
-            layout=checked_layout(layout),
+            layout=layout,
             dtype=dtype,
             batch_size=batch_size,
             mean_image=mean_image,
@@ -152,7 +160,14 @@ class RecordImageProvider(AbstractDataProvider):
                 depth=prefetch_buffer,
                 allocate=place.allocate,
             ),
-            [DataDesc(data_name, plan.shape(batch_size), plan.dtype, plan.layout)],
+            [
+                DataDesc(
+                    data_name,
+                    plan.shape(batch_size),
+                    self._normalise.dtype if self._normalise else plan.dtype,
+                    plan.layout,
+                )
+            ],
             []
             if label_name is None
             else [self._describe_labels(label_name, batch_size, plan.label_width)],
@@ -181,6 +196,12 @@ class RecordImageProvider(AbstractDataProvider):
                 len(source),
                 threads,
             )
+
+    def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
+        batch = super()._batch(data, label, ids, pad)
+        if self._normalise:
+            batch.data = [self._normalise(tensor) for tensor in batch.data]
+        return batch
 
     @classmethod
     def _recipe(cls, data_shape: Any, augmentation: dict[str, Any]) -> Any:

@@ -6,7 +6,6 @@ files, orders, rendering and batches are the work of others.
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any
 
@@ -30,8 +29,8 @@ __all__ = [
 class ImageRecordIter(RecordImageProvider):
     """Batches of images from an MXNet record file, decoded and augmented by background threads.
 
-    The parameters have MXNet's names and defaults.  An epoch depends on `seed`, never on the number of
-    threads, the prefetching or the machine.
+    The parameters have MXNet's names and defaults.  An epoch depends on `seed`, never on the
+    number of threads, the prefetching or the machine.
 
     Parameters
     ----------
@@ -43,8 +42,8 @@ class ImageRecordIter(RecordImageProvider):
         The ``.rec`` file, a folder of them, or several paths separated by semicolons; by default
         ``./data/imgrec.rec``.
     path_imgidx : str or os.PathLike
-        The ``.idx`` file or files; without it the record files are scanned once.  Records are taken in
-        the order of the file, whatever the order of the index.
+        The ``.idx`` file or files; without it the record files are scanned once.  Records are
+        taken in the order of the file, whatever the order of the index.
     path_imglist : str or os.PathLike
         A ``.lst`` file whose labels, found by the id in the record header, replace those in the
         records.
@@ -59,8 +58,8 @@ class ImageRecordIter(RecordImageProvider):
     shuffle : bool
         A new permutation of all records in every epoch.
     weights : array_like or mapping, optional
-        Draw records with replacement, each as often as its weight says: one weight per record in file
-        order, or per label, for example ``{0: 1.0, 1: 0.2}``.
+        Draw records with replacement, each as often as its weight says: one weight per record in
+        file order, or per label, for example ``{0: 1.0, 1: 0.2}``.
     shuffle_chunk_size : int
         If above 0, visit blocks of so many MiB in random order, for disks that are slow to seek;
         `shuffle` then shuffles inside the blocks.
@@ -80,22 +79,27 @@ class ImageRecordIter(RecordImageProvider):
     data_name, label_name : str
         Names in `provide_data` and `provide_label`; ``label_name=None`` for no labels.
     mean_img : str or os.PathLike
-        File of a mean image, subtracted instead of `mean_r` to `mean_a`.  If it does not exist it is
-        made: the mean of the images of this part, resized and cropped at the centre.
+        File of a mean image, subtracted instead of `mean_r` to `mean_a`.  If it does not exist it
+        is made: the mean of the images of this part, resized and cropped at the centre.
     verbose : bool
         Log what was found and a line per epoch, at level INFO of the logger ``iterators``.
     layout : str
         Order of the axes of a batch: "NCHW", "NHWC" or any other order of these letters.
     dtype : str
-        "float32", "float16", "uint8" (pixels as they are) or "int8" (pixels minus the rounded mean).
+        "float32", "float16", "uint8" (pixels as they are) or "int8" (pixels minus the rounded
+        mean).
     device : str or torch.device, optional
-        None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i" for
-        tensors on that device.
+        None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
+        for tensors on that device.
+    normalise_on : {"host", "device"}
+        With "device" (and a `device`) the batch is moved as uint8, a quarter of the bytes, and
+        mean, std and scale are applied there; the result is float32, or float16 if that is the
+        `dtype`.
     epoch : int
         Number of the first epoch.
     on_error : {"raise", "skip"}
-        Whether a bad record raises an error that names it, or is replaced by the next good record of
-        the epoch and listed in `skipped`.
+        Whether a bad record raises an error that names it, or is replaced by the next good record
+        of the epoch and listed in `skipped`.
     error_budget : int or float, optional
         With "skip": different records that may be skipped, as a number or, below 1, as a fraction.
     aug_seq, ctx, device_id
@@ -103,7 +107,8 @@ class ImageRecordIter(RecordImageProvider):
         MXNet would put its buffers, which is `device` here.
     **augmentation
         The parameters of `iterators.images.recipe.Recipe`: `resize`, `rand_crop`,
-        `random_resized_crop`, `mirror`, `rand_mirror`, `mean_r`, `std_r`, `scale`, `inter_method`...
+        `random_resized_crop`, `mirror`, `rand_mirror`, `mean_r`, `std_r`, `scale`,
+        `inter_method`...
 
     Raises
     ------
@@ -125,7 +130,7 @@ class ImageRecordIter(RecordImageProvider):
 
     Examples
     --------
-    >>> import tempfile, recordio
+    >>> import os, tempfile, recordio
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "grey.rec")
     >>> with recordio.RecordWriter(path) as writer:
@@ -176,7 +181,7 @@ class ImageRecordInt8Iter(ImageRecordIter):
     default_dtype = "int8"
 
 
-def ImageRecordIter_v1(**arguments: Any) -> ImageRecordIter:  # noqa: N802 - MXNet's name
+def ImageRecordIter_v1(**arguments: Any) -> ImageRecordIter:
     """`ImageRecordIter`, under the name of MXNet's older implementation.
 
     .. deprecated:: 0.1

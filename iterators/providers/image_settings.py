@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device import DeviceNormalisation
 from ..core.order import (
     BatchPlan,
     BlockOrder,
@@ -34,6 +35,7 @@ __all__ = [
     "check_effect",
     "checked_layout",
     "describe_order",
+    "device_normalisation",
     "make_mean_image",
     "make_order",
 ]
@@ -66,6 +68,28 @@ def check_effect(recipe: Any, dtype: str, mean_img: Any) -> None:
             raise ValueError(
                 f"{name} has no effect on {dtype} pixels: drop it or use a float dtype"
             )
+
+
+def device_normalisation(
+    recipe: Any, layout: str, dtype: str, device: Any, mean_img: Any
+) -> DeviceNormalisation:
+    """What the device has to do when the images are moved as uint8."""
+    if device is None:
+        raise ValueError('normalise_on="device" needs a device')
+    if dtype == "int8":
+        raise ValueError('normalise_on="device" gives float32 or float16, not int8')
+    for name in ("max_random_contrast", "max_random_illumination"):
+        if name in recipe.float_only and getattr(recipe, name):
+            raise ValueError(f'{name} differs from image to image: it needs normalise_on="host"')
+    if mean_img:
+        raise ValueError('mean_img needs normalise_on="host"')
+    factor = np.float32(recipe.scale) / np.array(recipe.std, np.float32)
+    return DeviceNormalisation(
+        layout,
+        recipe.mean[: recipe.channels],
+        factor[: recipe.channels].tolist(),
+        "float16" if dtype == "float16" else "float32",
+    )
 
 
 def checked_layout(layout: str) -> str:

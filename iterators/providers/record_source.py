@@ -47,9 +47,9 @@ class RecordSource:
     starts : numpy.ndarray of int64
         Number of the first record of each file.
     identities : numpy.ndarray of int64, (identities, 2), or None
-        In a face-recognition pack, the keys ``[first, end)`` of the images of every identity.  Such a
-        pack begins with a record that says where the identity records begin; neither is an image, and
-        neither is among the records here.
+        In a face-recognition pack, the keys ``[first, end)`` of the images of every identity.
+        Such a pack begins with a record that says where the identity records begin; neither is an
+        image, and neither is among the records here.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class RecordSource:
         return [os.path.getsize(path) for path in self.paths]
 
     def part(self, num_parts: int, part_index: int) -> range:
-        """Records of one part in file order, by MXNet's rule: counted with an index, else by bytes."""
+        """Records of one part, by MXNet's rule: counted with an index, else by bytes."""
         if self.indexed or self.identities is not None:
             return part_by_count(len(self), num_parts, part_index)
         files = part_by_bytes(self.sizes, self.tables, num_parts, part_index)
@@ -118,7 +118,7 @@ class RecordSource:
         for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
             for i, offset in enumerate(table.tolist()):
                 record, _ = reader.read_at(offset, i)
-                labels[start + i] = _first_label(record, reader.path, offset, i)
+                labels[start + i] = _first_label(record or memoryview(b""), reader.path, offset, i)
         return labels
 
     def longest_label(self) -> tuple[int, int]:
@@ -166,8 +166,8 @@ def read_label_list(
     Parameters
     ----------
     path : path
-        Lines of id, `label_width` labels and, usually, a path, separated by white space; blank lines
-        are ignored.
+        Lines of id, `label_width` labels and, usually, a path, separated by white space; blank
+        lines are ignored.
     label_width : int
         Labels to read from a line.
 
