@@ -8,7 +8,7 @@ threads or on what was drawn before.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.parameters import boolean, choice, integer, integers, real
 
@@ -206,6 +206,20 @@ class Recipe:
             if getattr(self, name):
                 raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
 
+    #: Parameters that act on normalised values only.
+    float_only: ClassVar[frozenset[str]] = frozenset(
+        ("std_r", "std_g", "std_b", "std_a", "scale")
+        + ("max_random_contrast", "max_random_illumination")
+    )
+    #: Whether the means per channel are used instead of a mean image.
+    means_win: ClassVar[bool] = False
+
+    def plain(self) -> Recipe:
+        """The recipe with nothing random in it and without normalisation."""
+        return Recipe(
+            data_shape=self.data_shape, resize=self.resize, inter_method=self.inter_method
+        )
+
     @property
     def warps(self) -> bool:
         """Whether images go through the affine warp."""
@@ -244,7 +258,8 @@ class Recipe:
         return self.std_r, self.std_g, self.std_b, self.std_a
 
 
-def _off_or_positive(name: str, value: Any) -> int:
+def off_or_positive(name: str, value: Any) -> int:
+    """A number of pixels of at least 1, or -1."""
     number = integer(name, value, high=MAX_PIXELS)
     if number != -1 and number < 1:
         raise ValueError(
@@ -295,11 +310,11 @@ def _divisor(name: str, value: Any) -> float:
 # By name where a parameter has a range of its own, else by type.
 _CHECKS: dict[str, Any] = {
     "data_shape": lambda name, value: integers(name, value, 3, 1, MAX_PIXELS),
-    "resize": _off_or_positive,
+    "resize": off_or_positive,
     "crop_x_start": _off_or_position,
     "crop_y_start": _off_or_position,
-    "max_crop_size": _off_or_positive,
-    "min_crop_size": _off_or_positive,
+    "max_crop_size": off_or_positive,
+    "min_crop_size": off_or_positive,
     "min_random_area": _area,
     "max_random_area": _area,
     "min_aspect_ratio": lambda name, value: None if value is None else real(name, value, 0),

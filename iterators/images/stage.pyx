@@ -159,8 +159,8 @@ cdef class Stage:
         self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
         self.arrays = [None] * depth
         self.process = os.getpid()
-        self.renderers = [Renderer(plan) for _ in range(threads)]
-        self.spare = Renderer(plan)
+        self.renderers = [plan.renderer() for _ in range(threads)]
+        self.spare = plan.renderer()
         self.threads = [
             threading.Thread(target=self._work, args=(self.renderers[i],), daemon=True,
                              name=f"image-stage-{i}")

@@ -324,14 +324,15 @@ class AbstractDataProvider:
                 self._skipped.add(another)
         raise error
 
-    def _count(self, batch: DataBatch, asked: float, following: Position) -> None:
+    def _count(self, batch: DataBatch, asked: float) -> None:
         now = time.perf_counter()
         if self._returned is not None:
             self._busy += asked - self._returned
         self._waited += now - asked
         self._samples += batch.count
         self._returned = now
-        if self._verbose and following.number == self._plan.batches(following.done):
+        position = self._position
+        if self._verbose and position.number == self._plan.batches(position.done):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
                 self.epoch,

@@ -20,7 +20,9 @@ from recordio.errors import LabelError, RecordHeaderError, RecordIOError
 from recordio.partition import part_by_bytes, part_by_count
 from recordio.reader import RecordReader
 
-__all__ = ["RecordSource", "read_label_list"]
+from ..images.det_labels import longest
+
+__all__ = ["RecordSource", "read_label_list", "read_label_vectors"]
 
 HEADER = struct.Struct("<IfQQ")
 READ_AT_ONCE = 4096
@@ -132,6 +134,28 @@ class RecordSource:
                     labels[start + i] = _listed_label(record, listed, place)
         return labels
 
+    def longest_label(self) -> tuple[int, int]:
+        """Length of the longest label vector that a header announces, and its record's number.
+
+        Records that are damaged do not count.  (0, -1) if no record has a vector.
+        """
+        found = (0, -1)
+        for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
+            length, place = longest(reader, table)
+            if length > found[0]:
+                found = (length, int(start) + place)
+        return found
+
+    def place_of(self, record: int) -> dict[str, Any]:
+        """Where a record lies, as `RecordIOError` names it."""
+        file = int(np.searchsorted(self.starts, record, side="right")) - 1
+        number = record - int(self.starts[file])
+        return {
+            "path": self.paths[file],
+            "offset": int(self.tables[file][number]),
+            "record": number,
+        }
+
     def fingerprint(self) -> str:
         """Short text that tells these files from others; reads a few kilobytes."""
         check = 0
@@ -192,6 +216,52 @@ def read_label_list(
     ids = np.array(sorted(table), np.uint64)
     labels = np.array([table[int(i)] for i in ids], np.float32).reshape(len(ids), label_width)
     return ids, labels
+
+
+def read_label_vectors(
+    path: str | os.PathLike[str],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels of any number from a list file, to be used instead of those in the records.
+
+    Parameters
+    ----------
+    path : path
+        Lines of id, labels and a path, separated by tabs or, in lines without any, by other white
+        space; blank lines are ignored.
+
+    Returns
+    -------
+    ids : numpy.ndarray of uint64
+        Ascending; of lines with the same id the last one counts.
+    starts : numpy.ndarray of int64, (len(ids) + 1,)
+        Where the labels of each id begin and the last one's end.
+    labels : numpy.ndarray of float32
+
+    Raises
+    ------
+    LabelError
+        If a line has no labels, or something else where a number should be.
+    """
+    table: dict[int, list[float]] = {}
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            items = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
+            try:
+                if len(items) < 3 or not 0 <= int(items[0]) < 1 << 64:
+                    raise ValueError
+                table[int(items[0])] = [float(item) for item in items[1:-1]]
+            except ValueError:
+                raise LabelError(
+                    f"expected an id, labels and a path, found {line.strip()[:80]!r}",
+                    path=path,
+                    line=number,
+                ) from None
+    rows = [table[i] for i in sorted(table)]
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    labels = np.array([value for row in rows for value in row], np.float32)
+    return np.array(sorted(table), np.uint64), starts, labels
 
 
 def _files(path: str | os.PathLike[str], suffix: str) -> list[str]:
