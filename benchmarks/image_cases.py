@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -51,6 +52,26 @@ def against_full_decode(material, job, records, blobs, bar, **parameters):
         bar=bar,
         rounds=material.rounds,
         detail=f"reference: {material.threads} x one thread decoding fully",
+    )
+
+
+@case
+def free_cores(material):
+    """Whether the machine gives this program all the cores that the other cases ask for."""
+
+    def all_threads():
+        with ThreadPoolExecutor(material.threads) as pool:
+            decode = partial(full_decode_rate, material.blobs, material.seconds)
+            return sum(pool.map(lambda _: decode(), range(material.threads)))
+
+    yield compare(
+        f"decoding in {material.threads} threads",
+        "images/s",
+        partial(reported, all_threads),
+        partial(reported, partial(full_decode_rate, material.blobs, material.seconds)),
+        bar=0.9 * material.threads,
+        rounds=material.rounds,
+        detail="reference: one thread; missed means that others use the machine",
     )
 
 
