@@ -37,6 +37,9 @@ from iterators.images.warp cimport warp_bounds, warp_prepare, warp_row, warp_sou
 cdef extern from "../core/sync.h" nogil:
     double sync_now()
 
+cdef extern from "prefetch.h" nogil:
+    void prefetch_for_writing(const void* memory, size_t size)
+
 from . import codec
 from .geometry import geometry_message
 
@@ -567,7 +570,7 @@ cdef class Renderer:
     cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,
                           int count) noexcept nogil:
         """Normalise rows into the slot, if they are ready for it."""
-        cdef int i
+        cdef int i, channel
         if sink.slot == NULL:
             return
         for i in range(count):
@@ -575,6 +578,13 @@ cdef class Renderer:
                           <char*>sink.slot + sink.y * self.plan.row_stride * self.plan.item_size,
                           self.plan.pixel_stride, self.plan.channel_stride)
             sink.y += 1
+        # The next rows are due when the decoder is done with them; until then their memory can come.
+        for i in range(min(count, self.plan.height - sink.y) if self.plan.pixel_stride == 1 else 0):
+            for channel in range(self.plan.channels):
+                prefetch_for_writing(
+                    <char*>sink.slot + ((sink.y + i) * self.plan.row_stride
+                                        + channel * self.plan.channel_stride) * self.plan.item_size,
+                    self.plan.width * self.plan.item_size)
 
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil:
         """Memory of at least that size, kept from image to image; NULL after a failure."""
