@@ -17,6 +17,7 @@ from recordio.lines cimport TextChunk
 from recordio.errors import TextFormatError
 from recordio.lines import LineChunks
 from recordio.ordered import OrderedWork, default_threads
+from recordio.table import Table
 
 __all__ = ["CSVReader", "read_csv"]
 
@@ -240,7 +241,7 @@ def _count_fields(path, delimiter, skip_header):
             for line in bytes(chunk.buffer[:chunk.length]).split(b"\n"):
                 if line.strip(b" \t\r"):
                     line = line.strip(blank)
-                    return line.count(delimiter.encode()) + (line[-1:] != delimiter.encode())
+                    return line.count(delimiter.encode()) + (not line.endswith(delimiter.encode()))
     raise TextFormatError(
         "there is no row, and the number of columns is not known without one; pass shape",
         path=str(path),
@@ -280,84 +281,6 @@ def _count(name, value, smallest):
     if count < smallest:
         raise ValueError(f"{name} must be at least {smallest}, not {count}")
     return count
-
-
-class _Table:
-    """Room for the rows of several chunks at a time.
-
-    Rows go to one array while it lasts; where the first guess was too small, to further ones.
-    """
-
-    def __init__(self, form, stored_bytes):
-        self._form = form
-        self._stored_bytes = stored_bytes
-        self._arrays = []
-        self._used = []
-        self._gaps = []
-        self._seen_rows = self._seen_bytes = 0
-
-    def reserve(self, chunk):
-        """Give a chunk an array, and the first of as many rows of it as the chunk has lines."""
-        cdef int64_t room, expected
-        self._seen_rows += chunk.lines
-        self._seen_bytes += chunk.length
-        room = len(self._arrays[-1]) - self._used[-1] if self._arrays else 0
-        if room < chunk.lines:
-            # Memory that is never touched costs nothing, hence a little more than expected.
-            expected = max(self._stored_bytes - self._seen_bytes, 0) * self._seen_rows
-            expected = int(1.03 * expected / self._seen_bytes)
-            if self._arrays:
-                expected = max(expected, self._seen_rows)
-            rows = chunk.lines + expected
-            self._arrays.append(np.empty((rows, self._form.columns), self._form.dtype))
-            self._used.append(0)
-        chunk.target = len(self._arrays) - 1, self._used[-1]
-        self._used[-1] += chunk.lines
-
-    def parse(self, TextChunk chunk):
-        """Fill the rows of a chunk; returns which are left over because of blank lines."""
-        number, row = chunk.target
-        rows = _parse_chunk(
-            chunk, self._form.columns, ord(self._form.delimiter), self._arrays[number], row
-        )
-        return number, row + rows, chunk.lines - rows
-
-    def close_gap(self, gap):
-        """Note rows that are left over; called in the order of the chunks."""
-        if gap[2]:
-            self._gaps.append(gap)
-
-    def finish(self):
-        """One array of all rows."""
-        if not self._arrays:
-            return np.empty((0, *self._form.shape), self._form.dtype)
-        for number, array in enumerate(self._arrays):
-            self._used[number] = _without_gaps(
-                array, self._used[number], [gap[1:] for gap in self._gaps if gap[0] == number]
-            )
-        first, *others = self._arrays
-        rows = sum(self._used)
-        # Shrinks or grows in place where the system can; nobody else knows the array.
-        self._arrays.clear()
-        first.resize((rows, self._form.columns), refcheck=False)
-        row = self._used[0]
-        for used, array in zip(self._used[1:], others, strict=True):
-            first[row:row + used] = array[:used]
-            row += used
-        return first.reshape(rows, *self._form.shape)
-
-
-def _without_gaps(array, used, gaps):
-    """Close up the rows of an array; returns how many are left."""
-    if not gaps:
-        return used
-    to = gaps[0][0]
-    for number, (start, length) in enumerate(gaps):
-        behind = start + length
-        stop = gaps[number + 1][0] if number + 1 < len(gaps) else used
-        array[to:to + stop - behind] = array[behind:stop]
-        to += stop - behind
-    return to
 
 
 def read_csv(path, shape=None, dtype="float32", delimiter=",", skip_header=0, threads=None):
@@ -411,21 +334,28 @@ def read_csv(path, shape=None, dtype="float32", delimiter=",", skip_header=0, th
     """
     form = _Format(path, shape, dtype, delimiter, skip_header, threads)
     with LineChunks(form.path, skip_header=form.skip_header) as chunks:
-        table = _Table(form, chunks.stored_bytes())
+        table = Table(form.columns, form.dtype, chunks.stored_bytes())
 
         def read(buffer):
             chunk = chunks.read(buffer)
             if chunk is not None:
-                table.reserve(chunk)
+                chunk.target = table.reserve(chunk.lines, chunk.length)
             return chunk
 
-        work = OrderedWork(read, table.parse, threads=form.threads, ahead=4 * form.threads)
+        def parse(chunk):
+            array, row = chunk.target
+            rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, row)
+            return array, row + rows, chunk.lines - rows
+
+        work = OrderedWork(read, parse, threads=form.threads, ahead=4 * form.threads)
         try:
-            for gap in work:
-                table.close_gap(gap)
+            for array, row, blank in work:
+                if blank:
+                    table.leave_out(array, row, blank)
         finally:
             work.close()
-        return table.finish()
+        rows = table.finish()
+        return rows.reshape(len(rows), *form.shape)
 
 
 class CSVReader:
