@@ -214,8 +214,6 @@ cdef int64_t _parse_chunk(
 cdef object _error(TextChunk chunk, start, Place place, columns, delimiter, dtype):
     text = bytes(chunk.buffer[start:chunk.buffer.find(b"\n", start)])
     if place.status != TOO_SHORT:
-        # A field of white space is one, too, when white space is the delimiter.
-        text = text.lstrip(b" " if delimiter == "\t" else b"\t" if delimiter == " " else b" \t")
         text = text.split(delimiter.encode(), 1)[0]
     shown = text.strip().decode("utf-8", "backslashreplace")
     shown = repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
@@ -237,10 +235,10 @@ def _count_fields(path, delimiter, skip_header):
     """Fields of the first line that is not blank."""
     with LineChunks(path, 1 << 16, skip_header) as chunks:
         while (chunk := chunks.read()) is not None:
-            blank = b" \r" if delimiter == "\t" else b"\t\r" if delimiter == " " else b" \t\r"
+            blank = b" \t\r".replace(delimiter.encode(), b"")
             for line in bytes(chunk.buffer[:chunk.length]).split(b"\n"):
-                if line.strip(b" \t\r"):
-                    line = line.strip(blank)
+                line = line.strip(blank)
+                if line:
                     return line.count(delimiter.encode()) + (not line.endswith(delimiter.encode()))
     raise TextFormatError(
         "there is no row, and the number of columns is not known without one; pass shape",

@@ -1,8 +1,8 @@
 /* Decimal text to numbers: doubles rounded correctly, as Python's float() rounds, and integers that
    notice overflow.  Nothing here depends on the locale, and nothing here knows lines or fields.
 
-   The text must hold a byte that belongs to no number (a newline, say), and RECORDIO_TEXT_PADDING
-   readable bytes behind it: eight bytes are looked at together, and none is checked for the end. */
+   Every text must hold a line end, and at least 8 readable bytes behind it: no parser goes beyond a
+   line end, but eight characters are loaded together. */
 #ifndef RECORDIO_DECIMAL_H
 #define RECORDIO_DECIMAL_H
 
@@ -15,8 +15,6 @@
 #ifdef _MSC_VER
 #include <intrin.h>
 #endif
-
-#define RECORDIO_TEXT_PADDING 16
 
 #if defined(__GNUC__) || defined(__clang__)
 #define RECORDIO_NEVER_INLINE __attribute__((noinline))

@@ -1,14 +1,11 @@
 """Decimal text to numbers, for the compiled modules of this package.
 
-The text must hold a byte that belongs to no number, and `TEXT_PADDING` readable bytes behind it.
+The text must hold a line end, and at least 8 readable bytes behind it.
 """
 
 from libc.stdint cimport int64_t, uint8_t
 
 cdef extern from "decimal.h":
-    enum:
-        TEXT_PADDING "RECORDIO_TEXT_PADDING"
-
     # Each returns the end of the number, or NULL where there is none (or, for the short ones, none
     # that is written in the short and usual way).
     const uint8_t* parse_double "recordio_parse_double"(

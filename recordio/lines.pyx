@@ -11,8 +11,6 @@ import zlib
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t
 
-from recordio.decimal cimport TEXT_PADDING
-
 from recordio.errors import TextFormatError
 
 __all__ = ["MAX_LINE_BYTES", "LineChunks", "TextChunk", "open_bytes"]
@@ -81,11 +79,29 @@ def _list_files(path):
     return listed
 
 
+class _GzipFile(gzip.GzipFile):
+    """What gzip packed into a file; closes that file, too."""
+
+    def __init__(self, below):
+        self._below = below
+        super().__init__(fileobj=below, mode="rb")
+
+    def close(self):
+        try:
+            super().close()
+        finally:
+            self._below.close()
+
+
 def _unpacked(file):
-    """The file, or what gzip packed into it."""
-    magic = file.read(2)
-    file.seek(0)
-    return (gzip.GzipFile(fileobj=file), True) if magic == _GZIP_MAGIC else (file, False)
+    """The file, or what gzip packed into it, and whether it did; closes the file on an error."""
+    try:
+        magic = file.read(2)
+        file.seek(0)
+        return (_GzipFile(file), True) if magic == _GZIP_MAGIC else (file, False)
+    except BaseException:
+        file.close()
+        raise
 
 
 def open_bytes(path):
@@ -115,14 +131,8 @@ def open_bytes(path):
     """
     if _is_url(path):
         files, inside = _filesystem(path)
-        file = files.open(inside, "rb")
-    else:
-        file = open(path, "rb")
-    try:
-        return _unpacked(file)
-    except BaseException:
-        file.close()
-        raise
+        return _unpacked(files.open(inside, "rb"))
+    return _unpacked(open(path, "rb"))
 
 
 cdef class TextChunk:
@@ -180,7 +190,7 @@ class LineChunks:
         self._next = 0
         self._chunk_bytes = chunk_bytes
         self._skip_header = skip_header
-        self._file = self._raw = self._path = None
+        self._file = self._path = None
         self._carry = b""
         self._line = 1
         self._skip = 0
@@ -202,23 +212,15 @@ class LineChunks:
         return sum(os.path.getsize(name) for _, opener, name in self._names if opener is open)
 
     def _close_file(self):
-        file, raw = self._file, self._raw
-        self._file = self._raw = None
-        self._carry = b""
+        file, self._file, self._carry = self._file, None, b""
         if file is not None:
             file.close()
-            raw.close()
 
     def _open_next(self):
         self._path, opener, inside = self._names[self._next]
         self._next += 1
-        self._raw = opener(inside, "rb") if opener is not open else open(inside, "rb", buffering=0)
-        try:
-            self._file, _ = _unpacked(self._raw)
-        except BaseException:
-            self._raw.close()
-            self._raw = None
-            raise
+        buffering = {"buffering": 0} if opener is open else {}
+        self._file, _ = _unpacked(opener(inside, "rb", **buffering))
         self._line = 1
         self._skip = self._skip_header
         self._at_start = True

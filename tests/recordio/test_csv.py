@@ -96,11 +96,12 @@ def test_round_trip_of_all_types_with_any_decoration(folder, data, dtype, rows, 
     blanks = st.text({" ": "", "\t": " "}.get(delimiter, " \t") or "\t", max_size=3)
     blanks = st.just("") if delimiter == " " else blanks.filter(lambda text: delimiter not in text)
     end = data.draw(st.sampled_from(["\n", "\r\n"]))
+    blank_lines = st.sampled_from(["", "", end, "\t" + end if delimiter == " " else "  " + end])
     value = VALUES[dtype]
     table = [[data.draw(value) for _ in range(columns)] for _ in range(rows)]
     text = data.draw(st.sampled_from(["", "\ufeff"]))
     for row in table:
-        text += data.draw(st.sampled_from(["", "", end, "  " + end]))
+        text += data.draw(blank_lines)
         text += delimiter.join(f"{data.draw(blanks)}{field!r}{data.draw(blanks)}" for field in row)
         text += data.draw(st.sampled_from(["", "", delimiter])) + end
     if data.draw(st.booleans()):
@@ -321,6 +322,14 @@ def test_lines_without_end_stop_at_a_limit(write, monkeypatch):
 
 
 # ---- threads and chunks
+
+
+@pytest.mark.parametrize("delimiter", [" ", "\t"])
+def test_delimiters_alone_are_empty_fields_and_no_blank_line(write, delimiter):
+    path = write(f"1{delimiter}2\n{delimiter}\n")
+    assert error_of(path, (2,), delimiter=delimiter).line == 2
+    with pytest.raises(TextFormatError, match="empty"):
+        read_csv(write(f"{delimiter * 2}\n1{delimiter}2\n"), delimiter=delimiter)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

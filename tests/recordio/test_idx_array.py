@@ -159,7 +159,7 @@ def test_promises_of_a_head_take_no_memory(tmp_path, packed, dimensions):
     try:
         with pytest.raises(TruncatedArrayError):
             read_idx_array(path)
-        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+        assert tracemalloc.get_traced_memory()[1] < 1 << 23
     finally:
         tracemalloc.stop()
 
