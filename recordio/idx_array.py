@@ -206,9 +206,7 @@ def write_idx_array(path, array):
         file: io.RawIOBase | AtomicOutput = output
         if os.fsdecode(path).endswith(".gz"):
             # Without time and name, so that the same array always gives the same bytes.
-            file = stack.enter_context(
-                gzip.GzipFile("", "wb", 6, fileobj=output.files[0], mtime=0)
-            )
+            file = stack.enter_context(gzip.GzipFile("", "wb", 6, fileobj=output.files[0], mtime=0))
         file.write(header)
         flat = array.reshape(-1)
         count = max(1, _PIECE // array.itemsize)

@@ -1,4 +1,4 @@
-"""CSV files: what is accepted, what is refused and where, threads, chunks, and MXNet's own files."""
+"""CSV files: what is accepted, what is refused and where, threads, chunks, files of MXNet."""
 
 import gc
 import gzip
@@ -124,9 +124,18 @@ def test_files_without_a_row_have_the_shape_that_was_asked_for(write, text):
 
 @pytest.mark.parametrize(
     "text",
-    ["1,2\n3,4\n", "1,2\r\n3,4", "\ufeff1,2\n3,4", "\n\n1,2\n\n\n3,4\n\n", " 1 , 2 \n\t3\t,\t4\t\r\n",
-     "1,2,\n3,4,\n", "1,2 , \r\n3,4,", "+1,2.\n3e0,.4e1\n", "  \n1,2\n   \r\n3,4"],
-)  # fmt: skip
+    [
+        "1,2\n3,4\n",
+        "1,2\r\n3,4",
+        "\ufeff1,2\n3,4",
+        "\n\n1,2\n\n\n3,4\n\n",
+        " 1 , 2 \n\t3\t,\t4\t\r\n",
+        "1,2,\n3,4,\n",
+        "1,2 , \r\n3,4,",
+        "+1,2.\n3e0,.4e1\n",
+        "  \n1,2\n   \r\n3,4",
+    ],
+)
 def test_decorations_that_mxnet_accepts(write, text):
     path = write(text)
     assert both(path).tolist() == [[1, 2], [3, 4]]
@@ -289,11 +298,23 @@ def test_line_numbers_far_into_a_large_file(write):
 
 @pytest.mark.parametrize(
     "keywords",
-    [{"dtype": "int16"}, {"dtype": "complex64"}, {"shape": (0,)}, {"shape": (-1,)}, {"threads": 0},
-     {"skip_header": -1}, {"delimiter": ""}, {"delimiter": ",,"}, {"delimiter": "1"},
-     {"delimiter": "e"}, {"delimiter": "."}, {"delimiter": "\n"}, {"delimiter": "é"},
-     {"shape": (1 << 40, 1 << 40)}],
-)  # fmt: skip
+    [
+        {"dtype": "int16"},
+        {"dtype": "complex64"},
+        {"shape": (0,)},
+        {"shape": (-1,)},
+        {"threads": 0},
+        {"skip_header": -1},
+        {"delimiter": ""},
+        {"delimiter": ",,"},
+        {"delimiter": "1"},
+        {"delimiter": "e"},
+        {"delimiter": "."},
+        {"delimiter": "\n"},
+        {"delimiter": "é"},
+        {"shape": (1 << 40, 1 << 40)},
+    ],
+)
 def test_impossible_parameters_are_refused(write, keywords):
     for read in (read_csv, CSVReader):
         with pytest.raises(ValueError):
@@ -336,8 +357,12 @@ def test_delimiters_alone_are_empty_fields_and_no_blank_line(write, delimiter):
 def test_same_bytes_with_any_number_of_threads(write, dtype):
     numbers = np.random.default_rng(3).integers(0, 256, (60_000, 13))
     blank = "\n" * 50
-    path = write("".join(",".join(map(str, row)) + "\n" + blank * (i % 997 == 0)
-                         for i, row in enumerate(numbers.tolist())))  # fmt: skip
+    path = write(
+        "".join(
+            ",".join(map(str, row)) + "\n" + blank * (i % 997 == 0)
+            for i, row in enumerate(numbers.tolist())
+        )
+    )
     for threads in (1, 2, 3, 8):
         np.testing.assert_array_equal(read_csv(path, (13,), dtype, threads=threads), numbers)
     with CSVReader(path, (13,), dtype, chunk_bytes=10_000, threads=4) as reader:
@@ -442,8 +467,28 @@ def test_forked_child_is_told_to_start_its_own(write):
 
 # ---- any bytes
 
-ALPHABET = st.sampled_from([b"1", b"0", b"9", b",", b"\n", b"\r", b" ", b".", b"-", b"e", b"x", b"\0",
-                            b"\xef\xbb\xbf", b"inf", b"nan", b"\xff", b"12345678", b"\t"])  # fmt: skip
+ALPHABET = st.sampled_from(
+    [
+        b"1",
+        b"0",
+        b"9",
+        b",",
+        b"\n",
+        b"\r",
+        b" ",
+        b".",
+        b"-",
+        b"e",
+        b"x",
+        b"\0",
+        b"\xef\xbb\xbf",
+        b"inf",
+        b"nan",
+        b"\xff",
+        b"12345678",
+        b"\t",
+    ]
+)
 
 
 @settings(max_examples=250, deadline=None)
