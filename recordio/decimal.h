@@ -365,6 +365,27 @@ static inline const uint8_t *recordio_short_double(const uint8_t *text, double *
     return text;
 }
 
+/* Two integers without signs, at most 6 digits together, each with `delimiter` behind it: taking both
+   out of one word halves the time, which goes into finding where the next number begins.  Returns
+   what follows them, or NULL for all others. */
+static inline const uint8_t *recordio_short_pair(
+    const uint8_t *text, uint8_t delimiter, int64_t pair[2]
+) {
+    const uint64_t word = recordio_eight(text);
+    const uint64_t x = word ^ 0x3030303030303030u;
+    const uint64_t others = ((x + 0x7676767676767676u) | x) & 0x8080808080808080u;
+    const uint64_t behind = others & (others - 1);
+    if (!behind) return NULL;
+    const int first = recordio_trailing_zeros(others) >> 3;
+    const int second = recordio_trailing_zeros(behind) >> 3;
+    if ((first == 0) | (second == first + 1) | ((uint8_t)(word >> 8 * first) != delimiter) |
+        ((uint8_t)(word >> 8 * second) != delimiter))
+        return NULL;
+    pair[0] = (int64_t)recordio_digits_value(word, first);
+    pair[1] = (int64_t)recordio_digits_value(word >> 8 * (first + 1), second - first - 1);
+    return text + second + 1;
+}
+
 /* An integer of any length.  Returns its end, or NULL where there is none; `overflow` says that the
    value does not fit into 64 bits and is not to be used. */
 static RECORDIO_NEVER_INLINE const uint8_t *recordio_parse_integer(

@@ -238,7 +238,7 @@ def _import_sparse():
     try:
         from scipy import sparse
     except ImportError as error:
-        raise ImportError("read_libsvm makes sparse matrices of SciPy: pip install scipy") from error
+        raise ImportError("read_libsvm makes matrices of SciPy: pip install scipy") from error
     return sparse
 
 
