@@ -19,7 +19,7 @@ from ..core.device import placement
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer, unknown_keyword
 from ..core.random import derive_key
-from ..images.render import RenderPlan
+from ..images.render_plan import RenderPlan
 from ..images.stage import Stage
 from .base import AbstractDataProvider
 from .image_settings import (
