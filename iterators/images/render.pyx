@@ -505,7 +505,7 @@ cdef class Renderer:
                           <char*>sink.slot + sink.y * self.plan.row_stride * self.plan.item_size,
                           self.plan.pixel_stride, self.plan.channel_stride)
             sink.y += 1
-        # The next rows are due when the decoder is done with them; until then their memory can come.
+        # The next rows come when the decoder is done with them; until then their memory can.
         for i in range(min(count, self.plan.height - sink.y) if self.plan.pixel_stride == 1 else 0):
             for channel in range(self.plan.channels):
                 prefetch_for_writing(
