@@ -5,7 +5,7 @@ only when a device is asked for.
 """
 
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
-from .providers.base import AbstractDataProvider
+from .providers.abstract import AbstractDataProvider
 from .providers.image_record import (
     ImageRecordInt8Iter,
     ImageRecordIter,

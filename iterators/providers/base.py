@@ -1,8 +1,8 @@
-"""What every provider is: an iterable of batches with MXNet's protocol, epochs, and exact positions.
+"""Epochs of batches from an order of records: exact positions, prefetching, parts and states.
 
-`AbstractDataProvider` turns an order of records and an *engine* that produces arrays for them into
-epochs of `DataBatch`.  It owns the position, keeps the engine busy ahead of the consumer, and answers
-the protocols of MXNet and MXNet.jl.  It does not know where samples come from.
+`PlannedProvider` turns a plan, which says what records make up which batch, and an *engine* that
+produces arrays for them into epochs of `DataBatch`.  It owns the position and keeps the engine busy
+ahead of the consumer.  It does not know where samples come from.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -23,8 +23,9 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
 from ..core.order import BatchPlan
 from ..core.parameters import choice, integer, real
+from .abstract import AbstractDataProvider
 
-__all__ = ["AbstractDataProvider", "Engine"]
+__all__ = ["Engine", "PlannedProvider"]
 
 STATE_VERSION = 1
 
@@ -32,7 +33,11 @@ logger = logging.getLogger("iterators")
 
 
 class Engine(Protocol):
-    """Produces arrays for batches of records, in the order of submission, ahead of the consumer."""
+    """Produces arrays for batches of records, in the order of submission, ahead of the consumer.
+
+    `data` and `label` are what it makes of a batch: one array, or a list of one for each description
+    of the provider.  A batch that cannot be made at all has ``data=None`` and one failure.
+    """
 
     depth: int
 
@@ -96,8 +101,8 @@ class _Skipped:
             ) from error
 
 
-class AbstractDataProvider:
-    """Base class of all providers.
+class PlannedProvider(AbstractDataProvider):
+    """Base class of the providers that know their samples: files and arrays.
 
     Parameters
     ----------
@@ -121,12 +126,6 @@ class AbstractDataProvider:
         What a saved state must agree with to be loaded.
     verbose : bool
         Log a line at the end of every epoch.
-
-    Notes
-    -----
-    ``for batch in provider`` runs one epoch; iterating again runs the next one, and a loop that was
-    left early is followed by a new epoch.  Only one loop can use a provider at a time: an older loop
-    that goes on after a newer one has begun gets a RuntimeError.
     """
 
     def __init__(
@@ -179,10 +178,6 @@ class AbstractDataProvider:
         """Samples in a batch, padding included."""
         return self._plan.batch_size
 
-    def get_batch_size(self) -> int:
-        """`batch_size`, under the name of MXNet.jl."""
-        return self.batch_size
-
     @property
     def num_samples(self) -> int:
         """Samples of this part in an epoch."""
@@ -220,28 +215,9 @@ class AbstractDataProvider:
 
     # -- iteration ------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[DataBatch]:
+    def _begin(self) -> None:
         if self._delivered:
             self.reset()
-        loop = self._loop = object()
-        return self._run_epoch(loop)
-
-    def eachbatch(self) -> Iterator[DataBatch]:
-        """Batches of one epoch (MXNet.jl's name for iterating over the provider)."""
-        return iter(self)
-
-    def _run_epoch(self, loop: object) -> Iterator[DataBatch]:
-        while True:
-            if self._loop is not loop:
-                raise RuntimeError(
-                    "this provider is used by another loop that began later; nested or parallel "
-                    "loops need a provider each"
-                )
-            try:
-                batch = self.next()
-            except StopIteration:
-                return
-            yield batch
 
     def next(self) -> DataBatch:
         """The next batch of the epoch.
@@ -266,7 +242,7 @@ class AbstractDataProvider:
         self._current = None
         self._keep_busy()
         for slot, error in failures:
-            if self._skipped.on_error == "raise":
+            if data is None or self._skipped.on_error == "raise":
                 raise error
             self._replace(position, slot, error, data, label, ids)
         self._current = self._batch(data, label, ids, request.pad)
@@ -305,14 +281,15 @@ class AbstractDataProvider:
                 self.epoch, self._samples, self._waited, len(self._skipped.records),
             )
 
-    def __next__(self) -> DataBatch:
-        return self.next()
-
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
-        placed = self._placement.place([data, label] if self._label_desc else [data])
+        arrays = data if isinstance(data, list) else [data]
+        count = len(arrays)
+        if self._label_desc:
+            arrays = arrays + (label if isinstance(label, list) else [label])
+        placed = self._placement.place(arrays)
         return DataBatch(
-            placed[:1],
-            placed[1:],
+            placed[:count],
+            placed[count:],
             pad=pad,
             index=ids,
             provide_data=self._data_desc,
@@ -321,8 +298,6 @@ class AbstractDataProvider:
 
     def _keep_busy(self) -> None:
         """Submit batches ahead of the consumer, across the end of the epoch."""
-        if not len(self):
-            return
         following = self._settle(self._position)
         if self._requests and self._requests[0].position != following:
             self._engine.cancel()  # the position was moved by reset() or a restored state
@@ -337,10 +312,16 @@ class AbstractDataProvider:
             following = self._settle(replace(following, number=following.number + 1))
 
     def _settle(self, position: Position) -> Position:
-        """The same position, or the start of the next epoch if it is the end of one."""
-        if position.number < self._plan.batches(position.done):
-            return position
-        return Position(position.epoch + 1)
+        """The same position, or the start of the next epoch with a batch if it is the end of one."""
+        while position.number >= self._plan.batches(position.done):
+            position = self._end(position)
+            if self._plan.empty:
+                break
+        return position
+
+    def _end(self, position: Position) -> Position:
+        """Where the next epoch starts when this one is at its end."""
+        return Position(position.epoch + 1, done=self._plan.carried(position.done))
 
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch.
@@ -351,8 +332,11 @@ class AbstractDataProvider:
         self._loop = None
         self._current = None
         self._delivered = False
-        if self._position.number or self._position.done or not len(self):
-            self._position = Position(self._position.epoch + 1)
+        position = self._position
+        if position.number >= self._plan.batches(position.done):
+            self._position = self._end(position)
+        elif position.number or position.done > 0:
+            self._position = Position(position.epoch + 1)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -394,71 +378,15 @@ class AbstractDataProvider:
                     f"{name}={self._settings.get(name)}"
                 )
         self._position = Position(
-            integer("epoch", state["epoch"], low=0), done=integer("done", state["done"], low=0)
+            integer("epoch", state["epoch"], low=0),
+            done=integer("done", state["done"], low=self._plan.first_done),
         )
         self._delivered = False
         self._current = None
         self._loop = None
-
-    # -- MXNet's low-level protocol -------------------------------------------------------------
-
-    def iter_next(self) -> bool:
-        """Advance to the next batch; False at the end of the epoch."""
-        try:
-            self.next()
-        except StopIteration:
-            return False
-        return True
-
-    @property
-    def current(self) -> DataBatch:
-        """The batch that `iter_next` or `next` advanced to."""
-        if self._current is None:
-            raise RuntimeError("there is no current batch: call iter_next() or next() first")
-        return self._current
-
-    def getdata(self) -> Any:
-        """Data array of the current batch."""
-        return self.current.data[0]
-
-    def getlabel(self) -> Any:
-        """Label array of the current batch; None without labels."""
-        return self.current.label[0] if self.current.label else None
-
-    def getpad(self) -> int:
-        """Padding of the current batch."""
-        return self.current.pad
-
-    def getindex(self) -> np.ndarray:
-        """Sample ids of the current batch."""
-        return self.current.index
-
-    # -- the protocol of MXNet.jl ---------------------------------------------------------------
-
-    def count_samples(self, batch: DataBatch) -> int:
-        """Samples of the batch that are not padding."""
-        return batch.count
-
-    def get_data(self, batch: DataBatch) -> list[Any]:
-        """Data arrays of the batch, in the order of `provide_data`."""
-        return batch.data
-
-    def get_label(self, batch: DataBatch) -> list[Any]:
-        """Label arrays of the batch, in the order of `provide_label`."""
-        return batch.label
-
-    def get(self, batch: DataBatch, name: str) -> Any:
-        """The array of the batch that has this name; KeyError if none has."""
-        return batch[name]
 
     # -- life -----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Stop the background work and free its memory; batches handed out stay valid.  Idempotent."""
         self._finalizer()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()

@@ -34,7 +34,7 @@ from ..images.mean_image import read_mean_image, write_mean_image
 from ..images.recipe import Recipe
 from ..images.render import RenderPlan
 from ..images.stage import Stage
-from .base import AbstractDataProvider
+from .base import PlannedProvider
 from .record_source import RecordSource, read_label_list
 
 __all__ = [
@@ -51,7 +51,7 @@ MIB = 1 << 20
 logger = logging.getLogger("iterators")
 
 
-class ImageRecordIter(AbstractDataProvider):
+class ImageRecordIter(PlannedProvider):
     """Batches of images from an MXNet record file, decoded and augmented by background threads.
 
     The parameters have MXNet's names and defaults.  An epoch depends on `seed`, never on the number of
