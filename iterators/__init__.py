@@ -6,6 +6,7 @@ only when a device is asked for.
 
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .providers.abstract import AbstractDataProvider
+from .providers.arrays import ArrayDataProvider, NDArrayIter
 from .providers.image_record import (
     ImageRecordInt8Iter,
     ImageRecordIter,
@@ -17,6 +18,7 @@ from .providers.image_record import (
 __all__ = [
     "AbstractDataBatch",
     "AbstractDataProvider",
+    "ArrayDataProvider",
     "DataBatch",
     "DataDesc",
     "ImageRecordInt8Iter",
@@ -24,4 +26,5 @@ __all__ = [
     "ImageRecordIter_v1",
     "ImageRecordProvider",
     "ImageRecordUInt8Iter",
+    "NDArrayIter",
 ]

@@ -45,6 +45,9 @@ class AbstractDataProvider:
     (4, 3, 3)
     """
 
+    #: Class of the batches.
+    batch_type: type[DataBatch] = DataBatch
+
     _loop: object | None = None
     _current: DataBatch | None = None
 

@@ -287,7 +287,7 @@ class PlannedProvider(AbstractDataProvider):
         if self._label_desc:
             arrays = arrays + (label if isinstance(label, list) else [label])
         placed = self._placement.place(arrays)
-        return DataBatch(
+        return self.batch_type(
             placed[:count],
             placed[count:],
             pad=pad,

@@ -124,11 +124,8 @@ def load_arrays(
 
 
 def _slice(name: str, samples: range) -> slice:
-    if samples and (samples.start < 0 or samples[-1] < 0):
-        raise ValueError(f"{name}: {samples!r} has negative places")
-    if samples.step < 0:
-        stop = samples.stop if samples.stop >= 0 else None
-        return slice(samples.start, stop, samples.step)
+    if samples.step < 0 or samples.start < 0 or samples.stop < 0:
+        raise ValueError(f"{name}: {samples!r} must count upwards from at least 0")
     return slice(samples.start, samples.stop, samples.step)
 
 
