@@ -20,7 +20,7 @@ SIGNAL_INTERVAL = 0.1
 
 
 class _Job:
-    """One batch on its way; `result` and `error` are guarded by the prefetcher's condition."""
+    """One batch on its way; `result` and `error` are guarded by the prefetcher's lock."""
 
     __slots__ = ("done", "epoch", "error", "records", "result")
 
@@ -44,7 +44,9 @@ class Prefetcher:
     depth : int
         Batches that may be under way at once, at least 1.
     threads : int
-        Number of threads, at least 1.  With 1 the calls come in the order of submission.
+        Number of threads.  With 1 the calls come in the order of submission, never two at once.  With
+        0 there is no background: `collect` makes the batch, which is right for work that costs less
+        than handing it to another thread.
     finish : callable, optional
         Called once when the prefetcher is closed, after the last call of `produce`.
     name : str
@@ -78,7 +80,10 @@ class Prefetcher:
         self._produce = produce
         self._finish = finish
         self._process = os.getpid()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._work_came = threading.Condition(self._lock)
+        self._work_done = threading.Condition(self._lock)
+        self._idle = 0  # threads that wait for work
         self._jobs: deque[_Job] = deque()  # submitted and not collected
         self._waiting: deque[_Job] = deque()  # of those, not begun
         self._working = 0
@@ -106,13 +111,14 @@ class Prefetcher:
             If `depth` batches are under way already.
         """
         self._check_usable()
-        with self._changed:
+        with self._lock:
             if len(self._jobs) == self.depth:
                 raise RuntimeError(f"{self.depth} batches are under way already: collect one first")
             job = _Job(records, epoch)
             self._jobs.append(job)
             self._waiting.append(job)
-            self._changed.notify_all()
+            if self._idle:
+                self._work_came.notify()
 
     def collect(self) -> tuple[Any, Any, Any, list]:
         """Wait for the oldest batch and return what `produce` returned for it.
@@ -120,12 +126,20 @@ class Prefetcher:
         If that call raised, the result is ``(None, None, None, [(0, error)])``.
         """
         self._check_usable()
-        with self._changed:
+        with self._lock:
             if not self._jobs:
                 raise RuntimeError("no batch is under way")
             job = self._jobs[0]
+            # Nobody has begun it: making it here is quicker than waiting for a thread.
+            mine = len(self._threads) != 1 and self._waiting and self._waiting[0] is job
+            if mine:
+                self._waiting.popleft()
+                self._working += 1
+        if mine:
+            self._make(job)
+        with self._lock:
             while not job.done:
-                self._changed.wait(SIGNAL_INTERVAL)
+                self._work_done.wait(SIGNAL_INTERVAL)
                 if self._stopping:
                     raise ValueError("the provider was closed while a batch was awaited")
             self._jobs.popleft()
@@ -144,20 +158,21 @@ class Prefetcher:
     def cancel(self) -> None:
         """Forget all batches under way; waits only for the calls that are running."""
         self._check_usable()
-        with self._changed:
+        with self._lock:
             self._waiting.clear()
             while self._working:
-                self._changed.wait(SIGNAL_INTERVAL)
+                self._work_done.wait(SIGNAL_INTERVAL)
             self._jobs.clear()
 
     def close(self) -> None:
         """Stop the threads; waits for the calls that are running.  Idempotent."""
         if os.getpid() != self._process:
             return  # in a forked child there are no threads, and the lock may be held for ever
-        with self._changed:
+        with self._lock:
             first, self._stopping = not self._stopping, True
             self._waiting.clear()
-            self._changed.notify_all()
+            self._work_came.notify_all()
+            self._work_done.notify_all()
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
@@ -177,23 +192,27 @@ class Prefetcher:
     def _work(self) -> None:
         """Body of a thread."""
         while True:
-            with self._changed:
+            with self._lock:
+                self._idle += 1
                 while not self._waiting and not self._stopping:
-                    self._changed.wait()
+                    self._work_came.wait()
+                self._idle -= 1
                 if self._stopping:
                     return
                 job = self._waiting.popleft()
                 self._working += 1
-            start = time.perf_counter()
-            try:
-                result, error = self._produce(job.records, job.epoch), None
-            except BaseException as raised:  # it is raised again where the batch is awaited
-                result, error = None, raised
-            with self._changed:
-                job.result, job.error, job.done = result, error, True
-                self._working -= 1
-                self._batches += 1
-                self._seconds += time.perf_counter() - start
-                self._changed.notify_all()
-            # An idle thread must not keep a batch alive that its consumer has dropped.
-            del job, result, error
+            self._make(job)
+            del job  # an idle thread must not keep a batch alive that its consumer has dropped
+
+    def _make(self, job: _Job) -> None:
+        start = time.perf_counter()
+        try:
+            result, error = self._produce(job.records, job.epoch), None
+        except BaseException as raised:  # it is raised again where the batch is awaited
+            result, error = None, raised
+        with self._lock:
+            job.result, job.error, job.done = result, error, True
+            self._working -= 1
+            self._batches += 1
+            self._seconds += time.perf_counter() - start
+            self._work_done.notify_all()

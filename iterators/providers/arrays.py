@@ -7,7 +7,6 @@ pads it with a constant, MXNet's iterator has three rules.  Gathering rows happe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,10 @@ from numpy.typing import DTypeLike
 from ..core.batch import DataBatch
 from ..core.order import BatchPlan, RollOverPlan, Tail
 from ..core.parameters import choice, integer
-from .columns import Column, Columns, column_of
+from .columns import Columns, DenseColumn, SparseColumn, column_of
 from .rows import RowOptions, RowProvider, refuse_unknown
 
 __all__ = ["ArrayDataProvider", "NDArrayIter"]
-
-#: Gathering is limited by memory, which two threads already keep busy.
-THREADS = 2
-
 
 class ArrayDataProvider(RowProvider):
     """Batches of arrays, with the rules of MXNet.jl's provider of that name.
@@ -122,7 +117,7 @@ class ArrayDataProvider(RowProvider):
             )
         order = options.order(len(columns))
         plan = BatchPlan(order, batch_size or max(order.count(), 1), "pad")
-        columns.prepare(plan.batch_size, options.prefetch_buffer, THREADS, options.place.allocate)
+        columns.prepare(plan.batch_size, options.prefetch_buffer, options.place.allocate)
         data_desc, label_desc = columns.describe()
         super().__init__(
             plan,
@@ -131,7 +126,7 @@ class ArrayDataProvider(RowProvider):
             label_desc,
             options,
             settings=columns.settings(),
-            threads=THREADS,
+            threads=columns.threads(),
         )
 
 
@@ -228,7 +223,7 @@ class NDArrayIter(RowProvider):
         else:
             tail: Tail = "wrap" if handle == "pad" else "drop"
             plan = BatchPlan(order, batch_size, tail)
-        columns.prepare(batch_size, options.prefetch_buffer, THREADS, options.place.allocate)
+        columns.prepare(batch_size, options.prefetch_buffer, options.place.allocate)
         data_desc, label_desc = columns.describe()
         super().__init__(
             plan,
@@ -237,7 +232,7 @@ class NDArrayIter(RowProvider):
             label_desc,
             options,
             settings={"last_batch_handle": handle, **columns.settings()},
-            threads=THREADS,
+            threads=columns.threads(),
         )
 
     @property
@@ -252,7 +247,7 @@ class NDArrayIter(RowProvider):
     def hard_reset(self) -> None:
         """Begin a new epoch without the samples that the last one left over."""
         self.reset()
-        self._position = replace(self._position, done=max(self._position.done, 0))
+        self._position = self._position._replace(done=max(self._position.done, 0))
 
 
 class _FullBatch(DataBatch):
@@ -292,7 +287,7 @@ def _named(value: Any, default: str) -> list[tuple[str, Any]]:
 
 def _sorted_columns(
     value: Any, default: str, dtype: DTypeLike | None, layout: str
-) -> list[Column]:
+) -> list[DenseColumn | SparseColumn]:
     """Columns for the forms that MXNet's NDArrayIter accepts."""
     if value is None:
         value = []
@@ -303,7 +298,7 @@ def _sorted_columns(
             value = {f"_{i}_{default}": array for i, array in enumerate(value)}
     elif not isinstance(value, Mapping):
         value = {default: value}
-    columns: list[Column] = []
+    columns: list[DenseColumn | SparseColumn] = []
     for name in sorted(value):
         column = column_of(name, value[name], None if hasattr(value[name], "asnumpy") else dtype)
         column.layout = layout

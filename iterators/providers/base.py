@@ -12,8 +12,8 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -60,14 +60,17 @@ class Engine(Protocol):
         """Stop; idempotent."""
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """Where a run is: the next batch to deliver."""
 
     epoch: int = 0
     number: int = 0
     #: Places of the epoch taken before batch 0, by this part and all others.
     done: int = 0
+
+    def next(self) -> Position:
+        """The batch after this one, which may be behind the end of the epoch."""
+        return Position(self.epoch, self.number + 1, self.done)
 
 
 @dataclass
@@ -237,7 +240,7 @@ class PlannedProvider(AbstractDataProvider):
         self._keep_busy()
         data, label, ids, failures = self._engine.collect()
         request = self._requests.popleft()
-        self._position = replace(position, number=position.number + 1)
+        self._position = position.next()
         self._delivered = True
         self._current = None
         self._keep_busy()
@@ -304,12 +307,12 @@ class PlannedProvider(AbstractDataProvider):
             self._requests.clear()
         if self._requests:
             last = self._requests[-1].position
-            following = self._settle(replace(last, number=last.number + 1))
+            following = self._settle(last.next())
         while len(self._requests) < self._engine.depth:
             rows, pad = self._plan.rows(following.epoch, following.number, following.done)
             self._engine.submit(rows, following.epoch)
             self._requests.append(_Request(following, pad))
-            following = self._settle(replace(following, number=following.number + 1))
+            following = self._settle(following.next())
 
     def _settle(self, position: Position) -> Position:
         """The same position, or the start of the next epoch with a batch if it is the end of one."""

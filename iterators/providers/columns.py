@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,25 +17,14 @@ from ..core.batch import DataDesc
 from ..core.gather import gather_rows, gather_scaled
 from ..core.pool import BufferPool
 
-__all__ = ["Column", "Columns", "DenseColumn", "SparseColumn", "as_array", "column_of"]
+__all__ = ["Columns", "DenseColumn", "SparseColumn", "as_array", "column_of"]
 
 
-class Column(Protocol):
-    """One array of a provider."""
-
-    name: str
-
-    def __len__(self) -> int:
-        """Number of rows."""
-
-    def describe(self, batch_size: int) -> DataDesc:
-        """What a batch of it looks like."""
-
-    def prepare(self, batch_size: int, keep: int, allocate: Any) -> None:
-        """Get ready for batches of that size."""
-
-    def make(self, rows: np.ndarray) -> Any:
-        """A batch whose first places are `rows`."""
+#: Gathering is limited by memory, which two threads already keep busy.
+THREADS = 2
+#: Batches of fewer bytes are made when they are asked for: that takes less than 0.2 milliseconds,
+#: about as long as waking a thread and waiting for it.
+WORTH_A_THREAD = 512 << 10
 
 
 def as_array(name: str, value: Any) -> np.ndarray:
@@ -129,6 +118,11 @@ class DenseColumn:
         nbytes = int(np.prod(self._batch_shape, dtype=np.int64)) * self.dtype.itemsize
         self._pool = BufferPool(nbytes, keep, allocate) if nbytes else None
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a batch."""
+        return 0 if self._pool is None else self._pool.nbytes
+
     def make(self, rows: np.ndarray) -> np.ndarray:
         """A batch whose first places are `rows`."""
         if self._pool is None:
@@ -155,6 +149,16 @@ def _row_bytes(array: np.ndarray) -> np.ndarray | None:
         return None
     items = int(np.prod(array.shape[1:], dtype=np.int64))
     return array.view(np.ndarray).reshape(len(array), items).view(np.uint8)
+
+
+def _is_mapped(array: np.ndarray) -> bool:
+    """Whether reading the array may mean reading a file."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if isinstance(base, np.memmap):
+            return True
+        base = base.base
+    return False
 
 
 def _represents(dtype: np.dtype, number: float) -> bool:
@@ -231,7 +235,7 @@ class Columns:
 
     Parameters
     ----------
-    data, label : sequence of Column
+    data, label : sequence of DenseColumn or SparseColumn
         All with the same number of rows.
 
     Raises
@@ -242,13 +246,13 @@ class Columns:
     Examples
     --------
     >>> columns = Columns([column_of("data", [1.0, 2.0, 3.0])], [])
-    >>> columns.prepare(2, depth=1, threads=1, allocate=None)
+    >>> columns.prepare(2, depth=1, allocate=None)
     >>> columns(np.array([2, 0]), epoch=0)[0]
     [array([3., 1.])]
     """
 
-    data: Sequence[Column]
-    label: Sequence[Column]
+    data: Sequence[DenseColumn | SparseColumn]
+    label: Sequence[DenseColumn | SparseColumn]
     batch_size: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -268,12 +272,21 @@ class Columns:
         return len(self.data[0])
 
     def prepare(
-        self, batch_size: int, depth: int, threads: int, allocate: Callable[[int], Any] | None
+        self, batch_size: int, depth: int, allocate: Callable[[int], Any] | None
     ) -> None:
         """Get ready for batches of that size, `depth` of them under way."""
         self.batch_size = batch_size
         for column in (*self.data, *self.label):
-            column.prepare(batch_size, depth + threads + 1, allocate)
+            column.prepare(batch_size, depth + THREADS + 1, allocate)
+
+    def threads(self) -> int:
+        """How many threads should make the batches; 0 if handing them over would cost more."""
+        nbytes = 0
+        for column in (*self.data, *self.label):
+            if isinstance(column, SparseColumn) or _is_mapped(column.array):
+                return THREADS
+            nbytes += column.nbytes
+        return THREADS if nbytes >= WORTH_A_THREAD else 0
 
     def describe(self) -> tuple[list[DataDesc], list[DataDesc]]:
         """What the data and label arrays of a batch look like."""
