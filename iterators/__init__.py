@@ -7,6 +7,7 @@ only when a device is asked for.
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .providers.abstract import AbstractDataProvider
 from .providers.arrays import ArrayDataProvider, NDArrayIter
+from .providers.csv import CSVIter, CSVProvider
 from .providers.image_record import (
     ImageRecordInt8Iter,
     ImageRecordIter,
@@ -14,11 +15,16 @@ from .providers.image_record import (
     ImageRecordProvider,
     ImageRecordUInt8Iter,
 )
+from .providers.libsvm import LibSVMIter, LibSVMProvider
+from .providers.mnist import MNISTIter, MNISTProvider
+from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
 
 __all__ = [
     "AbstractDataBatch",
     "AbstractDataProvider",
     "ArrayDataProvider",
+    "CSVIter",
+    "CSVProvider",
     "DataBatch",
     "DataDesc",
     "ImageRecordInt8Iter",
@@ -26,5 +32,12 @@ __all__ = [
     "ImageRecordIter_v1",
     "ImageRecordProvider",
     "ImageRecordUInt8Iter",
+    "LibSVMIter",
+    "LibSVMProvider",
+    "MNISTIter",
+    "MNISTProvider",
+    "MXDataProvider",
     "NDArrayIter",
+    "PrefetchingIter",
+    "ResizeIter",
 ]

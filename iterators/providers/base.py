@@ -151,7 +151,7 @@ class PlannedProvider(AbstractDataProvider):
         self._label_desc = label_desc
         self._placement = placement
         self._position = Position(epoch)
-        self._delivered = False  # anything of this epoch since it began or was resumed
+        self._delivered = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
         self._current: DataBatch | None = None
         self._loop: object | None = None
@@ -235,6 +235,7 @@ class PlannedProvider(AbstractDataProvider):
         position = self._position
         if position.number >= self._plan.batches(position.done):
             self._current = None
+            self._delivered = True
             raise StopIteration
         asked = time.perf_counter()
         self._keep_busy()
@@ -332,13 +333,15 @@ class PlannedProvider(AbstractDataProvider):
         At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses no
         epoch; anywhere else the next epoch begins.
         """
+        position, asked = self._position, self._delivered
         self._loop = None
         self._current = None
         self._delivered = False
-        position = self._position
+        if not asked and not position.number and position.done <= 0:
+            return
         if position.number >= self._plan.batches(position.done):
             self._position = self._end(position)
-        elif position.number or position.done > 0:
+        else:
             self._position = Position(position.epoch + 1)
 
     # -- state ----------------------------------------------------------------------------------
