@@ -6,6 +6,7 @@ device is asked for.  Nothing here knows what the arrays mean.
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -87,7 +88,11 @@ def as_tensor(torch: Any, array: Any) -> Any:
     parts = (torch.from_numpy(part) for part in (array.indptr, array.indices, array.data))
     # The parts come from scipy, which keeps them consistent; columns may be unsorted, which
     # torch's own check refuses.
-    return torch.sparse_csr_tensor(*parts, size=array.shape, check_invariants=False)
+    with warnings.catch_warnings():
+        # Torch calls its sparse tensors beta, once; whoever asks for a device with sparse data wants
+        # them nevertheless.
+        warnings.filterwarnings("ignore", "Sparse CSR", UserWarning)
+        return torch.sparse_csr_tensor(*parts, size=array.shape, check_invariants=False)
 
 
 def placement(device: Any, ring: int = 4) -> Placement:
