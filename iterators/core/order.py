@@ -37,7 +37,9 @@ Tail = Literal["wrap", "pad", "drop"]
 class EpochOrder(Protocol):
     """What a whole epoch looks like: a pure function of epoch and place."""
 
-    size: int
+    @property
+    def size(self) -> int:
+        """Number of records."""
 
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
         """Record numbers at `places`, each in ``[0, size)``."""
@@ -165,8 +167,9 @@ class WeightedOrder:
 class Order(Protocol):
     """What an epoch looks like to one part."""
 
-    #: Places of the whole epoch that go by when this part takes one.
-    stride: int
+    @property
+    def stride(self) -> int:
+        """Places of the whole epoch that go by when this part takes one."""
 
     def count(self, done: int = 0) -> int:
         """Number of places of this part when the first `done` places of the epoch are taken."""

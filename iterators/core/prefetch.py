@@ -1,7 +1,8 @@
 """One prefetcher for everything that Python or NumPy calls produce.
 
-A `Prefetcher` is an engine: batches are submitted in order, made by background threads, and collected
-in the same order.  It does not know what it makes; it never makes more than `depth` batches ahead.
+A `Prefetcher` is an engine: batches are submitted in order, made by background threads, and
+collected in the same order.  It does not know what it makes; it never makes more than `depth`
+batches ahead.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ class Prefetcher:
     depth : int
         Batches that may be under way at once, at least 1.
     threads : int
-        Number of threads.  With 1 the calls come in the order of submission, never two at once.  With
-        0 there is no background: `collect` makes the batch, which is right for work that costs less
-        than handing it to another thread.
+        Number of threads.  With 1 the calls come in the order of submission, never two at once.
+        With 0 there is no background: `collect` makes the batch, which is right for work that costs
+        less than handing it to another thread.
     finish : callable, optional
         Called once when the prefetcher is closed, after the last call of `produce`.
     name : str
@@ -55,7 +56,8 @@ class Prefetcher:
     Notes
     -----
     What `produce` raises comes out of `collect` as the failure of that batch; the batches behind it
-    are not affected.  In a forked child, where the threads do not exist, every use is a RuntimeError.
+    are not affected.  In a forked child, where the threads do not exist, every use is a
+    RuntimeError.
 
     Examples
     --------
@@ -148,7 +150,7 @@ class Prefetcher:
         return job.result
 
     def retry(self, record: int, epoch: int, data: Any, label: Any, ids: Any, slot: int) -> None:
-        """Replacing single samples is not possible here: whoever produces reports no failed slots."""
+        """Never possible: what is made here are whole batches, without failed slots."""
         raise TypeError("a prefetcher makes whole batches")
 
     def stats(self) -> dict[str, float]:

@@ -26,8 +26,8 @@ class AbstractDataProvider:
     Notes
     -----
     ``for batch in provider`` runs one epoch; iterating again runs the next one, and a loop that was
-    left early is followed by a new epoch.  Only one loop can use a provider at a time: an older loop
-    that goes on after a newer one has begun gets a RuntimeError.
+    left early is followed by a new epoch.  Only one loop can use a provider at a time: an older
+    loop that goes on after a newer one has begun gets a RuntimeError.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class AbstractDataProvider:
         raise TypeError(f"{type(self).__name__} has no state that could be loaded")
 
     def close(self) -> None:
-        """Stop the background work and free its memory; batches handed out stay valid.  Idempotent."""
+        """Stop the background work; batches handed out stay valid.  Idempotent."""
 
     # -- a loop over batches ----------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """`ArrayDataProvider` and `NDArrayIter`: batches of arrays in memory or mapped from a file.
 
-The two differ in how arrays are named and in what becomes of a short last batch: MXNet.jl's provider
-pads it with a constant, MXNet's iterator has three rules.  Gathering rows happens in `columns`.
+The two differ in how arrays are named and in what becomes of a short last batch: MXNet.jl's
+provider pads it with a constant, MXNet's iterator has three rules.  Gathering rows happens in
+`columns`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import DTypeLike
 
 from ..core.batch import DataBatch
@@ -19,6 +19,7 @@ from .columns import Columns, DenseColumn, SparseColumn, column_of
 from .rows import RowOptions, RowProvider, refuse_unknown
 
 __all__ = ["ArrayDataProvider", "NDArrayIter"]
+
 
 class ArrayDataProvider(RowProvider):
     """Batches of arrays, with the rules of MXNet.jl's provider of that name.
@@ -34,7 +35,8 @@ class ArrayDataProvider(RowProvider):
     label : as `data`, optional
         A bare array is called ``softmax_label``.
     batch_size : int
-        Samples in a batch, at most as many as there are; 0 for all samples of this part in one batch.
+        Samples in a batch, at most as many as there are; 0 for all samples of this part in one
+        batch.
     shuffle : bool
         A new permutation of all samples in every epoch, the same for all arrays.
     seed : int
@@ -53,8 +55,8 @@ class ArrayDataProvider(RowProvider):
     prefetch_buffer : int
         Batches prepared ahead of the consumer, at least 1.
     device : str or torch.device, optional
-        None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i" for
-        tensors on that device.
+        None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
+        for tensors on that device.
     epoch : int
         Number of the first epoch.
     on_error : {"raise", "skip"}
@@ -137,8 +139,8 @@ class NDArrayIter(RowProvider):
     ----------
     data : array, list or dict
         One array is called `data_name`, as is the only one of a list; those of a longer list are
-        ``_0_data``, ``_1_data``, ...  Arrays come in the order of their names.  Kinds of arrays as for
-        `ArrayDataProvider`.
+        ``_0_data``, ``_1_data``, ...  Arrays come in the order of their names.  Kinds of arrays as
+        for `ArrayDataProvider`.
     label : array, list or dict, optional
         The same with `label_name`.
     batch_size : int
@@ -147,9 +149,9 @@ class NDArrayIter(RowProvider):
         A new permutation in every epoch.  It depends on `seed`, not on NumPy's global generator.
     last_batch_handle : {"pad", "discard", "roll_over"}
         What becomes of a short last batch: it is filled from the start of the epoch, as often as
-        needed; it is dropped; or its samples are the first of the next epoch.  As in MXNet, `pad` of
-        the batch that holds them is their number, although none is padding; ``count_samples()`` is
-        right.
+        needed; it is dropped; or its samples are the first of the next epoch.  As in MXNet, `pad`
+        of the batch that holds them is their number, although none is padding; ``count_samples()``
+        is right.
     data_name, label_name : str
         Names of single arrays.
     layout : str
@@ -209,8 +211,8 @@ class NDArrayIter(RowProvider):
         handle = choice("last_batch_handle", last_batch_handle, ("pad", "discard", "roll_over"))
         if handle == "roll_over" and options.num_parts > 1:
             raise ValueError(
-                'last_batch_handle="roll_over" carries samples from epoch to epoch, which parts cannot '
-                'agree on: use "pad" or "discard" with num_parts'
+                'last_batch_handle="roll_over" carries samples from epoch to epoch, which parts '
+                'cannot agree on: use "pad" or "discard" with num_parts'
             )
         columns = Columns(
             _sorted_columns(data, data_name, dtype, layout),

@@ -147,8 +147,8 @@ class PlannedProvider(AbstractDataProvider):
     ) -> None:
         self._plan = plan
         self._engine = engine
-        self._data_desc = data_desc
-        self._label_desc = label_desc
+        self.provide_data = data_desc
+        self.provide_label = label_desc
         self._placement = placement
         self._position = Position(epoch)
         self._delivered = False  # asked for anything since the epoch began or was resumed
@@ -165,16 +165,6 @@ class PlannedProvider(AbstractDataProvider):
         self._finalizer = weakref.finalize(self, engine.close)
 
     # -- what there is --------------------------------------------------------------------------
-
-    @property
-    def provide_data(self) -> list[DataDesc]:
-        """Name, shape, dtype and layout of the data arrays of a batch."""
-        return self._data_desc
-
-    @property
-    def provide_label(self) -> list[DataDesc]:
-        """The same for the label arrays; empty without labels."""
-        return self._label_desc
 
     @property
     def batch_size(self) -> int:
@@ -288,7 +278,7 @@ class PlannedProvider(AbstractDataProvider):
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
         arrays = data if isinstance(data, list) else [data]
         count = len(arrays)
-        if self._label_desc:
+        if self.provide_label:
             arrays = arrays + (label if isinstance(label, list) else [label])
         placed = self._placement.place(arrays)
         return self.batch_type(
@@ -296,8 +286,8 @@ class PlannedProvider(AbstractDataProvider):
             placed[count:],
             pad=pad,
             index=ids,
-            provide_data=self._data_desc,
-            provide_label=self._label_desc,
+            provide_data=self.provide_data,
+            provide_label=self.provide_label,
         )
 
     def _keep_busy(self) -> None:

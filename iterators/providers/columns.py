@@ -213,7 +213,11 @@ class SparseColumn:
 
 
 def column_of(
-    name: str, value: Any, dtype: DTypeLike | None = None, fill: float = 0, layout: str | None = None
+    name: str,
+    value: Any,
+    dtype: DTypeLike | None = None,
+    fill: float = 0,
+    layout: str | None = None,
 ) -> DenseColumn | SparseColumn:
     """The column for what a user passes as an array."""
     if hasattr(value, "tocsr"):
@@ -221,8 +225,8 @@ def column_of(
     array = as_array(name, value)
     if layout is not None and (len(layout) != array.ndim or layout[0] != "N"):
         raise ValueError(
-            f"layout={layout!r}: {name} has shape {array.shape}, so it needs {array.ndim} letters, the "
-            "first being N"
+            f"layout={layout!r}: {name} has shape {array.shape}, so it needs {array.ndim} letters, "
+            "the first being N"
         )
     return DenseColumn(
         name, array, dtype, fill, layout or {1: "N", 2: "NC", 4: "NCHW"}.get(array.ndim)
@@ -262,8 +266,8 @@ class Columns:
         for column in others:
             if len(column) != len(first):
                 raise ValueError(
-                    f"{column.name} has {len(column)} samples, {first.name} has {len(first)}: all data "
-                    "and label arrays need the same number along axis 0"
+                    f"{column.name} has {len(column)} samples, {first.name} has {len(first)}: all "
+                    "data and label arrays need the same number along axis 0"
                 )
         if not len(first):
             raise ValueError(f"{first.name} holds no samples")
@@ -271,9 +275,7 @@ class Columns:
     def __len__(self) -> int:
         return len(self.data[0])
 
-    def prepare(
-        self, batch_size: int, depth: int, allocate: Callable[[int], Any] | None
-    ) -> None:
+    def prepare(self, batch_size: int, depth: int, allocate: Callable[[int], Any] | None) -> None:
         """Get ready for batches of that size, `depth` of them under way."""
         self.batch_size = batch_size
         for column in (*self.data, *self.label):

@@ -30,7 +30,7 @@ DTYPES = ("float32", "float64", "int32", "int64", "uint8")
 
 
 class CSVIter(RowProvider):
-    """Batches of the rows of CSV files.
+    r"""Batches of the rows of CSV files.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class CSVIter(RowProvider):
     batch_size : int
         Rows in a batch, at least 1.
     label_csv : str or os.PathLike, optional
-        A file with the labels, one line for every row; further lines are left out.  Without it every
-        label is one 0.
+        A file with the labels, one line for every row; further lines are left out.  Without it
+        every label is one 0.
     label_shape : tuple of int
         Shape of a label; ``(1,)`` gives ``(batch_size,)``.  Without `label_csv` it is not used.
     round_batch : bool
@@ -97,7 +97,7 @@ class CSVIter(RowProvider):
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
-    >>> _ = path.write_text("1,2\\n3,4\\n5,6\\n")
+    >>> _ = path.write_text("1,2\n3,4\n5,6\n")
     >>> with CSVIter(data_csv=path, data_shape=(2,), batch_size=2) as provider:
     ...     for batch in provider:
     ...         print(batch.data[0].tolist(), batch.label[0], batch.index, batch.pad)
@@ -168,7 +168,9 @@ class CSVIter(RowProvider):
         produce: Any
         if options.shuffle:
             columns = [
-                DenseColumn(name, read_csv(path, shape, **form)[: counts[0]], shape=_batched(shape, i))
+                DenseColumn(
+                    name, read_csv(path, shape, **form)[: counts[0]], shape=_batched(shape, i)
+                )
                 for i, (name, path, shape) in enumerate(files)
             ]
             if label_name is not None and not with_labels:
@@ -177,7 +179,8 @@ class CSVIter(RowProvider):
             produce.prepare(plan.batch_size, depth, allocate)
             finish, workers = None, produce.threads()
         else:
-            first = getattr(plan.order, "first")
+            # Always a sequential order here; the rows of other parts come before its first one.
+            first = int(options.order(counts[0]).take(0, 0, 1)[0]) if len(plan) else 0
             streams = [
                 _RowStream(CSVReader(path, shape, **form), first, plan.batch_size, depth, allocate)
                 for _, path, shape in files
@@ -257,7 +260,7 @@ class _RowStream:
     def fill(self, target: np.ndarray, row: int) -> None:
         """Fill `target` with the rows from `row` on."""
         kept = row - self.first
-        if row < self.at and 0 <= kept and kept + len(target) <= len(self.head):
+        if row < self.at and kept >= 0 and kept + len(target) <= len(self.head):
             target[...] = self.head[kept : kept + len(target)]
             return
         if row < self.at or self.rows is None:

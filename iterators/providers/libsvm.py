@@ -20,7 +20,7 @@ __all__ = ["LibSVMIter", "LibSVMProvider"]
 
 
 class LibSVMIter(RowProvider):
-    """Batches of sparse rows, as scipy CSR arrays, and their labels.
+    r"""Batches of sparse rows, as scipy CSR arrays, and their labels.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class LibSVMIter(RowProvider):
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.libsvm")
-    >>> _ = path.write_text("1 0:0.5 2:2\\n0\\n1 1:-1\\n")
+    >>> _ = path.write_text("1 0:0.5 2:2\n0\n1 1:-1\n")
     >>> for batch in LibSVMIter(data_libsvm=path, data_shape=(3,), batch_size=2):
     ...     print(batch.data[0].toarray().tolist(), batch.label[0], batch.pad)
     [[0.5, 0.0, 2.0], [0.0, 0.0, 0.0]] [1. 0.] 0
@@ -117,8 +117,8 @@ class LibSVMIter(RowProvider):
             label_libsvm = None
         if (width > 1) != (label_libsvm is not None):
             raise ValueError(
-                f"label_shape=({width},) and label_libsvm={label_libsvm!r}: labels of more than one "
-                "number come from label_libsvm, and only those"
+                f"label_shape=({width},) and label_libsvm={label_libsvm!r}: labels of more than "
+                "one number come from label_libsvm, and only those"
             )
         matrix, labels = read_libsvm(data_libsvm, features, dtype=dtype)
         if not matrix.shape[0]:

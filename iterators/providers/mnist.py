@@ -63,7 +63,8 @@ class MNISTIter(RowProvider):
     epoch : int
         Number of the first epoch.
     on_error : {"raise", "skip"}
-        As for all providers; a damaged file is an error in either case, single images cannot be bad.
+        As for all providers; a damaged file is an error in either case, single images cannot be
+        bad.
     ctx : {"cpu", "gpu"}
         Accepted because scripts pass it; where MXNet would put its buffers, which is `device` here.
 
@@ -162,7 +163,11 @@ class MNISTIter(RowProvider):
         if not boolean("silent", silent):
             logger.info(
                 "%s: %d of %d images of %d x %d",
-                os.fspath(image), self.num_samples, len(table), rows, columns,
+                os.fspath(image),
+                self.num_samples,
+                len(table),
+                rows,
+                columns,
             )
 
 
@@ -184,4 +189,6 @@ def _read(path: str | os.PathLike[str], axes: int) -> np.ndarray:
 def _part(count: int, num_parts: int, part_index: int) -> range:
     """MXNet's rule for this iterator; the last part always reaches the end."""
     stop = int(count / num_parts * (part_index + 1))
-    return range(int(count / num_parts * part_index), count if part_index + 1 == num_parts else stop)
+    return range(
+        int(count / num_parts * part_index), count if part_index + 1 == num_parts else stop
+    )

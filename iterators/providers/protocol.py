@@ -74,9 +74,9 @@ def load_data(provider: Any, batch: Any, targets: Sequence[Any]) -> None:
     batch : DataBatch
     targets : sequence
         One entry for each array of `provide_data`: a destination for the whole array, or a list of
-        pairs ``(samples, destination)``, where `samples` is a slice or a range of places in the batch.
-        Destinations are NumPy arrays or torch tensors on any device, of the shape of what is copied.
-        Entries without an array, and arrays without an entry, are left alone.
+        pairs ``(samples, destination)``, where `samples` is a slice or a range of places in the
+        batch. Destinations are NumPy arrays or torch tensors on any device, of the shape of what is
+        copied. Entries without an array, and arrays without an entry, are left alone.
 
     Raises
     ------
@@ -102,9 +102,7 @@ def load_label(provider: Any, batch: Any, targets: Sequence[Any]) -> None:
     provider.load_label(batch, targets)
 
 
-def load_arrays(
-    arrays: Sequence[Any], descriptions: Sequence[Any], targets: Sequence[Any]
-) -> None:
+def load_arrays(arrays: Sequence[Any], descriptions: Sequence[Any], targets: Sequence[Any]) -> None:
     """Copy `arrays` into `targets`, whose form `load_data` describes."""
     for array, desc, target in zip(arrays, descriptions, targets, strict=False):
         name, layout = desc[0], getattr(desc, "layout", None)
@@ -114,7 +112,9 @@ def load_arrays(
             continue
         for pair in target:
             if not isinstance(pair, tuple) or len(pair) != 2:
-                raise TypeError(f"{name}: expected pairs (slice or range, destination), not {pair!r}")
+                raise TypeError(
+                    f"{name}: expected pairs (slice or range, destination), not {pair!r}"
+                )
             samples, destination = pair
             if isinstance(samples, range):
                 samples = _slice(name, samples)

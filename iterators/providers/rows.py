@@ -1,7 +1,7 @@
 """What all providers over numbered rows share: arrays, MNIST, CSV and LibSVM files.
 
-`RowOptions` checks the keywords they have in common and makes orders of them; `RowProvider` joins an
-order and a function that makes batches of rows.  Neither knows where rows come from.
+`RowOptions` checks the keywords they have in common and makes orders of them; `RowProvider` joins
+an order and a function that makes batches of rows.  Neither knows where rows come from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Providers made of other iterators: `ResizeIter`, `PrefetchingIter`, `MXDataProvider`.
 
-They pass batches on.  Where a batch comes from, and in which order, is the business of the iterators
-inside.
+They pass batches on.  Where a batch comes from, and in which order, is the business of the
+iterators inside.
 """
 
 from __future__ import annotations
@@ -203,8 +203,8 @@ class PrefetchingIter(_Wrapper):
     Parameters
     ----------
     iters : iterator or list of iterators
-        Providers or MXNet iterators with the same batch size, which must end together.  They belong to
-        this provider from now on: nobody else may use them.
+        Providers or MXNet iterators with the same batch size, which must end together.  They belong
+        to this provider from now on: nobody else may use them.
     rename_data, rename_label : list of dict, optional
         For every iterator, new names of its arrays: ``{old: new}``.
     prefetch_buffer : int
@@ -222,8 +222,8 @@ class PrefetchingIter(_Wrapper):
 
     Notes
     -----
-    An exception in an iterator is raised here, at the batch where it happened.  `index` is that of the
-    first iterator.
+    An exception in an iterator is raised here, at the batch where it happened.  `index` is that of
+    the first iterator.
 
     Examples
     --------
@@ -303,7 +303,7 @@ class PrefetchingIter(_Wrapper):
         self._states = [_state_of(it) for it in self.iters]
 
     def stats(self) -> dict[str, float]:
-        """Batches read, also ahead of the consumer, and the seconds that took, over all iterators."""
+        """Batches read, also ahead of the consumer, and the seconds that took, in all threads."""
         totals: dict[str, float] = {}
         for engine in self._engines:
             for name, value in engine.stats().items():
@@ -347,9 +347,9 @@ class MXDataProvider(_Wrapper):
     ----------
     data_iter : object
         It has `reset` and either `next` (a batch, or StopIteration) or `iter_next` with `getdata`,
-        `getlabel`, `getpad` and, optionally, `getindex`; `provide_data` and `provide_label` describe
-        its batches.  Arrays of MXNet become NumPy arrays, and all arrays are copied, because MXNet
-        writes later batches over those it has handed out.
+        `getlabel`, `getpad` and, optionally, `getindex`; `provide_data` and `provide_label`
+        describe its batches.  Arrays of MXNet become NumPy arrays, and all arrays are copied,
+        because MXNet writes later batches over those it has handed out.
     data_name, label_name : str, optional
         New names of the first data and label array; ``label_name=None`` for no labels.
     device : str or torch.device, optional
@@ -359,10 +359,10 @@ class MXDataProvider(_Wrapper):
 
     Notes
     -----
-    The first epoch uses the object as it is, without a reset; MXNet's iterators have fetched a batch
-    by then.  A saved state holds that of the object if it has one; otherwise the position in the
-    epoch, and loading it draws the batches before it once more, which gives the same only if the
-    object does.
+    The first epoch uses the object as it is, without a reset; MXNet's iterators have fetched a
+    batch by then.  A saved state holds that of the object if it has one; otherwise the position in
+    the epoch, and loading it draws the batches before it once more, which gives the same only if
+    the object does.
 
     Examples
     --------
@@ -393,7 +393,9 @@ class MXDataProvider(_Wrapper):
         super().__init__(device, epoch)
         for method in ("reset", "provide_data", "provide_label"):
             if not hasattr(data_iter, method):
-                raise TypeError(f"{type(data_iter).__name__} has no {method}: not an MXNet iterator")
+                raise TypeError(
+                    f"{type(data_iter).__name__} has no {method}: not an MXNet iterator"
+                )
         if not hasattr(data_iter, "next") and not hasattr(data_iter, "iter_next"):
             raise TypeError(f"{type(data_iter).__name__} has neither next() nor iter_next()")
         self.data_iter = data_iter

@@ -8,7 +8,10 @@ from iterators.core.gather import gather_rows, gather_scaled
 
 @given(st.data())
 def test_rows_are_those_of_numpy(data):
-    count, width = data.draw(st.integers(1, 40)), data.draw(st.sampled_from([0, 1, 3, 64, 300, 700]))
+    count, width = (
+        data.draw(st.integers(1, 40)),
+        data.draw(st.sampled_from([0, 1, 3, 64, 300, 700])),
+    )
     table = np.random.default_rng(0).integers(0, 256, (count, width), np.uint8)
     if data.draw(st.booleans()):
         table = np.repeat(table, 2, axis=0)[::-2]  # rows apart, backwards

@@ -34,7 +34,7 @@ def valid(batches):
     return [row for batch in batches for row in batch[2][: batch[4]]]
 
 
-# -- ArrayDataProvider ----------------------------------------------------------------------------
+# -- ArrayDataProvider ---------------------------------------------------------------------------
 
 
 @settings(deadline=None)
@@ -113,7 +113,10 @@ def test_a_batch_larger_than_the_data_is_refused():
 )
 def test_forms_of_arrays_and_their_names(data, label, names):
     provider = ArrayDataProvider(data, label, batch_size=2)
-    assert ([d.name for d in provider.provide_data], [d.name for d in provider.provide_label]) == names
+    assert (
+        [d.name for d in provider.provide_data],
+        [d.name for d in provider.provide_label],
+    ) == names
     batch = provider.next()
     for name in names[0] + names[1]:
         assert batch[name].shape == (2,)
@@ -143,8 +146,14 @@ def test_types_and_shapes(dtype, wanted, shape):
 
 @pytest.mark.parametrize(
     "view",
-    [lambda a: a[::2], lambda a: a[::-1], lambda a: a[:, ::2], lambda a: a[:, 1:], np.asfortranarray,
-     lambda a: a.transpose(1, 0, 2)],
+    [
+        lambda a: a[::2],
+        lambda a: a[::-1],
+        lambda a: a[:, ::2],
+        lambda a: a[:, 1:],
+        np.asfortranarray,
+        lambda a: a.transpose(1, 0, 2),
+    ],
 )
 def test_arrays_that_are_not_contiguous(view):
     a = view(np.arange(8 * 6 * 4.0).reshape(8, 6, 4))
@@ -191,7 +200,11 @@ def test_sparse_matrices(kind):
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"data": np.zeros((3, 2)), "label": np.zeros(4)}, ValueError, "softmax_label has 4 samples"),
+        (
+            {"data": np.zeros((3, 2)), "label": np.zeros(4)},
+            ValueError,
+            "softmax_label has 4 samples",
+        ),
         ({"data": np.zeros((0, 2))}, ValueError, "no samples"),
         ({"data": None}, ValueError, "no data array"),
         ({"data": np.float32(3)}, ValueError, "at least one axis"),
@@ -202,8 +215,16 @@ def test_sparse_matrices(kind):
         ({"data": [("a", np.zeros(3)), ("a", np.zeros(3))]}, ValueError, "two arrays called 'a'"),
         ({"data": np.zeros(3), "batch_size": -1}, ValueError, "batch_size=-1"),
         ({"data": np.zeros(3), "shufle": True}, TypeError, "did you mean 'shuffle'"),
-        ({"data": np.zeros(3, np.uint8), "data_padding": -1}, ValueError, "cannot hold the padding -1"),
-        ({"data": np.zeros(3, int), "data_padding": 0.5}, ValueError, "cannot hold the padding 0.5"),
+        (
+            {"data": np.zeros(3, np.uint8), "data_padding": -1},
+            ValueError,
+            "cannot hold the padding -1",
+        ),
+        (
+            {"data": np.zeros(3, int), "data_padding": 0.5},
+            ValueError,
+            "cannot hold the padding 0.5",
+        ),
         ({"data": np.zeros(3), "part_index": 1}, ValueError, "part_index=1"),
         ({"data": np.zeros(3), "prefetch_buffer": 0}, ValueError, "prefetch_buffer=0"),
         ({"data": np.zeros(3), "on_error": "ignore"}, ValueError, "on_error='ignore'"),
@@ -217,19 +238,25 @@ def test_bad_parameters_are_refused_by_name(arguments, error, text):
         ArrayDataProvider(**arguments)
 
 
-# -- states and positions ---------------------------------------------------------------------------
+# -- states and positions ------------------------------------------------------------------------
 
 
 def providers():
     a, b = np.arange(22.0).reshape(11, 2), np.arange(11)
     yield "plain", lambda **k: ArrayDataProvider(a, b, batch_size=3, **k)
     yield "shuffled", lambda **k: ArrayDataProvider(a, b, batch_size=3, shuffle=True, seed=5, **k)
-    yield "even", lambda **k: ArrayDataProvider(
-        a, b, batch_size=3, num_parts=2, part_index=1, even=True, shuffle=True, **k
+    yield (
+        "even",
+        lambda **k: ArrayDataProvider(
+            a, b, batch_size=3, num_parts=2, part_index=1, even=True, shuffle=True, **k
+        ),
     )
     for handle in ("pad", "discard", "roll_over"):
-        yield handle, lambda handle=handle, **k: NDArrayIter(
-            a, b, 4, shuffle=True, last_batch_handle=handle, **k
+        yield (
+            handle,
+            lambda handle=handle, **k: NDArrayIter(
+                a, b, 4, shuffle=True, last_batch_handle=handle, **k
+            ),
         )
     yield "roll_over_big", lambda **k: NDArrayIter(a, b, 25, last_batch_handle="roll_over", **k)
 
@@ -257,9 +284,7 @@ def test_a_shuffled_run_goes_on_with_another_number_of_parts():
     a = np.arange(60)
 
     def part(parts, index):
-        return ArrayDataProvider(
-            a, batch_size=5, shuffle=True, num_parts=parts, part_index=index
-        )
+        return ArrayDataProvider(a, batch_size=5, shuffle=True, num_parts=parts, part_index=index)
 
     seen = []
     for index in range(3):
@@ -316,7 +341,7 @@ def test_reset_and_leaving_early():
     assert again.epoch == 1
 
 
-# -- NDArrayIter ------------------------------------------------------------------------------------
+# -- NDArrayIter ---------------------------------------------------------------------------------
 
 
 def rows_and_pads(provider, epochs):
@@ -324,9 +349,10 @@ def rows_and_pads(provider, epochs):
 
 
 def test_pad_fills_from_the_start_as_often_as_needed():
-    assert rows_and_pads(NDArrayIter(np.arange(5), batch_size=3), 2) == [
-        [([0, 1, 2], 0), ([3, 4, 0], 1)]
-    ] * 2
+    assert (
+        rows_and_pads(NDArrayIter(np.arange(5), batch_size=3), 2)
+        == [[([0, 1, 2], 0), ([3, 4, 0], 1)]] * 2
+    )
     assert rows_and_pads(NDArrayIter(np.arange(3), batch_size=8), 1) == [
         [([0, 1, 2, 0, 1, 2, 0, 1], 5)]
     ]
@@ -357,7 +383,12 @@ def test_roll_over_carries_the_tail_and_says_so_in_pad():
 def test_roll_over_of_batches_larger_than_the_data():
     iterator = NDArrayIter(np.arange(2), batch_size=5, last_batch_handle="roll_over")
     assert rows_and_pads(iterator, 6) == [
-        [], [], [([0, 1, 0, 1, 0], 4)], [], [([1, 0, 1, 0, 1], 3)], []
+        [],
+        [],
+        [([0, 1, 0, 1, 0], 4)],
+        [],
+        [([1, 0, 1, 0, 1], 3)],
+        [],
     ]
     iterator = NDArrayIter(np.arange(5), batch_size=8, last_batch_handle="roll_over")
     iterator.reset()
@@ -433,7 +464,7 @@ def test_bad_parameters_of_ndarrayiter(arguments, error, text):
         NDArrayIter(np.zeros(3), **arguments)
 
 
-# -- processes, threads, ends ------------------------------------------------------------------------
+# -- processes, threads, ends --------------------------------------------------------------------
 
 BIG = np.zeros((40, 50_000), np.float32)  # batches that are worth threads
 

@@ -20,7 +20,9 @@ def epoch_of(provider):
 
 def same(first, second):
     return len(first) == len(second) and all(
-        np.array_equal(x, y) for a, b in zip(first, second, strict=True) for x, y in zip(a, b, strict=True)
+        np.array_equal(x, y)
+        for a, b in zip(first, second, strict=True)
+        for x, y in zip(a, b, strict=True)
     )
 
 
@@ -37,8 +39,12 @@ def files(tmp_path_factory):
 
 def provider_of(files, **arguments):
     defaults = {
-        "data_csv": files[0], "data_shape": (3,), "label_csv": files[1], "label_shape": (2,),
-        "batch_size": 5, "threads": 2,
+        "data_csv": files[0],
+        "data_shape": (3,),
+        "label_csv": files[1],
+        "label_shape": (2,),
+        "batch_size": 5,
+        "threads": 2,
     }
     return CSVIter(**(defaults | arguments))
 
@@ -168,7 +174,10 @@ def test_one_label_for_a_row_has_no_axis_of_its_own(tmp_path, shuffle):
     (tmp_path / "data").write_text("1,2\n3,4\n")
     (tmp_path / "label").write_text("5\n6\n")
     provider = CSVIter(
-        data_csv=tmp_path / "data", data_shape=(2,), label_csv=tmp_path / "label", batch_size=2,
+        data_csv=tmp_path / "data",
+        data_shape=(2,),
+        label_csv=tmp_path / "label",
+        batch_size=2,
         shuffle=shuffle,
     )
     (batch,) = provider
@@ -184,7 +193,12 @@ def test_text_of_every_kind(tmp_path, shuffle):
     for name in ("a.csv", "b.csv.gz"):
         assert count_rows(tmp_path / name, skip_header=1) == 4
     provider = CSVIter(
-        data_csv=tmp_path, data_shape=(2,), batch_size=8, delimiter=";", skip_header=1, shuffle=shuffle
+        data_csv=tmp_path,
+        data_shape=(2,),
+        batch_size=8,
+        delimiter=";",
+        skip_header=1,
+        shuffle=shuffle,
     )
     (batch,) = provider
     order = np.argsort(batch.index)
@@ -265,7 +279,11 @@ def test_torch_tensors(files):
 
 def test_no_batch_that_is_held_is_overwritten(files):
     with provider_of(files, prefetch_buffer=2) as provider:
-        held = [(batch, batch.data[0].copy(), batch.label[0].copy()) for _ in range(4) for batch in provider]
+        held = [
+            (batch, batch.data[0].copy(), batch.label[0].copy())
+            for _ in range(4)
+            for batch in provider
+        ]
     assert all(np.array_equal(b.data[0], x) and np.array_equal(b.label[0], y) for b, x, y in held)
 
 

@@ -15,7 +15,8 @@ def file(tmp_path):
     dense = np.round(np.random.default_rng(0).standard_normal((11, 6)), 2)
     dense[np.random.default_rng(1).random((11, 6)) < 0.6] = 0
     lines = [
-        " ".join([str(i), *(f"{j}:{row[j]}" for j in np.flatnonzero(row))]) for i, row in enumerate(dense)
+        " ".join([str(i), *(f"{j}:{row[j]}" for j in np.flatnonzero(row))])
+        for i, row in enumerate(dense)
     ]
     path = tmp_path / "a.libsvm"
     path.write_text("\n".join(lines))
@@ -49,7 +50,9 @@ def test_batches_are_those_of_mxnet(golden):
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("batch_size", [1, 4, 11, 30])
 def test_rows_labels_and_padding(file, round_batch, shuffle, batch_size):
-    with provider_of(file, round_batch=round_batch, shuffle=shuffle, batch_size=batch_size) as provider:
+    with provider_of(
+        file, round_batch=round_batch, shuffle=shuffle, batch_size=batch_size
+    ) as provider:
         for _ in range(2):
             rows = []
             for batch in provider:

@@ -11,7 +11,9 @@ from recordio.errors import RecordIOError
 
 @pytest.fixture(scope="module")
 def cases(golden):
-    return json.loads((golden / "text_cases.json").read_text()), np.load(golden / "text_batches.npz")
+    return json.loads((golden / "text_cases.json").read_text()), np.load(
+        golden / "text_batches.npz"
+    )
 
 
 @pytest.fixture
@@ -25,7 +27,13 @@ def files(tmp_path):
 
 
 def provider_of(files, **arguments):
-    defaults = {"image": files[0], "label": files[1], "batch_size": 5, "shuffle": False, "silent": True}
+    defaults = {
+        "image": files[0],
+        "label": files[1],
+        "batch_size": 5,
+        "shuffle": False,
+        "silent": True,
+    }
     return MNISTIter(**(defaults | arguments))
 
 

@@ -19,7 +19,9 @@ from iterators.providers.protocol import (
 @pytest.fixture
 def provider():
     return ArrayDataProvider(
-        [("x", np.arange(12.0).reshape(6, 2)), ("z", np.arange(6))], ("y", np.arange(6) * 10), batch_size=4
+        [("x", np.arange(12.0).reshape(6, 2)), ("z", np.arange(6))],
+        ("y", np.arange(6) * 10),
+        batch_size=4,
     )
 
 
@@ -57,10 +59,21 @@ def test_slices_go_to_their_destinations(kind, device):
     load_data(
         provider,
         batch,
-        [[(slice(0, 3), parts[0]), (range(3, 5), parts[1]), (slice(5, None), parts[2]),
-          (range(1, 6, 2), parts[3])]],
+        [
+            [
+                (slice(0, 3), parts[0]),
+                (range(3, 5), parts[1]),
+                (slice(5, None), parts[2]),
+                (range(1, 6, 2), parts[3]),
+            ]
+        ],
     )
-    assert [np.asarray(part)[:, 0].tolist() for part in parts] == [[0, 2, 4], [6, 8], [10], [2, 6, 10]]
+    assert [np.asarray(part)[:, 0].tolist() for part in parts] == [
+        [0, 2, 4],
+        [6, 8],
+        [10],
+        [2, 6, 10],
+    ]
     whole = make(6)
     load_label(provider, batch, [whole])
     assert whole.tolist() == list(range(6))  # int64 into float64
@@ -98,7 +111,7 @@ def test_layouts_whose_batch_axis_is_not_the_first():
     provider = NDArrayIter(np.zeros((4, 3)), batch_size=2)
     batch = provider.next()
     batch.data = [np.arange(6).reshape(3, 2)]
-    provider._data_desc[0].layout = "CN"
+    provider.provide_data[0].layout = "CN"
     part = np.zeros((3, 1))
     load_data(provider, batch, [[(slice(1, 2), part)]])
     assert part.ravel().tolist() == [1, 3, 5]

@@ -17,7 +17,9 @@ from iterators import (
 
 
 def arrays(size=10, batch_size=4, **arguments):
-    return ArrayDataProvider(np.arange(size), np.arange(size) * 10, batch_size=batch_size, **arguments)
+    return ArrayDataProvider(
+        np.arange(size), np.arange(size) * 10, batch_size=batch_size, **arguments
+    )
 
 
 def rows(provider):
@@ -63,7 +65,7 @@ class Old:
         return DataBatch([self.memory], self.getlabel(), self.getpad(), None)
 
 
-# -- ResizeIter -------------------------------------------------------------------------------------
+# -- ResizeIter ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
@@ -95,7 +97,7 @@ def test_resizing_a_foreign_iterator():
     assert provider.provide_data == Old.provide_data
 
 
-# -- PrefetchingIter --------------------------------------------------------------------------------
+# -- PrefetchingIter -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("depth", [1, 3])
@@ -168,12 +170,16 @@ def test_an_exception_in_a_thread_reaches_the_consumer(fail_at):
 
 
 def test_iterators_must_end_together_and_be_padded_alike():
-    with PrefetchingIter([arrays(8), arrays(12)], [{}, {"data": "b"}], [{}, {"softmax_label": "c"}]) as it:
+    with PrefetchingIter(
+        [arrays(8), arrays(12)], [{}, {"data": "b"}], [{}, {"softmax_label": "c"}]
+    ) as it:
         it.next()
         it.next()
         with pytest.raises(ValueError, match="ended before"):
             it.next()
-    with PrefetchingIter([arrays(8), arrays(7)], [{}, {"data": "b"}], [{}, {"softmax_label": "c"}]) as it:
+    with PrefetchingIter(
+        [arrays(8), arrays(7)], [{}, {"data": "b"}], [{}, {"softmax_label": "c"}]
+    ) as it:
         it.next()
         with pytest.raises(ValueError, match="padded differently"):
             it.next()
@@ -216,7 +222,7 @@ def test_a_closed_prefetchingiter_says_so():
         provider.next()
 
 
-# -- MXDataProvider ---------------------------------------------------------------------------------
+# -- MXDataProvider ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("with_next", [True, False])
@@ -277,7 +283,7 @@ def test_torch_tensors():
             assert isinstance(batch.label[0], torch.Tensor)
 
 
-# -- states -----------------------------------------------------------------------------------------
+# -- states --------------------------------------------------------------------------------------
 
 MAKERS = {
     "resize": lambda: ResizeIter(arrays(shuffle=True), 4),
