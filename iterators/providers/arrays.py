@@ -75,6 +75,7 @@ class ArrayDataProvider(RowProvider):
 
     Examples
     --------
+    >>> import numpy as np
     >>> provider = ArrayDataProvider(np.arange(5.0), np.arange(5), batch_size=2, data_padding=-1)
     >>> for batch in provider:
     ...     print(batch.data[0], batch.label[0], batch.count_samples())
@@ -174,6 +175,7 @@ class NDArrayIter(RowProvider):
 
     Examples
     --------
+    >>> import numpy as np
     >>> provider = NDArrayIter({"b": np.arange(5), "a": np.zeros((5, 3))}, batch_size=3)
     >>> [desc.name for desc in provider.provide_data]
     ['a', 'b']
