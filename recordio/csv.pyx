@@ -9,9 +9,9 @@ import weakref
 
 import numpy as np
 
-from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t
 
-from recordio.decimal cimport parse_double, parse_integer, short_double, short_integer
+from recordio.decimal cimport parse_double, parse_integer, short_double, short_integer, short_pair
 from recordio.lines cimport TextChunk
 
 from recordio.errors import TextFormatError
@@ -28,9 +28,11 @@ ctypedef fused number:
     int64_t
     uint8_t
 
+cdef enum:
+    PAIR_TRIES = 4
+
 cdef enum Status:
     OK
-    BLANK
     TOO_SHORT
     TOO_LONG
     EMPTY
@@ -133,19 +135,35 @@ cdef int64_t _parse_rows(
     """Parse whole lines; returns the rows, or leaves the place of the first error."""
     cdef int64_t rows = 0, column, line = 0
     cdef const uint8_t* next
+    cdef int64_t[2] pair
+    cdef int tries          # worth of looking for pairs, which other numbers use up
     cdef Status status = OK
     while at < end:
-        for column in range(columns - 1):
+        column = 0
+        tries = PAIR_TRIES
+        while column < columns - 1:
+            if tries > 0 and column < columns - 2:
+                next = short_pair(at, delimiter, pair)
+                if (
+                    next != NULL
+                    and _in_range(out + column, pair[0]) and _in_range(out + column + 1, pair[1])
+                ):
+                    at = next
+                    column += 2
+                    tries = PAIR_TRIES
+                    continue
+                tries -= 1
             next = _short_field(at, out + column)
             if next != NULL and next[0] == delimiter:
                 at = next + 1
+                column += 1
                 continue
             place.field = at
             status = _any_field(&at, delimiter, False, out + column)
             if status != OK:
                 break
+            column += 1
         else:
-            column = columns - 1
             next = _short_field(at, out + column)
             if next != NULL and next[0] == c'\n':
                 at = next + 1

@@ -20,3 +20,8 @@ cdef extern from "decimal.h":
     const uint8_t* short_integer "recordio_short_integer"(
         const uint8_t* text, int64_t* value
     ) noexcept nogil
+
+    # Two integers, each with `delimiter` behind it; returns what follows.
+    const uint8_t* short_pair "recordio_short_pair"(
+        const uint8_t* text, uint8_t delimiter, int64_t* pair
+    ) noexcept nogil

@@ -22,7 +22,7 @@ from recordio.storage import AtomicOutput
 __all__ = ["read_idx_array", "write_idx_array"]
 
 #: Third byte of a file -> element type; numbers are big-endian.
-_TYPES = {
+_TYPES: dict[int, np.dtype] = {
     0x08: np.dtype("u1"),
     0x09: np.dtype("i1"),
     0x0B: np.dtype(">i2"),

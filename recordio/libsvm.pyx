@@ -215,7 +215,9 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit):
 
 cdef object _error(TextChunk chunk, start, Place place, base, limit):
     text = bytes(chunk.buffer[start:chunk.buffer.find(b"\n", start)])
-    shown = text.split(b"#", 1)[0].split(None, 1)[0].decode("utf-8", "backslashreplace")
+    shown = text.decode("utf-8", "backslashreplace")
+    for end in " \t\r#":       # not split(), which knows more white space
+        shown = shown.partition(end)[0]
     shown = repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
     reason = {
         BAD_LABEL: f"the label {shown} is no number",
@@ -238,7 +240,7 @@ def _import_sparse():
     try:
         from scipy import sparse
     except ImportError as error:
-        raise ImportError("read_libsvm makes sparse matrices of SciPy: pip install scipy") from error
+        raise ImportError("read_libsvm makes matrices of SciPy: pip install scipy") from error
     return sparse
 
 

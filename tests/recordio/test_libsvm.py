@@ -48,9 +48,7 @@ def test_weights_queries_comments_and_blank_lines_are_dropped(write):
     assert labels.tolist() == [1, -2, 3, 4, 0]
     assert data.indptr.tolist() == [0, 2, 3, 3, 3, 5]
     assert data.indices.tolist() == [0, 2, 1, 2, 0]
-    np.testing.assert_array_equal(
-        data.data, np.array([1, 2.5, -0.1, np.nan, np.inf], np.float32)
-    )  # fmt: skip
+    np.testing.assert_array_equal(data.data, np.array([1, 2.5, -0.1, np.nan, np.inf], np.float32))
     assert data.dtype == labels.dtype == np.float32
     assert data.shape == (5, 3)
     assert data.indices.dtype == np.int32
@@ -108,6 +106,8 @@ def test_order_and_repetition_of_indices_are_kept(write):
         ("1 1:2x", 2, "value in '1:2x'"),
         ("1 1:2:3", 2, "value in '1:2:3'"),
         ("1 1:0x10", 2, "value"),
+        ("\x0b", 1, "label"),
+        ("1 \x0c", 2, "integer index"),
         ("1 1:" + "1" * 100 + "x", 2, r"'1:1{38}\.\.\.'"),
     ],
 )
@@ -187,8 +187,29 @@ def test_same_matrix_with_any_number_of_threads(write):
         np.testing.assert_array_equal(labels, np.arange(40_000) % 7)
 
 
-PIECES = st.sampled_from([b"1", b"0", b"-", b":", b" ", b"\n", b"#", b"qid:", b"\r", b"x", b"\0",
-                          b"99999999", b".5", b"nan", b"\xff", b"\t", b"1:2 "])  # fmt: skip
+PIECES = st.sampled_from(
+    [
+        b"1",
+        b"0",
+        b"-",
+        b":",
+        b" ",
+        b"\n",
+        b"#",
+        b"qid:",
+        b"\r",
+        b"x",
+        b"\0",
+        b"99999999",
+        b".5",
+        b"nan",
+        b"\xff",
+        b"\t",
+        b"\x0b",
+        b"\x0c",
+        b"1:2 ",
+    ]
+)
 
 
 @settings(max_examples=250, deadline=None)
