@@ -14,8 +14,8 @@
 
 enum {
     GATHER_LINE = 64,       /* bytes of a cache line */
-    GATHER_AHEAD = 512,     /* bytes to ask for before they are needed */
-    GATHER_WHOLE = 4        /* rows of up to so many lines are asked for completely */
+    GATHER_AHEAD = 2048,    /* bytes to ask for before they are needed */
+    GATHER_WHOLE = 16       /* rows of up to so many lines are asked for completely */
 };
 
 /* Ask for the row that comes about GATHER_AHEAD bytes later: the processor cannot guess it. */

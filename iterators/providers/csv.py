@@ -188,7 +188,8 @@ class CSVIter(RowProvider):
             produce = _StreamedBatches(
                 streams, plan.batch_size, with_labels, label_name is not None, form["dtype"]
             )
-            finish, workers = produce.close, 1
+            # The reader has threads of its own that parse ahead; copying needs none.
+            finish, workers = produce.close, 0
         descriptions = [
             DataDesc(name, (plan.batch_size, *_batched(shape, i)), form["dtype"], _layout(shape, i))
             for i, (name, _, shape) in enumerate(files)
