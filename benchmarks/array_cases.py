@@ -1,7 +1,7 @@
 """Cases of the providers over arrays, MNIST and CSV files.
 
-The references are the plain NumPy calls that do the same work without epochs, shuffling, prefetching
-or fresh memory, and `read_csv` for the streamed file.
+The references are plain NumPy calls that do the same work without epochs, shuffling, prefetching or
+fresh memory, and `read_csv` for the streamed file.
 """
 
 from __future__ import annotations

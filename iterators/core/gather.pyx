@@ -1,13 +1,11 @@
 """Rows of arrays into a batch, without the GIL.
 
-`gather_rows` copies the rows that are asked for; `gather_scaled` turns bytes into float32 on the way.
+`gather_rows` copies the rows that are asked for; `gather_scaled` makes float32 of bytes on the way.
 Both fill memory that the caller gives and never allocate.
 """
 
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
-
-import numpy as np
 
 __all__ = ["gather_rows", "gather_scaled"]
 
@@ -28,7 +26,9 @@ cdef Py_ssize_t first_outside(const int64_t[::1] rows, Py_ssize_t size) noexcept
 cdef int check(const uint8_t[:, :] source, const int64_t[::1] rows, Py_ssize_t places,
                Py_ssize_t columns) except -1:
     if places < rows.shape[0] or columns != source.shape[1]:
-        raise ValueError(f"{rows.shape[0]} rows of {source.shape[1]} do not fit ({places}, {columns})")
+        raise ValueError(
+            f"{rows.shape[0]} rows of {source.shape[1]} do not fit ({places}, {columns})"
+        )
     if source.shape[1] > 1 and source.strides[1] != 1:
         raise ValueError("the items of a row must lie side by side")
     cdef Py_ssize_t place = first_outside(rows, source.shape[0])
@@ -59,6 +59,7 @@ def gather_rows(const uint8_t[:, :] source not None, const int64_t[::1] rows not
 
     Examples
     --------
+    >>> import numpy as np
     >>> source, target = np.arange(6, dtype=np.uint8).reshape(3, 2), np.zeros((2, 2), np.uint8)
     >>> gather_rows(source, np.array([2, 0]), target)
     >>> target.tolist()
@@ -89,6 +90,7 @@ def gather_scaled(const uint8_t[:, :] source not None, const int64_t[::1] rows n
 
     Examples
     --------
+    >>> import numpy as np
     >>> target = np.zeros((1, 2), np.float32)
     >>> gather_scaled(np.array([[0, 64], [128, 255]], np.uint8), np.array([1]), 1 / 256, target)
     >>> target
