@@ -16,7 +16,12 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 PACKAGES = ("recordio", "iterators")
-C_SOURCES = {"iterators.images.jpeg": ["iterators/images/jpeg_decoder.c"]}
+C_SOURCES = {
+    "iterators.images.jpeg": [
+        "iterators/images/jpeg_decoder.c",
+        "iterators/images/jpeg_unavailable.c",
+    ],
+}
 USES_LIBJPEG = {"iterators.images.jpeg"}
 
 #: Fused multiply-add would make results depend on the machine; batches must not.

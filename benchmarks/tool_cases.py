@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import cv2
 from harness import case, compare, timed
@@ -15,8 +16,11 @@ from recordio import IRHeader, RecordWriter, pack
 
 def im2rec(prefix, folder, *options):
     """Run the command as a user would."""
-    command = [sys.executable, "-m", "recordio.tools.im2rec", str(prefix), str(folder), *options]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = Path(sys.executable).with_name("im2rec")
+    arguments = [str(prefix), str(folder), *options]
+    subprocess.run(
+        [command, *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def prepared(material, count):

@@ -82,7 +82,8 @@ def im2rec(*arguments):
     """Run the command as one would type it."""
     arguments = [str(argument) for argument in arguments]
     print(f"\n$ im2rec {shlex.join(arguments)}", flush=True)
-    subprocess.run([sys.executable, "-m", "recordio.tools.im2rec", *arguments], check=True)
+    command = Path(sys.executable).with_name("im2rec")  # installed beside the interpreter
+    subprocess.run([command, *arguments], check=True)
 
 
 # -- record files to batches ------------------------------------------------------------------

@@ -8,6 +8,7 @@ from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .providers.abstract import AbstractDataProvider
 from .providers.arrays import ArrayDataProvider, NDArrayIter
 from .providers.csv import CSVIter, CSVProvider
+from .providers.image_det_record import ImageDetRecordIter
 from .providers.image_record import (
     ImageRecordInt8Iter,
     ImageRecordIter,
@@ -27,6 +28,7 @@ __all__ = [
     "CSVProvider",
     "DataBatch",
     "DataDesc",
+    "ImageDetRecordIter",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
     "ImageRecordIter_v1",

@@ -337,13 +337,13 @@ static RECORDIO_NEVER_INLINE const uint8_t *recordio_parse_double(
 /* The same for what most numbers look like: at most 7 digits, a point, at most 8 digits.  Returns
    NULL for all others.  Signs and lengths are taken without a branch, since nobody can guess them. */
 static inline const uint8_t *recordio_short_double(const uint8_t *text, double *value) {
+    const uint64_t negative = *text == '-';
+    text += negative;       /* one load less would be slower: GCC makes a branch of its shift */
     uint64_t word = recordio_eight(text);
-    const uint64_t negative = (uint8_t)word == '-';
-    word >>= 8 * negative;              /* the zero that comes in is no digit */
     int count = recordio_digits(word);
     if ((unsigned)(count - 1) > 6) return NULL;
     uint64_t mantissa = recordio_digits_value(word, count);
-    text += negative + (uint64_t)count;
+    text += count;
     double number;
     if (*text == '.') {
 #if FLT_EVAL_METHOD == 0
@@ -407,13 +407,13 @@ static RECORDIO_NEVER_INLINE const uint8_t *recordio_parse_integer(
 
 /* The same for at most 7 digits and no plus sign; NULL for all others. */
 static inline const uint8_t *recordio_short_integer(const uint8_t *text, int64_t *value) {
-    uint64_t word = recordio_eight(text);
-    const int64_t negative = (uint8_t)word == '-';
-    word >>= 8 * negative;
+    const int64_t negative = *text == '-';
+    text += negative;
+    const uint64_t word = recordio_eight(text);
     const int count = recordio_digits(word);
     if ((unsigned)(count - 1) > 6) return NULL;
     *value = ((int64_t)recordio_digits_value(word, count) ^ -negative) + negative;
-    return text + negative + count;
+    return text + count;
 }
 
 #endif

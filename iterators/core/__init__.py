@@ -1,1 +1,1 @@
-"""Floor 1: orders, positions, memory, devices and descriptions of batches; imports no floor above."""
+"""Floor 1: orders, random numbers, memory, devices, batches; imports no floor above."""

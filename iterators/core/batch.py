@@ -15,8 +15,8 @@ __all__ = ["AbstractDataBatch", "DataBatch", "DataDesc"]
 class DataDesc(tuple):
     """Name and shape of one array of a batch, with its dtype and layout.
 
-    A 2-tuple ``(name, shape)`` with two more attributes, so that it compares equal to the plain tuple
-    (rule of MXNet's ``DataDesc``).
+    A 2-tuple ``(name, shape)`` with two more attributes, so that it compares equal to the plain
+    tuple (rule of MXNet's ``DataDesc``).
 
     Parameters
     ----------
@@ -40,6 +40,7 @@ class DataDesc(tuple):
     layout: str | None
 
     def __new__(cls, name, shape, dtype=np.float32, layout="NCHW"):
+        """Make the pair and give it its attributes."""
         self = super().__new__(cls, (name, tuple(shape)))
         self.name = name
         self.shape = tuple(shape)

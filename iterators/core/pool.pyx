@@ -1,9 +1,9 @@
 """Memory for batches that is used again only when nobody refers to it any more.
 
-A `BufferPool` lends blocks of one size.  A block exports the buffer protocol and becomes the base of
-the array that is handed out, so every view of that array, every torch tensor and every DLPack
-capsule made from it keeps the block alive; only when the last of them is gone does the memory go back
-to the pool.  A batch that somebody holds can therefore never be overwritten.
+A `BufferPool` lends blocks of one size.  A block exports the buffer protocol and becomes the base
+of the array that is handed out, so every view of that array, every torch tensor and every DLPack
+capsule made from it keeps the block alive; only when the last of them is gone does the memory go
+back to the pool.  A batch that somebody holds can therefore never be overwritten.
 """
 
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo, PyObject_GetBuffer, PyBuffer_Release
@@ -47,8 +47,8 @@ cdef class BufferPool:
     keep : int
         Free blocks to keep; more than that are given back to the system.
     allocate : callable, optional
-        ``allocate(nbytes)`` -> an object with a writable buffer of that size, for memory of a special
-        kind (page-locked, for example).  Default: ``numpy.empty``.
+        ``allocate(nbytes)`` -> an object with a writable buffer of that size, for memory of a
+        special kind (page-locked, for example).  Default: ``numpy.empty``.
 
     Examples
     --------

@@ -23,7 +23,7 @@ SIGNAL_INTERVAL = 0.1
 class _Job:
     """One batch on its way; `result` and `error` are guarded by the prefetcher's lock."""
 
-    __slots__ = ("done", "epoch", "error", "records", "result")
+    __slots__ = ("done", "epoch", "error", "inline", "records", "result")
 
     def __init__(self, records: Any, epoch: int) -> None:
         self.records = records
@@ -31,6 +31,7 @@ class _Job:
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
+        self.inline = False  # made by whoever collects it, not by a thread
 
 
 class Prefetcher:
@@ -88,7 +89,7 @@ class Prefetcher:
         self._idle = 0  # threads that wait for work
         self._jobs: deque[_Job] = deque()  # submitted and not collected
         self._waiting: deque[_Job] = deque()  # of those, not begun
-        self._working = 0
+        self._working = 0  # threads that make a batch
         self._stopping = False
         self._batches = 0
         self._seconds = 0.0
@@ -133,10 +134,11 @@ class Prefetcher:
                 raise RuntimeError("no batch is under way")
             job = self._jobs[0]
             # Nobody has begun it: making it here is quicker than waiting for a thread.
-            mine = len(self._threads) != 1 and self._waiting and self._waiting[0] is job
-            if mine:
+            if self._waiting and self._waiting[0] is job and len(self._threads) != 1:
+                job.inline = True
                 self._waiting.popleft()
-                self._working += 1
+            # Not done although it was begun here: an interrupt (Ctrl-C) came in between.
+            mine = job.inline and not job.done
         if mine:
             self._make(job)
         with self._lock:
@@ -204,6 +206,9 @@ class Prefetcher:
                 job = self._waiting.popleft()
                 self._working += 1
             self._make(job)
+            with self._lock:
+                self._working -= 1
+                self._work_done.notify_all()
             del job  # an idle thread must not keep a batch alive that its consumer has dropped
 
     def _make(self, job: _Job) -> None:
@@ -214,7 +219,6 @@ class Prefetcher:
             result, error = None, raised
         with self._lock:
             job.result, job.error, job.done = result, error, True
-            self._working -= 1
             self._batches += 1
             self._seconds += time.perf_counter() - start
             self._work_done.notify_all()

@@ -1,9 +1,9 @@
 """Random numbers that depend on what they are for, never on who drew before.
 
 Functions of a key: `philox`, a block of random bits for a counter; `uniform`, a number for every
-place; and `permute`, a pseudo-random permutation of ``range(n)`` evaluated only at the places that are
-asked for.  None has state, so an epoch of any size needs no stored order, and every thread, process and resumed run
-sees the same numbers.  Nothing here knows what the numbers are used for.
+place; and `permute`, a pseudo-random permutation of ``range(n)`` evaluated only at the places that
+are asked for.  None has state, so an epoch of any size needs no stored order, and every thread,
+process and resumed run sees the same numbers.  Nothing here knows what the numbers are used for.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -16,9 +16,9 @@ cdef extern from "philox.h" nogil:
     philox_block philox4x32(uint64_t key, uint32_t, uint32_t, uint32_t, uint32_t)
 
 # Alternating Feistel network on the smallest power of two that holds n, followed by cycle walking.
-# Four rounds already give a permutation that needs many chosen queries to tell from random (Luby and
-# Rackoff 1988).  On a domain of a few bits a round can do little, so small domains get many more:
-# with 12 rounds the 120 orders of five items are measurably uneven, with 64 they are not.
+# Four rounds already give a permutation that needs many chosen queries to tell from random (Luby
+# and Rackoff 1988).  On a domain of a few bits a round can do little, so small domains get many
+# more: with 12 rounds the 120 orders of five items are measurably uneven, with 64 they are not.
 cdef enum:
     ROUNDS = 12
     SMALL_ROUNDS = 64
@@ -52,7 +52,7 @@ cdef void network_init(Network* network, uint64_t size, uint64_t key) noexcept n
     network.left_mask = (<uint64_t>1 << (bits - network.right_bits)) - 1
     network.rounds = SMALL_ROUNDS if bits <= SMALL_BITS else ROUNDS
     for i in range(network.rounds):
-        block = philox4x32(key, i, 0x7065726D, 0, 0)  # "perm": apart from every other use of the key
+        block = philox4x32(key, i, 0x7065726D, 0, 0)  # "perm"
         network.keys[i] = <uint64_t>block.word[0] << 32 | block.word[1]
 
 
@@ -168,13 +168,13 @@ def philox(uint64_t key, counter):
     return block.word[0], block.word[1], block.word[2], block.word[3]
 
 
-def derive_key(uint64_t seed, *purpose):
+def derive_key(seed, *purpose):
     """A 64-bit key for one purpose, from a seed and the integers that name the purpose.
 
     Parameters
     ----------
     seed : int
-        64 bits.
+        64 bits count, so that negative ones are distinct from small positive ones.
     *purpose : int
         At least one, for example a constant and an epoch; 64 bits of each count.
 
@@ -188,11 +188,12 @@ def derive_key(uint64_t seed, *purpose):
     True
     """
     cdef philox_block block
-    cdef uint64_t item
+    cdef uint64_t item, key = seed & 0xFFFFFFFFFFFFFFFF
     cdef uint32_t place = 0
     for value in purpose:
         item = value & 0xFFFFFFFFFFFFFFFF
-        block = philox4x32(seed, <uint32_t>item, <uint32_t>(item >> 32), place, 0x6B657973)  # "keys"
-        seed = <uint64_t>block.word[0] << 32 | block.word[1]
+        block = philox4x32(key, <uint32_t>item, <uint32_t>(item >> 32), place,
+                           0x6B657973)  # "keys"
+        key = <uint64_t>block.word[0] << 32 | block.word[1]
         place += 1
-    return seed
+    return key

@@ -1,8 +1,8 @@
 """How the colours of one image change: drawn per image, applied to its finished pixels.
 
 Brightness, contrast and saturation in random order, then hue / lightness / saturation, then noise
-along the principal colours of ImageNet: MXNet's steps in its order, with the arithmetic of `colour`.
-The contrast and illumination that act on normalised values are drawn here as well.
+along the principal colours of ImageNet: MXNet's steps in its order, with the arithmetic of
+`colour`. The contrast and illumination that act on normalised values are drawn here as well.
 """
 
 from libc.math cimport cos, log, sqrt
@@ -43,8 +43,10 @@ cdef inline double draw_normal(unsigned int first, unsigned int second) noexcept
     return radius * cos(6.283185307179586 * philox_unit(second))
 
 
-cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image, Jitter* jitter) noexcept nogil:
+cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
+                      Jitter* jitter) noexcept nogil:
     """Draw everything for one image."""
+    jitter.colours, jitter.gain = recipe.colours, 1
     jitter.jitters, jitter.shifts = recipe.jitters, recipe.shifts
     jitter.noises, jitter.exposes = recipe.noise > 0, recipe.exposes
     if recipe.jitters:
@@ -62,9 +64,11 @@ cdef void draw_factors(const JitterRecipe* recipe, const ImageKey* image,
     cdef philox_block block = draw(image, DRAW_JITTER)
     cdef int order = draw_integer(block.word[3], 0, 5), first = order // 2
     cdef int second = (first + 1 + order % 2) % 3
-    jitter.factor[BRIGHTNESS] = 1 + draw_between(block.word[0], -recipe.brightness, recipe.brightness)
+    jitter.factor[BRIGHTNESS] = 1 + draw_between(block.word[0], -recipe.brightness,
+                                                 recipe.brightness)
     jitter.factor[CONTRAST] = 1 + draw_between(block.word[1], -recipe.contrast, recipe.contrast)
-    jitter.factor[SATURATION] = 1 + draw_between(block.word[2], -recipe.saturation, recipe.saturation)
+    jitter.factor[SATURATION] = 1 + draw_between(block.word[2], -recipe.saturation,
+                                                 recipe.saturation)
     jitter.order[0], jitter.order[1], jitter.order[2] = first, second, 3 - first - second
 
 
@@ -76,7 +80,8 @@ cdef void draw_shifts(const JitterRecipe* recipe, const ImageKey* image,
     jitter.lightness = draw_shift(lightness.word[0], lightness.word[1], recipe.lightness)
 
 
-cdef void draw_noise(const JitterRecipe* recipe, const ImageKey* image, Jitter* jitter) noexcept nogil:
+cdef void draw_noise(const JitterRecipe* recipe, const ImageKey* image,
+                     Jitter* jitter) noexcept nogil:
     cdef philox_block block = draw(image, DRAW_NOISE), more = draw(image, DRAW_NOISE + 1)
     cdef double[3] normal = [
         draw_normal(block.word[0], block.word[1]), draw_normal(block.word[2], block.word[3]),
@@ -99,8 +104,9 @@ cdef void draw_exposure(const JitterRecipe* recipe, const ImageKey* image,
                                        recipe.max_illumination)
 
 
-cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int width, int height) noexcept nogil:
-    """Apply what was drawn to packed RGB pixels."""
+cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int channels, int width,
+                       int height) noexcept nogil:
+    """Apply what was drawn to packed pixels: RGB, unless there is only a gain."""
     cdef int step, y
     cdef uint8_t* row
     cdef int64_t count = <int64_t>width * height, grey
@@ -122,6 +128,8 @@ cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int width, int hei
             colour_hls(row, width, jitter.hue, jitter.lightness, jitter.saturation)
         if jitter.noises:
             colour_lighting(row, width, jitter.noise)
+    if jitter.gain != 1:
+        colour_brightness(pixels, <int>(channels * count), jitter.gain)
 
 
 cdef void load_jitter(JitterRecipe* target, recipe):
@@ -153,9 +161,9 @@ def drawn(recipe, key, epoch, record):
     Returns
     -------
     dict
-        `factor` (brightness, contrast, saturation), their `order`, the shifts `hue`, `lightness` and
-        `saturation`, the `noise` of R, G and B, `exposure` and `illumination`; what the recipe does
-        not use is left out.
+        `factor` (brightness, contrast, saturation), their `order`, the shifts `hue`, `lightness`
+        and `saturation`, the `noise` of R, G and B, `exposure` and `illumination`; what the recipe
+        does         not use is left out.
 
     Examples
     --------

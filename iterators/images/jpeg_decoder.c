@@ -1,4 +1,6 @@
+/* How jpeg_decoder.h is done with libjpeg-turbo; every jump of libjpeg's error handling stays here. */
 #include "jpeg_decoder.h"
+#include "jpeg_outline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +14,12 @@
 #include <jerror.h>
 
 /* Where setjmp saves the signal mask (BSD, macOS) it costs a system call per use. */
-#ifdef _WIN32
-#define SET_JUMP setjmp
-#define LONG_JUMP longjmp
-#else
+#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__)
 #define SET_JUMP _setjmp
 #define LONG_JUMP _longjmp
+#else
+#define SET_JUMP setjmp
+#define LONG_JUMP longjmp
 #endif
 
 #define TEXT_(x) #x
@@ -67,14 +69,14 @@ struct jpeg_decoder {
     jmp_buf failure;
     char message[JMSG_LENGTH_MAX];
     enum state state;
-    int status;          /* set before jumping to `failure` */
-    int in_header;       /* the data may not end here at all */
-    int ran_out;         /* the library asked for bytes behind the end of the data */
-    int starved;         /* the entropy decoder went on without data */
+    int status;    /* set before jumping to `failure` */
+    int in_header; /* the data may not end here at all */
+    int ran_out;   /* the library asked for bytes behind the end of the data */
+    int starved;   /* the entropy decoder went on without data */
     int max_scans;
     int supported;
-    int last_row;        /* of the scaled image, the first that nobody asked for */
-    ptrdiff_t left;      /* bytes between the start of a decoded row and the rectangle */
+    int end_row;    /* of the scaled image, the first below the rectangle */
+    ptrdiff_t left; /* bytes between the start of a decoded row and the rectangle */
     ptrdiff_t stride;
     uint8_t *strip;
     size_t strip_size;
@@ -85,6 +87,7 @@ struct jpeg_decoder {
 };
 
 static const JOCTET end_of_image[2] = {0xFF, JPEG_EOI};
+static const char data_ends[] = "the data ends inside the image";
 
 static int fail(jpeg_decoder *decoder, int status, const char *message)
 {
@@ -92,8 +95,6 @@ static int fail(jpeg_decoder *decoder, int status, const char *message)
     snprintf(decoder->message, sizeof decoder->message, "%s", message);
     return status;
 }
-
-static const char DATA_ENDS[] = "the data ends inside the image";
 
 /* ---- what libjpeg calls ---- */
 
@@ -104,7 +105,7 @@ static void on_error(j_common_ptr library)
     if (library->err->msg_code == JERR_OUT_OF_MEMORY)
         decoder->status = JPEG_NO_MEMORY;
     else if (decoder->ran_out) /* then the error is but a consequence */
-        fail(decoder, JPEG_TRUNCATED, DATA_ENDS);
+        fail(decoder, JPEG_TRUNCATED, data_ends);
     else
         decoder->status = JPEG_CORRUPT;
     LONG_JUMP(decoder->failure, 1);
@@ -188,96 +189,6 @@ static void forget_tables(jpeg_decoder *decoder)
     decoder->tables_used = 0;
 }
 
-/* ---- the header, as far as libjpeg does not tell ---- */
-
-static unsigned read16(const uint8_t *data, int big_endian)
-{
-    return big_endian ? (unsigned)data[0] << 8 | data[1] : (unsigned)data[1] << 8 | data[0];
-}
-
-static uint32_t read32(const uint8_t *data, int big_endian)
-{
-    return big_endian ? (uint32_t)read16(data, 1) << 16 | read16(data + 2, 1)
-                      : (uint32_t)read16(data + 2, 0) << 16 | read16(data, 0);
-}
-
-/* The orientation in the payload of an APP1 segment, or 0 if it says none. */
-static int exif_orientation(const uint8_t *data, size_t size)
-{
-    static const uint8_t signature[6] = {'E', 'x', 'i', 'f', 0, 0};
-    int big_endian;
-    uint32_t offset;
-    unsigned count, i;
-    if (size < 14 || memcmp(data, signature, sizeof signature) != 0)
-        return 0;
-    data += sizeof signature; /* offsets count from here */
-    size -= sizeof signature;
-    if (data[0] == 'M' && data[1] == 'M')
-        big_endian = 1;
-    else if (data[0] == 'I' && data[1] == 'I')
-        big_endian = 0;
-    else
-        return 0;
-    if (read16(data + 2, big_endian) != 42)
-        return 0;
-    offset = read32(data + 4, big_endian);
-    if (offset > size || size - offset < 2)
-        return 0;
-    count = read16(data + offset, big_endian);
-    data += offset + 2;
-    size -= offset + 2;
-    for (i = 0; i < count && size >= 12; i++, data += 12, size -= 12) {
-        if (read16(data, big_endian) == 0x0112) {
-            unsigned value = read16(data + 8, big_endian);
-            return value >= 1 && value <= 8 ? (int)value : 1;
-        }
-    }
-    return 0;
-}
-
-typedef struct {
-    int frame; /* marker code of the frame header, 0 if there is none */
-    int precision, width, height, components;
-    int orientation;
-} outline;
-
-/* Walk over the markers before the first scan.  libjpeg is the judge of a damaged header; this only
- * has to be safe, and to agree with it on sound ones. */
-static void read_outline(const uint8_t *data, size_t size, outline *found)
-{
-    size_t at = 2;
-    memset(found, 0, sizeof *found);
-    while (at < size) {
-        unsigned marker;
-        size_t length;
-        while (at < size && data[at] != 0xFF)
-            at++;
-        while (at < size && data[at] == 0xFF)
-            at++;
-        if (at >= size)
-            return;
-        marker = data[at++];
-        if (marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8))
-            continue; /* these have no payload */
-        if (marker == 0xD9 || marker == 0xDA || size - at < 2)
-            return;
-        length = read16(data + at, 1);
-        if (length < 2 || length > size - at)
-            return;
-        if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 &&
-            marker != 0xCC && length >= 8 && found->frame == 0) {
-            found->frame = (int)marker;
-            found->precision = data[at + 2];
-            found->height = (int)read16(data + at + 3, 1);
-            found->width = (int)read16(data + at + 5, 1);
-            found->components = data[at + 7];
-        } else if (marker == 0xE1 && found->orientation == 0) {
-            found->orientation = exif_orientation(data + at + 2, length - 2);
-        }
-        at += length;
-    }
-}
-
 /* ---- life ---- */
 
 int jpeg_decoder_available(void)
@@ -349,7 +260,7 @@ int jpeg_decoder_warnings(const jpeg_decoder *decoder)
 
 /* ---- one image ---- */
 
-static int is_supported(const jpeg_decoder *decoder, const outline *found)
+static int is_supported(const jpeg_decoder *decoder, const jpeg_outline *found)
 {
     const struct jpeg_decompress_struct *library = &decoder->library;
     if (found->frame < 0xC0 || found->frame > 0xC2 || library->data_precision != 8 ||
@@ -365,7 +276,7 @@ int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
 {
     struct jpeg_decompress_struct *library = &decoder->library;
     int64_t max_pixels = limits ? limits->max_pixels : JPEG_DEFAULT_MAX_PIXELS;
-    outline found;
+    jpeg_outline found;
 
     jpeg_decoder_finish(decoder);
     memset(info, 0, sizeof *info);
@@ -378,7 +289,7 @@ int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
     if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return fail(decoder, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
 
-    read_outline(data, size, &found);
+    read_jpeg_outline(data, size, &found);
     info->orientation = found.orientation ? found.orientation : 1;
     decoder->source.next_input_byte = data;
     decoder->source.bytes_in_buffer = size;
@@ -465,7 +376,7 @@ static int check_complete(jpeg_decoder *decoder)
         for (component = 0; component < library->num_components; component++)
             incomplete |= library->comp_info[component].quant_table == NULL;
     }
-    return incomplete ? fail(decoder, JPEG_TRUNCATED, DATA_ENDS) : JPEG_OK;
+    return incomplete ? fail(decoder, JPEG_TRUNCATED, data_ends) : JPEG_OK;
 }
 
 static int reserve_strip(jpeg_decoder *decoder, int width, int channels)
@@ -530,6 +441,8 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
         return decoder->status;
     }
     library->out_color_space = channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
+    library->dct_method = JDCT_ISLOW;
+    library->do_fancy_upsampling = TRUE;
     library->scale_num = 1;
     library->scale_denom = (unsigned)denominator;
     jpeg_calc_output_dimensions(library);
@@ -551,7 +464,7 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
             skipped = (int)jpeg_skip_scanlines(library, (JDIMENSION)y);
     }
 
-    decoder->last_row = y + height;
+    decoder->end_row = y + height;
     decoder->left = (ptrdiff_t)(x - (int)first) * channels;
     if (reserve_strip(decoder, (int)library->output_width, channels) != JPEG_OK) {
         jpeg_decoder_finish(decoder);
@@ -585,7 +498,7 @@ int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *str
         jpeg_decoder_finish(decoder);
         return decoder->status;
     }
-    wanted = decoder->last_row - (int)library->output_scanline;
+    wanted = decoder->end_row - (int)library->output_scanline;
     if (wanted > STRIP_ROWS)
         wanted = STRIP_ROWS;
     while (*count < wanted) {
@@ -607,75 +520,4 @@ int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *str
     return JPEG_OK;
 }
 
-#else /* without libjpeg-turbo: the same functions, and every image is refused */
-
-struct jpeg_decoder {
-    char message[64];
-};
-
-int jpeg_decoder_available(void)
-{
-    return 0;
-}
-
-const char *jpeg_decoder_library(void)
-{
-    return "none";
-}
-
-jpeg_decoder *jpeg_decoder_new(void)
-{
-    return calloc(1, sizeof(jpeg_decoder));
-}
-
-void jpeg_decoder_free(jpeg_decoder *decoder)
-{
-    free(decoder);
-}
-
-static int unavailable(jpeg_decoder *decoder)
-{
-    snprintf(decoder->message, sizeof decoder->message, "built without libjpeg-turbo");
-    return JPEG_UNAVAILABLE;
-}
-
-int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
-                      const jpeg_limits *limits, jpeg_info *info)
-{
-    (void)data, (void)size, (void)limits;
-    memset(info, 0, sizeof *info);
-    return unavailable(decoder);
-}
-
-int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int x, int y,
-                       int width, int height)
-{
-    (void)channels, (void)denominator, (void)x, (void)y, (void)width, (void)height;
-    return unavailable(decoder);
-}
-
-int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *stride, int *count)
-{
-    *row = NULL;
-    *stride = 0;
-    *count = 0;
-    return unavailable(decoder);
-}
-
-void jpeg_decoder_finish(jpeg_decoder *decoder)
-{
-    (void)decoder;
-}
-
-const char *jpeg_decoder_message(const jpeg_decoder *decoder)
-{
-    return decoder->message;
-}
-
-int jpeg_decoder_warnings(const jpeg_decoder *decoder)
-{
-    (void)decoder;
-    return 0;
-}
-
-#endif
+#endif /* HAVE_LIBJPEG_TURBO; otherwise jpeg_unavailable.c stands in */

@@ -88,13 +88,18 @@ def read_mean_image(path: str | os.PathLike[str]) -> np.ndarray:
     else:  # the oldest files begin with the rank
         rank, size = magic, "I"
     if rank != 3:
-        raise fields.error(f"the array has {rank} axes: a mean image has channels, height and width")
+        raise fields.error(
+            f"the array has {rank} axes: a mean image has channels, height and width"
+        )
     shape = fields.take(3 * size)
     _, _, code = fields.take("iii")
     if code not in DTYPES or min(shape) < 1:
         raise fields.error("the array has an unknown element type or an empty shape")
     dtype = np.dtype(DTYPES[code])
     data = fields.bytes(int(np.prod(shape, dtype=object)) * dtype.itemsize)
+    (names,) = fields.take("Q")  # how MXNet notices that the end is missing
+    for _ in range(names):
+        fields.bytes(*fields.take("Q"))
     return np.frombuffer(data, dtype).reshape(shape).astype(np.float32)
 
 

@@ -1,32 +1,35 @@
 """The augmentation recipe: what may happen to an image between its record and its place in a batch.
 
-A `Recipe` is the validated set of MXNet's image parameters.  It draws nothing itself: the numbers for
-one image follow from (seed, epoch, record) in `geometry`, so that they do not depend on threads or
-on what was drawn before.
+A `Recipe` is the validated set of MXNet's image parameters.  It draws nothing itself: the numbers
+for one image follow from (seed, epoch, record) in `geometry`, so that they do not depend on
+threads or on what was drawn before.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.parameters import boolean, choice, integer, integers, real
 
 __all__ = ["Recipe"]
 
-#: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction (cubic up, area down), 10 random.
+#: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction, 10 random.
 INTER_METHODS = (0, 1, 2, 3, 4, 9, 10)
 
 #: Longest `rotate_list`; the drawing keeps its parameters in a fixed space.
 MAX_ANGLES = 64
+
+#: Largest size or position in pixels; products of two fit 64 bits, and no image is that large.
+MAX_PIXELS = (1 << 26) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """Geometry, colour and normalisation parameters, under MXNet's names and with its defaults.
 
-    The steps follow each other in this order: resize, affine warp, pad, crop, brightness / contrast /
-    saturation, hue / saturation / lightness, lighting noise, normalisation and mirror.
+    The steps follow each other in this order: resize, affine warp, pad, crop, brightness /
+    contrast / saturation, hue / saturation / lightness, lighting noise, normalisation and mirror.
 
     Parameters
     ----------
@@ -46,8 +49,8 @@ class Recipe:
     min_random_area, max_random_area : float
         Range of the crop's share of the image's area, in (0, 1].
     max_aspect_ratio, min_aspect_ratio : float
-        With `random_resized_crop` the range of width / height of the crop, otherwise the range of the
-        vertical over the horizontal stretch of the warp.  Without `min_aspect_ratio` it is
+        With `random_resized_crop` the range of width / height of the crop, otherwise the range of
+        the vertical over the horizontal stretch of the warp.  Without `min_aspect_ratio` it is
         ``[1 - max_aspect_ratio, 1 + max_aspect_ratio]``.
     max_rotate_angle : int
         Rotate by a random whole number of degrees in ``[-max_rotate_angle, max_rotate_angle]``.
@@ -66,14 +69,15 @@ class Recipe:
     fill_value : int
         Grey level, 0 to 255, of what lies outside the image; alpha is 0 there.
     brightness, contrast, saturation : float
-        Each is changed by a factor drawn from ``[1 - x, 1 + x]``, in random order; colour images only.
+        Each is changed by a factor drawn from ``[1 - x, 1 + x]``, in random order; colour images
+        only.
     random_h, random_s, random_l : int
         Largest change of hue (0 to 180), saturation and lightness (0 to 255); RGB only.
     pca_noise : float
         Standard deviation of the noise along the principal colours of ImageNet; RGB only.
     max_random_contrast, max_random_illumination : float
-        The normalised value is multiplied by ``1 + u`` and then ``v`` is added, in grey levels, with u
-        and v drawn from plus/minus these; float outputs only.
+        The normalised value is multiplied by ``1 + u`` and then ``v`` is added, in grey levels,
+        with u and v drawn from plus/minus these; float outputs only.
     mirror : bool
         Always mirror horizontally.
     rand_mirror : bool
@@ -85,8 +89,12 @@ class Recipe:
     scale : float
         Multiplies the result.
     inter_method : int
-        Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both sides grow,
-        area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
+        Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both sides
+        grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
+
+    scaled_decode : bool
+        Decode a JPEG that will be resampled to half its size or less at 1/2, 1/4 or 1/8 first,
+        which is faster and does not alias.  If False it is decoded in full, as MXNet does.
 
     Examples
     --------
@@ -137,13 +145,16 @@ class Recipe:
     std_a: float = 1.0
     scale: float = 1.0
     inter_method: int = 1
+    scaled_decode: bool = True
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            check = _CHECKS.get(field.name, _CHECKS.get(str(field.type)))
+            check = _CHECKS.get(field.name) or _CHECKS[str(field.type)]
             object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
         choice("data_shape[0]", self.channels, (1, 3, 4))
-        _ordered("min_random_scale", self.min_random_scale, "max_random_scale", self.max_random_scale)
+        _ordered(
+            "min_random_scale", self.min_random_scale, "max_random_scale", self.max_random_scale
+        )
         _ordered("min_img_size", self.min_img_size, "max_img_size", self.max_img_size)
         self._check_crop()
         self._check_warp()
@@ -152,7 +163,9 @@ class Recipe:
     def _check_crop(self) -> None:
         if self.min_crop_size != -1 or self.max_crop_size != -1:
             if self.min_crop_size == -1 or self.max_crop_size == -1:
-                raise ValueError("min_crop_size and max_crop_size go together: give both or neither")
+                raise ValueError(
+                    "min_crop_size and max_crop_size go together: give both or neither"
+                )
             _ordered("min_crop_size", self.min_crop_size, "max_crop_size", self.max_crop_size)
         if not self.random_resized_crop:
             return
@@ -174,11 +187,14 @@ class Recipe:
         low, high = self.aspect_range
         if not 0 < low <= high:
             raise ValueError(
-                f"the aspect ratios range from {low:g} to {high:g}: expected 0 < min <= max (without "
-                "min_aspect_ratio the range is 1 - max_aspect_ratio to 1 + max_aspect_ratio)"
+                f"the aspect ratios range from {low:g} to {high:g}: expected 0 < min <= max "
+                "(without min_aspect_ratio the range is 1 - max_aspect_ratio to 1 + "
+                "max_aspect_ratio)"
             )
         if self.warps and self.inter_method == 0:
-            raise ValueError("inter_method=0: a warped image needs an interpolation of 1, 2, 3, 4 or 9")
+            raise ValueError(
+                "inter_method=0: a warped image needs an interpolation of 1, 2, 3, 4 or 9"
+            )
 
     def _check_colour(self) -> None:
         if self.channels == 3:
@@ -189,6 +205,20 @@ class Recipe:
         for name in ("brightness", "contrast", "saturation"):
             if getattr(self, name):
                 raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
+
+    #: Parameters that act on normalised values only.
+    float_only: ClassVar[frozenset[str]] = frozenset(
+        ("std_r", "std_g", "std_b", "std_a", "scale")
+        + ("max_random_contrast", "max_random_illumination")
+    )
+    #: Whether the means per channel are used instead of a mean image.
+    means_win: ClassVar[bool] = False
+
+    def plain(self) -> Recipe:
+        """The recipe with nothing random in it and without normalisation."""
+        return Recipe(
+            data_shape=self.data_shape, resize=self.resize, inter_method=self.inter_method
+        )
 
     @property
     def warps(self) -> bool:
@@ -228,10 +258,13 @@ class Recipe:
         return self.std_r, self.std_g, self.std_b, self.std_a
 
 
-def _off_or_positive(name: str, value: Any) -> int:
-    number = integer(name, value)
+def off_or_positive(name: str, value: Any) -> int:
+    """A number of pixels of at least 1, or -1."""
+    number = integer(name, value, high=MAX_PIXELS)
     if number != -1 and number < 1:
-        raise ValueError(f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off")
+        raise ValueError(
+            f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off"
+        )
     return number
 
 
@@ -243,7 +276,13 @@ def _ordered(low_name: str, low: float, high_name: str, high: float) -> None:
 def _angles(name: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, str):
         value = [item for item in value.strip("()[] ").split(",") if item.strip()]
-    angles = tuple(integer(name, item, -360, 360) for item in value)
+    elif isinstance(value, int):
+        value = (value,)
+    try:
+        items = tuple(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: expected a sequence of whole degrees") from None
+    angles = tuple(integer(name, item, -360, 360) for item in items)
     if len(angles) > MAX_ANGLES:
         raise ValueError(f"{name} holds {len(angles)} angles: at most {MAX_ANGLES} are possible")
     return angles
@@ -254,7 +293,7 @@ def _not_negative(name: str, value: Any) -> float:
 
 
 def _off_or_position(name: str, value: Any) -> int:
-    return integer(name, value, low=-1)
+    return integer(name, value, -1, MAX_PIXELS)
 
 
 def _area(name: str, value: Any) -> float:
@@ -270,12 +309,12 @@ def _divisor(name: str, value: Any) -> float:
 
 # By name where a parameter has a range of its own, else by type.
 _CHECKS: dict[str, Any] = {
-    "data_shape": lambda name, value: integers(name, value, length=3),
-    "resize": _off_or_positive,
+    "data_shape": lambda name, value: integers(name, value, 3, 1, MAX_PIXELS),
+    "resize": off_or_positive,
     "crop_x_start": _off_or_position,
     "crop_y_start": _off_or_position,
-    "max_crop_size": _off_or_positive,
-    "min_crop_size": _off_or_positive,
+    "max_crop_size": off_or_positive,
+    "min_crop_size": off_or_positive,
     "min_random_area": _area,
     "max_random_area": _area,
     "min_aspect_ratio": lambda name, value: None if value is None else real(name, value, 0),

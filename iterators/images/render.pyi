@@ -1,7 +1,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .recipe import Recipe
 
@@ -9,6 +9,8 @@ class RenderPlan:
     recipe: Recipe
     dtype: np.dtype[Any]
     layout: str
+    label_width: int
+    mean_image: NDArray[np.float32] | None
     def __init__(
         self,
         recipe: Recipe,
@@ -18,7 +20,10 @@ class RenderPlan:
         dtype: str = "float32",
         label_width: int = 1,
         batch_size: int = 1,
+        mean_image: ArrayLike | None = None,
+        labels: tuple[NDArray[Any], ...] | None = None,
     ) -> None: ...
+    def renderer(self) -> Renderer: ...
     def shape(self, batch_size: int) -> tuple[int, ...]: ...
 
 class Renderer:

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ class Stage:
     depth: int
     def __init__(
         self,
-        reader: RecordReader,
+        readers: Sequence[RecordReader],
         offsets: NDArray[np.int64],
+        starts: NDArray[np.int64],
         plan: RenderPlan,
         *,
         batch_size: int,
@@ -31,6 +32,16 @@ class Stage:
     ) -> tuple[
         NDArray[Any], NDArray[np.float32], NDArray[np.uint64], list[tuple[int, RecordIOError]]
     ]: ...
+    def retry(
+        self,
+        record: int,
+        epoch: int,
+        data: NDArray[Any],
+        label: NDArray[np.float32],
+        ids: NDArray[np.uint64],
+        slot: int,
+    ) -> None: ...
+    def stats(self) -> dict[str, float]: ...
     def ready(self) -> bool: ...
     def cancel(self) -> None: ...
     def close(self) -> None: ...

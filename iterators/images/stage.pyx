@@ -2,11 +2,12 @@
 
 Batches are submitted as lists of record numbers and collected in the same order.  Each sample is a
 *ticket* for one *slot* of one batch; threads take tickets in order across batch boundaries, so no
-thread waits for the slowest image of a batch.  A worker thread gives the GIL back when it starts and
-takes it again only for images that need Python to decode them.
+thread waits for the slowest image of a batch.  A worker thread gives the GIL back when it starts
+and takes it again only for images that need Python to decode them.
 
 What a slot will contain depends on the record, the epoch and the plan - never on the thread, the
-number of threads or their timing.  The stage knows nothing of orders, epochs' ends or labels' names.
+number of threads or their timing.  The stage knows nothing of orders, epochs' ends or labels'
+names.
 """
 
 import os
@@ -158,8 +159,8 @@ cdef class Stage:
         self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
         self.arrays = [None] * depth
         self.process = os.getpid()
-        self.renderers = [Renderer(plan) for _ in range(threads)]
-        self.spare = Renderer(plan)
+        self.renderers = [plan.renderer() for _ in range(threads)]
+        self.spare = plan.renderer()
         self.threads = [
             threading.Thread(target=self._work, args=(self.renderers[i],), daemon=True,
                              name=f"image-stage-{i}")
@@ -167,8 +168,12 @@ cdef class Stage:
         ]
 
     def __init__(self, *args, **keywords):
-        for thread in self.threads:
-            thread.start()
+        try:
+            for thread in self.threads:
+                thread.start()
+        except BaseException:
+            self.close()        # those that run already would keep this object for ever
+            raise
 
     def __dealloc__(self):
         # The threads refer to this object, so none is left.
@@ -249,13 +254,14 @@ cdef class Stage:
         cdef Batch* batch = &self.batches[place]
         self._wait_for(batch)
         data, label, ids = self.arrays[place]
-        self.arrays[place] = None
         failures = []
         cdef Py_ssize_t slot
         for slot in range(batch.count):
             if batch.frames[slot] != FRAME_OK or batch.outcomes[slot].status != RENDER_OK:
                 failures.append((slot, self._failure(batch.records[slot], batch.frames[slot],
                                                      &batch.outcomes[slot])))
+        # Only now, so that an interrupt in between leaves the batch to be collected again.
+        self.arrays[place] = None
         self.collected += 1
         return data, label, ids, failures
 
@@ -290,8 +296,8 @@ cdef class Stage:
         -------
         dict
             `images` rendered (also ahead of the consumer), `bytes` of encoded image data,
-            `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each summed
-            over the threads.
+            `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each
+            summed over the threads.
         """
         cdef Renderer renderer
         cdef int64_t images = 0, size = 0
@@ -353,8 +359,8 @@ cdef class Stage:
     def _check_usable(self):
         if os.getpid() != self.process:
             raise RuntimeError(
-                "this image stage belongs to the process that created it: its threads do not survive "
-                "a fork; create the provider in the process that uses it")
+                "this image stage belongs to the process that created it: its threads do not "
+                "survive a fork; create the provider in the process that uses it")
         if self.stopping:
             raise ValueError("the provider is closed")
 

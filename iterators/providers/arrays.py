@@ -250,8 +250,9 @@ class NDArrayIter(RowProvider):
 
     def hard_reset(self) -> None:
         """Begin a new epoch without the samples that the last one left over."""
-        self.reset()
-        self._position = self._position._replace(done=max(self._position.done, 0))
+        with self._lock:
+            self.reset()
+            self._position = self._position._replace(done=max(self._position.done, 0))
 
 
 class _FullBatch(DataBatch):

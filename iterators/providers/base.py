@@ -8,10 +8,11 @@ ahead of the consumer.  It does not know where samples come from.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -28,6 +29,7 @@ from .abstract import AbstractDataProvider
 __all__ = ["Engine", "PlannedProvider"]
 
 STATE_VERSION = 1
+LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epoch's
 
 logger = logging.getLogger("iterators")
 
@@ -35,16 +37,19 @@ logger = logging.getLogger("iterators")
 class Engine(Protocol):
     """Produces arrays for batches of records, in the order of submission, ahead of the consumer.
 
-    `data` and `label` are what it makes of a batch: one array, or a list of one for each description
-    of the provider.  A batch that cannot be made at all has ``data=None`` and one failure.
+    `data` and `label` are what it makes of a batch: one array, or a list of one for each
+    description of the provider.  A batch that cannot be made at all has ``data=None`` and one
+    failure.
     """
 
     depth: int
+    #: Batches submitted and not yet collected.
+    pending: int
 
     def submit(self, records: np.ndarray, epoch: int) -> None:
         """Start work on a batch."""
 
-    def collect(self) -> tuple[Any, Any, np.ndarray, list[tuple[int, Exception]]]:
+    def collect(self) -> tuple[Any, Any, np.ndarray, Sequence[tuple[int, Exception]]]:
         """Wait for the oldest batch: data, label, sample ids, failed slots with their errors."""
 
     def retry(self, record: int, epoch: int, data: Any, label: Any, ids: Any, slot: int) -> None:
@@ -84,10 +89,13 @@ class _Skipped:
 
     def __init__(self, on_error: str, budget: float | None, num_samples: int) -> None:
         self.on_error = choice("on_error", on_error, ("raise", "skip"))
-        self.records: dict[int | None, tuple[int | None, str]] = {}
+        # By file and place in it: the places of several files are counted apart.
+        self.records: dict[tuple[str | None, int | None], tuple[int | None, str]] = {}
         self.limit: float | None = None
         if budget is None:
             return
+        if on_error != "skip":
+            raise ValueError(f"error_budget={budget!r} needs on_error='skip'")
         if isinstance(budget, float) and budget < 1:
             self.limit = real("error_budget", budget, 0, 1) * num_samples
         else:
@@ -96,11 +104,11 @@ class _Skipped:
     def add(self, error: RecordIOError) -> None:
         """Count an error; raises when there are more than the budget allows."""
         name = error.record_id if error.record_id is not None else error.record
-        self.records.setdefault(error.record, (name, str(error)))
+        self.records.setdefault((error.path, error.record), (name, str(error)))
         if self.limit is not None and len(self.records) > self.limit:
             raise ErrorBudgetError(
-                f"{len(self.records)} records could not be used, which is more than the error_budget "
-                f"allows ({self.limit:g}); the last one: {error}"
+                f"{len(self.records)} records could not be used, which is more than the "
+                f"error_budget allows ({self.limit:g}); the last one: {error}"
             ) from error
 
 
@@ -120,15 +128,19 @@ class PlannedProvider(AbstractDataProvider):
     epoch : int
         Number of the first epoch.
     on_error : {"raise", "skip"}
-        Whether a record that cannot be used raises, or is replaced by the next good one of the epoch
-        and listed in `skipped`.
+        Whether a record that cannot be used raises, or is replaced by the next good one of the
+        epoch and listed in `skipped`.
     error_budget : int or float, optional
-        With "skip": how many different records may be skipped, as a number or, below 1, as a fraction
-        of `num_samples`, before an `ErrorBudgetError` is raised.  None for any number.
+        With "skip": how many different records may be skipped, as a number or, below 1, as a
+        fraction of `num_samples`, before an `ErrorBudgetError` is raised.  None for any number.
     settings : mapping of str to object
         What a saved state must agree with to be loaded.
     verbose : bool
         Log a line at the end of every epoch.
+
+    Notes
+    -----
+    `next` may be called by several threads; each batch goes to one of them.
     """
 
     def __init__(
@@ -145,14 +157,18 @@ class PlannedProvider(AbstractDataProvider):
         settings: Mapping[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
+        # First, so that a wrong argument leaves no threads behind.
+        self._finalizer = weakref.finalize(self, engine.close)
         self._plan = plan
         self._engine = engine
         self.provide_data = data_desc
         self.provide_label = label_desc
         self._placement = placement
-        self._position = Position(epoch)
+        self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
         self._delivered = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
+        self._lock = threading.RLock()  # of position, requests and engine
+        self._inside = False
         self._current: DataBatch | None = None
         self._loop: object | None = None
         self._skipped = _Skipped(on_error, error_budget, plan.order.count())
@@ -162,7 +178,6 @@ class PlannedProvider(AbstractDataProvider):
         self._waited = 0.0
         self._busy = 0.0
         self._returned: float | None = None
-        self._finalizer = weakref.finalize(self, engine.close)
 
     # -- what there is --------------------------------------------------------------------------
 
@@ -196,8 +211,9 @@ class PlannedProvider(AbstractDataProvider):
         Returns
         -------
         dict
-            `samples` delivered, padding not counted; `wait_seconds`, for which the consumer waited for
-            data; `busy_seconds`, which it spent between two batches; and the counters of the engine.
+            `samples` delivered, padding not counted; `wait_seconds`, for which the consumer waited
+            for data; `busy_seconds`, which it spent between two batches; and the counters of the
+            engine.
         """
         return {
             "samples": self._samples,
@@ -222,26 +238,45 @@ class PlannedProvider(AbstractDataProvider):
         RecordIOError
             If a record of the batch cannot be used.  The next call goes on behind the batch.
         """
+        with self._lock:
+            if self._inside:  # the lock lets the same thread in again
+                raise RuntimeError("next() was called by a signal handler that interrupted next()")
+            try:
+                self._inside = True
+                return self._next()
+            finally:
+                self._inside = False
+
+    def _next(self) -> DataBatch:
         position = self._position
+        self._current = None
         if position.number >= self._plan.batches(position.done):
-            self._current = None
-            self._delivered = True
+            self._delivered = True  # the rest of an epoch may be empty; a new loop means the next
             raise StopIteration
         asked = time.perf_counter()
-        self._keep_busy()
+        self._keep_busy(position)
         data, label, ids, failures = self._engine.collect()
         request = self._requests.popleft()
-        self._position = position.next()
+        following = position.next()
+        try:
+            self._keep_busy(following)
+            for slot, error in failures:
+                if data is None or self._skipped.on_error == "raise":
+                    raise error
+                self._replace(position, slot, error, data, label, ids)
+            batch = self._batch(data, label, ids, request.pad)
+        except Exception:
+            self._move(following)
+            raise
+        # An interrupt before this line costs no batch: it is made again.
+        self._move(following)
+        self._current = batch
+        self._count(batch, asked)
+        return batch
+
+    def _move(self, position: Position) -> None:
+        self._position = position
         self._delivered = True
-        self._current = None
-        self._keep_busy()
-        for slot, error in failures:
-            if data is None or self._skipped.on_error == "raise":
-                raise error
-            self._replace(position, slot, error, data, label, ids)
-        self._current = self._batch(data, label, ids, request.pad)
-        self._count(self._current, asked)
-        return self._current
 
     def _replace(
         self, position: Position, slot: int, error: Exception, data: Any, label: Any, ids: Any
@@ -250,13 +285,12 @@ class PlannedProvider(AbstractDataProvider):
         if not isinstance(error, RecordIOError):
             raise error
         self._skipped.add(error)
-        count = self._plan.order.count(position.done)
         first = position.number * self.batch_size + slot + 1
-        for place in range(first, first + count):
-            begin = place % count
-            (record,) = self._plan.order.take(position.epoch, begin, begin + 1, position.done)
+        last = max(first, self._plan.order.count(position.done)) + self._plan.order.count()
+        for place in range(first, last):
+            record = self._plan.record(position.epoch, place, position.done)
             try:
-                self._engine.retry(int(record), position.epoch, data, label, ids, slot)
+                self._engine.retry(record, position.epoch, data, label, ids, slot)
                 return
             except RecordIOError as another:
                 self._skipped.add(another)
@@ -269,10 +303,14 @@ class PlannedProvider(AbstractDataProvider):
         self._waited += now - asked
         self._samples += batch.count
         self._returned = now
-        if self._verbose and self._position.number == self._plan.batches(self._position.done):
+        position = self._position
+        if self._verbose and position.number == self._plan.batches(position.done):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
-                self.epoch, self._samples, self._waited, len(self._skipped.records),
+                self.epoch,
+                self._samples,
+                self._waited,
+                len(self._skipped.records),
             )
 
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
@@ -290,11 +328,16 @@ class PlannedProvider(AbstractDataProvider):
             provide_label=self.provide_label,
         )
 
-    def _keep_busy(self) -> None:
-        """Submit batches ahead of the consumer, across the end of the epoch."""
-        following = self._settle(self._position)
-        if self._requests and self._requests[0].position != following:
-            self._engine.cancel()  # the position was moved by reset() or a restored state
+    def _keep_busy(self, position: Position) -> None:
+        """Submit batches ahead of the consumer, from a position on and across epochs."""
+        if self._plan.empty:
+            return
+        following = self._settle(position)
+        moved = self._requests and self._requests[0].position != following
+        if moved or len(self._requests) != self._engine.pending:
+            # reset() or a restored state moved the position, or an interrupt (Ctrl-C) came between
+            # the engine's step and ours.
+            self._engine.cancel()
             self._requests.clear()
         if self._requests:
             last = self._requests[-1].position
@@ -306,7 +349,7 @@ class PlannedProvider(AbstractDataProvider):
             following = self._settle(following.next())
 
     def _settle(self, position: Position) -> Position:
-        """The same position, or the start of the next epoch with a batch if it is the end of one."""
+        """The same position, or, at the end of an epoch, the start of the next one with a batch."""
         while position.number >= self._plan.batches(position.done):
             position = self._end(position)
             if self._plan.empty:
@@ -320,19 +363,20 @@ class PlannedProvider(AbstractDataProvider):
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch.
 
-        At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses no
-        epoch; anywhere else the next epoch begins.
+        At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
+        no epoch; anywhere else the next epoch begins.
         """
-        position, asked = self._position, self._delivered
-        self._loop = None
-        self._current = None
-        self._delivered = False
-        if not asked and not position.number and position.done <= 0:
-            return
-        if position.number >= self._plan.batches(position.done):
-            self._position = self._end(position)
-        else:
-            self._position = Position(position.epoch + 1)
+        with self._lock:
+            position, asked = self._position, self._delivered
+            self._loop = None
+            self._current = None
+            self._delivered = False
+            if not asked and position.done <= 0:
+                return
+            if position.number >= self._plan.batches(position.done):
+                self._position = self._end(position)
+            else:
+                self._position = Position(position.epoch + 1)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -343,14 +387,21 @@ class PlannedProvider(AbstractDataProvider):
         -------
         dict
             Integers and strings only, a few hundred bytes whatever the size of the data.  Only what
-            was delivered counts, not what was prefetched.
+            was delivered counts, not what was prefetched.  A part that is through its share says
+            where it stopped as long as other parts may have batches left, so that the state of any
+            part serves all.
         """
-        position = self._settle(self._position)
-        taken = position.number * self.batch_size * self._plan.order.stride
+        position = self._position
+        done = position.done + position.number * self.batch_size * self._plan.order.stride
+        epoch = position.epoch
+        while self._plan.is_over(done):
+            epoch, done = epoch + 1, self._plan.carried(done)
+            if self._plan.empty:
+                break
         return {
             "version": STATE_VERSION,
-            "epoch": position.epoch,
-            "done": position.done + taken,
+            "epoch": epoch,
+            "done": done,
             "settings": dict(self._settings),
         }
 
@@ -364,25 +415,36 @@ class PlannedProvider(AbstractDataProvider):
         """
         if state.get("version") != STATE_VERSION:
             raise ValueError(
-                f"the state has version {state.get('version')!r}, this release reads {STATE_VERSION}"
+                f"the state has version {state.get('version')!r}, "
+                f"this release reads {STATE_VERSION}"
             )
-        saved = state["settings"]
+        saved = state.get("settings")
+        if not isinstance(saved, Mapping) or not {"epoch", "done"} <= set(state):
+            raise ValueError("the state is incomplete: it needs epoch, done and settings")
         for name in [*self._settings, *saved]:
             if saved.get(name) != self._settings.get(name):
                 raise ValueError(
                     f"the state was saved with {name}={saved.get(name)}, this provider has "
                     f"{name}={self._settings.get(name)}"
                 )
-        self._position = Position(
-            integer("epoch", state["epoch"], low=0),
+        position = Position(
+            integer("epoch", state["epoch"], low=0, high=LAST_EPOCH),
             done=integer("done", state["done"], low=self._plan.first_done),
         )
-        self._delivered = False
-        self._current = None
-        self._loop = None
+        with self._lock:
+            self._position = position
+            self._delivered = False
+            self._current = None
+            self._loop = None
 
     # -- life -----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stop the background work and free its memory; batches handed out stay valid.  Idempotent."""
+        """Stop the background work; batches handed out stay valid.  Idempotent."""
         self._finalizer()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"{type(self).__name__} cannot be pickled or copied, it has threads of its own: make "
+            "it where it is used, and hand over state_dict() to go on where this one is"
+        )

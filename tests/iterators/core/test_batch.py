@@ -22,7 +22,9 @@ def test_the_batch_axis_is_where_the_n_is(layout, axis):
 
 def test_arrays_are_found_by_name_data_first():
     data, label = np.zeros((3, 2)), np.ones(3)
-    batch = DataBatch([data], [label], 1, None, None, [DataDesc("x", (3, 2))], [DataDesc("y", (3,))])
+    batch = DataBatch(
+        [data], [label], 1, None, None, [DataDesc("x", (3, 2))], [DataDesc("y", (3,))]
+    )
     assert batch["x"] is data
     assert batch.get("y") is label
     with pytest.raises(KeyError, match="no array named 'z'.*x, y"):

@@ -16,7 +16,9 @@ def test_other_things_are_no_booleans(value):
         parameters.boolean("shuffle", value)
 
 
-@pytest.mark.parametrize(("value", "kind"), [(1.5, TypeError), ("x", ValueError), (None, TypeError), (0, ValueError)])
+@pytest.mark.parametrize(
+    ("value", "kind"), [(1.5, TypeError), ("x", ValueError), (None, TypeError), (0, ValueError)]
+)
 def test_integer_errors_name_parameter_value_and_range(value, kind):
     with pytest.raises(kind, match=r"batch_size=.*expected an integer of at least 1"):
         parameters.integer("batch_size", value, low=1)

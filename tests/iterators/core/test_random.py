@@ -91,6 +91,11 @@ def test_bad_ranges_and_places_are_refused():
 
 
 def test_keys_of_different_purposes_differ():
-    keys = {derive_key(seed, purpose, epoch) for seed in range(10) for purpose in range(10) for epoch in range(10)}
+    keys = {
+        derive_key(seed, purpose, epoch)
+        for seed in range(10)
+        for purpose in range(10)
+        for epoch in range(10)
+    }
     assert len(keys) == 1000
     assert derive_key(1, 0) != derive_key(1, 0, 0)

@@ -72,7 +72,9 @@ def epoch_of(provider):
 
 def same(first, second):
     return len(first) == len(second) and all(
-        np.array_equal(x, y) for a, b in zip(first, second, strict=True) for x, y in zip(a, b, strict=True)
+        np.array_equal(x, y)
+        for a, b in zip(first, second, strict=True)
+        for x, y in zip(a, b, strict=True)
     )
 
 
@@ -234,6 +236,21 @@ def test_a_crop_is_the_part_of_the_picture_that_opencv_decodes(pack):
         assert np.abs(image - want).max() <= 2
 
 
+def test_without_scaled_decoding_the_pixels_are_those_of_opencv(tmp_path, photos):
+    from iterators.images import jpeg
+    from iterators.images.resample import resize
+
+    data = encoded(photos["coffee"], ".jpg")
+    path = write_records(tmp_path / "a.rec", [recordio.pack(recordio.IRHeader(0, 0, 0, 0), data)])
+    settings = {"data_shape": (3, 90, 90), "resize": 90, "batch_size": 1, "dtype": "uint8"}
+    whole = resize(jpeg.decode(data), (135, 90))[:, 22:112].transpose(2, 0, 1)
+    with provider_of(path, scaled_decode=False, **settings) as full:
+        assert np.array_equal(full.next().data[0][0], whole)
+    with provider_of(path, **settings) as scaled:
+        difference = np.abs(scaled.next().data[0][0].astype(int) - whole)
+    assert 0 < difference.mean() < 12
+
+
 @pytest.mark.parametrize("layout", ["NHWC", "CHWN", "WNCH"])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "float16", "int8"])
 def test_other_layouts_hold_the_same_numbers(pack, layout, dtype):
@@ -269,7 +286,9 @@ def test_rand_mirror_turns_about_half_of_the_pictures(pack):
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("recipe", [{}, {"resize": 30, "data_shape": (3, 28, 26)}, {"resize": 90}, RANDOM])
+@pytest.mark.parametrize(
+    "recipe", [{}, {"resize": 30, "data_shape": (3, 28, 26)}, {"resize": 90}, RANDOM]
+)
 def test_exif_orientation_is_applied(tmp_path, photos, orientation, recipe):
     from PIL import Image
 
@@ -295,7 +314,9 @@ def test_grey_and_alpha(tmp_path, photos):
     alpha = np.dstack([image[..., ::-1], np.arange(60 * 50, dtype=np.uint8).reshape(60, 50)])
     data = [encoded(image, ".jpg"), cv2.imencode(".png", alpha)[1].tobytes()]
     for i, content in enumerate(data):
-        write_records(tmp_path / f"{i}.rec", [recordio.pack(recordio.IRHeader(0, 0, 0, 0), content)])
+        write_records(
+            tmp_path / f"{i}.rec", [recordio.pack(recordio.IRHeader(0, 0, 0, 0), content)]
+        )
     with provider_of(tmp_path / "0.rec", data_shape=(1, 60, 50), batch_size=1) as provider:
         want = cv2.imdecode(np.frombuffer(data[0], np.uint8), cv2.IMREAD_GRAYSCALE)
         assert np.abs(provider.next().data[0][0, 0] - want).max() <= 2
@@ -354,7 +375,27 @@ def test_torch_tensors_share_memory_and_keep_it(pack):
     assert all(np.array_equal(t.numpy(), a) for t, a in zip(tensors, arrays, strict=True))
 
 
-# -- bad parameters ---------------------------------------------------------------------------------
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_normalising_on_the_device_gives_the_same_numbers(pack, layout):
+    settings = {"mean_r": 100, "mean_b": 3, "std_g": 57, "scale": 0.5, "layout": layout, **RANDOM}
+    with provider_of(pack, device="cpu", **settings) as host:
+        with provider_of(pack, device="cpu", normalise_on="device", **settings) as device:
+            assert device.provide_data[0].dtype == np.float32
+            for a, b in zip(host, device, strict=True):
+                assert a.data[0].dtype == b.data[0].dtype
+                assert (a.data[0] - b.data[0]).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"device": "cpu", "max_random_contrast": 1}, {"device": "cpu", "dtype": "int8"}],
+)
+def test_normalising_on_the_device_refuses_what_it_cannot_do(pack, arguments):
+    with pytest.raises(ValueError, match="normalise_on"):
+        provider_of(pack, normalise_on="device", **arguments)
+
+
+# -- bad parameters --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -397,11 +438,13 @@ def test_a_missing_file_and_an_empty_one(tmp_path):
         provider_of(tmp_path / "empty.rec")
 
 
-# -- bad records ------------------------------------------------------------------------------------
+# -- bad records -----------------------------------------------------------------------------------
 
 
 def jpeg_record(photos, label=0.0):
-    return recordio.pack(recordio.IRHeader(0, label, 55, 0), encoded(photos["rocket"][:80, :80], ".jpg"))
+    return recordio.pack(
+        recordio.IRHeader(0, label, 55, 0), encoded(photos["rocket"][:80, :80], ".jpg")
+    )
 
 
 BAD_RECORDS = [
@@ -412,11 +455,17 @@ BAD_RECORDS = [
     ("truncated", lambda good: good[:900], ImageDecodeError),
     ("announces 4294967295 labels", lambda good: b"\xff" * 4 + good[4:], RecordHeaderError),
     ("2 labels, label_width is 1", lambda good: b"\2\0\0\0" + good[4:], LabelError),
-    ("corrupt png", lambda good: good[:24] + encoded(np.zeros((50, 50, 3), np.uint8), ".png")[:60], ImageDecodeError),
+    (
+        "corrupt png",
+        lambda good: good[:24] + encoded(np.zeros((50, 50, 3), np.uint8), ".png")[:60],
+        ImageDecodeError,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("text", "damage", "error"), BAD_RECORDS, ids=[b[0] or "empty" for b in BAD_RECORDS])
+@pytest.mark.parametrize(
+    ("text", "damage", "error"), BAD_RECORDS, ids=[b[0] or "empty" for b in BAD_RECORDS]
+)
 def test_a_bad_record_is_an_error_with_its_place_and_the_rest_can_still_be_read(
     tmp_path, photos, text, damage, error
 ):
@@ -433,7 +482,9 @@ def test_a_bad_record_is_an_error_with_its_place_and_the_rest_can_still_be_read(
         assert str(path) in str(caught.value)
         if text not in ("", "text", "truncated", "corrupt png"):
             assert text in str(caught.value)
-        assert np.array_equal(provider.next().data[0], provider_of(path, batch_size=4).next().data[0])
+        assert np.array_equal(
+            provider.next().data[0], provider_of(path, batch_size=4).next().data[0]
+        )
 
 
 def test_the_first_bad_record_of_a_batch_is_named_whatever_the_threads_do(tmp_path, photos):
@@ -491,7 +542,7 @@ def test_random_damage_gives_batches_or_typed_errors(tmp_path, photos, data):
             assert error.record == 0
 
 
-# -- processes, threads, ends ------------------------------------------------------------------------
+# -- processes, threads, ends ----------------------------------------------------------------------
 
 
 def test_dropping_a_provider_ends_its_threads(pack):
