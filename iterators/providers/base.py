@@ -43,8 +43,10 @@ class Engine(Protocol):
     """
 
     depth: int
-    #: Batches submitted and not yet collected.
-    pending: int
+
+    @property
+    def pending(self) -> int:
+        """Number of batches submitted and not yet collected."""
 
     def submit(self, records: np.ndarray, epoch: int) -> None:
         """Start work on a batch."""

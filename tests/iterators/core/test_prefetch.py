@@ -192,3 +192,62 @@ def test_a_forked_child_is_told(threads):
     assert child.exitcode == 0
     assert engine.collect()[0] == [5]
     engine.close()
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("when", ["before", "behind"])
+def test_a_batch_whose_collection_was_interrupted_is_collected_again(monkeypatch, threads, when):
+    begun, go_on = threading.Barrier(threads + 1), threading.Event()
+
+    def produce(number, epoch):
+        if number < 0:  # keeps a thread from the batches that are collected
+            begun.wait(10)
+            go_on.wait(10)
+        return echo(number, epoch)
+
+    engine = Prefetcher(produce, depth=2 + threads, threads=threads)
+    make, interrupts = engine._make, []
+
+    def interrupted(job):
+        if threading.current_thread() is threading.main_thread() and not interrupts:
+            interrupts.append(job.records)
+            if when == "behind":
+                make(job)
+            raise KeyboardInterrupt
+        make(job)
+
+    monkeypatch.setattr(engine, "_make", interrupted)
+    for _ in range(threads):
+        engine.submit(-1, 0)
+    if threads:
+        begun.wait(10)
+        engine._jobs.clear()  # the next batch is the oldest, and nobody has begun it
+    for number in range(2):
+        engine.submit(number, 0)
+    with pytest.raises(KeyboardInterrupt):
+        engine.collect()
+    assert engine.pending == 2
+    assert [engine.collect()[0] for _ in range(2)] == [[0], [1]]
+    assert interrupts == [0]
+    go_on.set()
+    engine.cancel()
+    engine.close()
+
+
+def test_an_interrupted_collection_can_be_cancelled(monkeypatch):
+    engine = Prefetcher(echo, depth=1, threads=0)
+    make = engine._make
+
+    def interrupted(job):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "_make", interrupted)
+    engine.submit(1, 0)
+    with pytest.raises(KeyboardInterrupt):
+        engine.collect()
+    engine.cancel()
+    assert engine.pending == 0
+    monkeypatch.setattr(engine, "_make", make)
+    engine.submit(2, 0)
+    assert engine.collect()[0] == [2]
+    engine.close()

@@ -535,3 +535,68 @@ def test_stats_count_what_was_delivered():
         stats = provider.stats()
     assert stats["samples"] == 10
     assert stats["batches"] >= 3
+
+
+# -- interrupts ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("handle", ["pad", "discard", "roll_over"])
+@pytest.mark.parametrize("name", ["submit", "collect"])
+@pytest.mark.parametrize("when", ["before", "behind"])
+@pytest.mark.parametrize("turn", [1, 2, 5])
+def test_an_interrupt_at_any_step_costs_no_batch(monkeypatch, handle, name, when, turn):
+    def run(interrupts, prepare):
+        found = []
+        with NDArrayIter(
+            np.arange(11), batch_size=4, shuffle=True, last_batch_handle=handle, prefetch_buffer=2
+        ) as provider:
+            prepare(provider, interrupts)
+            while len(found) < 20:
+                try:
+                    found.append(provider.next().data[0].tolist())
+                except StopIteration:
+                    provider.reset()
+                except KeyboardInterrupt:
+                    interrupts.append(len(found))
+        return found
+
+    def interrupting(provider, interrupts):
+        step, calls = getattr(provider._engine, name), []
+
+        def interrupted(*arguments):
+            calls.append(1)
+            if len(calls) == turn and when == "before":
+                raise KeyboardInterrupt
+            result = step(*arguments)
+            if len(calls) == turn:
+                raise KeyboardInterrupt
+            return result
+
+        monkeypatch.setattr(provider._engine, name, interrupted)
+
+    interrupts = []
+    wanted = run([], lambda provider, _: None)
+    assert run(interrupts, interrupting) == wanted
+    assert len(interrupts) == 1
+
+
+def test_rolled_over_samples_survive_a_state_at_every_batch():
+    def provider():
+        return NDArrayIter(np.arange(7), batch_size=5, last_batch_handle="roll_over", shuffle=True)
+
+    def batches(source, count):
+        found = []
+        while len(found) < count:
+            try:
+                found.append(source.next().data[0].tolist())
+            except StopIteration:
+                source.reset()
+        return found
+
+    with provider() as whole:
+        wanted = batches(whole, 12)
+    for taken in range(12):
+        with provider() as first, provider() as second:
+            assert batches(first, taken) == wanted[:taken]
+            second.load_state_dict(first.state_dict())
+            assert batches(second, 12 - taken) == wanted[taken:]
