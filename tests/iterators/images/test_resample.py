@@ -178,7 +178,7 @@ def pixels(seed, height, width, channels):
 
 
 def assert_equals_reference(result, expected, method):
-    """To the byte; the float sines of the Lanczos reference can tip a weight that is nearly a tie."""
+    """To the byte; the sines of the Lanczos reference can tip a weight that is nearly a tie."""
     if method == LANCZOS4:
         assert np.abs(result.astype(int) - expected).max(initial=0) <= 1
     else:
