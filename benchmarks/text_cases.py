@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from harness import absolute, case, compare, timed_rate
+from harness import absolute, case, compare, timed
 
 from recordio import CSVReader, read_csv, read_libsvm
 
@@ -67,8 +67,8 @@ def compared_reading(material, job, path, columns, bar):
     return compare(
         job,
         "MB/s",
-        partial(timed_rate, partial(megabytes, path, ours)),
-        partial(timed_rate, partial(megabytes, path, reference)),
+        partial(timed, partial(megabytes, path, ours)),
+        partial(timed, partial(megabytes, path, reference)),
         bar=bar,
         rounds=material.rounds,
         detail=detail,
@@ -99,9 +99,9 @@ def csv_reader(material):
     yield compare(
         "CSVReader of floats",
         "MB/s",
-        partial(timed_rate, partial(megabytes, path, stream)),
+        partial(timed, partial(megabytes, path, stream)),
         partial(
-            timed_rate,
+            timed,
             partial(megabytes, path, partial(read_csv, path, (50,), threads=material.threads)),
         ),
         bar=0.85,
@@ -130,10 +130,10 @@ def libsvm(material):
         "read_libsvm",
         "MB/s",
         partial(
-            timed_rate,
+            timed,
             partial(megabytes, path, partial(read_libsvm, path, threads=material.threads)),
         ),
-        partial(timed_rate, partial(megabytes, path, reference)),
+        partial(timed, partial(megabytes, path, reference)),
         bar=2,
         rounds=material.rounds,
         detail="reference: sklearn.datasets.load_svmlight_file",

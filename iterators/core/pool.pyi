@@ -1,6 +1,11 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+def aligned_memory(nbytes: int) -> NDArray[np.uint8]: ...
+
 class BufferPool:
     nbytes: int
     keep: int

@@ -14,6 +14,17 @@ import numpy as np
 __all__ = ["BufferPool"]
 
 
+cdef enum:
+    CACHE_LINE = 64
+
+
+def aligned_memory(nbytes):
+    """Uninitialised memory that begins at a cache line."""
+    memory = np.empty(nbytes + CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    return memory[start:start + nbytes]
+
+
 @final
 @no_gc_clear
 cdef class Block:
@@ -69,7 +80,7 @@ cdef class BufferPool:
         self.free = []
         self.nbytes = nbytes
         self.keep = keep
-        self.allocate = allocate or (lambda size: np.empty(size, np.uint8))
+        self.allocate = allocate or aligned_memory
 
     def take(self):
         """A block that nobody else holds; its contents are undefined."""

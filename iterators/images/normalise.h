@@ -51,4 +51,23 @@ static SIMD_UNUSED void normalise_row(
     normalise_row_at(SIMD_LEVEL_AVX2, recipe, row, width, y, mirror, slot_row, pixel_stride, channel_stride);
 }
 
+/* Whether normalise_row writes such rows past the caches: asking for their memory ahead would only
+ * cost.  After the last row of a sample, normalise_done makes them visible to other threads. */
+static SIMD_UNUSED int normalise_streams(
+    const normalise_recipe* recipe, int width, const void* slot_row, ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
+#if SIMD_X86
+    return simd_level(SIMD_LEVEL_AVX2) >= SIMD_LEVEL_AVX2 && normalise_has_float16() &&
+           normalise_whole_lines(recipe, width, slot_row, pixel_stride, channel_stride);
+#else
+    (void)recipe, (void)width, (void)slot_row, (void)pixel_stride, (void)channel_stride;
+    return 0;
+#endif
+}
+
+static SIMD_UNUSED void normalise_done(void) {
+#if SIMD_X86
+    _mm_sfence();
+#endif
+}
+
 #endif

@@ -24,6 +24,10 @@ cdef extern from "normalise.h" nogil:
     void normalise_row(
         const normalise_recipe* recipe, const uint8_t* row, int width, int y, int mirror,
         void* slot_row, ptrdiff_t pixel_stride, ptrdiff_t channel_stride)
+    int normalise_streams(
+        const normalise_recipe* recipe, int width, const void* slot_row, ptrdiff_t pixel_stride,
+        ptrdiff_t channel_stride)
+    void normalise_done()
     void normalise_row_at(
         int limit, const normalise_recipe* recipe, const uint8_t* row, int width, int y, int mirror,
         void* slot_row, ptrdiff_t pixel_stride, ptrdiff_t channel_stride)

@@ -50,6 +50,14 @@ static inline const uint8_t* normalise_tail(const uint8_t* pixels, int channels,
     return tail;
 }
 
+/* Whether a row of float32 planes is written past the caches.  A batch is larger than they are, so
+   reading its lines before writing them is wasted; but only whole lines can be written like that. */
+static int normalise_whole_lines(
+    const normalise_recipe* recipe, int width, const void* slot, ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
+    return recipe->dtype == NORMALISE_FLOAT32 && pixel_stride == 1 && width % 16 == 0 && channel_stride % 16 == 0 &&
+           ((size_t)slot & 63) == 0;
+}
+
 /* half, channels, mirror and imaged are constants of each caller. */
 SIMD_F16C SIMD_INLINE int normalise_planar(
     const normalise_recipe* recipe, const uint8_t* row, int width, int y, void* slot, ptrdiff_t channel_stride,
@@ -67,6 +75,7 @@ SIMD_F16C SIMD_INLINE int normalise_planar(
         means[c] = imaged ? normalise_means(recipe, c, y) : NULL;
     }
     uint8_t tail[8 * 4 + 16];
+    const int streams = !half && normalise_whole_lines(recipe, width, slot, 1, channel_stride);
     int x = 0;
     for (; x < width; x += 8) {
         const uint8_t* p = row + (ptrdiff_t)x * channels;
@@ -85,6 +94,8 @@ SIMD_F16C SIMD_INLINE int normalise_planar(
             if (mirror) value = _mm256_permutevar8x32_ps(value, reverse);
             if (half)
                 normalise_put_half(slot, at + c * channel_stride, value);
+            else if (streams)
+                _mm256_stream_ps((float*)slot + at + c * channel_stride, value);
             else
                 _mm256_storeu_ps((float*)slot + at + c * channel_stride, value);
         }

@@ -25,7 +25,9 @@ from iterators.images.jpeg cimport (
     JPEG_NOT_JPEG, JPEG_OK, JPEG_UNAVAILABLE, decoder_available, decoder_finish, decoder_free,
     decoder_message, decoder_new, decoder_open, decoder_rows, decoder_start, jpeg_info,
 )
-from iterators.images.normalise cimport normalise_recipe, normalise_row
+from iterators.images.normalise cimport (
+    normalise_done, normalise_recipe, normalise_row, normalise_streams,
+)
 from iterators.images.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
 from iterators.images.render_plan cimport RenderPlan
 from iterators.images.resample cimport (
@@ -134,6 +136,7 @@ cdef class Renderer:
             return outcome.status
         image.key, image.epoch, image.record = self.plan.key, epoch, number
         self.render_image(record + content, length - content, &image, slot.data, outcome)
+        normalise_done()
         self.images += 1
         self.bytes += length - content
         self.total_seconds += sync_now() - begin
@@ -498,19 +501,27 @@ cdef class Renderer:
                           int count) noexcept nogil:
         """Normalise rows into the slot, if they are ready for it."""
         cdef int i, channel
+        cdef ptrdiff_t row_size = self.plan.row_stride * self.plan.item_size
+        cdef char* target
         if sink.slot == NULL:
             return
         for i in range(count):
+            target = <char*>sink.slot + sink.y * row_size
             normalise_row(&sink.normalise, rows + i * stride, self.plan.width, sink.y, sink.mirror,
-                          <char*>sink.slot + sink.y * self.plan.row_stride * self.plan.item_size,
-                          self.plan.pixel_stride, self.plan.channel_stride)
+                          target, self.plan.pixel_stride, self.plan.channel_stride)
             sink.y += 1
+        count = min(count, self.plan.height - sink.y)
+        target = <char*>sink.slot + sink.y * row_size
+        if self.plan.pixel_stride != 1 or normalise_streams(
+                &sink.normalise, self.plan.width, target, self.plan.pixel_stride,
+                self.plan.channel_stride):
+            return
         # The next rows come when the decoder is done with them; until then their memory can.
-        for i in range(min(count, self.plan.height - sink.y) if self.plan.pixel_stride == 1 else 0):
+        for i in range(count):
             for channel in range(self.plan.channels):
                 prefetch_for_writing(
-                    <char*>sink.slot + ((sink.y + i) * self.plan.row_stride
-                                        + channel * self.plan.channel_stride) * self.plan.item_size,
+                    target + i * row_size
+                    + channel * self.plan.channel_stride * self.plan.item_size,
                     self.plan.width * self.plan.item_size)
 
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil:

@@ -186,3 +186,18 @@ def test_examples_in_the_documentation():
     results = doctest.testmod(module)
     assert results.attempted
     assert not results.failed
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("mirror", [False, True])
+@pytest.mark.parametrize("width", [16, 48, 64, 112, 224, 40])
+def test_rows_of_whole_cache_lines_equal_those_that_are_not(channels, mirror, width):
+    image = np.random.default_rng(width).integers(0, 256, (5, width, channels), dtype=np.uint8)
+    memory = np.full(image.size + 64, np.nan, np.float32)
+    start = -memory.ctypes.data % 64 // 4
+    settings = {"mean": 3.5, "std": 7, "mirror": mirror}
+    for shift in (0, 1):
+        out = memory[start + shift : start + shift + image.size].reshape(channels, 5, width)
+        normalise(image, out=out, **settings)
+        assert np.array_equal(out, normalise(image, variant="plain", **settings))
+    assert np.isnan(memory[start + 1 + image.size :]).all()
