@@ -13,15 +13,22 @@ from .providers.image_record import (
     ImageRecordProvider,
     ImageRecordUInt8Iter,
 )
+from .views import ClassView, DataView, ImageView, ListView, SequenceView, View
 
 __all__ = [
     "AbstractDataBatch",
     "AbstractDataProvider",
+    "ClassView",
     "DataBatch",
     "DataDesc",
+    "DataView",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
     "ImageRecordIter_v1",
     "ImageRecordProvider",
     "ImageRecordUInt8Iter",
+    "ImageView",
+    "ListView",
+    "SequenceView",
+    "View",
 ]
