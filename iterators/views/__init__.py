@@ -8,7 +8,43 @@ from .class_view import ClassView
 from .data_view import DataView
 from .image_view import ImageView
 from .list_view import ListView
+from .preprocess import (
+    GCN,
+    ZCA,
+    Binarize,
+    LeCunLCN,
+    ParallelPreprocess,
+    Pipeline,
+    Preprocess,
+    Standardize,
+)
+from .samplers import Epoch, RandomSampler, Sampler, ShuffleSampler
 from .sequence_view import SequenceView
+from .sets import BaseSet, Batch, DataSet, DataSource, view_batch
 from .view import View
 
-__all__ = ["ClassView", "DataView", "ImageView", "ListView", "SequenceView", "View"]
+__all__ = [
+    "GCN",
+    "ZCA",
+    "BaseSet",
+    "Batch",
+    "Binarize",
+    "ClassView",
+    "DataSet",
+    "DataSource",
+    "DataView",
+    "Epoch",
+    "ImageView",
+    "LeCunLCN",
+    "ListView",
+    "ParallelPreprocess",
+    "Pipeline",
+    "Preprocess",
+    "RandomSampler",
+    "Sampler",
+    "SequenceView",
+    "ShuffleSampler",
+    "Standardize",
+    "View",
+    "view_batch",
+]
