@@ -253,18 +253,21 @@ class DataView(View):
             If that form was never asked for in that element type.  A request for an earlier batch
             counts as long as the order of the base stays the same.
         ValueError
-            If the gradient has another shape than the form.
+            If there is no such form, or the gradient has another shape.
         """
         name = self._name("default" if view is None else view)
+        conversion = self._plan(name)
         dtype = kind_of(grad).dtype
         own = (self._view, self._base()[1].dtype)
         if (name, dtype) != own and (name, dtype) not in self._requested:
             raise RuntimeError(
                 f"a gradient for {name!r} as {dtype}, which forward_get was never asked for"
             )
-        expected = self._plan(name).dst.shape(self.n_sample())
+        expected = conversion.dst.shape(self.n_sample())
         if tuple(grad.shape) != expected:
-            raise ValueError(f"a gradient for {name!r} has shape {expected}, not {grad.shape}")
+            raise ValueError(
+                f"a gradient for {name!r} has shape {expected}, not {tuple(grad.shape)}"
+            )
         self._gradients.append((name, grad))
 
     def backward_get(self, view: str | None = None, dtype: Any = None) -> Any:
