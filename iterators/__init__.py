@@ -6,6 +6,7 @@ only when a device is asked for.
 
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .providers.base import AbstractDataProvider
+from .providers.image_det_record import ImageDetRecordIter
 from .providers.image_record import (
     ImageRecordInt8Iter,
     ImageRecordIter,
@@ -22,6 +23,7 @@ __all__ = [
     "DataBatch",
     "DataDesc",
     "DataView",
+    "ImageDetRecordIter",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
     "ImageRecordIter_v1",
