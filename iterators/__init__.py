@@ -4,7 +4,9 @@ Everything public can be imported from here; the subpackages say where it lives.
 only when a device is asked for.
 """
 
+from . import datasets
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
+from .core.layout import Layout, LayoutError, plan
 from .providers.base import AbstractDataProvider
 from .providers.image_record import (
     ImageRecordInt8Iter,
@@ -13,15 +15,39 @@ from .providers.image_record import (
     ImageRecordProvider,
     ImageRecordUInt8Iter,
 )
+from .spaces import (
+    CompositeSpace,
+    Conv2DSpace,
+    DataSpecsMapping,
+    IndexSequenceSpace,
+    IndexSpace,
+    NullSpace,
+    SpecError,
+    VectorSequenceSpace,
+    VectorSpace,
+)
 
 __all__ = [
     "AbstractDataBatch",
     "AbstractDataProvider",
+    "CompositeSpace",
+    "Conv2DSpace",
     "DataBatch",
     "DataDesc",
+    "DataSpecsMapping",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
     "ImageRecordIter_v1",
     "ImageRecordProvider",
     "ImageRecordUInt8Iter",
+    "IndexSequenceSpace",
+    "IndexSpace",
+    "Layout",
+    "LayoutError",
+    "NullSpace",
+    "SpecError",
+    "VectorSequenceSpace",
+    "VectorSpace",
+    "datasets",
+    "plan",
 ]
