@@ -334,7 +334,8 @@ class EvenSequencesSubsetIterator(SubsetIterator):
         return batch_size, int(np.sum(-(-counts // batch_size)))
 
     def _epoch(self) -> Iterator[Rows]:
-        assert self._rng is not None and self._batch_size is not None
+        assert self._rng is not None
+        assert self._batch_size is not None
         order = self._rng.permutation(self._dataset_size)
         waiting = {
             int(length): order[self._lengths[order] == length]

@@ -87,7 +87,8 @@ class _ArrayDataset:
 
     def get_num_examples(self) -> int:
         """Number of examples."""
-        return int(next(iter(self._fields.values())).shape[0])
+        name = next(iter(self._fields))
+        return int(self._fields[name].shape[self.field_specs[name].layout.axis("b")])
 
     def __len__(self) -> int:
         return self.get_num_examples()
@@ -108,7 +109,12 @@ class _ArrayDataset:
         for name in sources:
             if name not in self._fields:
                 raise SpecError(f"there is no source {name!r}; this dataset has {self.sources}")
-        return tuple(self._fields[name][indexes] for name in sources)
+        return tuple(self._rows(name, indexes) for name in sources)
+
+    def _rows(self, name: str, indexes: Any) -> Any:
+        axis = self.field_specs[name].layout.axis("b")
+        field = self._fields[name]
+        return field[(slice(None),) * axis + (indexes,)] if axis else field[indexes]
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -339,21 +345,12 @@ class VectorSpacesDataset(_ArrayDataset):
         for name, part, own in zip(sources, parts, spaces, strict=True):
             if own.is_null:
                 continue
-            axis = own.get_batch_axis()
-            if axis:
-                # Rows are taken along the first axis.
-                stored = own.layout.axes.replace("b", "")
-                layout = own.layout.replace("b" + stored)
-                part = plan(own.layout, layout)(part)
-            else:
-                layout = own.layout
             fields[name] = part
             dtype = own.dtype or part.dtype.name
-            specs[name] = FieldSpec(layout, dtype, getattr(own, "sparse", False))
-        if len({part.shape[0] for part in fields.values()}) != 1:
-            raise SpecError(
-                "the fields must have the same number of examples, and there must be one"
-            )
+            specs[name] = FieldSpec(own.layout, dtype, getattr(own, "sparse", False))
+        lengths = {part.shape[specs[name].layout.axis("b")] for name, part in fields.items()}
+        if len(lengths) != 1:
+            raise SpecError(f"the fields have different numbers of examples: {sorted(lengths)}")
         self.data_specs = (space, source)
         self._data = data
         super().__init__(fields, specs, (space, source), rng)

@@ -1,4 +1,4 @@
-"""Floor 2: what a batch looks like - Pylearn2's spaces and data_specs; never where it comes from."""
+"""Floor 2: what a batch looks like, by Pylearn2's spaces and data_specs; never its source."""
 
 from ..core.spec import SpecError, is_flat_source, is_flat_space, is_flat_specs
 from .base import SimpleSpace, Space

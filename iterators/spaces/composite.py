@@ -14,6 +14,7 @@ from ..core.backend import backend_of
 from ..core.layout import plan
 from ..core.spec import FieldSpec, form_of
 from .base import Callback, Space
+from .batches import is_numeric_batch
 from .vector import Conv2DSpace, VectorSpace, in_storage
 
 __all__ = ["CompositeSpace", "NullSpace"]
@@ -83,11 +84,10 @@ class CompositeSpace(Space):
 
     def restrict_batch(self, batch: tuple[Any, ...], subset: Sequence[int]) -> Any:
         """The parts of a batch that belong to ``restrict(subset)``."""
-        if is_tensors := not _is_numeric(batch):
-            self.validate(batch)
-        else:
+        if is_numeric_batch(batch):
             self.np_validate(batch)
-        del is_tensors
+        else:
+            self.validate(batch)
         return batch[subset[0]] if len(subset) == 1 else tuple(batch[i] for i in subset)
 
     @property
@@ -319,12 +319,6 @@ class NullSpace(Space):
     ) -> None:
         """None."""
         return None
-
-
-def _is_numeric(batch: Any) -> bool:
-    if isinstance(batch, tuple):
-        return all(map(_is_numeric, batch))
-    return batch is None or backend_of(batch).name != "torch"
 
 
 def _is_plain(space: Space, part: Any) -> bool:

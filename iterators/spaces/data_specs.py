@@ -107,6 +107,8 @@ class DataSpecsMapping:
             if not (isinstance(nested, NullSpace) or nested is None or _is_empty(nested)):
                 raise SpecError(f"{nested!r} stands where NullSpace has no data")
         elif isinstance(mapping, int):
+            if isinstance(nested, tuple) and len(nested) == 1:
+                (nested,) = nested
             if nested is None:
                 raise SpecError("None stands where there must be data")
             if found[mapping] is _MISSING:
@@ -116,9 +118,7 @@ class DataSpecsMapping:
         else:
             parts = nested.components if isinstance(nested, CompositeSpace) else nested
             if not isinstance(parts, (tuple, list)):
-                if len(mapping) != 1:
-                    raise SpecError(f"expected {len(mapping)} entries in place of {nested!r}")
-                parts = (parts,)
+                raise SpecError(f"expected {len(mapping)} entries in place of {nested!r}")
             if len(parts) != len(mapping):
                 raise SpecError(f"expected {len(mapping)} entries instead of {len(parts)}")
             for part, own in zip(parts, mapping, strict=True):
@@ -140,9 +140,7 @@ class DataSpecsMapping:
             If the number of entries is not `n_unique_specs`.
         """
         as_space = isinstance(flat, Space)
-        if (
-            isinstance(flat, CompositeSpace) and not (self.n_unique_specs == 1 and flat.components)
-        ) or (isinstance(flat, CompositeSpace) and len(flat.components) == 1):
+        if isinstance(flat, CompositeSpace):
             entries = list(flat.components)
         elif isinstance(flat, (tuple, list)):
             entries = list(flat)

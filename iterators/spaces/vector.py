@@ -112,7 +112,7 @@ class VectorSpace(SimpleSpace):
 
     def _split(self, batch: Any, space: Space) -> tuple[Any, ...]:
         """Blocks of neighbouring columns, one for every component."""
-        if not backend_of(batch).name == "scipy sparse":
+        if backend_of(batch).name != "scipy sparse":
             batch = backend_of(batch).dense(batch)
         sparse = is_stored_sparse(batch)
         parts, begin = [], 0
