@@ -98,17 +98,16 @@ class SubsetIterator:
         if batch_size is None:
             assert num_batches is not None
             batch_size = max(-(-size // num_batches), 1)
+            # 7 examples in 5 batches are 4 batches of 2 at most: there are no empty ones.
+            return batch_size, min(num_batches, -(-size // batch_size))
         most = -(-size // batch_size)
         if num_batches is None:
             return batch_size, most
-        if num_batches > most and not self._may_fall_short(batch_size, num_batches):
+        if num_batches > most:
             raise ValueError(
                 f"num_batches={num_batches} of batch_size={batch_size}: there are {size} examples"
             )
         return batch_size, num_batches
-
-    def _may_fall_short(self, batch_size: int, num_batches: int) -> bool:
-        return False
 
     def _epoch(self) -> Iterator[Rows]:
         raise TypeError(f"{type(self).__name__} is abstract: choose one of {sorted(MODES)}")
@@ -181,8 +180,7 @@ class ShuffledSequentialSubsetIterator(SubsetIterator):
     def _epoch(self) -> Iterator[Rows]:
         assert self._rng is not None
         order = self._rng.permutation(self._dataset_size)
-        slices = (self._slice(i) for i in range(self._num_batches))
-        return (order[rows] for rows in slices if rows.start < rows.stop)
+        return (order[self._slice(i)] for i in range(self._num_batches))
 
 
 class BatchwiseShuffledSequentialIterator(SubsetIterator):
@@ -192,8 +190,7 @@ class BatchwiseShuffledSequentialIterator(SubsetIterator):
 
     def _epoch(self) -> Iterator[Rows]:
         assert self._rng is not None
-        slices = (self._slice(int(i)) for i in self._rng.permutation(self._num_batches))
-        return (rows for rows in slices if rows.start < rows.stop)
+        return (self._slice(int(i)) for i in self._rng.permutation(self._num_batches))
 
 
 class _Drawn(SubsetIterator):
