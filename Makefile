@@ -61,7 +61,7 @@ help:  ## this list
 
 # Compiled in place, so that edited Python files need no new installation.
 .venv-test/installed: .venv-test/$(TAG) $(COMPILED)
-	.venv-test/bin/python -m pip install --editable '.[test]'
+	.venv-test/bin/python -m pip install --editable '.[test,bench]'
 	@.venv-test/bin/python -m iterators
 	@touch $@
 

@@ -16,6 +16,7 @@ __all__ = [
     "Case",
     "Rate",
     "Result",
+    "Stopwatch",
     "absolute",
     "best_of",
     "case",
@@ -99,20 +100,34 @@ def processor_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
+class Stopwatch:
+    """Elapsed and processor time since it was made."""
+
+    def __init__(self):
+        self._processor, self._start = processor_seconds(), time.perf_counter()
+
+    def seconds(self) -> tuple[float, float]:
+        """Elapsed and processor seconds."""
+        return time.perf_counter() - self._start, processor_seconds() - self._processor
+
+    def rate(self, items: int) -> Rate:
+        """Items per second since the start."""
+        elapsed, processor = self.seconds()
+        return Rate(items / elapsed, items / processor)
+
+
 def timed(work: Callable[[], int]) -> Rate:
     """Rate of one call that returns how many items it did."""
-    processor, start = processor_seconds(), time.perf_counter()
-    items = work()
-    elapsed = time.perf_counter() - start
-    return Rate(items / elapsed, items / (processor_seconds() - processor))
+    watch = Stopwatch()
+    return watch.rate(work())
 
 
 def reported(measure: Callable[[], float], times: int = 1) -> Rate:
     """Rate that a single-threaded measurement reports itself, times a number of threads."""
-    processor, start = processor_seconds(), time.perf_counter()
+    watch = Stopwatch()
     rate = measure()
-    busy = (processor_seconds() - processor) / (time.perf_counter() - start)
-    return Rate(times * rate, rate / busy)
+    elapsed, processor = watch.seconds()
+    return Rate(times * rate, rate * elapsed / processor)
 
 
 def compare(

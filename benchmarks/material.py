@@ -144,3 +144,34 @@ class Material:
                 for path in self.photos:
                     shutil.copyfile(path, part / path.name)
         return folder
+
+    @cached_property
+    def float_csv(self) -> Path:
+        """100,000 lines of 50 normal numbers with six significant digits."""
+        values = np.random.default_rng(6).standard_normal((100_000, 50))
+        path = self.folder / "floats.csv"
+        np.savetxt(path, values, fmt="%.6g", delimiter=",")
+        return path
+
+    @cached_property
+    def integer_csv(self) -> Path:
+        """60,000 lines of 784 integers below 256."""
+        path = self.folder / "integers.csv"
+        random = np.random.default_rng(7)
+        with open(path, "w") as file:
+            for _ in range(60_000):
+                file.write(",".join(map(str, random.integers(0, 256, 784).tolist())) + "\n")
+        return path
+
+    @cached_property
+    def libsvm(self) -> Path:
+        """50,000 lines of 40 out of 1,000 features with six significant digits."""
+        path = self.folder / "data.libsvm"
+        random = np.random.default_rng(8)
+        with open(path, "w") as file:
+            for row in range(50_000):
+                indices = np.sort(random.choice(1000, 40, replace=False)).tolist()
+                values = random.standard_normal(40).tolist()
+                entries = zip(indices, values, strict=True)
+                file.write(f"{row % 2} " + " ".join(f"{i}:{v:.6g}" for i, v in entries) + "\n")
+        return path

@@ -20,6 +20,7 @@ import harness
 import image_cases  # noqa: F401  (importing registers the cases)
 import numpy
 import record_cases  # noqa: F401
+import text_cases  # noqa: F401
 import tool_cases  # noqa: F401
 from material import Material
 

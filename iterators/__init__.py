@@ -8,6 +8,7 @@ from . import datasets
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .core.layout import Layout, LayoutError, plan
 from .providers.base import AbstractDataProvider
+from .providers.image_det_record import ImageDetRecordIter
 from .providers.image_record import (
     ImageRecordInt8Iter,
     ImageRecordIter,
@@ -35,6 +36,7 @@ __all__ = [
     "DataBatch",
     "DataDesc",
     "DataSpecsMapping",
+    "ImageDetRecordIter",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
     "ImageRecordIter_v1",

@@ -4,7 +4,9 @@ This package imports nothing of `iterators`; it can be used on its own.
 """
 
 from recordio.check import Problem, Report, repair, verify
+from recordio.csv import CSVReader, read_csv
 from recordio.errors import (
+    ArrayFileError,
     CorruptRecordError,
     ErrorBudgetError,
     ImageDecodeError,
@@ -14,15 +16,21 @@ from recordio.errors import (
     RecordHeaderError,
     RecordIOError,
     RecordTooLargeError,
+    TextFormatError,
+    TruncatedArrayError,
     TruncatedRecordError,
 )
 from recordio.header import IRHeader, pack, pack_img, unpack, unpack_img
+from recordio.idx_array import read_idx_array, write_idx_array
 from recordio.index import build_index
+from recordio.libsvm import read_libsvm
 from recordio.mxnet import MXIndexedRecordIO, MXRecordIO
 from recordio.reader import RecordReader
 from recordio.writer import RecordWriter
 
 __all__ = [
+    "ArrayFileError",
+    "CSVReader",
     "CorruptRecordError",
     "ErrorBudgetError",
     "IRHeader",
@@ -39,12 +47,18 @@ __all__ = [
     "RecordTooLargeError",
     "RecordWriter",
     "Report",
+    "TextFormatError",
+    "TruncatedArrayError",
     "TruncatedRecordError",
     "build_index",
     "pack",
     "pack_img",
+    "read_csv",
+    "read_idx_array",
+    "read_libsvm",
     "repair",
     "unpack",
     "unpack_img",
     "verify",
+    "write_idx_array",
 ]

@@ -10,6 +10,7 @@ import os
 import struct
 
 __all__ = [
+    "ArrayFileError",
     "CorruptRecordError",
     "ErrorBudgetError",
     "ImageDecodeError",
@@ -19,6 +20,8 @@ __all__ = [
     "RecordHeaderError",
     "RecordIOError",
     "RecordTooLargeError",
+    "TextFormatError",
+    "TruncatedArrayError",
     "TruncatedRecordError",
 ]
 
@@ -36,6 +39,8 @@ class RecordIOError(ValueError):
         Byte offset in the file at which the damage was noticed.
     line : int, optional
         Line of a text file, counted from 1.
+    column : int, optional
+        Field of that line, counted from 1.
     record : int, optional
         Position of the record in the file, counted from 0.
     record_id : int, optional
@@ -43,7 +48,7 @@ class RecordIOError(ValueError):
 
     Attributes
     ----------
-    reason, path, offset, line, record, record_id
+    reason, path, offset, line, column, record, record_id
         As given; None where the place is not known.
 
     Examples
@@ -54,11 +59,22 @@ class RecordIOError(ValueError):
     recordio.errors.RecordIOError: a.rec, offset 8, record 1: the file ends inside a record
     """
 
-    def __init__(self, reason, *, path=None, offset=None, line=None, record=None, record_id=None):
+    def __init__(
+        self,
+        reason,
+        *,
+        path=None,
+        offset=None,
+        line=None,
+        column=None,
+        record=None,
+        record_id=None,
+    ):
         self.reason = reason
         self.path = None if path is None else os.fspath(path)
         self.offset = offset
         self.line = line
+        self.column = column
         self.record = record
         self.record_id = record_id
         super().__init__(self._text())
@@ -68,6 +84,7 @@ class RecordIOError(ValueError):
         for name, value in (
             ("offset", self.offset),
             ("line", self.line),
+            ("column", self.column),
             ("record", self.record),
             ("id", self.record_id),
         ):
@@ -83,6 +100,7 @@ class RecordIOError(ValueError):
             "path": self.path,
             "offset": self.offset,
             "line": self.line,
+            "column": self.column,
             "record": self.record,
             "record_id": self.record_id,
         }
@@ -127,3 +145,15 @@ class IndexFileError(RecordIOError):
 
 class KeyNotFoundError(RecordIOError, KeyError):
     """A key that the index does not list."""
+
+
+class TextFormatError(RecordIOError):
+    """A line of a CSV or LibSVM file is not what was asked for."""
+
+
+class ArrayFileError(RecordIOError):
+    """A file is no idx array, as the MNIST files are, or its header and its size disagree."""
+
+
+class TruncatedArrayError(ArrayFileError, EOFError):
+    """An idx array file ends before all elements that its header announces."""

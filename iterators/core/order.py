@@ -173,6 +173,9 @@ class Order(Protocol):
     def count(self, done: int = 0) -> int:
         """Number of places of this part when the first `done` places of the epoch are taken."""
 
+    def most(self, done: int = 0) -> int:
+        """The same for the part that has most of them."""
+
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Record numbers at places ``[begin, end)`` of this part, counted from `done`; int64."""
 
@@ -206,6 +209,10 @@ class SequentialOrder:
     def count(self, done: int = 0) -> int:
         """Number of places that come after the first `done`."""
         return max((self.last - self.first if self.places is None else self.places) - done, 0)
+
+    def most(self, done: int = 0) -> int:
+        """As `count`: every part has places of its own, and a state of its own."""
+        return self.count(done)
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Record numbers at places ``[begin, end)``, counted from `done`."""
@@ -256,6 +263,10 @@ class DealtOrder:
         ahead = 0 if self.even else self.part_index
         return max(-((done + ahead - self.whole.size) // self.num_parts), 0)
 
+    def most(self, done: int = 0) -> int:
+        """Number of places of part 0 among the places ``[done, size)`` of the epoch."""
+        return max(-((done - self.whole.size) // self.num_parts), 0)
+
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Record numbers at places ``[begin, end)`` of this part, counted from `done`."""
         places = np.arange(begin, end, dtype=np.int64) * self.num_parts + (done + self.part_index)
@@ -292,8 +303,25 @@ class BatchPlan:
 
     def batches(self, done: int = 0) -> int:
         """Number of batches left when the first `done` places of the epoch are taken."""
-        count = self.order.count(done)
+        return self._batches(self.order.count(done))
+
+    def is_over(self, done: int) -> bool:
+        """Whether no part has a batch left when the first `done` places of the epoch are taken."""
+        return self._batches(self.order.most(done)) == 0
+
+    def _batches(self, count: int) -> int:
         return count // self.batch_size if self.tail == "drop" else -(-count // self.batch_size)
+
+    def record(self, epoch: int, place: int, done: int = 0) -> int:
+        """Record number at one place, counted from `done`; behind the end from the epoch's start.
+
+        An epoch that was resumed at `done` has the same records behind its end as one that was not.
+        """
+        behind = place - self.order.count(done)
+        if behind >= 0:
+            place, done = behind % self.order.count(), 0
+        (number,) = self.order.take(epoch, place, place + 1, done)
+        return int(number)
 
     def rows(self, epoch: int, number: int, done: int = 0) -> tuple[np.ndarray, int]:
         """Record numbers of one batch and how many of its places are padding.

@@ -13,6 +13,8 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 __all__ = ["boolean", "choice", "integer", "integers", "real", "unknown_keyword"]
 
 
@@ -21,9 +23,12 @@ def _refuse(name: str, value: Any, expected: str, kind: type[Exception] = ValueE
 
 
 def _range(low: float, high: float) -> str:
+    def text(limit: float) -> str:
+        return str(limit) if isinstance(limit, int) else f"{limit:g}"
+
     if high == math.inf:
-        return "" if low == -math.inf else f" of at least {low:g}"
-    return f" from {low:g} to {high:g}"
+        return "" if low == -math.inf else f" of at least {text(low)}"
+    return f" of at most {text(high)}" if low == -math.inf else f" from {text(low)} to {text(high)}"
 
 
 def integer(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> int:
@@ -63,7 +68,7 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) 
         number = float(value)
     except TypeError:
         raise _refuse(name, value, expected, TypeError) from None
-    except ValueError:
+    except (ValueError, OverflowError):
         raise _refuse(name, value, expected) from None
     if not (math.isfinite(number) and low <= number <= high):
         raise _refuse(name, value, expected)
@@ -81,7 +86,7 @@ def boolean(name: str, value: Any) -> bool:
     if isinstance(value, str):
         value = {"true": 1, "false": 0, "1": 1, "0": 0}.get(value.strip().lower(), value)
     try:
-        number = operator.index(value)
+        number = int(value) if isinstance(value, np.bool_) else operator.index(value)
     except TypeError:
         raise _refuse(name, value, "True or False", TypeError) from None
     if number not in (0, 1):
@@ -105,8 +110,10 @@ def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
     return allowed[allowed.index(value)]
 
 
-def integers(name: str, value: Any, length: int | None = None, low: int = 1) -> tuple[int, ...]:
-    """A tuple of integers of at least `low`, of a fixed length if one is given.
+def integers(
+    name: str, value: Any, length: int | None = None, low: float = 1, high: float = math.inf
+) -> tuple[int, ...]:
+    """A tuple of integers in ``[low, high]``, of a fixed length if one is given.
 
     Examples
     --------
@@ -114,11 +121,11 @@ def integers(name: str, value: Any, length: int | None = None, low: int = 1) -> 
     (3, 224, 224)
     """
     count = "a tuple of" if length is None else f"a tuple of {length}"
-    expected = f"{count} integers of at least {low}"
+    expected = f"{count} integers{_range(low, high)}"
     if isinstance(value, str):
         value = [item for item in value.strip("()[] ").split(",") if item.strip()]
     try:
-        items = tuple(integer(name, item, low) for item in value)
+        items = tuple(integer(name, item, low, high) for item in value)
     except (TypeError, ValueError):
         raise _refuse(name, value, expected) from None
     if length is not None and len(items) != length:

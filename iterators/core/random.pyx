@@ -168,13 +168,13 @@ def philox(uint64_t key, counter):
     return block.word[0], block.word[1], block.word[2], block.word[3]
 
 
-def derive_key(uint64_t seed, *purpose):
+def derive_key(seed, *purpose):
     """A 64-bit key for one purpose, from a seed and the integers that name the purpose.
 
     Parameters
     ----------
     seed : int
-        64 bits.
+        64 bits count, so that negative ones are distinct from small positive ones.
     *purpose : int
         At least one, for example a constant and an epoch; 64 bits of each count.
 
@@ -188,12 +188,12 @@ def derive_key(uint64_t seed, *purpose):
     True
     """
     cdef philox_block block
-    cdef uint64_t item
+    cdef uint64_t item, key = seed & 0xFFFFFFFFFFFFFFFF
     cdef uint32_t place = 0
     for value in purpose:
         item = value & 0xFFFFFFFFFFFFFFFF
-        block = philox4x32(seed, <uint32_t>item, <uint32_t>(item >> 32), place,
+        block = philox4x32(key, <uint32_t>item, <uint32_t>(item >> 32), place,
                            0x6B657973)  # "keys"
-        seed = <uint64_t>block.word[0] << 32 | block.word[1]
+        key = <uint64_t>block.word[0] << 32 | block.word[1]
         place += 1
-    return seed
+    return key

@@ -27,6 +27,12 @@ cdef enum Purpose:
     DRAW_NOISE = 8          # and 9: two words for each of three normal numbers
     DRAW_EXPOSURE = 10      # contrast, illumination
     DRAW_AREA = 16          # one block for every try: 16 ... 25
+    DRAW_SHIFTS = 32        # of detection images: hue, saturation, illumination, contrast ...
+    DRAW_SHIFT_CHANCES = 33     # ... and whether each of them happens
+    DRAW_STEP_CHANCES = 34  # whether mirror, pad, crop happen
+    DRAW_PAD = 35           # scale, x, y
+    DRAW_SAMPLERS = 36      # one word for every crop sampler, to bring them in order: 36 ... 51
+    DRAW_TRIAL = 1 << 26    # and above: scale, ratio, x, y; one block for every trial of a sampler
 
 
 # What identifies an image among all that a key will ever draw for.

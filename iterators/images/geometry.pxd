@@ -1,3 +1,5 @@
+from libc.stdint cimport int64_t
+
 from iterators.images.draw cimport ImageKey
 
 
@@ -40,7 +42,7 @@ cdef struct GeometryRecipe:
 cdef enum LayerKind:
     LAYER_RESAMPLE = 0
     LAYER_WARP              # the inverse map takes target pixels to input pixels
-    LAYER_PAD               # the input lies at (left_border, top_border) of the target
+    LAYER_PAD               # the input lies at (border_x, border_y) of the target
 
 
 # One step from pixels to pixels: the rectangle (x, y, width, height) of its input becomes
@@ -61,13 +63,15 @@ cdef struct Layer:
     int out_width
     int out_height
     double inverse[6]
-    int border
+    int border_x
+    int border_y
 
 
 cdef struct Geometry:
     int count
     Layer layers[MAX_LAYERS]
     bint mirror
+    int coloured            # layer whose result the colour changes are applied to
 
 
 cdef enum GeometryStatus:
@@ -77,6 +81,24 @@ cdef enum GeometryStatus:
     GEOMETRY_TOO_LARGE        # an image on the way would have a side of 2**26 pixels, or of none
 
 
+# Which word of DRAW_METHOD is whose.
+cdef enum MethodWord:
+    METHOD_RESIZE = 0
+    METHOD_WARP = 1
+    METHOD_CROP = 2
+
+
+# The interpolation for one step of one image, with `inter_method` 9 and 10 resolved.
+cdef int choose_method(int inter_method, const ImageKey* image, int step, int width, int height,
+                       int new_width, int new_height) noexcept nogil
+# Append a step that reads the whole current image; NULL if its result would be too large or empty.
+cdef Layer* add_layer(Geometry* geometry, LayerKind kind, int method, int* width, int* height,
+                      int64_t target_width, int64_t target_height) noexcept nogil
+# Crop the current image: the window of its last layer shrinks.
+cdef void keep_rectangle(Geometry* geometry, int x, int y, int width, int height) noexcept nogil
+# Append the first resize, after which the short side has `resize` pixels.
+cdef int resize_short_side(int resize, int inter_method, const ImageKey* image, int* width,
+                           int* height, Geometry* geometry) noexcept nogil
 cdef void load_recipe(GeometryRecipe* target, recipe)
 cdef int draw_geometry(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
                        Geometry* geometry) noexcept nogil

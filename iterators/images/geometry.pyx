@@ -19,19 +19,13 @@ cdef enum:
     AREA_TRIES = 10
     MAX_SIDE = 1 << 26      # keeps every product below in 64 bits
 
-# Which word of DRAW_METHOD is whose.
-cdef enum:
-    METHOD_RESIZE = 0
-    METHOD_WARP = 1
-    METHOD_CROP = 2
 
-
-cdef int choose_method(const GeometryRecipe* recipe, const ImageKey* image, int step, int width,
-                       int height, int new_width, int new_height) noexcept nogil:
-    if recipe.inter_method == 10:
+cdef int choose_method(int inter_method, const ImageKey* image, int step, int width, int height,
+                       int new_width, int new_height) noexcept nogil:
+    if inter_method == 10:
         return draw_integer(draw(image, DRAW_METHOD).word[step], 0, 4)
-    if recipe.inter_method != 9:
-        return recipe.inter_method
+    if inter_method != 9:
+        return inter_method
     if new_width > width and new_height > height:
         return 2
     if new_width < width and new_height < height:
@@ -66,16 +60,16 @@ cdef void keep_rectangle(Geometry* geometry, int x, int y, int width, int height
     layer.out_width, layer.out_height = width, height
 
 
-cdef int resize_short_side(const GeometryRecipe* recipe, const ImageKey* image, int* width,
+cdef int resize_short_side(int resize, int inter_method, const ImageKey* image, int* width,
                            int* height, Geometry* geometry) noexcept nogil:
-    cdef int64_t new_width = recipe.resize, new_height = recipe.resize
+    cdef int64_t new_width = resize, new_height = resize
     if height[0] > width[0]:
         new_height = new_height * height[0] // width[0]
     else:
         new_width = new_width * width[0] // height[0]
     if new_width >= MAX_SIDE or new_height >= MAX_SIDE:
         return GEOMETRY_TOO_LARGE
-    cdef int method = choose_method(recipe, image, METHOD_RESIZE, width[0], height[0],
+    cdef int method = choose_method(inter_method, image, METHOD_RESIZE, width[0], height[0],
                                     <int>new_width, <int>new_height)
     add_layer(geometry, LAYER_RESAMPLE, method, width, height, new_width, new_height)
     return GEOMETRY_OK
@@ -104,8 +98,8 @@ cdef int warp(const GeometryRecipe* recipe, const ImageKey* image, int* width, i
     if not (1 <= new_width <= WARP_LARGEST_SIDE and 1 <= new_height <= WARP_LARGEST_SIDE
             and old_width <= WARP_LARGEST_SIDE and old_height <= WARP_LARGEST_SIDE):
         return GEOMETRY_TOO_LARGE
-    method = choose_method(recipe, image, METHOD_WARP, old_width, old_height, <int>new_width,
-                           <int>new_height)
+    method = choose_method(recipe.inter_method, image, METHOD_WARP, old_width, old_height,
+                           <int>new_width, <int>new_height)
     affine_forward(forward, angle, shear, scale, ratio, old_width, old_height, <float>new_width,
                    <float>new_height)
     layer = add_layer(geometry, LAYER_WARP, method, width, height, <int64_t>new_width,
@@ -160,8 +154,8 @@ cdef int crop_square(const GeometryRecipe* recipe, const ImageKey* image, int wi
 cdef void crop_and_resize(const GeometryRecipe* recipe, const ImageKey* image, int x, int y,
                           int width, int height, Geometry* geometry) noexcept nogil:
     """A rectangle of the current image, resized to the target."""
-    cdef int method = choose_method(recipe, image, METHOD_CROP, width, height, recipe.width,
-                                    recipe.height)
+    cdef int method = choose_method(recipe.inter_method, image, METHOD_CROP, width, height,
+                                    recipe.width, recipe.height)
     cdef Layer* layer
     if geometry.count:
         keep_rectangle(geometry, x, y, width, height)
@@ -175,8 +169,8 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
                     Geometry* geometry) noexcept nogil:
     """Grow an image that is too small, then crop the target at the centre or at random."""
     # MXNet resolves the method once, against the size before either resize.
-    cdef int method = choose_method(recipe, image, METHOD_CROP, width, height, recipe.width,
-                                    recipe.height)
+    cdef int method = choose_method(recipe.inter_method, image, METHOD_CROP, width, height,
+                                    recipe.width, recipe.height)
     cdef int x, y
     cdef philox_block place
     if height < recipe.height:
@@ -210,13 +204,14 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
 cdef int draw_geometry(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
                        Geometry* geometry) noexcept nogil:
     """Draw and compute the layers for one image of `width` x `height` pixels."""
-    cdef int status
+    cdef int status = GEOMETRY_OK
     cdef Layer* layer
     geometry.count = 0
     geometry.mirror = recipe.mirror or (
         recipe.rand_mirror and draw(image, DRAW_MIRROR).word[0] >> 31)
     if recipe.resize != -1:
-        status = resize_short_side(recipe, image, &width, &height, geometry)
+        status = resize_short_side(recipe.resize, recipe.inter_method, image, &width, &height,
+                                   geometry)
         if status:
             return status
     if recipe.warps:
@@ -228,12 +223,13 @@ cdef int draw_geometry(const GeometryRecipe* recipe, const ImageKey* image, int 
                           <int64_t>width + 2 * recipe.pad, <int64_t>height + 2 * recipe.pad)
         if layer == NULL:
             return GEOMETRY_TOO_LARGE
-        layer.border = recipe.pad
+        layer.border_x = layer.border_y = recipe.pad
     if recipe.max_crop_size != -1:
-        return crop_square(recipe, image, width, height, geometry)
-    if recipe.random_resized_crop and crop_area(recipe, image, width, height, geometry):
-        return GEOMETRY_OK
-    return crop_plain(recipe, image, width, height, geometry)
+        status = crop_square(recipe, image, width, height, geometry)
+    elif not (recipe.random_resized_crop and crop_area(recipe, image, width, height, geometry)):
+        status = crop_plain(recipe, image, width, height, geometry)
+    geometry.coloured = geometry.count - 1
+    return status
 
 
 cdef void load_recipe(GeometryRecipe* target, recipe):

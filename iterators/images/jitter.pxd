@@ -21,6 +21,7 @@ cdef struct JitterRecipe:
 
 # What was drawn for one image.
 cdef struct Jitter:
+    bint colours            # whether any pixel changes
     bint jitters
     bint shifts
     bint noises
@@ -31,6 +32,7 @@ cdef struct Jitter:
     int lightness
     int saturation
     float noise[3]          # added to R, G, B
+    float gain              # factor of all channels after everything else; 1 for off
     float exposure          # contrast of the normalisation
     float illumination
 
@@ -38,4 +40,5 @@ cdef struct Jitter:
 cdef void load_jitter(JitterRecipe* target, recipe)
 cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
                       Jitter* jitter) noexcept nogil
-cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int width, int height) noexcept nogil
+cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int channels, int width,
+                       int height) noexcept nogil

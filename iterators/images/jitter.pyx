@@ -46,6 +46,7 @@ cdef inline double draw_normal(unsigned int first, unsigned int second) noexcept
 cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
                       Jitter* jitter) noexcept nogil:
     """Draw everything for one image."""
+    jitter.colours, jitter.gain = recipe.colours, 1
     jitter.jitters, jitter.shifts = recipe.jitters, recipe.shifts
     jitter.noises, jitter.exposes = recipe.noise > 0, recipe.exposes
     if recipe.jitters:
@@ -103,8 +104,9 @@ cdef void draw_exposure(const JitterRecipe* recipe, const ImageKey* image,
                                        recipe.max_illumination)
 
 
-cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int width, int height) noexcept nogil:
-    """Apply what was drawn to packed RGB pixels."""
+cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int channels, int width,
+                       int height) noexcept nogil:
+    """Apply what was drawn to packed pixels: RGB, unless there is only a gain."""
     cdef int step, y
     cdef uint8_t* row
     cdef int64_t count = <int64_t>width * height, grey
@@ -126,6 +128,8 @@ cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int width, int hei
             colour_hls(row, width, jitter.hue, jitter.lightness, jitter.saturation)
         if jitter.noises:
             colour_lighting(row, width, jitter.noise)
+    if jitter.gain != 1:
+        colour_brightness(pixels, <int>(channels * count), jitter.gain)
 
 
 cdef void load_jitter(JitterRecipe* target, recipe):

@@ -97,6 +97,9 @@ def read_mean_image(path: str | os.PathLike[str]) -> np.ndarray:
         raise fields.error("the array has an unknown element type or an empty shape")
     dtype = np.dtype(DTYPES[code])
     data = fields.bytes(int(np.prod(shape, dtype=object)) * dtype.itemsize)
+    (names,) = fields.take("Q")  # how MXNet notices that the end is missing
+    for _ in range(names):
+        fields.bytes(*fields.take("Q"))
     return np.frombuffer(data, dtype).reshape(shape).astype(np.float32)
 
 

@@ -7,6 +7,8 @@
 #ifndef RECORDIO_NORMALISE_SIMD_H
 #define RECORDIO_NORMALISE_SIMD_H
 
+#include <string.h>
+
 #include "normalise_rows.h"
 
 #if SIMD_X86
@@ -41,6 +43,13 @@ SIMD_F16C static inline void normalise_put_half(void* slot, ptrdiff_t at, __m256
     _mm_storeu_si128((__m128i*)((uint16_t*)slot + at), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
 }
 
+/* Eight pixels near the end of a row, copied to where more bytes than theirs may be read.  The last
+   eight of a row may overlap those before them, which are then written again, to the same values. */
+static inline const uint8_t* normalise_tail(const uint8_t* pixels, int channels, uint8_t* tail) {
+    memcpy(tail, pixels, (size_t)channels * 8);
+    return tail;
+}
+
 /* half, channels, mirror and imaged are constants of each caller. */
 SIMD_F16C SIMD_INLINE int normalise_planar(
     const normalise_recipe* recipe, const uint8_t* row, int width, int y, void* slot, ptrdiff_t channel_stride,
@@ -57,9 +66,15 @@ SIMD_F16C SIMD_INLINE int normalise_planar(
         offset[c] = _mm256_set1_ps(recipe->offset[c]);
         means[c] = imaged ? normalise_means(recipe, c, y) : NULL;
     }
+    uint8_t tail[8 * 4 + 16];
     int x = 0;
-    for (; (width - x) * channels >= needed; x += 8) {
+    for (; x < width; x += 8) {
         const uint8_t* p = row + (ptrdiff_t)x * channels;
+        if ((width - x) * channels < needed) {
+            if (width < 8) break;
+            x = x < width - 8 ? x : width - 8;
+            p = normalise_tail(row + (ptrdiff_t)x * channels, channels, tail);
+        }
         const __m256i pixels = _mm256_inserti128_si256(
             _mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)p)),
             _mm_loadu_si128((const __m128i*)(p + 4 * channels)), 1);
@@ -121,9 +136,15 @@ SIMD_AVX2 SIMD_INLINE int normalise_planar_bytes(
         spread[c] = _mm256_castsi256_si128(normalise_spread(channels, c));
         spread[c] = _mm_shuffle_epi8(spread[c], gather); /* the four bytes of a lane side by side */
     }
+    uint8_t tail[8 * 4 + 16];
     int x = 0;
-    for (; (width - x) * channels >= needed; x += 8) {
+    for (; x < width; x += 8) {
         const uint8_t* p = row + (ptrdiff_t)x * channels;
+        if ((width - x) * channels < needed) {
+            if (width < 8) break;
+            x = x < width - 8 ? x : width - 8;
+            p = normalise_tail(row + (ptrdiff_t)x * channels, channels, tail);
+        }
         const __m128i low = _mm_loadu_si128((const __m128i*)p);
         const __m128i high = _mm_loadu_si128((const __m128i*)(p + 4 * channels));
         const ptrdiff_t at = mirror ? width - 8 - x : x;

@@ -8,7 +8,7 @@ threads or on what was drawn before.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.parameters import boolean, choice, integer, integers, real
 
@@ -19,6 +19,9 @@ INTER_METHODS = (0, 1, 2, 3, 4, 9, 10)
 
 #: Longest `rotate_list`; the drawing keeps its parameters in a fixed space.
 MAX_ANGLES = 64
+
+#: Largest size or position in pixels; products of two fit 64 bits, and no image is that large.
+MAX_PIXELS = (1 << 26) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +93,8 @@ class Recipe:
         grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
 
     scaled_decode : bool
-        Decode a JPEG that will be resampled to half its size or less at 1/2, 1/4 or 1/8 first, which
-        is faster and does not alias.  If False it is decoded in full, as MXNet does.
+        Decode a JPEG that will be resampled to half its size or less at 1/2, 1/4 or 1/8 first,
+        which is faster and does not alias.  If False it is decoded in full, as MXNet does.
 
     Examples
     --------
@@ -203,6 +206,20 @@ class Recipe:
             if getattr(self, name):
                 raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
 
+    #: Parameters that act on normalised values only.
+    float_only: ClassVar[frozenset[str]] = frozenset(
+        ("std_r", "std_g", "std_b", "std_a", "scale")
+        + ("max_random_contrast", "max_random_illumination")
+    )
+    #: Whether the means per channel are used instead of a mean image.
+    means_win: ClassVar[bool] = False
+
+    def plain(self) -> Recipe:
+        """The recipe with nothing random in it and without normalisation."""
+        return Recipe(
+            data_shape=self.data_shape, resize=self.resize, inter_method=self.inter_method
+        )
+
     @property
     def warps(self) -> bool:
         """Whether images go through the affine warp."""
@@ -241,8 +258,9 @@ class Recipe:
         return self.std_r, self.std_g, self.std_b, self.std_a
 
 
-def _off_or_positive(name: str, value: Any) -> int:
-    number = integer(name, value)
+def off_or_positive(name: str, value: Any) -> int:
+    """A number of pixels of at least 1, or -1."""
+    number = integer(name, value, high=MAX_PIXELS)
     if number != -1 and number < 1:
         raise ValueError(
             f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off"
@@ -258,7 +276,13 @@ def _ordered(low_name: str, low: float, high_name: str, high: float) -> None:
 def _angles(name: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, str):
         value = [item for item in value.strip("()[] ").split(",") if item.strip()]
-    angles = tuple(integer(name, item, -360, 360) for item in value)
+    elif isinstance(value, int):
+        value = (value,)
+    try:
+        items = tuple(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: expected a sequence of whole degrees") from None
+    angles = tuple(integer(name, item, -360, 360) for item in items)
     if len(angles) > MAX_ANGLES:
         raise ValueError(f"{name} holds {len(angles)} angles: at most {MAX_ANGLES} are possible")
     return angles
@@ -269,7 +293,7 @@ def _not_negative(name: str, value: Any) -> float:
 
 
 def _off_or_position(name: str, value: Any) -> int:
-    return integer(name, value, low=-1)
+    return integer(name, value, -1, MAX_PIXELS)
 
 
 def _area(name: str, value: Any) -> float:
@@ -285,12 +309,12 @@ def _divisor(name: str, value: Any) -> float:
 
 # By name where a parameter has a range of its own, else by type.
 _CHECKS: dict[str, Any] = {
-    "data_shape": lambda name, value: integers(name, value, length=3),
-    "resize": _off_or_positive,
+    "data_shape": lambda name, value: integers(name, value, 3, 1, MAX_PIXELS),
+    "resize": off_or_positive,
     "crop_x_start": _off_or_position,
     "crop_y_start": _off_or_position,
-    "max_crop_size": _off_or_positive,
-    "min_crop_size": _off_or_positive,
+    "max_crop_size": off_or_positive,
+    "min_crop_size": off_or_positive,
     "min_random_area": _area,
     "max_random_area": _area,
     "min_aspect_ratio": lambda name, value: None if value is None else real(name, value, 0),

@@ -16,13 +16,24 @@ cdef enum RenderStatus:
     RENDER_SHORT_LABELS     # the header announces more labels than there are bytes
     RENDER_LABEL_WIDTH      # another number of labels than label_width
     RENDER_NOT_LISTED       # the id is not in the list of labels
+    RENDER_LABEL            # the labels cannot be used; the message says why
     RENDER_IMAGE            # the image cannot be decoded; the message says why
     RENDER_GEOMETRY         # the crop does not fit; the message says why
     RENDER_MEMORY
 
 
 cdef enum:
+    HEADER_SIZE = 24        # IRHeader: flag, label, id, id2
     MESSAGE_SIZE = 200
+
+
+# Memory of a renderer, kept from image to image: number of each buffer.
+cdef enum:
+    PIXELS_A = 0            # steps read one and write the other
+    PIXELS_B = 1
+    STEPS = 2               # column positions of a warp
+    ROW = 3                 # one row of a canvas that is wider than its image
+    BUFFERS = 4
 
 
 cdef struct Outcome:
@@ -76,7 +87,7 @@ cdef class RenderPlan:
     cdef int channels
     cdef int width
     cdef int height
-    cdef Py_ssize_t label_width
+    cdef readonly Py_ssize_t label_width
     cdef Py_ssize_t item_size
     # Distance of neighbours in elements.
     cdef ptrdiff_t sample_stride
@@ -99,8 +110,8 @@ cdef class Renderer:
     cdef readonly RenderPlan plan
     cdef jpeg_decoder* decoder
     cdef resampler* resampler
-    cdef uint8_t* buffers[3]
-    cdef size_t capacities[3]
+    cdef uint8_t* buffers[BUFFERS]
+    cdef size_t capacities[BUFFERS]
     cdef object decoded         # image decoded through Python, alive while its pixels are read
     # What was done so far.
     cdef int64_t images
@@ -112,7 +123,9 @@ cdef class Renderer:
                     const Slot* slot, Outcome* outcome) noexcept nogil
     cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
                          const Slot* slot, Outcome* outcome) noexcept nogil
-    cdef int copy_listed_labels(self, const Slot* slot, Outcome* outcome) noexcept nogil
+    cdef int read_labels(self, const uint8_t* record, uint32_t flag, const Slot* slot,
+                         Outcome* outcome) noexcept nogil
+    cdef Py_ssize_t find_listed(self, Outcome* outcome) noexcept nogil
     cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
                           Outcome* outcome) noexcept nogil
     cdef int render_jpeg(self, int width, int height, int orientation, const ImageKey* image,
@@ -121,6 +134,7 @@ cdef class Renderer:
                           Outcome* outcome) noexcept nogil
     cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
                   Outcome* outcome) noexcept nogil
+    cdef void draw_colours(self, const ImageKey* image, Jitter* jitter) noexcept nogil
     cdef int run_layers(self, const ImageKey* image, const Geometry* geometry, const Pixels* pixels,
                         int denominator, void* slot, Outcome* outcome) noexcept nogil
     cdef int resample_layer(self, const Layer* layer, const Pixels* pixels, int denominator,

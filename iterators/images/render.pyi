@@ -9,6 +9,7 @@ class RenderPlan:
     recipe: Recipe
     dtype: np.dtype[Any]
     layout: str
+    label_width: int
     mean_image: NDArray[np.float32] | None
     def __init__(
         self,
@@ -20,8 +21,9 @@ class RenderPlan:
         label_width: int = 1,
         batch_size: int = 1,
         mean_image: ArrayLike | None = None,
-        labels: tuple[NDArray[np.uint64], NDArray[np.float32]] | None = None,
+        labels: tuple[NDArray[Any], ...] | None = None,
     ) -> None: ...
+    def renderer(self) -> Renderer: ...
     def shape(self, batch_size: int) -> tuple[int, ...]: ...
 
 class Renderer:

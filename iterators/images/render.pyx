@@ -37,14 +37,13 @@ from iterators.images.warp cimport warp_bounds, warp_prepare, warp_row, warp_sou
 cdef extern from "../core/sync.h" nogil:
     double sync_now()
 
+cdef extern from "prefetch.h" nogil:
+    void prefetch_for_writing(const void* memory, size_t size)
+
 from . import codec
 from .geometry import geometry_message
 
 cdef enum:
-    HEADER_SIZE = 24        # IRHeader: flag, label, id, id2
-    PIXELS_A = 0            # buffers: steps read one and write the other
-    PIXELS_B = 1
-    STEPS = 2               # column positions of a warp
     SLACK = 64              # kernels may read a vector behind the last pixel
 
 DTYPES = ("float32", "uint8", "int8", "float16")
@@ -76,17 +75,14 @@ cdef class RenderPlan:
                  batch_size=1, mean_image=None, labels=None):
         cdef int i
         cdef const float[:, :, ::1] mean
-        cdef const uint64_t[::1] ids
-        cdef const float[:, ::1] rows
         self.recipe = recipe
         self.dtype = np.dtype(dtype)
         self.layout = layout
         self.key = key
         self.label_width = label_width
         self.channels, self.height, self.width = recipe.data_shape
-        load_recipe(&self.geometry, recipe)
-        load_jitter(&self.jitter, recipe)
         self.scaled_decode = recipe.scaled_decode
+        self._load(recipe)
         for i in range(4):
             self.fill[i] = recipe.fill_value if i < 3 else 0
         self.limits.max_pixels = JPEG_DEFAULT_MAX_PIXELS
@@ -107,16 +103,30 @@ cdef class RenderPlan:
             self.normalise.mean_height, self.normalise.mean_width = self.height, self.width
         self.num_listed = -1
         if labels is not None:
-            self.label_arrays = ids, rows = labels
-            if not ids.shape[0] == rows.shape[0] or rows.shape[1] != label_width:
-                raise ValueError("labels must be ids (n,) and rows (n, label_width)")
-            self.num_listed = ids.shape[0]
-            if self.num_listed:
-                self.label_ids, self.label_table = &ids[0], &rows[0, 0]
+            self._load_labels(labels)
         strides = self._strides(batch_size)
         self.item_size = self.dtype.itemsize
         self.sample_stride, self.channel_stride = strides["N"], strides["C"]
         self.row_stride, self.pixel_stride = strides["H"], strides["W"]
+
+    def _load(self, recipe):
+        """Copy what the drawing of an image needs."""
+        load_recipe(&self.geometry, recipe)
+        load_jitter(&self.jitter, recipe)
+
+    def _load_labels(self, labels):
+        cdef const uint64_t[::1] ids
+        cdef const float[:, ::1] rows
+        self.label_arrays = ids, rows = labels
+        if not ids.shape[0] == rows.shape[0] or rows.shape[1] != self.label_width:
+            raise ValueError("labels must be ids (n,) and rows (n, label_width)")
+        self.num_listed = ids.shape[0]
+        if self.num_listed:
+            self.label_ids, self.label_table = &ids[0], &rows[0, 0]
+
+    def renderer(self):
+        """A renderer of the kind that this plan needs."""
+        return Renderer(self)
 
     def shape(self, batch_size):
         """Shape of a batch in the plan's layout."""
@@ -151,7 +161,7 @@ cdef class Renderer:
 
     def __cinit__(self, RenderPlan plan):
         cdef int i
-        for i in range(3):
+        for i in range(BUFFERS):
             self.buffers[i] = NULL
             self.capacities[i] = 0
         self.plan = plan
@@ -164,7 +174,7 @@ cdef class Renderer:
         cdef int i
         decoder_free(self.decoder)
         resampler_free(self.resampler)
-        for i in range(3):
+        for i in range(BUFFERS):
             free(self.buffers[i])
 
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0):
@@ -225,7 +235,6 @@ cdef class Renderer:
     cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
                          const Slot* slot, Outcome* outcome) noexcept nogil:
         cdef uint32_t flag
-        cdef Py_ssize_t width = self.plan.label_width
         if length < HEADER_SIZE:
             return self.fail(outcome, RENDER_SHORT_HEADER, b"")
         memcpy(&flag, record, 4)
@@ -234,16 +243,26 @@ cdef class Renderer:
         content[0] = HEADER_SIZE + <size_t>4 * flag
         if content[0] > length:
             return self.fail(outcome, RENDER_SHORT_LABELS, b"")
-        if width == 0:
+        if self.plan.label_width == 0:
             return RENDER_OK        # nobody asks for labels
+        return self.read_labels(record, flag, slot, outcome)
+
+    cdef int read_labels(self, const uint8_t* record, uint32_t flag, const Slot* slot,
+                         Outcome* outcome) noexcept nogil:
+        """Labels of the record or of the list, into the slot."""
+        cdef Py_ssize_t width = self.plan.label_width, listed
         if self.plan.num_listed >= 0:
-            return self.copy_listed_labels(slot, outcome)
+            listed = self.find_listed(outcome)
+            if listed >= 0:
+                memcpy(slot.label, self.plan.label_table + listed * width, 4 * width)
+            return outcome.status
         if width != (<Py_ssize_t>flag if flag else 1):
             return self.fail(outcome, RENDER_LABEL_WIDTH, b"")
         memcpy(slot.label, record + (HEADER_SIZE if flag else 4), 4 * width)
         return RENDER_OK
 
-    cdef int copy_listed_labels(self, const Slot* slot, Outcome* outcome) noexcept nogil:
+    cdef Py_ssize_t find_listed(self, Outcome* outcome) noexcept nogil:
+        """Place of the record's id in the list of labels; -1 after a failure."""
         cdef Py_ssize_t low = 0, high = self.plan.num_listed, middle
         while low < high:
             middle = (low + high) // 2
@@ -252,10 +271,9 @@ cdef class Renderer:
             else:
                 high = middle
         if low == self.plan.num_listed or self.plan.label_ids[low] != outcome.record_id:
-            return self.fail(outcome, RENDER_NOT_LISTED, b"")
-        memcpy(slot.label, self.plan.label_table + low * self.plan.label_width,
-               4 * self.plan.label_width)
-        return RENDER_OK
+            self.fail(outcome, RENDER_NOT_LISTED, b"")
+            return -1
+        return low
 
     cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
                           Outcome* outcome) noexcept nogil:
@@ -316,10 +334,10 @@ cdef class Renderer:
             warp_bounds(&source, layer.left, layer.top, layer.out_width, layer.out_height,
                         &wanted.x, &wanted.y, &wanted.width, &wanted.height)
         else:
-            wanted.x = min(max(layer.left - layer.border, 0), width)
-            wanted.y = min(max(layer.top - layer.border, 0), height)
-            wanted.width = min(layer.left + layer.out_width - layer.border, width) - wanted.x
-            wanted.height = min(layer.top + layer.out_height - layer.border, height) - wanted.y
+            wanted.x = min(max(layer.left - layer.border_x, 0), width)
+            wanted.y = min(max(layer.top - layer.border_y, 0), height)
+            wanted.width = min(layer.left + layer.out_width - layer.border_x, width) - wanted.x
+            wanted.height = min(layer.top + layer.out_height - layer.border_y, height) - wanted.y
         if wanted.width < 1 or wanted.height < 1:
             wanted.x = wanted.y = 0
             wanted.width = wanted.height = 1
@@ -413,6 +431,9 @@ cdef class Renderer:
                 return self.fail(outcome, RENDER_GEOMETRY, geometry_message(status).encode())
         return RENDER_OK
 
+    cdef void draw_colours(self, const ImageKey* image, Jitter* jitter) noexcept nogil:
+        draw_jitter(&self.plan.jitter, image, jitter)
+
     cdef int run_layers(self, const ImageKey* image, const Geometry* geometry, const Pixels* pixels,
                         int denominator, void* slot, Outcome* outcome) noexcept nogil:
         """From decoded pixels (or the decoder, if there are none) through all steps to the slot."""
@@ -421,16 +442,17 @@ cdef class Renderer:
         cdef Sink sink
         cdef Jitter jitter
         cdef uint8_t* out = NULL
-        cdef int i
-        cdef bint colours = self.plan.jitter.colours
+        cdef int i, last = geometry.count - 1
+        cdef bint coloured
         sink.y = 0
         sink.mirror = geometry.mirror
         sink.normalise = self.plan.normalise
-        draw_jitter(&self.plan.jitter, image, &jitter)
+        self.draw_colours(image, &jitter)
         expose(&sink.normalise, &jitter)
         for i in range(geometry.count):
             layer = &geometry.layers[i]
-            sink.slot = slot if i == geometry.count - 1 and not colours else NULL
+            coloured = jitter.colours and i == geometry.coloured
+            sink.slot = slot if i == last and not coloured else NULL
             out = self.buffer(PIXELS_B if i & 1 else PIXELS_A,
                               <size_t>layer.out_width * layer.out_height * self.plan.channels,
                               outcome)
@@ -450,10 +472,11 @@ cdef class Renderer:
             current.first, current.stride = out, <ptrdiff_t>layer.out_width * self.plan.channels
             current.x = current.y = 0
             current.width, current.height = layer.out_width, layer.out_height
-        if colours:
-            jitter_image(&jitter, out, current.width, current.height)
-            sink.slot = slot
-            self.finish_rows(&sink, out, current.stride, current.height)
+            if coloured:
+                jitter_image(&jitter, out, self.plan.channels, current.width, current.height)
+                if i == last:
+                    sink.slot = slot
+                    self.finish_rows(&sink, out, current.stride, current.height)
         return RENDER_OK
 
     cdef int copy_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out, Sink* sink,
@@ -547,27 +570,27 @@ cdef class Renderer:
                         Sink* sink) noexcept nogil:
         """A border of the fill value."""
         cdef int channels = self.plan.channels, x, y, i, source_y
-        cdef int first = min(max(layer.border - layer.left, 0), layer.out_width)
-        cdef int last = max(min(layer.border + layer.width - layer.left, layer.out_width), first)
+        cdef int first = min(max(layer.border_x - layer.left, 0), layer.out_width)
+        cdef int last = max(min(layer.border_x + layer.width - layer.left, layer.out_width), first)
         cdef ptrdiff_t packed = <ptrdiff_t>layer.out_width * channels
         cdef uint8_t* row
         for y in range(layer.out_height):
             row = out + y * packed
-            source_y = layer.top + y - layer.border
+            source_y = layer.top + y - layer.border_y
             for x in range(layer.out_width):
                 for i in range(channels):
                     row[x * channels + i] = self.plan.fill[i]
             if 0 <= source_y < layer.height and last > first:
                 memcpy(row + first * channels,
                        pixels.first + (source_y - pixels.y) * pixels.stride
-                       + (layer.left + first - layer.border - pixels.x) * channels,
+                       + (layer.left + first - layer.border_x - pixels.x) * channels,
                        <size_t>(last - first) * channels)
             self.finish_rows(sink, row, packed, 1)
 
     cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,
                           int count) noexcept nogil:
         """Normalise rows into the slot, if they are ready for it."""
-        cdef int i
+        cdef int i, channel
         if sink.slot == NULL:
             return
         for i in range(count):
@@ -575,6 +598,13 @@ cdef class Renderer:
                           <char*>sink.slot + sink.y * self.plan.row_stride * self.plan.item_size,
                           self.plan.pixel_stride, self.plan.channel_stride)
             sink.y += 1
+        # The next rows are due when the decoder is done with them; until then their memory can come.
+        for i in range(min(count, self.plan.height - sink.y) if self.plan.pixel_stride == 1 else 0):
+            for channel in range(self.plan.channels):
+                prefetch_for_writing(
+                    <char*>sink.slot + ((sink.y + i) * self.plan.row_stride
+                                        + channel * self.plan.channel_stride) * self.plan.item_size,
+                    self.plan.width * self.plan.item_size)
 
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil:
         """Memory of at least that size, kept from image to image; NULL after a failure."""
@@ -626,4 +656,6 @@ cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, path, offset
             f"the record has {outcome.found} labels, label_width is {label_width}", **place)
     if status == RENDER_NOT_LISTED:
         return LabelError("the list of labels has no line for this id", **place)
+    if status == RENDER_LABEL:
+        return LabelError(outcome.message.decode("utf-8", "replace"), **place)
     return ImageDecodeError(outcome.message.decode("utf-8", "replace"), **place)

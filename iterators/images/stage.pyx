@@ -159,8 +159,8 @@ cdef class Stage:
         self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
         self.arrays = [None] * depth
         self.process = os.getpid()
-        self.renderers = [Renderer(plan) for _ in range(threads)]
-        self.spare = Renderer(plan)
+        self.renderers = [plan.renderer() for _ in range(threads)]
+        self.spare = plan.renderer()
         self.threads = [
             threading.Thread(target=self._work, args=(self.renderers[i],), daemon=True,
                              name=f"image-stage-{i}")
@@ -168,8 +168,12 @@ cdef class Stage:
         ]
 
     def __init__(self, *args, **keywords):
-        for thread in self.threads:
-            thread.start()
+        try:
+            for thread in self.threads:
+                thread.start()
+        except BaseException:
+            self.close()        # those that run already would keep this object for ever
+            raise
 
     def __dealloc__(self):
         # The threads refer to this object, so none is left.
@@ -250,13 +254,14 @@ cdef class Stage:
         cdef Batch* batch = &self.batches[place]
         self._wait_for(batch)
         data, label, ids = self.arrays[place]
-        self.arrays[place] = None
         failures = []
         cdef Py_ssize_t slot
         for slot in range(batch.count):
             if batch.frames[slot] != FRAME_OK or batch.outcomes[slot].status != RENDER_OK:
                 failures.append((slot, self._failure(batch.records[slot], batch.frames[slot],
                                                      &batch.outcomes[slot])))
+        # Only now, so that an interrupt in between leaves the batch to be collected again.
+        self.arrays[place] = None
         self.collected += 1
         return data, label, ids, failures
 

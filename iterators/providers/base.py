@@ -8,6 +8,7 @@ answers the protocols of MXNet and MXNet.jl.  It does not know where samples com
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import weakref
 from collections import deque
@@ -27,6 +28,7 @@ from ..core.parameters import choice, integer, real
 __all__ = ["AbstractDataProvider", "Engine"]
 
 STATE_VERSION = 1
+LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epoch's
 
 logger = logging.getLogger("iterators")
 
@@ -35,6 +37,8 @@ class Engine(Protocol):
     """Produces arrays for batches of records, in the order of submission, ahead of the consumer."""
 
     depth: int
+    #: Batches submitted and not yet collected.
+    pending: int
 
     def submit(self, records: np.ndarray, epoch: int) -> None:
         """Start work on a batch."""
@@ -76,10 +80,13 @@ class _Skipped:
 
     def __init__(self, on_error: str, budget: float | None, num_samples: int) -> None:
         self.on_error = choice("on_error", on_error, ("raise", "skip"))
-        self.records: dict[int | None, tuple[int | None, str]] = {}
+        # By file and place in it: the places of several files are counted apart.
+        self.records: dict[tuple[str | None, int | None], tuple[int | None, str]] = {}
         self.limit: float | None = None
         if budget is None:
             return
+        if on_error != "skip":
+            raise ValueError(f"error_budget={budget!r} needs on_error='skip'")
         if isinstance(budget, float) and budget < 1:
             self.limit = real("error_budget", budget, 0, 1) * num_samples
         else:
@@ -88,7 +95,7 @@ class _Skipped:
     def add(self, error: RecordIOError) -> None:
         """Count an error; raises when there are more than the budget allows."""
         name = error.record_id if error.record_id is not None else error.record
-        self.records.setdefault(error.record, (name, str(error)))
+        self.records.setdefault((error.path, error.record), (name, str(error)))
         if self.limit is not None and len(self.records) > self.limit:
             raise ErrorBudgetError(
                 f"{len(self.records)} records could not be used, which is more than the "
@@ -127,6 +134,8 @@ class AbstractDataProvider:
     ``for batch in provider`` runs one epoch; iterating again runs the next one, and a loop that was
     left early is followed by a new epoch.  Only one loop can use a provider at a time: an older
     loop that goes on after a newer one has begun gets a RuntimeError.
+
+    `next` may be called by several threads; each batch goes to one of them.
     """
 
     def __init__(
@@ -143,15 +152,18 @@ class AbstractDataProvider:
         settings: Mapping[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
+        # First, so that a wrong argument leaves no threads behind.
+        self._finalizer = weakref.finalize(self, engine.close)
         self._plan = plan
         self._engine = engine
         self._data_desc = data_desc
         self._label_desc = label_desc
         self._placement = placement
-        self._position = Position(epoch)
-        self._in_step = True  # the requests are what the engine works on
+        self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
         self._delivered = False  # anything of this epoch since it began or was resumed
         self._requests: deque[_Request] = deque()
+        self._lock = threading.RLock()  # of position, requests and engine
+        self._inside = False
         self._current: DataBatch | None = None
         self._loop: object | None = None
         self._skipped = _Skipped(on_error, error_budget, plan.order.count())
@@ -161,7 +173,6 @@ class AbstractDataProvider:
         self._waited = 0.0
         self._busy = 0.0
         self._returned: float | None = None
-        self._finalizer = weakref.finalize(self, engine.close)
 
     # -- what there is --------------------------------------------------------------------------
 
@@ -255,34 +266,45 @@ class AbstractDataProvider:
         RecordIOError
             If a record of the batch cannot be used.  The next call goes on behind the batch.
         """
+        with self._lock:
+            if self._inside:  # the lock lets the same thread in again
+                raise RuntimeError("next() was called by a signal handler that interrupted next()")
+            try:
+                self._inside = True
+                return self._next()
+            finally:
+                self._inside = False
+
+    def _next(self) -> DataBatch:
         position = self._position
+        self._current = None
         if position.number >= self._plan.batches(position.done):
-            self._current = None
+            self._delivered = True  # the rest of an epoch may be empty; a new loop means the next
             raise StopIteration
         asked = time.perf_counter()
-        # Until this batch is on its way to the caller an exception - Ctrl-C can come anywhere -
-        # leaves the position as it was, and what is under way is submitted anew.
-        in_step, self._in_step = self._in_step, False
-        self._keep_busy(in_step)
+        self._keep_busy(position)
         data, label, ids, failures = self._engine.collect()
         request = self._requests.popleft()
         following = replace(position, number=position.number + 1)
-        self._submit_ahead(self._settle(following))
-        self._current = None
-        for slot, error in failures:
-            if self._skipped.on_error == "raise":
-                self._advance(following)
-                raise error
-            self._replace(position, slot, error, data, label, ids)
-        batch = self._current = self._batch(data, label, ids, request.pad)
-        self._count(batch, asked, following)
-        self._advance(following)
+        try:
+            self._keep_busy(following)
+            for slot, error in failures:
+                if self._skipped.on_error == "raise":
+                    raise error
+                self._replace(position, slot, error, data, label, ids)
+            batch = self._batch(data, label, ids, request.pad)
+        except Exception:
+            self._move(following)
+            raise
+        # An interrupt before this line costs no batch: it is made again.
+        self._move(following)
+        self._current = batch
+        self._count(batch, asked)
         return batch
 
-    def _advance(self, position: Position) -> None:
-        self._delivered = True
-        self._in_step = True
+    def _move(self, position: Position) -> None:
         self._position = position
+        self._delivered = True
 
     def _replace(
         self, position: Position, slot: int, error: Exception, data: Any, label: Any, ids: Any
@@ -291,26 +313,26 @@ class AbstractDataProvider:
         if not isinstance(error, RecordIOError):
             raise error
         self._skipped.add(error)
-        count = self._plan.order.count(position.done)
         first = position.number * self.batch_size + slot + 1
-        for place in range(first, first + count):
-            begin = place % count
-            (record,) = self._plan.order.take(position.epoch, begin, begin + 1, position.done)
+        last = max(first, self._plan.order.count(position.done)) + self._plan.order.count()
+        for place in range(first, last):
+            record = self._plan.record(position.epoch, place, position.done)
             try:
-                self._engine.retry(int(record), position.epoch, data, label, ids, slot)
+                self._engine.retry(record, position.epoch, data, label, ids, slot)
                 return
             except RecordIOError as another:
                 self._skipped.add(another)
         raise error
 
-    def _count(self, batch: DataBatch, asked: float, following: Position) -> None:
+    def _count(self, batch: DataBatch, asked: float) -> None:
         now = time.perf_counter()
         if self._returned is not None:
             self._busy += asked - self._returned
         self._waited += now - asked
         self._samples += batch.count
         self._returned = now
-        if self._verbose and following.number == self._plan.batches(following.done):
+        position = self._position
+        if self._verbose and position.number == self._plan.batches(position.done):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
                 self.epoch,
@@ -333,18 +355,17 @@ class AbstractDataProvider:
             provide_label=self._label_desc,
         )
 
-    def _keep_busy(self, in_step: bool) -> None:
-        """Make sure that the engine works on the next batch and those behind it."""
-        following = self._settle(self._position)
-        if self._requests and self._requests[0].position != following:
-            in_step = False  # the position was moved by reset() or a restored state
-        if not in_step:
+    def _keep_busy(self, position: Position) -> None:
+        """Submit batches ahead of the consumer, from a position on and across epochs."""
+        if not len(self):
+            return
+        following = self._settle(position)
+        moved = self._requests and self._requests[0].position != following
+        if moved or len(self._requests) != self._engine.pending:
+            # reset() or a restored state moved the position, or an interrupt (Ctrl-C) came between
+            # the engine's step and ours.
             self._engine.cancel()
             self._requests.clear()
-        self._submit_ahead(following)
-
-    def _submit_ahead(self, following: Position) -> None:
-        """Submit batches from `following` on, across the end of the epoch."""
         if self._requests:
             last = self._requests[-1].position
             following = self._settle(replace(last, number=last.number + 1))
@@ -366,11 +387,12 @@ class AbstractDataProvider:
         At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
         no epoch; anywhere else the next epoch begins.
         """
-        self._loop = None
-        self._current = None
-        self._delivered = False
-        if self._position.number or self._position.done or not len(self):
-            self._position = Position(self._position.epoch + 1)
+        with self._lock:
+            self._loop = None
+            self._current = None
+            if self._delivered or self._position.done:
+                self._position = Position(self._position.epoch + 1)
+            self._delivered = False
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -381,14 +403,19 @@ class AbstractDataProvider:
         -------
         dict
             Integers and strings only, a few hundred bytes whatever the size of the data.  Only what
-            was delivered counts, not what was prefetched.
+            was delivered counts, not what was prefetched.  A part that is through its share says
+            where it stopped as long as other parts may have batches left, so that the state of any
+            part serves all.
         """
-        position = self._settle(self._position)
-        taken = position.number * self.batch_size * self._plan.order.stride
+        position = self._position
+        done = position.done + position.number * self.batch_size * self._plan.order.stride
+        epoch = position.epoch
+        if self._plan.is_over(done):
+            epoch, done = epoch + 1, 0
         return {
             "version": STATE_VERSION,
-            "epoch": position.epoch,
-            "done": position.done + taken,
+            "epoch": epoch,
+            "done": done,
             "settings": dict(self._settings),
         }
 
@@ -405,19 +432,24 @@ class AbstractDataProvider:
                 f"the state has version {state.get('version')!r}, "
                 f"this release reads {STATE_VERSION}"
             )
-        saved = state["settings"]
+        saved = state.get("settings")
+        if not isinstance(saved, Mapping) or not {"epoch", "done"} <= set(state):
+            raise ValueError("the state is incomplete: it needs epoch, done and settings")
         for name in [*self._settings, *saved]:
             if saved.get(name) != self._settings.get(name):
                 raise ValueError(
                     f"the state was saved with {name}={saved.get(name)}, this provider has "
                     f"{name}={self._settings.get(name)}"
                 )
-        self._position = Position(
-            integer("epoch", state["epoch"], low=0), done=integer("done", state["done"], low=0)
+        position = Position(
+            integer("epoch", state["epoch"], low=0, high=LAST_EPOCH),
+            done=integer("done", state["done"], low=0),
         )
-        self._delivered = False
-        self._current = None
-        self._loop = None
+        with self._lock:
+            self._position = position
+            self._delivered = False
+            self._current = None
+            self._loop = None
 
     # -- MXNet's low-level protocol -------------------------------------------------------------
 
@@ -475,6 +507,12 @@ class AbstractDataProvider:
     def close(self) -> None:
         """Stop the background work; batches handed out stay valid.  Idempotent."""
         self._finalizer()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"{type(self).__name__} cannot be pickled or copied, it has threads of its own: make "
+            "it where it is used, and hand over state_dict() to go on where this one is"
+        )
 
     def __enter__(self):
         return self

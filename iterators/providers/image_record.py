@@ -1,40 +1,20 @@
 """`ImageRecordIter`: batches of decoded, augmented images from a record file.
 
-This module joins a record file, an order, a recipe and the image stage into a provider; each of
-them does its own work elsewhere.
+This module says what images with class labels need beyond what all image providers share; opening
+files, orders, rendering and batches are the work of others.
 """
 
 from __future__ import annotations
 
-import logging
-import os
 import warnings
-import zlib
-from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
-from ..core.device import DeviceNormalisation, placement
-from ..core.order import (
-    BatchPlan,
-    BlockOrder,
-    DealtOrder,
-    EpochOrder,
-    Order,
-    SequentialOrder,
-    ShuffledOrder,
-    WeightedOrder,
-)
-from ..core.parameters import boolean, choice, integer, unknown_keyword
-from ..core.random import derive_key
-from ..images.mean_image import read_mean_image, write_mean_image
 from ..images.recipe import Recipe
 from ..images.render import RenderPlan
-from ..images.stage import Stage
-from .base import AbstractDataProvider
+from .image_provider import RecordImageProvider
 from .record_source import RecordSource, read_label_list
 
 __all__ = [
@@ -45,15 +25,8 @@ __all__ = [
     "ImageRecordUInt8Iter",
 ]
 
-AUGMENT_KEY = (
-    0x6175676D656E74  # "augment": keeps the keys of augmentation apart from those of orders
-)
-MIB = 1 << 20
 
-logger = logging.getLogger("iterators")
-
-
-class ImageRecordIter(AbstractDataProvider):
+class ImageRecordIter(RecordImageProvider):
     """Batches of images from an MXNet record file, decoded and augmented by background threads.
 
     The parameters have MXNet's names and defaults.  An epoch depends on `seed`, never on the
@@ -61,12 +34,13 @@ class ImageRecordIter(AbstractDataProvider):
 
     Parameters
     ----------
-    path_imgrec : str or os.PathLike
-        The ``.rec`` file, a folder of them, or several paths separated by semicolons.
     data_shape : tuple of int
         (channels, height, width) of an image; channels 1 (grey), 3 (RGB) or 4 (RGBA).
     batch_size : int
         Images in a batch, at least 1.
+    path_imgrec : str or os.PathLike
+        The ``.rec`` file, a folder of them, or several paths separated by semicolons; by default
+        ``./data/imgrec.rec``.
     path_imgidx : str or os.PathLike
         The ``.idx`` file or files; without it the record files are scanned once.  Records are
         taken in the order of the file, whatever the order of the index.
@@ -156,7 +130,7 @@ class ImageRecordIter(AbstractDataProvider):
 
     Examples
     --------
-    >>> import tempfile, recordio
+    >>> import os, tempfile, recordio
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "grey.rec")
     >>> with recordio.RecordWriter(path) as writer:
@@ -173,149 +147,23 @@ class ImageRecordIter(AbstractDataProvider):
     >>> folder.cleanup()
     """
 
-    #: Element type when none is asked for.
-    default_dtype = "float32"
+    recipe_class = Recipe
+    plan_class = RenderPlan
 
-    def __init__(
-        self,
-        *,
-        path_imgrec: str | os.PathLike[str],
-        data_shape: tuple[int, int, int],
-        batch_size: int,
-        path_imgidx: str | os.PathLike[str] = "",
-        path_imglist: str | os.PathLike[str] = "",
-        label_width: int = 1,
-        num_parts: int = 1,
-        part_index: int = 0,
-        even: bool = False,
-        shuffle: bool = False,
-        weights: Any = None,
-        shuffle_chunk_size: int = 0,
-        shuffle_chunk_seed: int = 0,
-        seed: int = 0,
-        seed_aug: int | None = None,
-        preprocess_threads: int = 4,
-        prefetch_buffer: int = 4,
-        round_batch: bool = True,
-        mean_img: str | os.PathLike[str] = "",
-        data_name: str = "data",
-        label_name: str | None = "softmax_label",
-        verbose: bool = True,
-        layout: str = "NCHW",
-        dtype: str | None = None,
-        device: Any = None,
-        normalise_on: str = "host",
-        epoch: int = 0,
-        on_error: str = "raise",
-        error_budget: float | None = None,
-        aug_seq: str = "aug_default",
-        ctx: str = "gpu",
-        device_id: int = 0,
-        **augmentation: Any,
-    ) -> None:
-        function = type(self).__name__
-        recipe = _recipe(function, data_shape, augmentation)
-        dtype = choice(
-            "dtype", dtype or self.default_dtype, ("float32", "float16", "uint8", "int8")
-        )
-        self._normalise = None
-        if choice("normalise_on", normalise_on, ("host", "device")) == "device":
-            self._normalise = _on_device(recipe, _layout(layout), dtype, device, mean_img)
-            dtype = "uint8"
-        else:
-            _check_effect(recipe, dtype, mean_img)
-        batch_size = integer("batch_size", batch_size, low=1)
-        label_width = integer("label_width", label_width, low=1)
-        seed = integer("seed", seed)
-        prefetch_buffer = integer("prefetch_buffer", prefetch_buffer, low=1)
-        threads = integer("preprocess_threads", preprocess_threads, low=1)
-        verbose = boolean("verbose", verbose)
-        choice("aug_seq", aug_seq, ("aug_default",))
-        choice("ctx", ctx, ("cpu", "gpu"))
-        integer("device_id", device_id, low=-1)
-        place = placement(device, ring=prefetch_buffer)
-        source = RecordSource(path_imgrec, path_imgidx)
-        order = _order(
-            source,
-            num_parts=integer("num_parts", num_parts, low=1),
-            part_index=integer("part_index", part_index, low=0),
-            even=boolean("even", even),
-            shuffle=boolean("shuffle", shuffle),
-            seed=seed,
-            weights=weights,
-            chunk_size=integer("shuffle_chunk_size", shuffle_chunk_size, low=0),
-            chunk_seed=integer("shuffle_chunk_seed", shuffle_chunk_seed),
-        )
-        mean_image = None
-        if mean_img:
-            mean_image = _mean_image(source, order, recipe, mean_img, threads)
-        plan = RenderPlan(
-            recipe,
-            key=derive_key(
-                seed if seed_aug is None else integer("seed_aug", seed_aug), AUGMENT_KEY
-            ),
-            layout=_layout(layout),
-            dtype=dtype,
-            label_width=label_width,
-            batch_size=batch_size,
-            mean_image=mean_image,
-            labels=read_label_list(path_imglist, label_width) if path_imglist else None,
-        )
-        self.path_imgrec = os.fspath(path_imgrec)
-        self.identities = source.identities
-        self._labels_are_vectors = label_width > 1
-        super().__init__(
-            BatchPlan(order, batch_size, "wrap" if boolean("round_batch", round_batch) else "pad"),
-            Stage(
-                source.readers,
-                source.offsets,
-                source.starts,
-                plan,
-                batch_size=batch_size,
-                threads=threads,
-                depth=prefetch_buffer,
-                allocate=place.allocate,
-            ),
-            [
-                DataDesc(
-                    data_name,
-                    plan.shape(batch_size),
-                    self._normalise.dtype if self._normalise else plan.dtype,
-                    plan.layout,
-                )
-            ],
-            [] if label_name is None else [_label_desc(label_name, batch_size, label_width)],
-            place,
-            integer("epoch", epoch, low=0),
-            on_error=on_error,
-            error_budget=error_budget,
-            settings={
-                "file": source.fingerprint(),
-                "seed": seed,
-                "seed_aug": seed_aug,
-                "batch_size": batch_size,
-                "round_batch": bool(round_batch),
-                "order": _describe(order),
-                "dtype": dtype,
-                "label_width": label_width,
-                **_changed(recipe),
-            },
-            verbose=verbose,
-        )
-        if verbose:
-            logger.info(
-                "%s: %d of %d records, %d threads",
-                self.path_imgrec,
-                self.num_samples,
-                len(source),
-                threads,
-            )
+    def _plan_labels(
+        self, source: RecordSource, recipe: Recipe, label_width: int, path_imglist: Any
+    ) -> dict[str, Any]:
+        del source, recipe
+        labels = read_label_list(path_imglist, label_width) if path_imglist else None
+        return {"label_width": label_width, "labels": labels}
+
+    def _describe_labels(self, name: str, batch_size: int, width: int) -> DataDesc:
+        if width == 1:
+            return DataDesc(name, (batch_size,), np.float32, "N")
+        return DataDesc(name, (batch_size, width), np.float32, "NC")
 
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
-        batch = super()._batch(data, label if self._labels_are_vectors else label[:, 0], ids, pad)
-        if self._normalise:
-            batch.data = [self._normalise(tensor) for tensor in batch.data]
-        return batch
+        return super()._batch(data, label[:, 0] if label.shape[1] == 1 else label, ids, pad)
 
 
 ImageRecordProvider = ImageRecordIter
@@ -324,13 +172,13 @@ ImageRecordProvider = ImageRecordIter
 class ImageRecordUInt8Iter(ImageRecordIter):
     """`ImageRecordIter` with ``dtype="uint8"``: pixels as they are, without normalisation."""
 
-    default_dtype = "uint8"
+    dtypes = ("uint8",)
 
 
 class ImageRecordInt8Iter(ImageRecordIter):
     """`ImageRecordIter` with ``dtype="int8"``: pixels minus the rounded mean, saturated."""
 
-    default_dtype = "int8"
+    dtypes = ("int8",)
 
 
 def ImageRecordIter_v1(**arguments: Any) -> ImageRecordIter:
@@ -345,179 +193,3 @@ def ImageRecordIter_v1(**arguments: Any) -> ImageRecordIter:
         stacklevel=2,
     )
     return ImageRecordIter(**arguments)
-
-
-def _recipe(function: str, data_shape: Any, augmentation: dict[str, Any]) -> Recipe:
-    known = {field.name for field in fields(Recipe)}
-    for name in augmentation:
-        if name not in known:
-            own = ImageRecordIter.__init__.__kwdefaults__ or {}
-            raise unknown_keyword(function, name, known | set(own))
-    return Recipe(data_shape=data_shape, **augmentation)
-
-
-def _changed(recipe: Recipe) -> dict[str, Any]:
-    """The parameters that differ from their defaults."""
-    return {
-        field.name: getattr(recipe, field.name)
-        for field in fields(recipe)
-        if getattr(recipe, field.name) != field.default
-    }
-
-
-def _check_effect(recipe: Recipe, dtype: str, mean_img: Any) -> None:
-    """Refuse normalisation that an integer output would silently leave out."""
-    if not np.issubdtype(np.dtype(dtype), np.integer):
-        return
-    without = {"std_r", "std_g", "std_b", "std_a", "scale"}
-    without |= {"max_random_contrast", "max_random_illumination"}
-    if dtype == "uint8":
-        without |= {"mean_r", "mean_g", "mean_b", "mean_a"}
-        if mean_img:
-            raise ValueError("mean_img has no effect on uint8 pixels: drop it or use a float dtype")
-    for name in _changed(recipe):
-        if name in without:
-            raise ValueError(
-                f"{name} has no effect on {dtype} pixels: drop it or use a float dtype"
-            )
-
-
-def _on_device(
-    recipe: Recipe, layout: str, dtype: str, device: Any, mean_img: Any
-) -> DeviceNormalisation:
-    """What the device has to do when the images are moved as uint8."""
-    if device is None:
-        raise ValueError('normalise_on="device" needs a device')
-    if dtype == "int8":
-        raise ValueError('normalise_on="device" gives float32 or float16, not int8')
-    for name in ("max_random_contrast", "max_random_illumination"):
-        if getattr(recipe, name):
-            raise ValueError(f'{name} differs from image to image: it needs normalise_on="host"')
-    if mean_img:
-        raise ValueError('mean_img needs normalise_on="host"')
-    factor = np.float32(recipe.scale) / np.array(recipe.std, np.float32)
-    return DeviceNormalisation(
-        layout,
-        recipe.mean[: recipe.channels],
-        factor[: recipe.channels].tolist(),
-        "float16" if dtype == "float16" else "float32",
-    )
-
-
-def _layout(layout: str) -> str:
-    if not isinstance(layout, str) or sorted(layout) != sorted("NCHW"):
-        raise ValueError(f"layout={layout!r}: expected the letters N, C, H and W in some order")
-    return layout
-
-
-def _label_desc(name: str, batch_size: int, label_width: int) -> DataDesc:
-    if label_width == 1:
-        return DataDesc(name, (batch_size,), np.float32, "N")
-    return DataDesc(name, (batch_size, label_width), np.float32, "NC")
-
-
-def _order(
-    source: RecordSource,
-    *,
-    num_parts: int,
-    part_index: int,
-    even: bool,
-    shuffle: bool,
-    seed: int,
-    weights: Any,
-    chunk_size: int,
-    chunk_seed: int,
-) -> Order:
-    if part_index >= num_parts:
-        raise ValueError(f"part_index={part_index}: expected a number below num_parts={num_parts}")
-    whole: EpochOrder | None = None
-    if weights is not None:
-        if shuffle or chunk_size:
-            raise ValueError(
-                "weights draw the records at random: drop shuffle and shuffle_chunk_size"
-            )
-        whole = WeightedOrder(_weights(source, weights), seed)
-    elif chunk_size:
-        whole = BlockOrder(source.blocks(chunk_size * MIB), chunk_seed, shuffle, seed)
-    elif shuffle:
-        whole = ShuffledOrder(len(source), seed)
-    if whole is not None:
-        return DealtOrder(whole, num_parts, part_index, even)
-    mine = source.part(num_parts, part_index)
-    if not even:
-        return SequentialOrder(mine.start, mine.stop)
-    places = max(len(source.part(num_parts, k)) for k in range(num_parts))
-    return SequentialOrder(mine.start, mine.stop, places, len(source))
-
-
-def _weights(source: RecordSource, weights: Any) -> np.ndarray:
-    if not isinstance(weights, Mapping):
-        table = np.asarray(weights, np.float64)
-        if table.shape != (len(source),):
-            raise ValueError(
-                f"weights has shape {table.shape}: expected one weight for each of {len(source)} "
-                "records, or a mapping from labels to weights"
-            )
-        return table
-    labels = source.labels()
-    found, place = np.unique(labels, return_inverse=True)
-    missing = [float(label) for label in found if float(label) not in weights]
-    if missing:
-        raise ValueError(f"weights has no entry for the labels {missing[:5]}")
-    return np.array([weights[float(label)] for label in found], np.float64)[place]
-
-
-def _describe(order: Order) -> str:
-    """What of an order must stay the same for a state to be resumed."""
-    if isinstance(order, SequentialOrder):
-        return f"records {order.first} to {order.last}"
-    assert isinstance(order, DealtOrder)
-    whole = order.whole
-    if isinstance(whole, BlockOrder):
-        return f"{len(whole.edges) - 1} blocks, seed {whole.block_seed}, shuffle {whole.shuffle}"
-    if isinstance(whole, WeightedOrder):
-        return f"weights {zlib.crc32(whole.weights.tobytes()):08x}"
-    return "shuffled"
-
-
-def _mean_image(
-    source: RecordSource,
-    order: Order,
-    recipe: Recipe,
-    path: str | os.PathLike[str],
-    threads: int,
-) -> np.ndarray:
-    """Read the mean image, or make it from the images of this part, resized and not normalised."""
-    if not os.path.exists(path):
-        plain = Recipe(
-            data_shape=recipe.data_shape, resize=recipe.resize, inter_method=recipe.inter_method
-        )
-        logger.info("%s does not exist: averaging %d images", os.fspath(path), order.count())
-        write_mean_image(path, _average(source, order, plain, threads))
-    return read_mean_image(path)
-
-
-def _average(source: RecordSource, order: Order, recipe: Recipe, threads: int) -> np.ndarray:
-    batch_size = 64
-    batches = BatchPlan(order, batch_size, "pad")
-    plan = RenderPlan(recipe, label_width=0, dtype="uint8", batch_size=batch_size)
-    stage = Stage(
-        source.readers,
-        source.offsets,
-        source.starts,
-        plan,
-        batch_size=batch_size,
-        threads=threads,
-        depth=2,
-    )
-    total = np.zeros(recipe.data_shape, np.float64)
-    try:
-        for number in range(len(batches)):
-            stage.submit(batches.rows(0, number)[0], 0)
-            data, _, _, failures = stage.collect()
-            if failures:
-                raise failures[0][1]
-            total += data.sum(0, dtype=np.float64)
-    finally:
-        stage.close()
-    return total / max(order.count(), 1)

@@ -12,14 +12,17 @@ import struct
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from recordio.errors import LabelError, RecordIOError
+from recordio.errors import LabelError, RecordHeaderError, RecordIOError
 from recordio.partition import part_by_bytes, part_by_count
 from recordio.reader import RecordReader
 
-__all__ = ["RecordSource", "read_label_list"]
+from ..images.det_labels import longest
+
+__all__ = ["RecordSource", "read_label_list", "read_label_vectors"]
 
 HEADER = struct.Struct("<IfQQ")
 READ_AT_ONCE = 4096
@@ -56,6 +59,8 @@ class RecordSource:
 
     def __init__(self, path: str | os.PathLike[str], index: str | os.PathLike[str] = "") -> None:
         self.paths = _files(path, ".rec")
+        if not self.paths:
+            raise ValueError(f"path_imgrec={os.fspath(path)!r} names no file")
         indexes: Sequence[str | None] = _files(index, ".idx") if index else [None] * len(self.paths)
         if len(indexes) != len(self.paths):
             raise ValueError(f"{len(self.paths)} record files but {len(indexes)} index files")
@@ -103,11 +108,18 @@ class RecordSource:
                 edges.append(int(start) + len(table))
         return np.unique(np.array(edges, np.int64))
 
-    def labels(self) -> np.ndarray:
+    def labels(self, listed: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
         """First label of every record, float32, read from the headers.
+
+        Parameters
+        ----------
+        listed : tuple of numpy.ndarray, optional
+            What `read_label_list` returned; its labels then count instead.
 
         Raises
         ------
+        LabelError
+            If the list has no line for a record.
         RecordIOError
             If a record is damaged or too short for its header.
         """
@@ -115,8 +127,34 @@ class RecordSource:
         for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
             for i, offset in enumerate(table.tolist()):
                 record, _ = reader.read_at(offset, i)
-                labels[start + i] = _first_label(record or memoryview(b""), reader.path, offset, i)
+                place = {"path": reader.path, "offset": offset, "record": i}
+                if listed is None:
+                    labels[start + i] = _first_label(record, place)
+                else:
+                    labels[start + i] = _listed_label(record, listed, place)
         return labels
+
+    def longest_label(self) -> tuple[int, int]:
+        """Length of the longest label vector that a header announces, and its record's number.
+
+        Records that are damaged do not count.  (0, -1) if no record has a vector.
+        """
+        found = (0, -1)
+        for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
+            length, place = longest(reader, table)
+            if length > found[0]:
+                found = (length, int(start) + place)
+        return found
+
+    def place_of(self, record: int) -> dict[str, Any]:
+        """Where a record lies, as `RecordIOError` names it."""
+        file = int(np.searchsorted(self.starts, record, side="right")) - 1
+        number = record - int(self.starts[file])
+        return {
+            "path": self.paths[file],
+            "offset": int(self.tables[file][number]),
+            "record": number,
+        }
 
     def fingerprint(self) -> str:
         """Short text that tells these files from others; reads a few kilobytes."""
@@ -180,6 +218,52 @@ def read_label_list(
     return ids, labels
 
 
+def read_label_vectors(
+    path: str | os.PathLike[str],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels of any number from a list file, to be used instead of those in the records.
+
+    Parameters
+    ----------
+    path : path
+        Lines of id, labels and a path, separated by tabs or, in lines without any, by other white
+        space; blank lines are ignored.
+
+    Returns
+    -------
+    ids : numpy.ndarray of uint64
+        Ascending; of lines with the same id the last one counts.
+    starts : numpy.ndarray of int64, (len(ids) + 1,)
+        Where the labels of each id begin and the last one's end.
+    labels : numpy.ndarray of float32
+
+    Raises
+    ------
+    LabelError
+        If a line has no labels, or something else where a number should be.
+    """
+    table: dict[int, list[float]] = {}
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            items = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
+            try:
+                if len(items) < 3 or not 0 <= int(items[0]) < 1 << 64:
+                    raise ValueError
+                table[int(items[0])] = [float(item) for item in items[1:-1]]
+            except ValueError:
+                raise LabelError(
+                    f"expected an id, labels and a path, found {line.strip()[:80]!r}",
+                    path=path,
+                    line=number,
+                ) from None
+    rows = [table[i] for i in sorted(table)]
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    labels = np.array([value for row in rows for value in row], np.float32)
+    return np.array(sorted(table), np.uint64), starts, labels
+
+
 def _files(path: str | os.PathLike[str], suffix: str) -> list[str]:
     found: list[str] = []
     text = os.fspath(path)
@@ -202,40 +286,57 @@ def _in_file_order(offsets: np.ndarray) -> np.ndarray:
     return np.sort(offsets)
 
 
-def _first_label(record: memoryview, path: str, offset: int, number: int) -> float:
+def _listed_label(
+    record: memoryview, listed: tuple[np.ndarray, np.ndarray], place: dict[str, Any]
+) -> float:
+    ids, labels = listed
+    if len(record) < HEADER.size:
+        raise RecordHeaderError("the record is too short for its image header", **place)
+    wanted = HEADER.unpack_from(record)[2]
+    row = int(np.searchsorted(ids, np.uint64(wanted)))
+    if row == len(ids) or ids[row] != wanted:
+        raise LabelError("the list of labels has no line for this id", record_id=wanted, **place)
+    return labels[row, 0]
+
+
+def _first_label(record: memoryview, place: dict[str, Any]) -> float:
     if len(record) >= HEADER.size:
         flag, label, _, _ = HEADER.unpack_from(record)
         if not flag:
             return label
         if len(record) >= HEADER.size + 4:
             return struct.unpack_from("<f", record, HEADER.size)[0]
-    raise RecordIOError(
-        "the record is too short for its image header", path=path, offset=offset, record=number
-    )
+    raise RecordHeaderError("the record is too short for its image header", **place)
 
 
 def _face_pack(reader: RecordReader, table: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
     """Identity ranges and image offsets, if this is a face-recognition pack.
 
-    Record 0 then has two labels, the keys [first identity, end) of the identity records, whose own
-    labels are the keys of that identity's images (layout of the InsightFace packs).
+    Record 0 then has two labels, the keys [first identity, end) of the identity records, which hold
+    no image and whose own labels are the keys of that identity's images (layout of the InsightFace
+    packs).
     """
-    if not len(table):
-        return None, table
-    labels = _label_pair(reader, int(table[0]))
+    keyed = reader.index_path is not None
+
+    def label_pair(key: int) -> tuple[int, int] | None:
+        try:
+            offset = reader.offset_of(reader.position_of(key)) if keyed else int(table[key])
+            return _label_pair(reader, offset)
+        except RecordIOError:  # no such key, or a damaged record: no pack in either case
+            return None
+
+    labels = label_pair(0) if len(table) else None
     if labels is None:
         return None, table
     first, end = labels
-    keyed = reader.index_path is not None
     last_key = int(reader.keys.max()) if keyed else len(table) - 1
-    # Two labels alone could be those of an ordinary image; that every record they point to holds a
-    # range of image keys could not be.
+    # Two labels alone could be those of an ordinary image; that every record they point to is empty
+    # and holds a range of image keys could not be.
     if not 1 < first < end <= last_key + 1:
         return None, table
     rows = []
     for key in range(first, end):
-        offset = reader.offset_of(reader.position_of(key)) if keyed else int(table[key])
-        row = _label_pair(reader, offset)
+        row = label_pair(key)
         if row is None or not 1 <= row[0] <= row[1] <= first:
             return None, table
         rows.append(row)
@@ -248,9 +349,9 @@ def _face_pack(reader: RecordReader, table: np.ndarray) -> tuple[np.ndarray | No
 
 
 def _label_pair(reader: RecordReader, offset: int) -> tuple[int, int] | None:
-    """The two labels of a record if it has two and they are whole numbers, else None."""
+    """The two labels of a record if it has two whole numbers and no image, else None."""
     record, _ = reader.read_at(offset)
-    if record is None or len(record) < HEADER.size + 8 or HEADER.unpack_from(record)[0] != 2:
+    if record is None or len(record) != HEADER.size + 8 or HEADER.unpack_from(record)[0] != 2:
         return None
     first, second = struct.unpack_from("<2f", record, HEADER.size)
     return (int(first), int(second)) if first.is_integer() and second.is_integer() else None

@@ -1,0 +1,16 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .det_recipe import DetRecipe
+
+def layers(
+    recipe: DetRecipe,
+    key: int,
+    epoch: int,
+    record: int,
+    width: int,
+    height: int,
+    label: ArrayLike,
+) -> tuple[list[dict[str, Any]], bool, NDArray[np.float32]]: ...

@@ -1,0 +1,3 @@
+from .det_recipe import DetRecipe
+
+def drawn(recipe: DetRecipe, key: int, epoch: int, record: int) -> dict[str, float]: ...

@@ -1,0 +1,56 @@
+from libc.stdint cimport int64_t, uint8_t
+
+
+# A rectangle, in fractions of the image.
+cdef struct Box:
+    float x
+    float y
+    float width
+    float height
+
+
+# The objects of a label: `width` values each, which begin with id, xmin, ymin, xmax, ymax.
+cdef struct Objects:
+    float* values
+    int width
+    Py_ssize_t count
+
+
+# What at least one object must meet, and which objects a crop keeps.
+cdef struct CropLimits:
+    float min_overlap
+    float max_overlap
+    float min_sample_coverage
+    float max_sample_coverage
+    float min_object_coverage
+    float max_object_coverage
+    bint by_overlap         # else by centre
+    float emit_overlap
+
+
+cdef enum LabelStatus:
+    LABEL_OK = 0
+    LABEL_SHORT             # fewer values than the two widths and one object
+    LABEL_HEADER            # a header width that is impossible
+    LABEL_OBJECT            # an object width that is impossible
+    LABEL_RAGGED            # the objects do not fill the label
+    LABEL_NOT_FINITE        # a coordinate that is no number
+
+
+# Check a raw label and drop degenerate objects; `header` becomes the number of values before them.
+cdef int parse_label(float* values, Py_ssize_t count, Py_ssize_t* header,
+                     Objects* objects) noexcept nogil
+cdef void mirror_objects(Objects* objects) noexcept nogil
+# Express the boxes in fractions of `view` and clip them to it.
+cdef void project_objects(Objects* objects, const Box* view) noexcept nogil
+# Whether a crop is acceptable.
+cdef bint crop_accepted(const Objects* objects, const Box* crop,
+                        const CropLimits* limits) noexcept nogil
+# Keep the objects that an accepted crop keeps, in fractions of it.
+cdef void crop_objects(Objects* objects, const Box* crop, const CropLimits* limits) noexcept nogil
+# What a status means, for error messages; NULL terminated.
+cdef const char* label_message(int status) noexcept nogil
+# The most labels that the header of a record announces, 0 if none has a vector; damaged records do
+# not count.  `place` becomes the place of the first record with as many, or -1.
+cdef int64_t longest_label(const uint8_t* base, int64_t size, const int64_t* offsets, int64_t count,
+                           int64_t* place) noexcept nogil

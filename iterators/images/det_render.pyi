@@ -1,0 +1,27 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .det_recipe import DetRecipe
+from .render import Renderer, RenderPlan
+
+class DetPlan(RenderPlan):
+    def __init__(
+        self,
+        recipe: DetRecipe,
+        *,
+        raw_width: int = 0,
+        key: int = 0,
+        layout: str = "NCHW",
+        dtype: str = "float32",
+        label_width: int = 1,
+        batch_size: int = 1,
+        mean_image: ArrayLike | None = None,
+        labels: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float32]] | None = None,
+    ) -> None: ...
+    def renderer(self) -> DetRenderer: ...
+
+class DetRenderer(Renderer):
+    plan: Any
+    def __init__(self, plan: DetPlan) -> None: ...

@@ -1,0 +1,148 @@
+"""`ImageDetRecordIter`: batches of images with boxes from a record file.
+
+This module says what detection labels need beyond what all image providers share; their checks and
+transformations, and all work on pixels, are done elsewhere.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import LabelError
+
+from ..images.det_recipe import DetRecipe
+from ..images.det_render import DetPlan
+from .image_provider import RecordImageProvider
+from .record_source import RecordSource, read_label_vectors
+
+__all__ = ["ImageDetRecordIter"]
+
+#: Values before the label in a row of the label array.
+PREFIX = 4
+
+
+class ImageDetRecordIter(RecordImageProvider):
+    """Batches of images and the objects on them, augmented together by background threads.
+
+    The label of a record is ``[A, B, A - 2 more header values, objects of B values]`` with A of at
+    least 2 and B of at least 5; an object begins with id, xmin, ymin, xmax, ymax in fractions of
+    the image.  Objects without area are dropped.  A batch has a label array ``(batch_size, W + 4)``
+    with rows ``[channels, rows, columns, L, L values of the label, label_pad_value ...]``: the size
+    of the image, which lies in the top left corner of its place in the data array, and its label
+    after augmentation.
+
+    Parameters
+    ----------
+    data_shape : tuple of int
+        (channels, height, width) of the place of an image; 1 (grey), 3 (RGB) or 4 (RGBA) channels.
+    batch_size : int
+        Images in a batch, at least 1.
+    path_imglist : str or os.PathLike
+        A ``.lst`` file with lines of id, label and path, whose labels, found by the id in the
+        record header, replace those in the records.
+    label_width : int
+        Number of values that every raw label must have; 0 or less for any number.
+    mean_img : str or os.PathLike
+        File of a mean image, used if none of `mean_r` to `mean_a` is above 0.  If it does not exist
+        it is made: the mean of the images of this part, as `resize` and `resize_mode` make them.
+    **more
+        Everything else that `ImageRecordIter` describes, from `path_imgrec` to `error_budget`, with
+        `aug_seq` "det_aug_default"; and the parameters of `iterators.images.det_recipe.DetRecipe`:
+        `label_pad_width`, `rand_crop_prob`, `rand_pad_prob`, `resize_mode`...
+
+    Raises
+    ------
+    TypeError
+        For a parameter that does not exist; the closest one is suggested.
+    ValueError
+        For a value that is out of range or has no effect, and for files without records.
+    LabelError
+        If no record has a vector of labels, or one has more values than `label_pad_width`.
+    RecordIOError
+        If the record file or its index is damaged.
+
+    Warns
+    -----
+    UserWarning
+        For means of which none is above 0: MXNet ignores them, and so does this.
+
+    See Also
+    --------
+    ImageRecordIter : what is common to all image providers.
+
+    Notes
+    -----
+    The automatic width W is that of the longest label of all records, so that all parts agree;
+    MXNet takes the longest of the part.
+
+    Examples
+    --------
+    >>> import os, tempfile, recordio
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "boxes.rec")
+    >>> with recordio.RecordWriter(path) as writer:
+    ...     for i in range(2):
+    ...         label = [2, 5] + [i, 0.25, 0.25, 0.5, 1.0] * (i + 1)
+    ...         header = recordio.IRHeader(0, label, i, 0)
+    ...         image = np.zeros((12, 16, 3), np.uint8)
+    ...         _ = writer.write(recordio.pack_img(header, image, img_fmt=".png"))
+    >>> with ImageDetRecordIter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=2) as provider:
+    ...     (batch,) = provider
+    >>> batch.data[0].shape, batch.label[0].shape
+    ((2, 3, 8, 8), (2, 16))
+    >>> batch.label[0][0].tolist()
+    [3.0, 8.0, 8.0, 7.0, 2.0, 5.0, 0.0, 0.25, 0.25, 0.5, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0]
+    >>> folder.cleanup()
+    """
+
+    recipe_class = DetRecipe
+    plan_class = DetPlan
+    augmenter = "det_aug_default"
+    default_label_width = -1
+    least_label_width = -1
+
+    @classmethod
+    def _recipe(cls, data_shape: Any, augmentation: dict[str, Any]) -> DetRecipe:
+        recipe = super()._recipe(data_shape, augmentation)
+        if not recipe.means_win:
+            for name in ("mean_r", "mean_g", "mean_b", "mean_a"):
+                if getattr(recipe, name):
+                    warnings.warn(
+                        f"{name}={getattr(recipe, name):g} has no effect: as in MXNet, the means "
+                        "of a detection iterator count only if one of them is above 0",
+                        stacklevel=3,
+                    )
+        return recipe
+
+    def _plan_labels(
+        self, source: RecordSource, recipe: DetRecipe, label_width: int, path_imglist: Any
+    ) -> dict[str, Any]:
+        labels, place = None, {}
+        if path_imglist:
+            labels = read_label_vectors(path_imglist)
+            lengths = np.diff(labels[1])
+            width = int(lengths.max(initial=0))
+            if width:
+                place = {"path": path_imglist, "record_id": int(labels[0][lengths.argmax()])}
+        else:
+            width, record = source.longest_label()
+            if record >= 0:
+                place = source.place_of(record)
+        if not width:
+            raise LabelError(
+                "no record has a vector of labels: header width, object width and objects",
+                path=path_imglist or source.paths[0],
+            )
+        if 0 < recipe.label_pad_width < width:
+            raise LabelError(
+                f"label_pad_width={recipe.label_pad_width}, but this label has {width} values",
+                **place,
+            )
+        return {
+            "raw_width": label_width,
+            "label_width": max(width, recipe.label_pad_width) + PREFIX,
+            "labels": labels,
+        }

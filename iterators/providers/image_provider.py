@@ -1,0 +1,236 @@
+"""What all providers of record images share: keywords, files, orders, the image stage.
+
+`RecordImageProvider` checks the keywords, joins record files, an order, a recipe and the image
+stage, and leaves to its subclasses which recipe that is and what labels look like.  Each part does
+its own work elsewhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from ..core.batch import DataBatch, DataDesc
+from ..core.device import placement
+from ..core.order import BatchPlan
+from ..core.parameters import boolean, choice, integer, unknown_keyword
+from ..core.random import derive_key
+from ..images.render import RenderPlan
+from ..images.stage import Stage
+from .base import AbstractDataProvider
+from .image_settings import (
+    changed_parameters,
+    check_effect,
+    check_of,
+    checked_layout,
+    describe_order,
+    device_normalisation,
+    make_mean_image,
+    make_order,
+)
+from .record_source import RecordSource
+
+__all__ = ["RecordImageProvider"]
+
+AUGMENT_KEY = (
+    0x6175676D656E74  # "augment": keeps the keys of augmentation apart from those of orders
+)
+
+SEEDS = -(1 << 63), (1 << 64) - 1
+MOST_THREADS = 1 << 10
+MOST_BATCHES = 1 << 16
+
+logger = logging.getLogger("iterators")
+
+
+class RecordImageProvider(AbstractDataProvider):
+    """Base class of the providers that decode images from record files.
+
+    `ImageRecordIter` describes the keywords, which are the same for all of them.
+    """
+
+    #: What the keywords of augmentation are checked by.
+    recipe_class: type[Any]
+    #: What the image stage is told.
+    plan_class: type[RenderPlan]
+    #: The only value of `aug_seq`.
+    augmenter = "aug_default"
+    #: Element types; the first one when none is asked for.
+    dtypes: tuple[str, ...] = ("float32", "float16", "uint8", "int8")
+    #: `label_width` when none is asked for, and the least that means something.
+    default_label_width = 1
+    least_label_width = 1
+
+    def __init__(
+        self,
+        *,
+        data_shape: tuple[int, int, int],
+        batch_size: int,
+        path_imgrec: str | os.PathLike[str] = "./data/imgrec.rec",
+        path_imgidx: str | os.PathLike[str] = "",
+        path_imglist: str | os.PathLike[str] = "",
+        label_width: int | None = None,
+        num_parts: int = 1,
+        part_index: int = 0,
+        even: bool = False,
+        shuffle: bool = False,
+        weights: Any = None,
+        shuffle_chunk_size: int = 0,
+        shuffle_chunk_seed: int = 0,
+        seed: int = 0,
+        seed_aug: int | None = None,
+        preprocess_threads: int = 4,
+        prefetch_buffer: int = 4,
+        round_batch: bool = True,
+        mean_img: str | os.PathLike[str] = "",
+        data_name: str = "data",
+        label_name: str | None = "softmax_label",
+        verbose: bool = True,
+        layout: str = "NCHW",
+        dtype: str | None = None,
+        device: Any = None,
+        normalise_on: str = "host",
+        epoch: int = 0,
+        on_error: str = "raise",
+        error_budget: float | None = None,
+        aug_seq: str | None = None,
+        ctx: str = "gpu",
+        device_id: int = 0,
+        **augmentation: Any,
+    ) -> None:
+        recipe = self._recipe(data_shape, augmentation)
+        dtype = choice("dtype", dtype or self.dtypes[0], self.dtypes)
+        layout = checked_layout(layout)
+        self._normalise = None
+        if choice("normalise_on", normalise_on, ("host", "device")) == "device":
+            self._normalise = device_normalisation(recipe, layout, dtype, device, mean_img)
+            dtype = "uint8"
+        else:
+            check_effect(recipe, dtype, mean_img)
+        batch_size = integer("batch_size", batch_size, low=1)
+        if label_width is None:
+            label_width = self.default_label_width
+        label_width = integer("label_width", label_width, low=self.least_label_width)
+        seed = integer("seed", seed, *SEEDS)
+        seed_aug = None if seed_aug is None else integer("seed_aug", seed_aug, *SEEDS)
+        prefetch_buffer = integer("prefetch_buffer", prefetch_buffer, 1, MOST_BATCHES)
+        threads = integer("preprocess_threads", preprocess_threads, 1, MOST_THREADS)
+        round_batch = boolean("round_batch", round_batch)
+        verbose = boolean("verbose", verbose)
+        choice("aug_seq", aug_seq or self.augmenter, (self.augmenter,))
+        choice("ctx", ctx, ("cpu", "gpu"))
+        integer("device_id", device_id, low=-1)
+        place = placement(device, ring=prefetch_buffer)
+        source = RecordSource(path_imgrec, path_imgidx)
+        labels = self._plan_labels(source, recipe, label_width, path_imglist)
+        listed = labels["labels"]
+        order = make_order(
+            source,
+            num_parts=integer("num_parts", num_parts, low=1),
+            part_index=integer("part_index", part_index, low=0),
+            even=boolean("even", even),
+            shuffle=boolean("shuffle", shuffle),
+            seed=seed,
+            weights=weights,
+            listed=listed,
+            chunk_size=integer("shuffle_chunk_size", shuffle_chunk_size, 0, 1 << 40),
+            chunk_seed=integer("shuffle_chunk_seed", shuffle_chunk_seed, *SEEDS),
+        )
+        mean_image = None
+        if mean_img and not recipe.means_win:
+            mean_image = make_mean_image(
+                source, order, self.plan_class, recipe, mean_img, threads, on_error
+            )
+        plan = self.plan_class(
+            recipe,
+            key=derive_key(seed if seed_aug is None else seed_aug, AUGMENT_KEY),
+            layout=layout,
+            dtype=dtype,
+            batch_size=batch_size,
+            mean_image=mean_image,
+            **labels,
+        )
+        settings = {
+            "file": source.fingerprint(),
+            "seed": seed,
+            "seed_aug": seed_aug,
+            "batch_size": batch_size,
+            "round_batch": round_batch,
+            "order": describe_order(order),
+            "dtype": dtype,
+            "label_width": label_width,
+            **changed_parameters(recipe),
+        }
+        if listed is not None:
+            settings["path_imglist"] = check_of(*listed)
+        if mean_image is not None:
+            settings["mean_img"] = check_of(mean_image)
+        self.path_imgrec = os.fspath(path_imgrec)
+        self.identities = source.identities
+        super().__init__(
+            BatchPlan(order, batch_size, "wrap" if round_batch else "pad"),
+            Stage(
+                source.readers,
+                source.offsets,
+                source.starts,
+                plan,
+                batch_size=batch_size,
+                threads=threads,
+                depth=prefetch_buffer,
+                allocate=place.allocate,
+            ),
+            [
+                DataDesc(
+                    data_name,
+                    plan.shape(batch_size),
+                    self._normalise.dtype if self._normalise else plan.dtype,
+                    plan.layout,
+                )
+            ],
+            []
+            if label_name is None
+            else [self._describe_labels(label_name, batch_size, plan.label_width)],
+            place,
+            epoch,
+            on_error=on_error,
+            error_budget=error_budget,
+            settings=settings,
+            verbose=verbose,
+        )
+        if verbose:
+            logger.info(
+                "%s: %d of %d records, %d threads",
+                self.path_imgrec,
+                self.num_samples,
+                len(source),
+                threads,
+            )
+
+    def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
+        batch = super()._batch(data, label, ids, pad)
+        if self._normalise:
+            batch.data = [self._normalise(tensor) for tensor in batch.data]
+        return batch
+
+    @classmethod
+    def _recipe(cls, data_shape: Any, augmentation: dict[str, Any]) -> Any:
+        known = {field.name for field in fields(cls.recipe_class)}
+        for name in augmentation:
+            if name not in known:
+                own = RecordImageProvider.__init__.__kwdefaults__ or {}
+                raise unknown_keyword(cls.__name__, name, known | set(own))
+        return cls.recipe_class(data_shape=data_shape, **augmentation)
+
+    def _plan_labels(
+        self, source: RecordSource, recipe: Any, label_width: int, path_imglist: Any
+    ) -> dict[str, Any]:
+        """What the plan is told about labels: keywords of `plan_class`, `labels` among them."""
+        raise TypeError(f"{type(self).__name__} does not say what its labels are")
+
+    def _describe_labels(self, name: str, batch_size: int, width: int) -> DataDesc:
+        """What the label array looks like, with `width` values for each sample."""
+        return DataDesc(name, (batch_size, width), np.float32, "NC")

@@ -1,0 +1,40 @@
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+def read_csv(
+    path: str | PathLike[str],
+    shape: Sequence[int] | int | None = None,
+    dtype: DTypeLike = "float32",
+    delimiter: str = ",",
+    skip_header: int = 0,
+    threads: int | None = None,
+) -> NDArray[Any]: ...
+
+class CSVReader:
+    path: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        shape: Sequence[int] | int | None = None,
+        dtype: DTypeLike = "float32",
+        delimiter: str = ",",
+        skip_header: int = 0,
+        chunk_bytes: int = ...,
+        threads: int | None = None,
+    ) -> None: ...
+    def __enter__(self) -> CSVReader: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    def close(self) -> None: ...
+    def __iter__(self) -> Iterator[NDArray[Any]]: ...

@@ -1,0 +1,471 @@
+"""Numbers in CSV text to arrays, at once or in chunks.
+
+Every field is a decimal number; there are no quotes, no names and no missing values.  Text that is
+anything else is an error with its place, never a guess.
+"""
+
+import os
+import weakref
+
+import numpy as np
+
+from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t
+
+from recordio.decimal cimport parse_double, parse_integer, short_double, short_integer, short_pair
+from recordio.lines cimport TextChunk
+
+from recordio.errors import TextFormatError
+from recordio.lines import LineChunks
+from recordio.ordered import OrderedWork, default_threads
+from recordio.table import Table
+
+__all__ = ["CSVReader", "read_csv"]
+
+ctypedef fused number:
+    float
+    double
+    int32_t
+    int64_t
+    uint8_t
+
+cdef enum:
+    PAIR_TRIES = 4
+
+cdef enum Status:
+    OK
+    TOO_SHORT
+    TOO_LONG
+    EMPTY
+    JUNK
+    OVERFLOW
+
+cdef struct Place:
+    Status status
+    int64_t line            # from 0
+    int64_t column          # from 0
+    const uint8_t* field
+
+_DTYPES = {np.dtype(name): name for name in ("float32", "float64", "int32", "int64", "uint8")}
+_SHOWN = 40                 # characters of the offending text
+
+
+cdef inline bint _is_blank(uint8_t c, uint8_t delimiter) noexcept nogil:
+    return (c == c' ' or c == c'\t' or c == c'\r') and c != delimiter
+
+
+cdef inline const uint8_t* _skip_blanks(const uint8_t* at, uint8_t delimiter) noexcept nogil:
+    while _is_blank(at[0], delimiter):
+        at += 1
+    return at
+
+
+cdef inline bint _in_range(number* out, int64_t value) noexcept nogil:
+    """Store an integer if its type holds it."""
+    if number is int32_t:
+        if value < INT32_MIN or value > INT32_MAX:
+            return False
+    elif number is uint8_t:
+        if value < 0 or value > 255:
+            return False
+    out[0] = <number>value
+    return True
+
+
+cdef inline const uint8_t* _short_field(const uint8_t* at, number* out) noexcept nogil:
+    """A number as it mostly looks, or NULL: whatever follows must still be checked."""
+    cdef double real = 0
+    cdef int64_t integer = 0
+    if number is float or number is double:
+        at = short_double(at, &real)
+        out[0] = <number>real
+    else:
+        at = short_integer(at, &integer)
+        if not _in_range(out, integer):
+            return NULL
+    return at
+
+
+cdef Status _any_field(
+    const uint8_t** start, uint8_t delimiter, bint last, number* out
+) noexcept nogil:
+    """Any field with what may surround it; `start` moves behind the delimiter or line end."""
+    cdef const uint8_t* at = _skip_blanks(start[0], delimiter)
+    cdef double real = 0
+    cdef int64_t integer = 0
+    cdef int overflow = 0
+    if at[0] == c'\n':
+        start[0] = at + 1
+        return TOO_SHORT
+    if at[0] == delimiter:
+        return EMPTY
+    if number is float or number is double:
+        at = parse_double(at, &real)
+        out[0] = <number>real
+    else:
+        at = parse_integer(at, &integer, &overflow)
+    if at == NULL:
+        return JUNK
+    at = _skip_blanks(at, delimiter)
+    if at[0] != delimiter and at[0] != c'\n':
+        return JUNK
+    if number is int32_t or number is int64_t or number is uint8_t:
+        if overflow or not _in_range(out, integer):
+            return OVERFLOW
+    if not last:
+        if at[0] == c'\n':
+            start[0] = at
+            return TOO_SHORT
+    elif at[0] == delimiter:        # one more at the end of the line is harmless
+        at = _skip_blanks(at + 1, delimiter)
+        if at[0] != c'\n':
+            start[0] = at
+            return TOO_LONG
+    start[0] = at + 1
+    return OK
+
+
+cdef int64_t _parse_rows(
+    const uint8_t* at,
+    const uint8_t* end,
+    int64_t columns,
+    uint8_t delimiter,
+    number* out,
+    Place* place,
+) noexcept nogil:
+    """Parse whole lines; returns the rows, or leaves the place of the first error."""
+    cdef int64_t rows = 0, column, line = 0
+    cdef const uint8_t* next
+    cdef int64_t[2] pair
+    cdef int tries          # worth of looking for pairs, which other numbers use up
+    cdef Status status = OK
+    while at < end:
+        column = 0
+        tries = PAIR_TRIES
+        while column < columns - 1:
+            if tries > 0 and column < columns - 2:
+                next = short_pair(at, delimiter, pair)
+                if (
+                    next != NULL
+                    and _in_range(out + column, pair[0]) and _in_range(out + column + 1, pair[1])
+                ):
+                    at = next
+                    column += 2
+                    tries = PAIR_TRIES
+                    continue
+                tries -= 1
+            next = _short_field(at, out + column)
+            if next != NULL and next[0] == delimiter:
+                at = next + 1
+                column += 1
+                continue
+            place.field = at
+            status = _any_field(&at, delimiter, False, out + column)
+            if status != OK:
+                break
+            column += 1
+        else:
+            next = _short_field(at, out + column)
+            if next != NULL and next[0] == c'\n':
+                at = next + 1
+            elif next != NULL and next[0] == c'\r' and next[1] == c'\n':
+                at = next + 2
+            else:
+                place.field = at
+                status = _any_field(&at, delimiter, True, out + column)
+        line += 1
+        if status == OK:
+            rows += 1
+            out += columns
+        elif status == TOO_SHORT and column == 0 and _skip_blanks(place.field, 0)[0] == c'\n':
+            at = _skip_blanks(place.field, 0) + 1
+            status = OK             # a blank line
+        else:
+            if status == TOO_SHORT and at[0] == c'\n' and at > place.field:
+                column += 1         # the field is fine, the next one is missing
+            elif status == TOO_LONG:
+                column += 1
+                place.field = at
+            place.status = status
+            place.line = line - 1
+            place.column = column
+            return rows
+    place.status = OK
+    return rows
+
+
+cdef int64_t _parse_chunk(
+    TextChunk chunk, int64_t columns, uint8_t delimiter, array, int64_t row
+) except -1:
+    """Parse a chunk into `array` (rows, columns), from row `row` on; returns the rows."""
+    cdef const uint8_t[::1] text = chunk.buffer
+    cdef uint8_t[::1] raw = array.reshape(-1).view(np.uint8)
+    cdef int64_t rows = 0, itemsize = array.itemsize
+    cdef char kind = ord(array.dtype.kind)
+    cdef Place place
+    if raw.shape[0] < (row + chunk.lines) * columns * itemsize:
+        raise ValueError("more lines than room")
+    if chunk.length == 0 or chunk.buffer[chunk.length - 1] != 10:
+        raise ValueError("a chunk must end with a line end")
+    cdef const uint8_t* at = &text[0]
+    cdef const uint8_t* end = at + chunk.length
+    cdef void* out = &raw[0] + row * columns * itemsize
+    place.status = OK
+    place.line = place.column = 0
+    place.field = at
+    with nogil:
+        if kind == c'f' and itemsize == 4:
+            rows = _parse_rows(at, end, columns, delimiter, <float*>out, &place)
+        elif kind == c'f':
+            rows = _parse_rows(at, end, columns, delimiter, <double*>out, &place)
+        elif kind == c'i' and itemsize == 4:
+            rows = _parse_rows(at, end, columns, delimiter, <int32_t*>out, &place)
+        elif kind == c'i':
+            rows = _parse_rows(at, end, columns, delimiter, <int64_t*>out, &place)
+        else:
+            rows = _parse_rows(at, end, columns, delimiter, <uint8_t*>out, &place)
+    if place.status != OK:
+        start = place.field - at
+        raise _error(chunk, start, place, columns, chr(delimiter), array.dtype)
+    return rows
+
+
+cdef object _error(TextChunk chunk, start, Place place, columns, delimiter, dtype):
+    text = bytes(chunk.buffer[start:chunk.buffer.find(b"\n", start)])
+    if place.status != TOO_SHORT:
+        text = text.split(delimiter.encode(), 1)[0]
+    shown = text.strip().decode("utf-8", "backslashreplace")
+    shown = repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
+    kind = "a decimal number" if dtype.kind == "f" else "a decimal integer"
+    reason = {
+        TOO_SHORT: f"the row has {place.column} fields instead of {columns}; it ends with {shown}",
+        TOO_LONG: f"the row has more than {columns} fields; the next one is {shown}",
+        EMPTY: f"the field is empty; every row needs {columns} numbers",
+        JUNK: f"{shown} is not {kind}; fields are separated by {delimiter!r}, and header lines"
+              " need skip_header",
+        OVERFLOW: f"{shown} does not fit into {dtype}",
+    }[place.status]
+    return TextFormatError(
+        reason, path=chunk.path, line=chunk.first_line + place.line, column=place.column + 1
+    )
+
+
+def _count_fields(path, delimiter, skip_header):
+    """Fields of the first line that is not blank."""
+    with LineChunks(path, 1 << 16, skip_header) as chunks:
+        while (chunk := chunks.read()) is not None:
+            blank = b" \t\r".replace(delimiter.encode(), b"")
+            for line in bytes(chunk.buffer[:chunk.length]).split(b"\n"):
+                line = line.strip(blank)
+                if line:
+                    return line.count(delimiter.encode()) + (not line.endswith(delimiter.encode()))
+    raise TextFormatError(
+        "there is no row, and the number of columns is not known without one; pass shape",
+        path=str(path),
+    )
+
+
+class _Format:
+    """What the parameters that `read_csv` and `CSVReader` share say about the text."""
+
+    def __init__(self, path, shape, dtype, delimiter, skip_header, threads):
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in _DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(_DTYPES.values())}, not {dtype}")
+        if (
+            not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii()
+            or delimiter.isalnum() or delimiter in "+-.\r\n\0"
+        ):
+            raise ValueError(
+                f"delimiter must be one ASCII character that no number contains, not {delimiter!r}"
+            )
+        self.delimiter = delimiter
+        self.skip_header = _count("skip_header", skip_header, 0)
+        self.threads = default_threads() if threads is None else _count("threads", threads, 1)
+        self.path = path if isinstance(path, str) else os.fsdecode(path)
+        if shape is None:
+            shape = (_count_fields(self.path, delimiter, self.skip_header),)
+        elif not isinstance(shape, tuple):
+            shape = tuple(shape) if np.iterable(shape) else (shape,)
+        self.shape = tuple(_count("every length in shape", length, 1) for length in shape)
+        self.columns = int(np.prod(self.shape, dtype=object))
+        if self.columns >= 1 << 40:
+            raise ValueError(f"shape {self.shape} is too large for a line of text")
+
+
+def _count(name, value, smallest):
+    count = value.__index__()
+    if count < smallest:
+        raise ValueError(f"{name} must be at least {smallest}, not {count}")
+    return count
+
+
+def read_csv(path, shape=None, dtype="float32", delimiter=",", skip_header=0, threads=None):
+    """Read a CSV file of numbers into one array.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file, a folder (all its files, in the order of their names), or an fsspec URL of either;
+        any file may be gzip.
+    shape : tuple of int, optional
+        Shape of a row, filled in C order; every line must have as many fields.  By default
+        ``(columns,)`` with the number of fields in the first line.
+    dtype : {"float32", "float64", "int32", "int64", "uint8"}
+        Type of the array.  Fractions and exponents are for the float types only.
+    delimiter : str
+        One ASCII character between fields.
+    skip_header : int
+        Lines to leave out at the start of every file.
+    threads : int, optional
+        Threads that parse; by default one for every processor of the process.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(rows, *shape)``.
+
+    Raises
+    ------
+    TextFormatError
+        For a row that is too short or too long, an empty field, text that is no number, or an
+        integer that does not fit: the first one in the file, with its line and column.
+    OSError
+        If a file cannot be read.
+
+    Notes
+    -----
+    Accepted as MXNet's CSVIter accepts it: blank lines (left out), CRLF, a missing final line end,
+    a byte order mark, blanks around numbers, one delimiter more at the end of a line, ``nan`` and
+    ``inf`` in any case.  Unlike there, integers are decimal whatever they begin with, and ``1x`` is
+    an error.  Values are those of ``float(text)``, for float32 then rounded to it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
+    >>> _ = path.write_text("1, 2.5\\n-3,4e-2\\n")
+    >>> read_csv(path)
+    array([[ 1.  ,  2.5 ],
+           [-3.  ,  0.04]], dtype=float32)
+    """
+    form = _Format(path, shape, dtype, delimiter, skip_header, threads)
+    with LineChunks(form.path, skip_header=form.skip_header) as chunks:
+        table = Table(form.columns, form.dtype, chunks.stored_bytes())
+
+        def read(buffer):
+            chunk = chunks.read(buffer)
+            if chunk is not None:
+                chunk.target = table.reserve(chunk.lines, chunk.length)
+            return chunk
+
+        def parse(chunk):
+            array, row = chunk.target
+            rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, row)
+            return array, row + rows, chunk.lines - rows
+
+        work = OrderedWork(read, parse, threads=form.threads, ahead=4 * form.threads)
+        try:
+            for array, row, blank in work:
+                if blank:
+                    table.leave_out(array, row, blank)
+        finally:
+            work.close()
+        rows = table.finish()
+        return rows.reshape(len(rows), *form.shape)
+
+
+class CSVReader:
+    """Read CSV files of numbers in chunks, with bounded memory.
+
+    Parameters
+    ----------
+    path, shape, dtype, delimiter, skip_header, threads
+        As for `read_csv`.
+    chunk_bytes : int
+        Text in a chunk, about; at least one line.  At most ``2 * threads + 2`` chunks, with the
+        arrays made of them, are in memory at a time.
+
+    Attributes
+    ----------
+    path : str
+        As given.
+    shape : tuple of int
+        Shape of a row.
+    dtype : numpy.dtype
+        Type of the arrays.
+
+    Raises
+    ------
+    TextFormatError
+        While iterating, at the chunk with the error, when all rows of the chunks before it were
+        delivered.
+
+    Notes
+    -----
+    Iterating yields arrays of shape ``(rows, *shape)``, at least one row each, in the order of the
+    file; together they are what `read_csv` returns.  Each iteration starts at the first row, with
+    threads of its own that parse ahead; they end with the iteration or with `close`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
+    >>> _ = path.write_text("1,2\\n3,4\\n5,6\\n")
+    >>> with CSVReader(path, dtype="int32", chunk_bytes=8) as reader:
+    ...     [rows.tolist() for rows in reader]
+    [[[1, 2], [3, 4]], [[5, 6]]]
+    """
+
+    def __init__(
+        self, path, shape=None, dtype="float32", delimiter=",", skip_header=0,
+        chunk_bytes=1 << 20, threads=None,
+    ):
+        self._format = _Format(path, shape, dtype, delimiter, skip_header, threads)
+        self._chunk_bytes = _count("chunk_bytes", chunk_bytes, 1)
+        self._running = weakref.WeakSet()
+        self._closed = False
+        self.path = self._format.path
+        self.shape = self._format.shape
+        self.dtype = self._format.dtype
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def close(self):
+        """End all iterations and their threads; further ones raise ValueError."""
+        self._closed = True
+        for work in list(self._running):
+            work.close()
+
+    def __iter__(self):
+        if self._closed:
+            raise ValueError(f"the reader of {self.path} is closed")
+        return self._iterate()
+
+    def _iterate(self):
+        form = self._format
+
+        def parse(chunk):
+            array = np.empty((chunk.lines, form.columns), form.dtype)
+            rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, 0)
+            if rows < len(array):
+                array = array[:rows].copy()     # blank lines need no memory
+            return array.reshape(rows, *form.shape)
+
+        with LineChunks(form.path, self._chunk_bytes, form.skip_header) as chunks:
+            work = OrderedWork(
+                chunks.read, parse, threads=form.threads, ahead=2 * form.threads + 2
+            )
+            self._running.add(work)
+            try:
+                for array in work:
+                    if len(array):
+                        yield array
+                    del array
+                if self._closed:
+                    raise ValueError(f"the reader of {self.path} is closed")
+            finally:
+                work.close()

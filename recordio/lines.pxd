@@ -1,0 +1,17 @@
+"""C declarations of chunks of text."""
+
+from libc.stdint cimport int64_t, uint8_t
+
+cdef enum:
+    TEXT_PADDING = 16       # bytes behind every chunk; parsers load up to 8 characters together
+
+# How often `byte` occurs.
+cdef int64_t count_byte(const uint8_t* text, int64_t length, uint8_t byte) noexcept nogil
+
+cdef class TextChunk:
+    cdef readonly object path
+    cdef readonly int64_t first_line
+    cdef readonly int64_t lines
+    cdef readonly int64_t length
+    cdef readonly object buffer
+    cdef public object target

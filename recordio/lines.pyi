@@ -1,0 +1,26 @@
+from os import PathLike
+from typing import Any, BinaryIO
+
+from typing_extensions import Self
+
+MAX_LINE_BYTES: int
+
+def open_bytes(path: str | PathLike[str]) -> tuple[BinaryIO, bool]: ...
+
+class TextChunk:
+    path: str
+    first_line: int
+    lines: int
+    length: int
+    buffer: bytearray
+    target: Any
+
+class LineChunks:
+    def __init__(
+        self, path: str | PathLike[str], chunk_bytes: int = ..., skip_header: int = ...
+    ) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exception: object) -> None: ...
+    def close(self) -> None: ...
+    def read(self, buffer: bytearray | None = ...) -> TextChunk | None: ...
+    def stored_bytes(self) -> int: ...

@@ -1,0 +1,333 @@
+"""Text files as chunks of whole lines, whatever they are stored in.
+
+Local files and folders, fsspec URLs, and gzip around any of them.  Nothing here looks into a line,
+and no more than one chunk (or one line, if that is longer) is read at a time.
+"""
+
+import gzip
+import os
+import zlib
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uint8_t
+
+from recordio.errors import TextFormatError
+
+__all__ = ["MAX_LINE_BYTES", "LineChunks", "TextChunk", "open_bytes"]
+
+#: No line may be longer, so that a file without line ends does not fill the memory.
+MAX_LINE_BYTES = 1 << 30
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_GZIP_MAGIC = b"\x1f\x8b"
+
+cdef enum:
+    COUNT_BLOCK = 224       # counts stay below 256, and compilers make vector code of it
+
+
+cdef int64_t count_byte(const uint8_t* text, int64_t length, uint8_t byte) noexcept nogil:
+    cdef int64_t total = 0
+    cdef int i
+    cdef uint8_t found
+    while length >= COUNT_BLOCK:
+        found = 0
+        for i in range(COUNT_BLOCK):
+            found += <uint8_t>(text[i] == byte)
+        total += found
+        text += COUNT_BLOCK
+        length -= COUNT_BLOCK
+    for i in range(<int>length):
+        total += text[i] == byte
+    return total
+
+
+def _is_url(path):
+    return isinstance(path, str) and "://" in path
+
+
+def _filesystem(url):
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise ImportError(
+            f"{url} is a URL, and reading URLs needs fsspec: pip install fsspec"
+        ) from error
+    return url_to_fs(url)
+
+
+def _list_files(path):
+    """Pairs of name and a function that opens it; for a folder, all its files sorted by name."""
+    if _is_url(path):
+        files, inside = _filesystem(path)
+        found = [inside]
+        if files.isdir(inside):
+            found = sorted(
+                entry["name"] for entry in files.ls(inside, detail=True) if entry["type"] == "file"
+            )
+        listed = [
+            (path if name == inside else files.unstrip_protocol(name), files.open, name)
+            for name in found
+        ]
+    else:
+        name = os.fsdecode(path)
+        found = [name]
+        if os.path.isdir(name):
+            found = sorted(entry.path for entry in os.scandir(name) if entry.is_file())
+        listed = [(name, open, name) for name in found]
+    if not listed:
+        raise TextFormatError("the folder holds no file", path=str(path))
+    return listed
+
+
+class _GzipFile(gzip.GzipFile):
+    """What gzip packed into a file; closes that file, too."""
+
+    def __init__(self, below):
+        self._below = below
+        super().__init__(fileobj=below, mode="rb")
+
+    def close(self):
+        try:
+            super().close()
+        finally:
+            self._below.close()
+
+
+def _unpacked(file):
+    """The file, or what gzip packed into it, and whether it did; closes the file on an error."""
+    try:
+        magic = file.read(2)
+        file.seek(0)
+        return (_GzipFile(file), True) if magic == _GZIP_MAGIC else (file, False)
+    except BaseException:
+        file.close()
+        raise
+
+
+def open_bytes(path):
+    """Open one file for reading: a local path or an fsspec URL, unpacked if it is gzip.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Local path or URL.  Gzip is recognised by its first two bytes, not by the name.
+
+    Returns
+    -------
+    file
+        A binary file.
+    packed : bool
+        Whether it is gzip, and its size hence unknown before the end.
+
+    Examples
+    --------
+    >>> import gzip, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.gz")
+    >>> _ = path.write_bytes(gzip.compress(b"abc"))
+    >>> file, packed = open_bytes(path)
+    >>> with file:
+    ...     file.read(), packed
+    (b'abc', True)
+    """
+    if _is_url(path):
+        files, inside = _filesystem(path)
+        return _unpacked(files.open(inside, "rb"))
+    return _unpacked(open(path, "rb"))
+
+
+cdef class TextChunk:
+    """Whole lines of one file.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    first_line : int
+        Number of the first line in the file, counted from 1.
+    lines : int
+        Number of lines, blank ones included.
+    length : int
+        Bytes of text; the last one is a line end.
+    buffer : bytearray
+        The text, with at least 16 bytes behind it that are not part of it.
+    target : object
+        For whoever works on the chunk; None at first.
+    """
+
+
+class LineChunks:
+    """The lines of a file or of all files in a folder, in chunks.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        File, folder (its files in the order of their names; folders inside are left out), or
+        fsspec URL of either.  Files may be gzip.
+    chunk_bytes : int
+        Text in a chunk, about: it ends at a line end, and a line that is longer gets a chunk of
+        its own.
+    skip_header : int
+        Lines to leave out at the start of every file.
+
+    Notes
+    -----
+    A byte order mark at the start of a file is left out, and a missing line end at its end is
+    added.  One thread at a time may call `read`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
+    >>> _ = path.write_bytes(b"x,y\\n1,2\\n3,4")
+    >>> with LineChunks(path, 8, skip_header=1) as chunks:
+    ...     chunk = chunks.read()
+    ...     chunk.first_line, bytes(chunk.buffer[:chunk.length])
+    (2, b'1,2\\n')
+    """
+
+    def __init__(self, path, chunk_bytes=1 << 20, skip_header=0):
+        self._names = _list_files(path)
+        self._next = 0
+        self._chunk_bytes = chunk_bytes
+        self._skip_header = skip_header
+        self._file = self._path = None
+        self._carry = b""
+        self._line = 1
+        self._skip = 0
+        self._at_start = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def close(self):
+        """Close the file that is being read; there are no further chunks."""
+        self._next = len(self._names)
+        self._close_file()
+
+    def stored_bytes(self):
+        """Size of all files as they are stored; 0 for those behind a URL."""
+        return sum(os.path.getsize(name) for _, opener, name in self._names if opener is open)
+
+    def _close_file(self):
+        file, self._file, self._carry = self._file, None, b""
+        if file is not None:
+            file.close()
+
+    def _open_next(self):
+        self._path, opener, inside = self._names[self._next]
+        self._next += 1
+        buffering = {"buffering": 0} if opener is open else {}
+        self._file, _ = _unpacked(opener(inside, "rb", **buffering))
+        self._line = 1
+        self._skip = self._skip_header
+        self._at_start = True
+
+    def read(self, buffer=None):
+        """Read the next chunk.
+
+        Parameters
+        ----------
+        buffer : bytearray, optional
+            Memory to use; a larger one is made where it does not suffice.
+
+        Returns
+        -------
+        TextChunk or None
+            None at the end of the last file.
+
+        Raises
+        ------
+        TextFormatError
+            For a line longer than `MAX_LINE_BYTES`, and for damaged gzip.
+        OSError
+            If a file cannot be read.
+        """
+        cdef TextChunk chunk
+        cdef const uint8_t[::1] view
+        cdef int64_t start, count
+        if buffer is None or len(buffer) < self._chunk_bytes + TEXT_PADDING:
+            buffer = bytearray(self._chunk_bytes + TEXT_PADDING)
+        while True:
+            if self._file is None:
+                if self._next == len(self._names):
+                    return None
+                self._open_next()
+            buffer, length = self._fill(buffer)
+            if length == 0:
+                self._close_file()
+                continue
+            start = self._skip_start(buffer, length)
+            if start == length:
+                continue
+            if start:
+                length -= start
+                buffer[:length] = buffer[start:start + length]
+            view = buffer
+            count = length
+            with nogil:
+                count = count_byte(&view[0], count, c'\n')
+            view = None
+            chunk = TextChunk.__new__(TextChunk)
+            chunk.path = self._path
+            chunk.first_line = self._line
+            chunk.lines = count
+            chunk.length = length
+            chunk.buffer = buffer
+            self._line += count
+            return chunk
+
+    def _fill(self, buffer):
+        """Whole lines of the file that is open: the buffer, perhaps a new one, and their bytes."""
+        have = len(self._carry)
+        stop = 0        # behind the last line end
+        while have + TEXT_PADDING >= len(buffer):
+            buffer = bytearray(2 * len(buffer))
+        buffer[:have] = self._carry
+        self._carry = b""
+        while True:
+            got = self._read_into(memoryview(buffer)[have:len(buffer) - TEXT_PADDING])
+            PyErr_CheckSignals()
+            if not got:
+                if have and buffer[have - 1] != 10:
+                    buffer[have] = 10       # the line end that the last line lacks
+                    have += 1
+                return buffer, have
+            newline = buffer.rfind(b"\n", have, have + got)
+            have += got
+            if newline >= 0:
+                stop = newline + 1
+            # Less than half a chunk (from a pipe, say) is not worth a chunk of its own.
+            if stop and 2 * have >= self._chunk_bytes:
+                self._carry = bytes(memoryview(buffer)[stop:have])
+                return buffer, stop
+            if have + TEXT_PADDING == len(buffer):
+                if have >= MAX_LINE_BYTES:
+                    raise TextFormatError(
+                        f"a line is longer than {MAX_LINE_BYTES} bytes; is this text?",
+                        path=self._path, line=self._line,
+                    )
+                buffer += bytes(len(buffer))
+
+    def _read_into(self, view):
+        try:
+            return self._file.readinto(view)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise TextFormatError(
+                f"the gzip data is damaged or truncated: {error}", path=self._path, line=self._line
+            ) from error
+
+    def _skip_start(self, buffer, length):
+        """Where the text begins behind byte order mark and header lines."""
+        start = 0
+        if self._at_start:
+            self._at_start = False
+            if buffer.startswith(_BYTE_ORDER_MARK):
+                start = len(_BYTE_ORDER_MARK)
+        while self._skip and start < length:
+            start = buffer.find(b"\n", start, length) + 1
+            self._skip -= 1
+            self._line += 1
+        return start

@@ -1,0 +1,113 @@
+"""An array of rows that grows while it is filled, for text whose number of rows nobody knows yet.
+
+Rows are handed out to be filled in any order and by any thread; nothing here fills them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["Table"]
+
+
+class Table:
+    """Room for rows.
+
+    Rows lie in one array while it lasts; where the first guess was too small, in further ones, and
+    nothing moves before all are filled.
+
+    Parameters
+    ----------
+    columns : int
+        Length of a row.
+    dtype : numpy.dtype
+        Type of the elements.
+    stored_bytes : int
+        Size of the text, to guess the number of rows from that of the first; 0 if unknown.
+
+    Examples
+    --------
+    >>> table = Table(2, np.dtype("uint8"), 0)
+    >>> for value in range(3):
+    ...     array, row = table.reserve(2, 8)
+    ...     array[row : row + 2] = value
+    >>> table.leave_out(array, row + 1, 1)
+    >>> table.finish().tolist()
+    [[0, 0], [0, 0], [1, 1], [1, 1], [2, 2]]
+    """
+
+    def __init__(self, columns, dtype, stored_bytes):
+        self._columns = columns
+        self._dtype = dtype
+        self._stored_bytes = stored_bytes
+        self._arrays: list[np.ndarray] = []
+        self._used: list[int] = []  # rows handed out of each array
+        self._gaps: dict[int, list[tuple[int, int]]] = {}  # id of an array: first row, rows
+        self._rows = self._bytes = 0  # handed out, and the text they come from
+
+    def reserve(self, rows, length):
+        """Hand out rows; one thread at a time may ask.
+
+        Parameters
+        ----------
+        rows : int
+            How many.
+        length : int
+            Bytes of text they come from.
+
+        Returns
+        -------
+        array : numpy.ndarray
+            Shape ``(n, columns)``.
+        row : int
+            The first of the rows in it.
+        """
+        self._rows += rows
+        self._bytes += length
+        if not self._arrays or len(self._arrays[-1]) - self._used[-1] < rows:
+            # Memory that is never touched costs nothing, hence a little more than expected.
+            rest = max(self._stored_bytes - self._bytes, 0)
+            expected = int(1.03 * rest * self._rows / self._bytes)
+            if self._arrays:
+                expected = max(expected, self._rows)
+            self._arrays.append(np.empty((rows + expected, self._columns), self._dtype))
+            self._used.append(0)
+        row = self._used[-1]
+        self._used[-1] += rows
+        return self._arrays[-1], row
+
+    def leave_out(self, array, row, rows):
+        """Note rows that were handed out and not filled; in the order in which they were."""
+        self._gaps.setdefault(id(array), []).append((row, rows))
+
+    def finish(self):
+        """Make one array of all rows; it is the end of the table.
+
+        Nobody may use an array of `reserve` any more.
+        """
+        if not self._arrays:
+            return np.empty((0, self._columns), self._dtype)
+        used = [
+            _close_gaps(array, count, self._gaps.get(id(array), ()))
+            for array, count in zip(self._arrays, self._used, strict=True)
+        ]
+        first, *others = self._arrays
+        self._arrays = []
+        # Shrinks or grows in place where the system can, and few rows are in other arrays.
+        first.resize((sum(used), self._columns), refcheck=False)
+        row = used[0]
+        for array, count in zip(others, used[1:], strict=True):
+            first[row : row + count] = array[:count]
+            row += count
+        return first
+
+
+def _close_gaps(array, used, gaps):
+    """Move rows together; returns how many are left."""
+    left = gaps[0][0] if gaps else used
+    for number, (row, rows) in enumerate(gaps):
+        behind = row + rows
+        stop = gaps[number + 1][0] if number + 1 < len(gaps) else used
+        array[left : left + stop - behind] = array[behind:stop]
+        left += stop - behind
+    return left
