@@ -4,7 +4,9 @@ Everything public can be imported from here; the subpackages say where it lives.
 only when a device is asked for.
 """
 
+from . import datasets
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
+from .core.layout import Layout, LayoutError, plan
 from .providers.base import AbstractDataProvider
 from .providers.image_det_record import ImageDetRecordIter
 from .providers.image_record import (
@@ -14,14 +16,28 @@ from .providers.image_record import (
     ImageRecordProvider,
     ImageRecordUInt8Iter,
 )
+from .spaces import (
+    CompositeSpace,
+    Conv2DSpace,
+    DataSpecsMapping,
+    IndexSequenceSpace,
+    IndexSpace,
+    NullSpace,
+    SpecError,
+    VectorSequenceSpace,
+    VectorSpace,
+)
 from .views import ClassView, DataView, ImageView, ListView, SequenceView, View
 
 __all__ = [
     "AbstractDataBatch",
     "AbstractDataProvider",
     "ClassView",
+    "CompositeSpace",
+    "Conv2DSpace",
     "DataBatch",
     "DataDesc",
+    "DataSpecsMapping",
     "DataView",
     "ImageDetRecordIter",
     "ImageRecordInt8Iter",
@@ -30,7 +46,17 @@ __all__ = [
     "ImageRecordProvider",
     "ImageRecordUInt8Iter",
     "ImageView",
+    "IndexSequenceSpace",
+    "IndexSpace",
+    "Layout",
+    "LayoutError",
     "ListView",
+    "NullSpace",
     "SequenceView",
+    "SpecError",
+    "VectorSequenceSpace",
+    "VectorSpace",
     "View",
+    "datasets",
+    "plan",
 ]

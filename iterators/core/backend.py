@@ -23,6 +23,7 @@ __all__ = [
     "TorchBackend",
     "backend_of",
     "is_sparse",
+    "is_stored_sparse",
     "is_tensor",
 ]
 
@@ -50,6 +51,17 @@ def is_sparse(x: Any) -> bool:
     """
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(x)
+
+
+def is_stored_sparse(x: Any) -> bool:
+    """Whether only the non-zero elements of an array of any library are stored.
+
+    Examples
+    --------
+    >>> is_stored_sparse(np.zeros(3))
+    False
+    """
+    return is_sparse(x) or (is_tensor(x) and not _is_strided(x))
 
 
 def backend_of(x: Any) -> Backend:
@@ -149,6 +161,14 @@ class Backend:
         """Set ``out[..., label]`` to one for every label; `out` has one axis more."""
         raise LookupError(f"{self.name} arrays cannot be marked")
 
+    def dense(self, x: Any) -> Any:
+        """`x` with every element stored; `x` itself when it is like that."""
+        return x
+
+    def sparse(self, x: Any) -> Any:
+        """`x` in compressed rows; `x` itself when it is sparse already."""
+        return x
+
 
 class NumpyBackend(Backend):
     """Operations on `numpy.ndarray`."""
@@ -180,6 +200,12 @@ class NumpyBackend(Backend):
         """Set ``out[..., label]`` to one for every label."""
         np.put_along_axis(out, labels[..., None], 1, axis=-1)
 
+    def sparse(self, x: np.ndarray) -> Any:
+        """`x` as a scipy CSR matrix."""
+        import scipy.sparse
+
+        return scipy.sparse.csr_matrix(x)
+
 
 class SparseBackend(Backend):
     """Operations on scipy sparse matrices and arrays, which have two axes."""
@@ -204,6 +230,10 @@ class SparseBackend(Backend):
 
         join = scipy.sparse.hstack if axis == 1 else scipy.sparse.vstack
         return join(parts, format="csr")
+
+    def dense(self, x: Any) -> np.ndarray:
+        """`x` as a NumPy array."""
+        return x.toarray()
 
 
 class TorchBackend(Backend):
@@ -253,6 +283,20 @@ class TorchBackend(Backend):
     def mark(self, out: Any, labels: Any) -> None:
         """Set ``out[..., label]`` to one for every label."""
         out.scatter_(-1, labels.long().unsqueeze(-1), 1)
+
+    def dense(self, x: Any) -> Any:
+        """`x` as a strided tensor."""
+        return x if _is_strided(x) else x.to_dense()
+
+    def sparse(self, x: Any) -> Any:
+        """`x` as a sparse CSR tensor."""
+        return x.to_sparse_csr() if _is_strided(x) else x
+
+
+def _is_strided(tensor: Any) -> bool:
+    import torch
+
+    return tensor.layout == torch.strided
 
 
 NUMPY = NumpyBackend()
