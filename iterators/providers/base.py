@@ -24,6 +24,7 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
 from ..core.order import BatchPlan
 from ..core.parameters import choice, integer, real
+from ..views.sets import Batch, view_batch
 
 __all__ = ["AbstractDataProvider", "Engine"]
 
@@ -501,6 +502,10 @@ class AbstractDataProvider:
     def get(self, batch: DataBatch, name: str) -> Any:
         """The array of the batch that has this name; KeyError if none has."""
         return batch[name]
+
+    def view(self, batch: DataBatch) -> Batch:
+        """Views over the arrays of the batch, which are not copied; see `views.view_batch`."""
+        return view_batch(batch)
 
     # -- life -----------------------------------------------------------------------------------
 

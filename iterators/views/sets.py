@@ -436,7 +436,7 @@ def _view(x: Any, description: Any, label: bool) -> View:
 
 def _axes(x: Any, layout: str | None) -> str:
     """The letters of views for a layout of MXNet's; the batch comes first where none is given."""
-    if layout is None or len(layout) != x.ndim:
+    if layout is None or len(layout) != x.ndim or len(set(layout)) != x.ndim:
         return "b" + {1: "", 2: "f", 3: "wc", 4: "chw"}.get(x.ndim, "xyzuvqrs"[: x.ndim - 1])
     # T is the position in a sequence, which views call w; an image has a w of its own.
     axes = layout.upper().replace("N", "B").lower()

@@ -196,7 +196,7 @@ def test_read_only_and_reversed_arrays_become_tensors_without_a_warning():
     assert DataView("bf", x[::-1]).forward_get("bf", "@cpu").tolist() == x[::-1].tolist()
 
 
-@pytest.mark.parametrize("spec", ["flaot", "float@", "float@nowhere", "cuda:x", ""])
+@pytest.mark.parametrize("spec", ["floaty", "float@", "float@nowhere", "cuda:x", ""])
 def test_unknown_types_and_devices_are_value_errors(spec):
     with pytest.raises(ValueError):
         DataView("bf", np.zeros((2, 3))).forward_get("bf", spec)

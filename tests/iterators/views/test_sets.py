@@ -171,3 +171,26 @@ def test_layouts_of_labels(shape, layout, kind, axes):
 def test_several_arrays_become_a_list():
     batch = batch_of([np.zeros((4, 2)), np.zeros((4, 3, 8, 8))], data_layouts=["NC", "NCHW"])
     assert view_batch(batch).inputs.view == ["bf", "bchw"]
+
+
+def test_a_provider_gives_views_over_its_batches(tmp_path):
+    import recordio
+    from iterators import ImageRecordIter
+
+    random = np.random.default_rng(0)
+    with recordio.RecordWriter(tmp_path / "a.rec") as writer:
+        for number in range(5):
+            pixels = random.integers(0, 255, (8, 8, 3), np.uint8)
+            header = recordio.IRHeader(0, float(number), number, 0)
+            writer.write(recordio.pack_img(header, pixels, img_fmt=".png"))
+    with ImageRecordIter(
+        path_imgrec=str(tmp_path / "a.rec"), data_shape=(3, 8, 8), batch_size=4
+    ) as provider:
+        batches = list(provider)
+        views = [provider.view(batch) for batch in batches]
+    assert [v.n_sample for v in views] == [4, 1]
+    for batch, view in zip(batches, views):
+        assert view.inputs.input is batch.data[0]
+        assert np.array_equal(view.inputs.forward_get("bhwc"), batch.data[0].transpose(0, 2, 3, 1))
+        assert view.targets.forward_get("b", "long").tolist() == batch.label[0].tolist()
+        assert view.indices.tolist() == batch.index.tolist()
