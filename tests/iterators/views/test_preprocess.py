@@ -234,3 +234,11 @@ def test_one_step_for_every_component():
 def test_parameters_out_of_range(kind, wrong):
     with pytest.raises(ValueError):
         kind(**wrong)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: type(step).__name__)
+def test_converted_copies_from_before_are_forgotten(step):
+    view = ImageView("bchw", images(side=4).transpose(0, 3, 1, 2).astype(np.float32))
+    view.forward_get("bf", "double")
+    step.apply(view, can_fit=True)
+    assert np.array_equal(view.forward_get("bf", "double"), view.input.reshape(len(view), -1))
