@@ -7,7 +7,9 @@ only when a device is asked for.
 from . import datasets
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .core.layout import Layout, LayoutError, plan
-from .providers.base import AbstractDataProvider
+from .providers.abstract import AbstractDataProvider
+from .providers.arrays import ArrayDataProvider, NDArrayIter
+from .providers.csv import CSVIter, CSVProvider
 from .providers.image_det_record import ImageDetRecordIter
 from .providers.image_record import (
     ImageRecordInt8Iter,
@@ -16,6 +18,9 @@ from .providers.image_record import (
     ImageRecordProvider,
     ImageRecordUInt8Iter,
 )
+from .providers.libsvm import LibSVMIter, LibSVMProvider
+from .providers.mnist import MNISTIter, MNISTProvider
+from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
 from .spaces import (
     CompositeSpace,
     Conv2DSpace,
@@ -32,6 +37,9 @@ from .views import ClassView, DataView, ImageView, ListView, SequenceView, View
 __all__ = [
     "AbstractDataBatch",
     "AbstractDataProvider",
+    "ArrayDataProvider",
+    "CSVIter",
+    "CSVProvider",
     "ClassView",
     "CompositeSpace",
     "Conv2DSpace",
@@ -50,8 +58,16 @@ __all__ = [
     "IndexSpace",
     "Layout",
     "LayoutError",
+    "LibSVMIter",
+    "LibSVMProvider",
     "ListView",
+    "MNISTIter",
+    "MNISTProvider",
+    "MXDataProvider",
+    "NDArrayIter",
     "NullSpace",
+    "PrefetchingIter",
+    "ResizeIter",
     "SequenceView",
     "SpecError",
     "VectorSequenceSpace",

@@ -194,3 +194,19 @@ def test_a_provider_gives_views_over_its_batches(tmp_path):
         assert np.array_equal(view.inputs.forward_get("bhwc"), batch.data[0].transpose(0, 2, 3, 1))
         assert view.targets.forward_get("b", "long").tolist() == batch.label[0].tolist()
         assert view.indices.tolist() == batch.index.tolist()
+
+
+def test_array_and_sparse_providers_give_views_too(tmp_path):
+    from iterators import ArrayDataProvider, LibSVMIter
+
+    x = np.arange(24, dtype=np.float32).reshape(6, 4)
+    arrays = ArrayDataProvider(x, np.arange(6, dtype=np.float32), batch_size=3)
+    views = arrays.view(next(iter(arrays)))
+    assert views.inputs.forward_get("bf", "double").shape == (3, 4)
+    assert views.targets.forward_get("bt").shape == (3, 1)
+    path = tmp_path / "a.libsvm"
+    path.write_text("1 0:1.5 2:2\n0 1:3\n")
+    with LibSVMIter(data_libsvm=str(path), data_shape=(3,), batch_size=2) as provider:
+        views = provider.view(next(iter(provider)))
+    assert views.inputs.forward_get("bf").toarray().tolist() == [[1.5, 0, 2], [0, 3, 0]]
+    assert views.targets.forward_get("b").tolist() == [1, 0]
