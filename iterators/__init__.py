@@ -4,7 +4,9 @@ Everything public can be imported from here; the subpackages say where it lives.
 only when a device is asked for.
 """
 
+from . import datasets
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
+from .core.layout import Layout, LayoutError, plan
 from .providers.abstract import AbstractDataProvider
 from .providers.arrays import ArrayDataProvider, NDArrayIter
 from .providers.csv import CSVIter, CSVProvider
@@ -19,6 +21,18 @@ from .providers.image_record import (
 from .providers.libsvm import LibSVMIter, LibSVMProvider
 from .providers.mnist import MNISTIter, MNISTProvider
 from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
+from .spaces import (
+    CompositeSpace,
+    Conv2DSpace,
+    DataSpecsMapping,
+    IndexSequenceSpace,
+    IndexSpace,
+    NullSpace,
+    SpecError,
+    VectorSequenceSpace,
+    VectorSpace,
+)
+from .views import ClassView, DataView, ImageView, ListView, SequenceView, View
 
 __all__ = [
     "AbstractDataBatch",
@@ -26,20 +40,39 @@ __all__ = [
     "ArrayDataProvider",
     "CSVIter",
     "CSVProvider",
+    "ClassView",
+    "CompositeSpace",
+    "Conv2DSpace",
     "DataBatch",
     "DataDesc",
+    "DataSpecsMapping",
+    "DataView",
     "ImageDetRecordIter",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
     "ImageRecordIter_v1",
     "ImageRecordProvider",
     "ImageRecordUInt8Iter",
+    "ImageView",
+    "IndexSequenceSpace",
+    "IndexSpace",
+    "Layout",
+    "LayoutError",
     "LibSVMIter",
     "LibSVMProvider",
+    "ListView",
     "MNISTIter",
     "MNISTProvider",
     "MXDataProvider",
     "NDArrayIter",
+    "NullSpace",
     "PrefetchingIter",
     "ResizeIter",
+    "SequenceView",
+    "SpecError",
+    "VectorSequenceSpace",
+    "VectorSpace",
+    "View",
+    "datasets",
+    "plan",
 ]

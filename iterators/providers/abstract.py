@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
+from ..views.sets import Batch, view_batch
 from .protocol import load_arrays
 
 __all__ = ["AbstractDataProvider"]
@@ -176,6 +177,10 @@ class AbstractDataProvider:
     def get(self, batch: DataBatch, name: str) -> Any:
         """The array of the batch that has this name; KeyError if none has."""
         return batch[name]
+
+    def view(self, batch: DataBatch) -> Batch:
+        """Views over the arrays of the batch, which are not copied; see `views.view_batch`."""
+        return view_batch(batch)
 
     def load_data(self, batch: DataBatch, targets: Sequence[Any]) -> None:
         """Copy data arrays of the batch into `targets`, see `iterators.providers.protocol`."""

@@ -1,0 +1,160 @@
+"""Names of element types: one spelling for NumPy's, torch's and the older systems' names.
+
+Everything in the project that compares element types compares the names that `dtype_name` gives.
+Nothing here touches an array.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+__all__ = ["dtype_name", "floatx", "parse_type", "set_floatx", "torch_dtype"]
+
+#: Words of Torch 7, which win over NumPy's reading of the same word.
+ALIASES = {
+    "byte": "uint8",
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+}
+LUA = {f"torch.{word.capitalize()}Tensor": name for word, name in ALIASES.items()}
+CUDA_WORDS = {"cuda", "Cuda", "torch.CudaTensor"}
+#: What NumPy has no name for.
+TORCH_ONLY = {"bfloat16"}
+
+_floatx = "float64"
+
+
+def floatx() -> str:
+    """The type that ``"floatX"`` stands for, "float64" until `set_floatx` says otherwise.
+
+    Examples
+    --------
+    >>> floatx()
+    'float64'
+    """
+    return _floatx
+
+
+def set_floatx(name: str) -> None:
+    """Choose what ``"floatX"`` stands for from now on.
+
+    Raises
+    ------
+    ValueError
+        If `name` is not "float16", "float32" or "float64".
+
+    Examples
+    --------
+    >>> set_floatx("float64")
+    """
+    global _floatx
+    if name not in ("float16", "float32", "float64"):
+        raise ValueError(f"floatX={name!r}: expected 'float16', 'float32' or 'float64'")
+    _floatx = name
+
+
+def dtype_name(spec: Any) -> str:
+    """Canonical name of an element type.
+
+    Parameters
+    ----------
+    spec : str, numpy.dtype, type or torch.dtype
+        NumPy's and torch's names and objects, and ``"floatX"``.
+
+    Raises
+    ------
+    TypeError
+        If no such type is known.
+
+    Examples
+    --------
+    >>> dtype_name(np.float32), dtype_name("<i8"), dtype_name("floatX")
+    ('float32', 'int64', 'float64')
+    """
+    if isinstance(spec, str):
+        spec = spec.removeprefix("torch.")
+        if spec == "floatX":
+            return _floatx
+        if spec in TORCH_ONLY:
+            return spec
+    elif (torch := sys.modules.get("torch")) is not None and isinstance(spec, torch.dtype):
+        return str(spec).removeprefix("torch.")
+    try:
+        found = np.dtype(spec)
+    except TypeError:
+        raise TypeError(f"{spec!r} is not the name of an element type") from None
+    if spec is None or found.kind not in "biufc":
+        raise TypeError(f"{spec!r} is not the name of a number type")
+    return found.name
+
+
+def torch_dtype(spec: Any) -> Any:
+    """The `torch.dtype` with that name.
+
+    Raises
+    ------
+    TypeError
+        If torch has no such type.
+
+    Examples
+    --------
+    >>> torch_dtype("float32")
+    torch.float32
+    """
+    import torch
+
+    name = dtype_name(spec)
+    found = getattr(torch, name, None)
+    if not isinstance(found, torch.dtype):
+        raise TypeError(f"torch has no element type {name!r}")
+    return found
+
+
+def parse_type(text: Any) -> tuple[str, str | None]:
+    """Element type and device of a text such as ``"float16@cuda:1"``.
+
+    Parameters
+    ----------
+    text : str, numpy.dtype, type or torch.dtype
+        A name, one of the words of Torch 7 (``"float"`` is float32, ``"int"`` is int32, ``"long"``
+        is int64, ``"cuda"`` is float32 on a CUDA device), or ``torch.FloatTensor`` and its
+        siblings; a text may end in ``@device``.
+
+    Returns
+    -------
+    dtype : str
+    device : str or None
+
+    Raises
+    ------
+    ValueError
+        If the text is not understood.
+
+    Examples
+    --------
+    >>> parse_type("float16@cuda:1"), parse_type("Double"), parse_type("cuda")
+    (('float16', 'cuda:1'), ('float64', None), ('float32', 'cuda'))
+    """
+    if not isinstance(text, str):
+        return dtype_name(text), None
+    word, at, device = text.partition("@")
+    if at and not device:
+        raise ValueError(f"{text!r}: a device is missing behind the @")
+    if word in CUDA_WORDS:
+        return "float32", device or "cuda"
+    lowered = word[:1].lower() + word[1:]
+    name = LUA.get(word) or ALIASES.get(lowered)
+    if name is None:
+        try:
+            name = dtype_name(word)
+        except TypeError:
+            raise ValueError(f"{text!r} is not a type such as 'float32' or 'uint8@cuda'") from None
+    return name, device or None

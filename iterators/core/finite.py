@@ -1,0 +1,149 @@
+"""Batches of stored fields in the forms that were asked for: Pylearn2's dataset iterator.
+
+It joins three things that do not know each other: rows from `iterators.core.subsets`, stored
+batches from a dataset, and the conversion of each by the form that was requested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from .spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
+from .subsets import Rows, SubsetIterator, generator, resolve_iterator_class
+
+__all__ = ["FieldStore", "FiniteDatasetIterator", "iterate"]
+
+#: Seed of a dataset's own generator.
+DATASET_SEED = (17, 2, 946)
+
+
+class FieldStore(Protocol):
+    """What a dataset must have to be iterated over."""
+
+    #: How each source is stored.
+    field_specs: Mapping[str, FieldSpec]
+    #: Used by stochastic iterators that are given no generator of their own.
+    rng: Any
+
+    def get(self, sources: tuple[str, ...], indexes: Any) -> tuple[Any, ...]:
+        """Rows of several sources, as they are stored."""
+
+    def get_num_examples(self) -> int:
+        """Number of rows."""
+
+
+class FiniteDatasetIterator:
+    """Iterator over the batches of one epoch; made by ``dataset.iterator``.
+
+    Parameters
+    ----------
+    dataset : FieldStore
+    subsets : SubsetIterator
+        Which rows make up which batch.
+    forms : tuple of Form
+        What each part of a batch must look like.
+    sources : tuple of str
+        Which field each part comes from; ``''`` with a form without data.
+    single : bool
+        Whether a batch is its only part instead of a tuple.
+    """
+
+    def __init__(
+        self,
+        dataset: FieldStore,
+        subsets: SubsetIterator,
+        forms: tuple[Form, ...],
+        sources: tuple[str, ...],
+        single: bool,
+    ) -> None:
+        self._dataset = dataset
+        self._subsets = subsets
+        self._forms = forms
+        self._sources = sources
+        self._single = single
+        self._names = tuple(dict.fromkeys(name for name in sources if name))
+        self._specs = {name: dataset.field_specs[name] for name in self._names}
+
+    def __iter__(self) -> FiniteDatasetIterator:
+        return self
+
+    def __next__(self) -> Any:
+        rows: Rows = next(self._subsets)
+        stored = dict(zip(self._names, self._dataset.get(self._names, rows), strict=True))
+        batch = tuple(
+            None if form.is_null else form.convert_stored(stored[name], self._specs[name])
+            for form, name in zip(self._forms, self._sources, strict=True)
+        )
+        return batch[0] if self._single else batch
+
+    def next(self) -> Any:
+        """The next batch."""
+        return next(self)
+
+    @property
+    def batch_size(self) -> int | None:
+        """Examples of a full batch."""
+        return self._subsets.batch_size
+
+    @property
+    def num_batches(self) -> int:
+        """Batches of an epoch."""
+        return self._subsets.num_batches
+
+    @property
+    def num_examples(self) -> int:
+        """Examples of an epoch."""
+        return self._subsets.num_examples
+
+    @property
+    def uneven(self) -> bool:
+        """Whether a batch is shorter than the others."""
+        return self._subsets.uneven
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether the order is random."""
+        return self._subsets.stochastic
+
+
+def iterate(
+    dataset: FieldStore,
+    mode: Any,
+    batch_size: int | None,
+    num_batches: int | None,
+    rng: Any,
+    data_specs: Any,
+    return_tuple: bool,
+) -> FiniteDatasetIterator:
+    """Check a request and make its iterator; see ``dataset.iterator`` for the parameters.
+
+    Raises
+    ------
+    SpecError
+        If `data_specs` is not flat, or names a source that is not stored.
+    ValueError
+        For numbers of batches that there are not enough examples for.
+    """
+    space, source = check_data_specs(data_specs)
+    if not is_flat_specs((space, source)):
+        raise SpecError(
+            f"data_specs must be flat: use DataSpecsMapping to flatten and nest {source!r}"
+        )
+    forms = (space,) if space.components is None else tuple(space.components)
+    sources = (source,) if isinstance(source, str) else source
+    for name in sources:
+        if name and name not in dataset.field_specs:
+            known = ", ".join(map(repr, dataset.field_specs))
+            raise SpecError(f"there is no source {name!r}; this dataset has {known}")
+    kind: Any = resolve_iterator_class(mode)
+    if kind.stochastic:
+        rng = dataset.rng if rng is None else generator(rng)
+    if mode == "even_sequences":
+        stored: Any = dataset.get(sources[:1], slice(None))[0]
+    else:
+        stored = dataset.get_num_examples()
+    subsets = kind(stored, batch_size, num_batches, rng)
+    return FiniteDatasetIterator(
+        dataset, subsets, forms, sources, len(sources) == 1 and not return_tuple
+    )

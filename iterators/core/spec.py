@@ -1,0 +1,188 @@
+"""What a field looks like, and what may be asked of a dataset: trees of forms with source names.
+
+A `FieldSpec` describes stored data.  A `Form` is what somebody asks for; `iterators.spaces` has the
+forms, and this module knows no other, so that whatever holds data can be asked in any form without
+knowing the spaces.  Nothing here touches an array.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .layout import Layout
+
+__all__ = [
+    "FieldSpec",
+    "Form",
+    "SpecError",
+    "SpecTypeError",
+    "check_data_specs",
+    "form_of",
+    "is_flat_source",
+    "is_flat_space",
+    "is_flat_specs",
+]
+
+
+class SpecError(ValueError, AssertionError):
+    """A description of data that contradicts itself or the data."""
+
+
+class SpecTypeError(TypeError, AssertionError):
+    """Something of the wrong kind in a description of data."""
+
+
+@dataclass(frozen=True)
+class FieldSpec:
+    """How a field is stored.
+
+    Parameters
+    ----------
+    layout : Layout
+    dtype : str
+        Name of the element type.
+    sparse : bool
+        Whether batches are scipy sparse matrices.
+
+    Examples
+    --------
+    >>> FieldSpec(Layout("bf", f=3), "float32").layout.sizes["f"]
+    3
+    """
+
+    layout: Layout
+    dtype: str
+    sparse: bool = False
+
+
+class Form(abc.ABC):
+    """What a batch can be asked to look like; the spaces are its subclasses."""
+
+    _kinds: ClassVar[list[type[Form]]] = []
+
+    #: The forms that this one consists of; None if it is elementary.
+    components: Sequence[Form] | None = None
+    #: Whether a batch in this form has no data.
+    is_null = False
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        Form._kinds.append(cls)
+
+    @classmethod
+    def describing(cls, spec: FieldSpec | tuple[FieldSpec, ...]) -> Form | None:
+        """The form of this class in which such data is stored, if there is one."""
+        return None
+
+    @abc.abstractmethod
+    def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
+        """A stored batch in this form."""
+
+
+def form_of(spec: FieldSpec | tuple[FieldSpec, ...]) -> Form:
+    """The form in which data is stored; a composite one for a tuple.
+
+    Raises
+    ------
+    SpecError
+        If no known form describes it.
+    """
+    for kind in Form._kinds:
+        found = kind.describing(spec)
+        if found is not None:
+            return found
+    raise SpecError(f"no space describes {spec}")
+
+
+def is_flat_space(space: Any) -> bool:
+    """Whether there is no composite space inside a composite space.
+
+    Raises
+    ------
+    TypeError
+        If it is not a space.
+    """
+    if not isinstance(space, Form):
+        raise SpecTypeError(f"expected a space, not {space!r}")
+    return all(component.components is None for component in space.components or ())
+
+
+def is_flat_source(source: Any) -> bool:
+    """Whether there is no tuple inside a tuple of names.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a string nor a tuple of sources.
+
+    Examples
+    --------
+    >>> is_flat_source(("features", "targets")), is_flat_source((("features",), "targets"))
+    (True, False)
+    """
+    if isinstance(source, str):
+        return True
+    if not isinstance(source, tuple):
+        raise SpecTypeError(f"expected a name or a tuple of names, not {source!r}")
+    for item in source:
+        is_flat_source(item)
+    return all(isinstance(item, str) for item in source)
+
+
+def is_flat_specs(data_specs: Any) -> bool:
+    """Whether both halves of a data_specs pair are flat."""
+    space, source = _pair(data_specs)
+    return is_flat_space(space) and is_flat_source(source)
+
+
+def check_data_specs(data_specs: Any) -> tuple[Form, Any]:
+    """The two halves of data_specs, a 1-tuple of an elementary space unwrapped.
+
+    Raises
+    ------
+    SpecError
+        If the halves have different structures.
+    TypeError
+        If the first is no space, or the second neither a name nor a tuple of them.
+    """
+    space, source = _pair(data_specs)
+    return space, _check(space, source)
+
+
+def _pair(data_specs: Any) -> tuple[Any, Any]:
+    if not isinstance(data_specs, (tuple, list)) or len(data_specs) != 2:
+        raise SpecTypeError(f"data_specs is a pair (space, source), not {data_specs!r}")
+    return tuple(data_specs)
+
+
+def _check(space: Any, source: Any) -> Any:
+    if not isinstance(space, Form):
+        raise SpecTypeError(
+            f"data_specs is a pair (space, source): expected a space in place of {space!r}"
+        )
+    if not isinstance(source, (str, tuple)):
+        raise SpecTypeError(f"expected a source name or a tuple of them for {space}: {source!r}")
+    if space.is_null:
+        if source != "":
+            raise SpecError(f"NullSpace has the source '', not {source!r}")
+        return source
+    if space.components is None:
+        if isinstance(source, tuple):
+            if len(source) != 1:
+                raise SpecError(f"{space} has one source, not the {len(source)} of {source!r}")
+            return _check(space, source[0])
+        return source
+    if isinstance(source, str):
+        raise SpecError(
+            f"{space} has {len(space.components)} components and needs a tuple of as many sources, "
+            f"not the name {source!r}"
+        )
+    if len(source) != len(space.components):
+        raise SpecError(
+            f"{space} has {len(space.components)} components, but there are {len(source)} sources "
+            f"in {source!r}"
+        )
+    return tuple(_check(*pair) for pair in zip(space.components, source, strict=True))

@@ -1,0 +1,410 @@
+"""Which rows of a dataset make up which batch, by the names of Pylearn2's iteration modes.
+
+A subset iterator gives slices or arrays of row numbers; it never sees the rows.  The orders of
+record files, which can be resumed anywhere, are in `iterators.core.order`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+__all__ = [
+    "BatchwiseShuffledSequentialIterator",
+    "EvenSequencesSubsetIterator",
+    "RandomSliceSubsetIterator",
+    "RandomUniformSubsetIterator",
+    "SequentialSubsetIterator",
+    "ShuffledSequentialSubsetIterator",
+    "SubsetIterator",
+    "as_even",
+    "generator",
+    "has_uniform_batch_size",
+    "is_stochastic",
+    "resolve_iterator_class",
+]
+
+#: Seed of an iterator that is built without one.
+DEFAULT_SEED = 42
+
+Rows = slice | np.ndarray
+
+
+def generator(rng: Any, seed: Any = DEFAULT_SEED) -> np.random.RandomState | np.random.Generator:
+    """The generator that a user means: the given one, one with the given seed, or the default.
+
+    Examples
+    --------
+    >>> generator(5).randint(100) == generator(5).randint(100)
+    True
+    """
+    if isinstance(rng, (np.random.RandomState, np.random.Generator)):
+        return rng
+    return np.random.RandomState(seed if rng is None else rng)
+
+
+def draw(rng: Any, high: int, size: int | None = None) -> Any:
+    """Uniform integers in ``[0, high)`` from either kind of generator."""
+    return (rng.integers if isinstance(rng, np.random.Generator) else rng.randint)(high, size=size)
+
+
+def _count(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    number = operator.index(value)
+    if number < 1:
+        raise ValueError(f"{name}={value}: expected at least 1")
+    return number
+
+
+class SubsetIterator:
+    """Base class: an iterator over the batches of one epoch.
+
+    Parameters
+    ----------
+    dataset_size : int
+        Number of examples.
+    batch_size, num_batches : int, optional
+        Most modes need one of them and work out the other.
+    rng : seed, numpy.random.RandomState or numpy.random.Generator, optional
+        For modes that draw; without it the seed is 42.
+    """
+
+    fancy: ClassVar[bool] = False
+    stochastic: ClassVar[bool] = False
+    uniform_batch_size: ClassVar[bool] = False
+
+    def __init__(
+        self, dataset_size: int, batch_size: Any = None, num_batches: Any = None, rng: Any = None
+    ) -> None:
+        self._dataset_size = operator.index(dataset_size)
+        if not self.stochastic and rng is not None:
+            raise ValueError(f"{type(self).__name__} draws nothing: leave out rng")
+        self._rng = generator(rng) if self.stochastic else None
+        self._batch_size: int | None
+        self._num_batches: int
+        self._batch_size, self._num_batches = self._resolve(
+            _count("batch_size", batch_size), _count("num_batches", num_batches)
+        )
+        self._batches = self._epoch()
+
+    def _resolve(self, batch_size: int | None, num_batches: int | None) -> tuple[int | None, int]:
+        if batch_size is None and num_batches is None:
+            raise ValueError("give batch_size, num_batches or both")
+        size = self._dataset_size
+        if batch_size is None:
+            assert num_batches is not None
+            batch_size = max(-(-size // num_batches), 1)
+            # 7 examples in 5 batches are 4 batches of 2 at most: there are no empty ones.
+            return batch_size, min(num_batches, -(-size // batch_size))
+        most = -(-size // batch_size)
+        if num_batches is None:
+            return batch_size, most
+        if num_batches > most:
+            raise ValueError(
+                f"num_batches={num_batches} of batch_size={batch_size}: there are {size} examples"
+            )
+        return batch_size, num_batches
+
+    def _epoch(self) -> Iterator[Rows]:
+        raise TypeError(f"{type(self).__name__} is abstract: choose one of {sorted(MODES)}")
+
+    def __iter__(self) -> Iterator[Rows]:
+        return self
+
+    def __next__(self) -> Rows:
+        return next(self._batches)
+
+    def next(self) -> Rows:
+        """The rows of the next batch."""
+        return next(self)
+
+    @property
+    def batch_size(self) -> int | None:
+        """Examples of a full batch."""
+        return self._batch_size
+
+    @property
+    def num_batches(self) -> int:
+        """Batches of an epoch."""
+        return self._num_batches
+
+    @property
+    def num_examples(self) -> int:
+        """Examples of an epoch."""
+        assert self._batch_size is not None
+        return min(self._batch_size * self._num_batches, self._dataset_size)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether a batch is shorter than the others."""
+        assert self._batch_size is not None
+        return self._batch_size * self._num_batches > self._dataset_size
+
+    def _slice(self, number: int) -> slice:
+        assert self._batch_size is not None
+        begin = number * self._batch_size
+        return slice(begin, min(begin + self._batch_size, self._dataset_size))
+
+
+class SequentialSubsetIterator(SubsetIterator):
+    """Slices, one after another; the last may be short.
+
+    Examples
+    --------
+    >>> list(SequentialSubsetIterator(10, batch_size=4))
+    [slice(0, 4, None), slice(4, 8, None), slice(8, 10, None)]
+    """
+
+    def _epoch(self) -> Iterator[Rows]:
+        return (
+            rows for i in range(self._num_batches) if (rows := self._slice(i)).start < rows.stop
+        )
+
+
+class ShuffledSequentialSubsetIterator(SubsetIterator):
+    """Pieces of a permutation of all rows.
+
+    Examples
+    --------
+    >>> [len(rows) for rows in ShuffledSequentialSubsetIterator(10, 4, rng=1)]
+    [4, 4, 2]
+    """
+
+    fancy = True
+    stochastic = True
+
+    def _epoch(self) -> Iterator[Rows]:
+        assert self._rng is not None
+        order = self._rng.permutation(self._dataset_size)
+        return (order[self._slice(i)] for i in range(self._num_batches))
+
+
+class BatchwiseShuffledSequentialIterator(SubsetIterator):
+    """The slices of a sequential iterator in random order."""
+
+    stochastic = True
+
+    def _epoch(self) -> Iterator[Rows]:
+        assert self._rng is not None
+        return (self._slice(int(i)) for i in self._rng.permutation(self._num_batches))
+
+
+class _Drawn(SubsetIterator):
+    """Batches that are drawn with replacement, as many as one likes."""
+
+    stochastic = True
+    uniform_batch_size = True
+
+    def _resolve(self, batch_size: int | None, num_batches: int | None) -> tuple[int | None, int]:
+        if batch_size is None or num_batches is None:
+            raise ValueError("a random mode needs both batch_size and num_batches")
+        return batch_size, num_batches
+
+    @property
+    def num_examples(self) -> int:
+        """Examples of an epoch, repeats counted."""
+        assert self._batch_size is not None
+        return self._batch_size * self._num_batches
+
+    @property
+    def uneven(self) -> bool:
+        """Never."""
+        return False
+
+
+class RandomSliceSubsetIterator(_Drawn):
+    """Slices that begin anywhere."""
+
+    def _resolve(self, batch_size: int | None, num_batches: int | None) -> tuple[int | None, int]:
+        resolved = super()._resolve(batch_size, num_batches)
+        if batch_size is not None and batch_size > self._dataset_size:
+            raise ValueError(f"batch_size={batch_size}: there are {self._dataset_size} examples")
+        return resolved
+
+    def _epoch(self) -> Iterator[Rows]:
+        assert self._batch_size is not None
+        for _ in range(self._num_batches):
+            begin = int(draw(self._rng, self._dataset_size - self._batch_size + 1))
+            yield slice(begin, begin + self._batch_size)
+
+
+class RandomUniformSubsetIterator(_Drawn):
+    """Rows drawn one by one, with replacement."""
+
+    fancy = True
+
+    def _epoch(self) -> Iterator[Rows]:
+        for _ in range(self._num_batches):
+            yield draw(self._rng, self._dataset_size, self._batch_size)
+
+
+def as_even(cls: type[SubsetIterator]) -> type[SubsetIterator]:
+    """An iterator class that leaves out the batches that would be short.
+
+    Examples
+    --------
+    >>> list(as_even(SequentialSubsetIterator)(10, batch_size=4))
+    [slice(0, 4, None), slice(4, 8, None)]
+    """
+    base: Any = cls
+
+    class Even(base):
+        __doc__ = f"`{cls.__name__}` without short batches."
+        uniform_batch_size = True
+
+        def _resolve(
+            self, batch_size: int | None, num_batches: int | None
+        ) -> tuple[int | None, int]:
+            if batch_size is None and num_batches is None:
+                raise ValueError("give batch_size, num_batches or both")
+            size = self._dataset_size
+            if batch_size is None:
+                batch_size = size // num_batches
+                if not batch_size:
+                    raise ValueError(f"num_batches={num_batches}: there are {size} examples")
+            most = size // batch_size
+            if num_batches is not None and num_batches > most:
+                raise ValueError(
+                    f"num_batches={num_batches} full batches of batch_size={batch_size}: there are "
+                    f"{size} examples"
+                )
+            return batch_size, most if num_batches is None else num_batches
+
+        @property
+        def num_examples(self) -> int:
+            return self._batch_size * self._num_batches
+
+        @property
+        def uneven(self) -> bool:
+            return False
+
+    Even.__name__ = Even.__qualname__ = f"Even{cls.__name__}"
+    return Even
+
+
+class EvenSequencesSubsetIterator(SubsetIterator):
+    """Sequences of one length at a time, every sequence exactly once.
+
+    Parameters
+    ----------
+    sequence_data : sequence of sequence
+        The sequences themselves; only their lengths matter.
+    batch_size : int
+        Most sequences of a batch.
+    num_batches : None
+        Cannot be chosen.
+    rng : seed, numpy.random.RandomState or numpy.random.Generator, optional
+
+    Examples
+    --------
+    >>> rows = EvenSequencesSubsetIterator([[1], [1, 2], [3], [4, 5]], batch_size=2, rng=0)
+    >>> sorted(sorted(batch.tolist()) for batch in rows)
+    [[0, 2], [1, 3]]
+    """
+
+    fancy = True
+    stochastic = True
+
+    def __init__(
+        self,
+        sequence_data: Sequence[Any],
+        batch_size: Any = None,
+        num_batches: Any = None,
+        rng: Any = None,
+    ) -> None:
+        if not hasattr(sequence_data, "__len__") or isinstance(sequence_data, (str, bytes)):
+            raise ValueError("even_sequences needs a list or an array of sequences")
+        if batch_size is None:
+            raise ValueError("even_sequences needs batch_size")
+        if num_batches is not None:
+            raise ValueError("even_sequences finds num_batches by itself")
+        self._lengths = np.array([len(sequence) for sequence in sequence_data], np.int64)
+        super().__init__(len(self._lengths), batch_size, None, rng)
+
+    def _resolve(self, batch_size: int | None, num_batches: int | None) -> tuple[int | None, int]:
+        assert batch_size is not None
+        _, counts = np.unique(self._lengths, return_counts=True)
+        return batch_size, int(np.sum(-(-counts // batch_size)))
+
+    def _epoch(self) -> Iterator[Rows]:
+        assert self._rng is not None
+        assert self._batch_size is not None
+        order = self._rng.permutation(self._dataset_size)
+        waiting = {
+            int(length): order[self._lengths[order] == length]
+            for length in self._rng.permutation(np.unique(self._lengths))
+        }
+        while waiting:
+            for length in list(waiting):
+                rows = waiting[length]
+                yield rows[: self._batch_size]
+                if len(rows) > self._batch_size:
+                    waiting[length] = rows[self._batch_size :]
+                else:
+                    del waiting[length]
+
+    def __next__(self) -> Rows:
+        try:
+            return next(self._batches)
+        except StopIteration:
+            self._batches = self._epoch()
+            raise
+
+    @property
+    def num_examples(self) -> int:
+        """All sequences."""
+        return self._dataset_size
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the sizes of batches differ."""
+        return bool(self._batch_size and self._num_batches * self._batch_size > self._dataset_size)
+
+
+MODES: dict[str, type[SubsetIterator]] = {
+    "sequential": SequentialSubsetIterator,
+    "shuffled_sequential": ShuffledSequentialSubsetIterator,
+    "batchwise_shuffled_sequential": BatchwiseShuffledSequentialIterator,
+    "random_slice": RandomSliceSubsetIterator,
+    "random_uniform": RandomUniformSubsetIterator,
+    "even_sequential": as_even(SequentialSubsetIterator),
+    "even_shuffled_sequential": as_even(ShuffledSequentialSubsetIterator),
+    "even_batchwise_shuffled_sequential": as_even(BatchwiseShuffledSequentialIterator),
+    "even_sequences": EvenSequencesSubsetIterator,
+}
+
+
+def resolve_iterator_class(mode: Any) -> type[SubsetIterator]:
+    """The class for a mode: by name, or a class of the same kind; "sequential" for None.
+
+    Raises
+    ------
+    ValueError
+        For a name that does not exist.
+
+    Examples
+    --------
+    >>> resolve_iterator_class("random_slice").__name__
+    'RandomSliceSubsetIterator'
+    """
+    if mode is None:
+        return MODES["sequential"]
+    if isinstance(mode, type) and callable(mode):
+        return mode
+    if not isinstance(mode, str) or mode not in MODES:
+        raise ValueError(f"mode={mode!r}: expected one of {', '.join(sorted(MODES))}")
+    return MODES[mode]
+
+
+def is_stochastic(mode: Any) -> bool:
+    """Whether a mode draws random numbers."""
+    return resolve_iterator_class(mode).stochastic
+
+
+def has_uniform_batch_size(mode: Any) -> bool:
+    """Whether all batches of a mode have the same size."""
+    return resolve_iterator_class(mode).uniform_batch_size

@@ -1,0 +1,356 @@
+"""`Space`: the protocol of all spaces, and what the elementary ones share.
+
+A space describes batches and holds none.  It checks batches, and asks the layout engine for
+conversions; it never permutes or reshapes anything itself.  The names and rules are Pylearn2's.
+"""
+
+from __future__ import annotations
+
+import abc
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import backend_of, is_stored_sparse
+from ..core.dtypes import dtype_name, torch_dtype
+from ..core.layout import Layout
+from ..core.spec import FieldSpec, Form, SpecError, form_of
+from .batches import is_numeric_batch, is_symbolic_batch
+
+__all__ = ["SimpleSpace", "Space"]
+
+Callback = Callable[[Any], Any]
+
+
+class Space(Form):
+    """Format of a batch.
+
+    Every method with ``np_`` in its name works on NumPy arrays and scipy sparse matrices; the one
+    without it works on torch tensors in the same way, and gradients flow through conversions.
+    """
+
+    # -- what subclasses provide ----------------------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def dtype(self) -> Any:
+        """Name of the element type, None for any; a nested tuple for a composite space."""
+
+    @abc.abstractmethod
+    def _validate(self, batch: Any, numeric: bool) -> None:
+        """Check a batch of the right family."""
+
+    @abc.abstractmethod
+    def _check_sizes(self, space: Space) -> None:
+        """Refuse a target that cannot hold as much."""
+
+    @abc.abstractmethod
+    def _format(self, batch: Any, space: Space) -> Any:
+        """Convert a validated batch."""
+
+    @abc.abstractmethod
+    def _size(self, batch: Any) -> int | None:
+        """Number of samples; None when there is no data."""
+
+    @abc.abstractmethod
+    def get_origin(self) -> Any:
+        """Zeros: one sample without its batch axis."""
+
+    @abc.abstractmethod
+    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
+        """Zeros: a batch of `batch_size` samples."""
+
+    @abc.abstractmethod
+    def get_total_dimension(self) -> int:
+        """Number of elements of a sample."""
+
+    @abc.abstractmethod
+    def make_torch_batch(
+        self,
+        name: Any = None,
+        dtype: Any = None,
+        batch_size: int = 1,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Any:
+        """Torch tensors of zeros in this form.
+
+        Parameters
+        ----------
+        name : str or tuple, optional
+            Kept as the attribute ``batch_name`` of the tensor; the parts of a composite space get
+            ``name[0]``, ``name[1]``, ... unless a tuple names each.
+        dtype : dtype_like or tuple, optional
+            Element type, by default that of the space.
+        batch_size : int
+            Number of samples; 1 for sequence spaces.
+        device : str or torch.device, optional
+            ``"meta"`` gives a placeholder without data.
+        requires_grad : bool
+            Whether gradients are to reach the tensors of a float type.
+        """
+
+    # -- batches --------------------------------------------------------------------------------
+
+    def make_batch(self, *arguments: Any, **keywords: Any) -> Any:
+        """Same as `make_torch_batch`."""
+        return self.make_torch_batch(*arguments, **keywords)
+
+    #: Names of Pylearn2.
+    make_theano_batch = make_batch
+    make_batch_theano = make_batch
+    get_theano_batch = make_batch
+
+    def make_shared_batch(self, batch_size: int, name: Any = None, dtype: Any = None) -> Any:
+        """Writable torch tensors of zeros (Pylearn2's shared variable)."""
+        return self.make_torch_batch(name, dtype, batch_size)
+
+    def get_batch_axis(self) -> int:
+        """Position of the batch axis."""
+        return 0
+
+    def np_validate(self, batch: Any) -> None:
+        """Check that arrays have the form of this space.
+
+        Raises
+        ------
+        TypeError
+            For the wrong kind of object, or an element type that would lose information.
+        ValueError
+            For a wrong number of axes, or an axis of the wrong size.
+        """
+        self._check_family(batch, numeric=True)
+        self._validate(batch, numeric=True)
+
+    def validate(self, batch: Any) -> None:
+        """Check that torch tensors have the form of this space; raises as `np_validate`."""
+        self._check_family(batch, numeric=False)
+        self._validate(batch, numeric=False)
+
+    def np_batch_size(self, batch: Any) -> int:
+        """Number of samples; 0 when there is no data."""
+        self.np_validate(batch)
+        return self._size(batch) or 0
+
+    def batch_size(self, batch: Any) -> int:
+        """Number of samples in tensors; 0 when there is no data."""
+        self.validate(batch)
+        return self._size(batch) or 0
+
+    # -- conversion -----------------------------------------------------------------------------
+
+    def np_format_as(self, batch: Any, space: Space) -> Any:
+        """Convert arrays from this form to that of another space.
+
+        Parameters
+        ----------
+        batch : array or tuple
+            In the form of this space; it is validated.
+        space : Space
+            What is wanted.  A ``dtype`` of None keeps the element type.
+
+        Returns
+        -------
+        array or tuple
+            `batch` itself or a view of it if nothing has to move; else a copy.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the batch is not in this form, or the sizes of the spaces differ.
+        NotImplementedError
+            If the two kinds of spaces have nothing in common.
+        """
+        self._check_family(batch, numeric=True)
+        return self._convert(batch, space, numeric=True)
+
+    def format_as(self, batch: Any, space: Space) -> Any:
+        """Convert tensors as `np_format_as` does; the result is differentiable."""
+        self._check_family(batch, numeric=False)
+        return self._convert(batch, space, numeric=False)
+
+    def undo_np_format_as(self, batch: Any, space: Space) -> Any:
+        """Convert arrays from the form of `space` back to this one."""
+        return space.np_format_as(batch, self)
+
+    def undo_format_as(self, batch: Any, space: Space) -> Any:
+        """Convert tensors from the form of `space` back to this one."""
+        return space.format_as(batch, self)
+
+    def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
+        """A stored batch in this form, through the space that describes what is stored."""
+        stored = form_of(spec)
+        assert isinstance(stored, Space)
+        return stored.np_format_as(batch, self)
+
+    def _convert(self, batch: Any, space: Space, numeric: bool) -> Any:
+        if not isinstance(space, Space):
+            raise TypeError(f"expected a space, not {space!r}")
+        self._validate(batch, numeric)
+        self._check_sizes(space)
+        return self._format(batch, space)
+
+    @staticmethod
+    def _check_family(batch: Any, numeric: bool) -> None:
+        if not (is_numeric_batch(batch) if numeric else is_symbolic_batch(batch)):
+            wanted = "numpy arrays or scipy sparse matrices" if numeric else "torch tensors"
+            raise TypeError(f"expected {wanted}, not {type(batch).__name__}")
+
+    def _no_conversion(self, space: Space) -> NotImplementedError:
+        return NotImplementedError(f"there is no conversion from {self} to {space}")
+
+
+class SimpleSpace(Space):
+    """A space whose batches are single arrays.
+
+    Parameters
+    ----------
+    dtype : None, str, numpy.dtype, type or torch.dtype
+        Element type; ``"floatX"`` is replaced at once by the configured float type.
+    validate_callbacks, np_validate_callbacks : sequence of callable
+        Called with a batch before it is checked.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        validate_callbacks: Sequence[Callback] = (),
+        np_validate_callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.dtype = dtype
+        self.validate_callbacks = list(validate_callbacks)
+        self.np_validate_callbacks = list(np_validate_callbacks)
+
+    @property
+    @abc.abstractmethod
+    def layout(self) -> Layout:
+        """The axes of a batch."""
+
+    @abc.abstractmethod
+    def _description(self) -> tuple[Any, ...]:
+        """What makes two spaces of this class equal, but for the dtype."""
+
+    @property
+    def dtype(self) -> str | None:
+        """Name of the element type; None for any."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, value: Any) -> None:
+        self._dtype = None if value is None else dtype_name(value)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is type(self)
+            and isinstance(other, SimpleSpace)
+            and self._description() == other._description()
+            and self.dtype == other.dtype
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._description(), self.dtype))
+
+    # -- checks ---------------------------------------------------------------------------------
+
+    def _validate(self, batch: Any, numeric: bool) -> None:
+        for callback in self.np_validate_callbacks if numeric else self.validate_callbacks:
+            callback(batch)
+        if batch is None or isinstance(batch, tuple):
+            raise TypeError(f"a batch of {self} is one array, not {batch!r}")
+        self._check_dtype(backend_of(batch).dtype(batch))
+        self._check_container(batch)
+        if batch.ndim != self.layout.ndim:
+            raise ValueError(
+                f"a batch of {self} has {self.layout.ndim} axes, not the {batch.ndim} of shape "
+                f"{tuple(batch.shape)}"
+            )
+        for axis in ("c", "h", "w", "f", "t"):
+            if axis in self.layout.axes:
+                found, wanted = batch.shape[self.layout.axis(axis)], self.layout.sizes[axis]
+                if found != wanted:
+                    raise ValueError(
+                        f"axis {self.layout.axis(axis)} of a batch of {self} has size {wanted}, "
+                        f"not {found} as in shape {tuple(batch.shape)}"
+                    )
+
+    def _check_dtype(self, name: str) -> None:
+        if self.dtype is None:
+            return
+        if name.startswith("complex") and not self.dtype.startswith("complex"):
+            raise TypeError(f"complex numbers do not fit into {self}")
+        if "int" in self.dtype and "int" not in name:
+            raise TypeError(f"{name} does not fit into the integers of {self}")
+
+    def _check_container(self, batch: Any) -> None:
+        if is_stored_sparse(batch):
+            raise TypeError(f"a batch of {self} is dense, not a sparse {type(batch).__name__}")
+
+    def _check_sizes(self, space: Space) -> None:
+        if space.is_null:
+            raise self._no_conversion(space)
+        here, there = self.get_total_dimension(), space.get_total_dimension()
+        if here != there:
+            raise ValueError(f"{self} has {here} elements and {space} has {there}")
+
+    def _size(self, batch: Any) -> int | None:
+        return int(batch.shape[self.get_batch_axis()])
+
+    # -- batches --------------------------------------------------------------------------------
+
+    def _shape(self, batch_size: int) -> tuple[int, ...]:
+        return self.layout.shape(operator.index(batch_size))
+
+    def _batch_dtype(self, dtype: Any) -> str:
+        if dtype is None:
+            dtype = self.dtype
+        if dtype is None:
+            raise TypeError(f"{self} has no dtype: say which one the batch should have")
+        return dtype_name(dtype)
+
+    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
+        """Zeros for `batch_size` samples.
+
+        Raises
+        ------
+        TypeError
+            If neither `dtype` nor the space says which type.
+        """
+        return np.zeros(self._shape(batch_size), self._batch_dtype(dtype))
+
+    def make_torch_batch(
+        self,
+        name: Any = None,
+        dtype: Any = None,
+        batch_size: int = 1,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Any:
+        """A torch tensor of zeros; see `Space.make_torch_batch`."""
+        import torch
+
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name={name!r}: expected a string")
+        target = torch_dtype(self._batch_dtype(dtype))
+        batch = torch.zeros(self._shape(batch_size), dtype=target, device=device)
+        batch = self._finish(batch)
+        if requires_grad and (target.is_floating_point or target.is_complex):
+            batch.requires_grad_()
+        batch.batch_name = name
+        return batch
+
+    def _finish(self, tensor: Any) -> Any:
+        """A dense tensor of zeros in the storage format of this space."""
+        return tensor
+
+
+def positive(name: str, value: Any) -> int:
+    """A positive integer, as a SpecError otherwise."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise SpecError(f"{name}={value!r}: expected an integer above 0") from None
+    if isinstance(value, (bool, np.bool_)) or number <= 0:
+        raise SpecError(f"{name}={value!r}: expected an integer above 0")
+    return number

@@ -1,0 +1,344 @@
+"""`CompositeSpace`, a tuple of spaces, and `NullSpace`, the space of no data.
+
+Both pass everything on to elementary spaces; neither knows axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import backend_of
+from ..core.layout import plan
+from ..core.spec import FieldSpec, form_of
+from .base import Callback, Space
+from .batches import is_numeric_batch
+from .vector import Conv2DSpace, VectorSpace, in_storage
+
+__all__ = ["CompositeSpace", "NullSpace"]
+
+NULL_DTYPE = "NullSpace's dtype"
+
+
+class CompositeSpace(Space):
+    """Batches that are tuples, one entry for every component.
+
+    Parameters
+    ----------
+    components : sequence of Space
+        They may be composite themselves.
+    validate_callbacks, np_validate_callbacks : sequence of callable
+        Called with a batch before it is checked.
+
+    Examples
+    --------
+    >>> space = CompositeSpace([VectorSpace(2), VectorSpace(1)])
+    >>> left, right = VectorSpace(3).np_format_as(np.arange(6.0).reshape(2, 3), space)
+    >>> left.tolist(), right.tolist()
+    ([[0.0, 1.0], [3.0, 4.0]], [[2.0], [5.0]])
+    """
+
+    components: list[Space]  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        components: Iterable[Space],
+        validate_callbacks: Sequence[Callback] = (),
+        np_validate_callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.components = list(components)
+        for component in self.components:
+            if not isinstance(component, Space):
+                raise TypeError(f"the components of a CompositeSpace are spaces, not {component!r}")
+        self.validate_callbacks = list(validate_callbacks)
+        self.np_validate_callbacks = list(np_validate_callbacks)
+
+    @classmethod
+    def describing(cls, spec: Any) -> CompositeSpace | None:
+        """The space of several stored fields."""
+        if isinstance(spec, tuple):
+            return CompositeSpace([form_of(part) for part in spec])  # type: ignore[misc]
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.components == other.components  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(self.components)))
+
+    def __repr__(self) -> str:
+        return f"CompositeSpace({', '.join(map(repr, self.components))})"
+
+    @property
+    def num_components(self) -> int:
+        """Number of components."""
+        return len(self.components)
+
+    def restrict(self, subset: Sequence[int]) -> Space:
+        """The component with the one given number, or a composite space of several."""
+        if len(subset) == 1:
+            return self.components[subset[0]]
+        return CompositeSpace([self.components[i] for i in subset])
+
+    def restrict_batch(self, batch: tuple[Any, ...], subset: Sequence[int]) -> Any:
+        """The parts of a batch that belong to ``restrict(subset)``."""
+        if is_numeric_batch(batch):
+            self.np_validate(batch)
+        else:
+            self.validate(batch)
+        return batch[subset[0]] if len(subset) == 1 else tuple(batch[i] for i in subset)
+
+    @property
+    def dtype(self) -> tuple[Any, ...]:
+        """Nested tuple of the dtypes of the components; set one for all, or a tuple of them."""
+        return tuple(component.dtype for component in self.components)
+
+    @dtype.setter
+    def dtype(self, value: Any) -> None:
+        for component, own in self._spread(value):
+            if not (component.is_null and not isinstance(value, tuple)):
+                component.dtype = own  # type: ignore[misc]
+
+    def _spread(self, value: Any) -> list[tuple[Space, Any]]:
+        """Each component with its own entry of a tuple, or with the one value for all."""
+        if not isinstance(value, tuple):
+            return [(component, value) for component in self.components]
+        if len(value) != len(self.components):
+            raise ValueError(f"{value!r} has {len(value)} entries for the components of {self}")
+        return list(zip(self.components, value, strict=True))
+
+    # -- checks ---------------------------------------------------------------------------------
+
+    def _validate(self, batch: Any, numeric: bool) -> None:
+        for callback in self.np_validate_callbacks if numeric else self.validate_callbacks:
+            callback(batch)
+        if not isinstance(batch, tuple):
+            raise TypeError(f"a batch of {self} is a tuple, not {type(batch).__name__}")
+        if len(batch) != len(self.components):
+            raise ValueError(
+                f"a batch of {self} has {len(self.components)} entries, not {len(batch)}"
+            )
+        for component, part in zip(self.components, batch, strict=True):
+            component._validate(part, numeric)
+
+    def _check_sizes(self, space: Space) -> None:
+        if isinstance(space, CompositeSpace):
+            if len(space.components) != len(self.components):
+                raise ValueError(
+                    f"{self} has {len(self.components)} components and {space} has "
+                    f"{len(space.components)}"
+                )
+            for here, there in zip(self.components, space.components, strict=True):
+                if isinstance(here, CompositeSpace) != isinstance(there, CompositeSpace):
+                    raise TypeError(f"{here} and {there} are nested differently")
+                here._check_sizes(there)
+            return
+        if space.is_null:
+            raise self._no_conversion(space)
+        here, there = self.get_total_dimension(), space.get_total_dimension()
+        if here != there:
+            raise ValueError(f"{self} has {here} elements and {space} has {there}")
+
+    def _size(self, batch: Any) -> int | None:
+        parts = zip(self.components, batch, strict=True)
+        sizes = [size for space, part in parts if (size := space._size(part)) is not None]
+        return sizes[0] if sizes else None
+
+    def np_batch_size(self, batch: Any) -> int:
+        """Number of samples, the same in all components that have data.
+
+        Raises
+        ------
+        ValueError
+            If the components disagree.
+        """
+        self.np_validate(batch)
+        sizes = {
+            size for space, part in self._leaves(batch) if (size := space._size(part)) is not None
+        }
+        if len(sizes) > 1:
+            raise ValueError(f"the components have different batch sizes: {sorted(sizes)}")
+        return sizes.pop() if sizes else 0
+
+    def _leaves(self, batch: tuple[Any, ...]) -> Iterable[tuple[Space, Any]]:
+        for component, part in zip(self.components, batch, strict=True):
+            if isinstance(component, CompositeSpace):
+                yield from component._leaves(part)
+            else:
+                yield component, part
+
+    # -- conversion -----------------------------------------------------------------------------
+
+    def _format(self, batch: Any, space: Space) -> Any:
+        if isinstance(space, CompositeSpace):
+            triples = zip(self.components, batch, space.components, strict=True)
+            return tuple(here._format(part, there) for here, part, there in triples)
+        if isinstance(space, VectorSpace):
+            return self._join(batch, space)
+        raise self._no_conversion(space)
+
+    def _join(self, batch: tuple[Any, ...], space: VectorSpace) -> Any:
+        """All parts side by side, depth first."""
+        leaves = [pair for pair in self._leaves(batch) if not pair[0].is_null]
+        if not leaves:
+            raise ValueError(f"{self} has no data to make a batch of {space} from")
+        for leaf, _ in leaves:
+            leaf._check_sizes(VectorSpace(leaf.get_total_dimension()))
+        if space.dtype is None:
+            found = {backend_of(part).dtype(part) for _, part in leaves}
+            if len(found) > 1:
+                raise TypeError(
+                    f"the parts have the types {sorted(found)}, and {space} does not say which one "
+                    "to use"
+                )
+        if not space.sparse and all(_is_plain(*pair) for pair in leaves):
+            return _side_by_side(leaves, space)
+        parts = []
+        for leaf, part in leaves:
+            own = VectorSpace(leaf.get_total_dimension(), space.sparse, space.dtype)
+            if backend_of(part).name == "torch":
+                own = VectorSpace(own.dim, False, space.dtype)
+            parts.append(leaf._format(part, own))
+        return in_storage(backend_of(parts[0]).concatenate(parts, 1), space)
+
+    # -- batches --------------------------------------------------------------------------------
+
+    def get_total_dimension(self) -> int:
+        """Sum over the components."""
+        return sum(component.get_total_dimension() for component in self.components)
+
+    def get_origin(self) -> Any:
+        """Not defined."""
+        raise NotImplementedError(f"{self} has no origin: ask its components")
+
+    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> tuple[Any, ...]:
+        """Zeros for every component; `dtype` may be a tuple tree."""
+        return tuple(
+            component.get_origin_batch(batch_size, own)
+            for component, own in self._spread_dtype(dtype)
+        )
+
+    def _spread_dtype(self, dtype: Any) -> list[tuple[Space, Any]]:
+        pairs = self._spread(dtype)
+        for component, own in pairs:
+            if isinstance(own, tuple) and not isinstance(component, CompositeSpace):
+                raise TypeError(f"{component} has one dtype, not {own!r}")
+        return pairs
+
+    def make_torch_batch(
+        self,
+        name: Any = None,
+        dtype: Any = None,
+        batch_size: int = 1,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> tuple[Any, ...]:
+        """A tuple of tensors of zeros; see `Space.make_torch_batch`."""
+        names = name
+        if name is None:
+            names = (None,) * len(self.components)
+        elif isinstance(name, str):
+            names = tuple(f"{name}[{i}]" for i in range(len(self.components)))
+        return tuple(
+            component.make_torch_batch(own, of, batch_size, device, requires_grad)
+            for (component, of), (_, own) in zip(
+                self._spread_dtype(dtype), self._spread(names), strict=True
+            )
+        )
+
+
+class NullSpace(Space):
+    """The space of no data; its only batch is None.
+
+    Examples
+    --------
+    >>> NullSpace().np_batch_size(None), NullSpace() == NullSpace()
+    (0, True)
+    """
+
+    is_null = True
+
+    @property
+    def dtype(self) -> str:
+        """A text that no other space has."""
+        return NULL_DTYPE
+
+    @dtype.setter
+    def dtype(self, value: Any) -> None:
+        if value != NULL_DTYPE:
+            raise TypeError(f"NullSpace has no dtype; it can only be set to {NULL_DTYPE!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return "NullSpace"
+
+    def _validate(self, batch: Any, numeric: bool) -> None:
+        if batch is not None:
+            raise TypeError(f"the batch of a NullSpace is None, not {type(batch).__name__}")
+
+    def _check_sizes(self, space: Space) -> None:
+        if not space.is_null:
+            raise self._no_conversion(space)
+
+    def _format(self, batch: Any, space: Space) -> None:
+        return None
+
+    def _size(self, batch: Any) -> int | None:
+        return None
+
+    def convert_stored(self, batch: Any, spec: FieldSpec) -> None:
+        """None."""
+        return None
+
+    def get_total_dimension(self) -> int:
+        """0."""
+        return 0
+
+    def get_origin(self) -> Any:
+        """Not defined."""
+        raise NotImplementedError("NullSpace has no origin")
+
+    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
+        """Not defined."""
+        raise NotImplementedError("NullSpace has no origin")
+
+    def make_torch_batch(
+        self,
+        name: Any = None,
+        dtype: Any = None,
+        batch_size: int = 1,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> None:
+        """None."""
+        return None
+
+
+def _is_plain(space: Space, part: Any) -> bool:
+    return isinstance(part, np.ndarray) and isinstance(space, (VectorSpace, Conv2DSpace))
+
+
+def _side_by_side(leaves: list[tuple[Any, np.ndarray]], space: VectorSpace) -> np.ndarray:
+    """Write every part straight into its columns of one new array."""
+    rows = {part.shape[leaf.get_batch_axis()] for leaf, part in leaves}
+    if len(rows) > 1:
+        raise ValueError(f"the components have different batch sizes: {sorted(rows)}")
+    dtype = space.dtype or leaves[0][1].dtype
+    result = np.empty((rows.pop(), space.dim), dtype)
+    begin = 0
+    for leaf, part in leaves:
+        end = begin + leaf.get_total_dimension()
+        columns = result[:, begin:end]
+        if isinstance(leaf, Conv2DSpace):
+            # The columns seen with the axes of the part: splitting an axis never copies.
+            columns = plan(leaf.flat_layout, leaf.layout)(columns)
+        columns[...] = part
+        begin = end
+    return result

@@ -1,0 +1,234 @@
+"""Spaces of labels: `IndexSpace`, `IndexSequenceSpace`, and the one-hot forms of labels.
+
+Labels are integers in ``[0, max_labels)``.  They become vectors of zeros and ones through the
+layout engine, which checks their range; the spaces themselves check types and shapes only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.dtypes import dtype_name
+from ..core.layout import Layout, Plan, plan
+from ..core.spec import FieldSpec, SpecError
+from .base import SimpleSpace, Space
+from .vector import (
+    VectorSequenceSpace,
+    VectorSpace,
+    dimension,
+    in_storage,
+    no_fixed_length,
+    one_sequence,
+)
+
+__all__ = ["IndexSequenceSpace", "IndexSpace", "OneHotFormatter"]
+
+
+def one_hot_plan(labels: Layout, mode: str) -> Plan:
+    """From ``(batch, slots)`` labels to their one-hot form.
+
+    Parameters
+    ----------
+    labels : Layout
+        Axes ``b`` and ``t``, labels of ``k``.
+    mode : {"stack", "concatenate", "merge"}
+        ``(batch, slots, classes)``, ``(batch, slots * classes)``, or ``(batch, classes)`` with the
+        union of the slots.
+    """
+    sizes = {"k": labels.sizes["k"]}
+    if mode == "merge":
+        return plan(labels, Layout("bk", **sizes))
+    sizes["t"] = labels.sizes["t"]
+    if mode == "stack":
+        return plan(labels, Layout("btk", **sizes))
+    return plan(labels, Layout("bf", f_order="tk", **sizes))
+
+
+class _LabelSpace(SimpleSpace):
+    """What spaces of labels share."""
+
+    def __init__(self, max_labels: int, dim: int, dtype: Any = "int64", **callbacks: Any) -> None:
+        self.max_labels = dimension("max_labels", max_labels)
+        self.dim = dimension("dim", dim)
+        super().__init__(dtype, **callbacks)
+        if self.dtype is None or "int" not in self.dtype:
+            raise SpecError(f"dtype={dtype!r}: labels have an integer type")
+
+    @property
+    def layout(self) -> Layout:
+        """Axes ``b`` (rows) and ``t`` (slots), labels of ``k``."""
+        return Layout("bt", t=self.dim, index_of="k", k=self.max_labels)
+
+    def _description(self) -> tuple[Any, ...]:
+        return self.max_labels, self.dim
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(dim={self.dim}, max_labels={self.max_labels}, "
+            f"dtype={self.dtype})"
+        )
+
+    def _check_sizes(self, space: Space) -> None:
+        if isinstance(space, type(self)):
+            fits = (space.dim, space.max_labels) == (self.dim, self.max_labels)
+        else:
+            fits = isinstance(space, self._one_hot_space) and space.dim in (
+                self.max_labels,
+                self.max_labels * self.dim,
+            )
+        if not fits:
+            raise ValueError(f"{self} cannot be converted to {space}")
+
+    _one_hot_space: type[SimpleSpace] = VectorSpace
+
+    def _format(self, batch: Any, space: Any) -> Any:
+        if isinstance(space, _LabelSpace):
+            return in_storage(batch, space)
+        convert = one_hot_plan(
+            self.layout, "merge" if space.dim == self.max_labels else "concatenate"
+        )
+        sparse = getattr(space, "sparse", False)
+        return in_storage(
+            convert(batch, space.dtype, sparse=sparse and isinstance(batch, np.ndarray)), space
+        )
+
+
+class IndexSpace(_LabelSpace):
+    """Batches of labels, ``(batch, dim)`` integers.
+
+    Parameters
+    ----------
+    max_labels : int
+        Number of classes.
+    dim : int
+        Labels of a sample.
+    dtype : dtype_like
+        An integer type.
+    **callbacks
+        `validate_callbacks` and `np_validate_callbacks`, see `SimpleSpace`.
+
+    Examples
+    --------
+    >>> space = IndexSpace(max_labels=4, dim=2)
+    >>> labels = np.array([[0, 2], [1, 1]])
+    >>> space.np_format_as(labels, VectorSpace(4, dtype="int64")).tolist()
+    [[1, 0, 1, 0], [0, 1, 0, 0]]
+    >>> space.np_format_as(labels, VectorSpace(8, dtype="int64"))[0].tolist()
+    [1, 0, 0, 0, 0, 0, 1, 0]
+    """
+
+    @classmethod
+    def describing(cls, spec: Any) -> IndexSpace | None:
+        """The space of stored labels."""
+        if isinstance(spec, FieldSpec) and spec.layout.axes == "bt" and spec.layout.index_of:
+            sizes = spec.layout.sizes
+            return IndexSpace(sizes[spec.layout.index_of], sizes["t"], spec.dtype)
+        return None
+
+    def get_total_dimension(self) -> int:
+        """`dim`; the number of classes plays no part."""
+        return self.dim
+
+    def get_origin(self) -> np.ndarray:
+        """Zeros ``(1, dim)``, float64."""
+        return np.zeros((1, self.dim))
+
+
+class IndexSequenceSpace(_LabelSpace):
+    """One sequence of labels, ``(length, dim)`` integers, without a batch axis.
+
+    Parameters
+    ----------
+    max_labels : int
+        Number of classes.
+    dim : int
+        Labels at every position.
+    dtype : dtype_like
+        An integer type.
+    **callbacks
+        `validate_callbacks` and `np_validate_callbacks`, see `SimpleSpace`.
+
+    Examples
+    --------
+    >>> words = IndexSequenceSpace(max_labels=3, dim=1)
+    >>> words.np_format_as(np.array([[2], [0]]), VectorSequenceSpace(3)).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+
+    _one_hot_space = VectorSequenceSpace
+
+    def _size(self, batch: Any) -> int | None:
+        return 1
+
+    def _shape(self, batch_size: int) -> tuple[int, ...]:
+        return one_sequence(self, batch_size), self.dim
+
+    def get_total_dimension(self) -> int:
+        """Not defined: a sequence has no fixed length."""
+        raise no_fixed_length(self)
+
+    def get_origin(self) -> Any:
+        """Not defined."""
+        raise no_fixed_length(self)
+
+    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
+        """Not defined."""
+        raise no_fixed_length(self)
+
+
+class OneHotFormatter:
+    """Labels to vectors of zeros and ones.
+
+    Parameters
+    ----------
+    max_labels : int
+        Number of classes.
+    dtype : dtype_like
+        Element type of the result; by default that of the labels.
+
+    Examples
+    --------
+    >>> OneHotFormatter(3, "uint8").format(np.array([2, 0])).tolist()
+    [[0, 0, 1], [1, 0, 0]]
+    """
+
+    def __init__(self, max_labels: int, dtype: Any = None) -> None:
+        self.max_labels = dimension("max_labels", max_labels)
+        self.dtype = None if dtype is None else dtype_name(dtype)
+
+    def format(self, targets: np.ndarray, mode: str = "stack", sparse: bool = False) -> Any:
+        """One-hot form of labels.
+
+        Parameters
+        ----------
+        targets : numpy.ndarray or torch.Tensor of int, (batch,) or (batch, slots)
+        mode : {"stack", "concatenate", "merge"}
+            One vector for every label, ``(batch, slots, max_labels)``; those of a sample one after
+            another; or their union.  1-D labels give ``(batch, max_labels)`` in each mode.
+        sparse : bool
+            Give a scipy CSR matrix; not with "stack".
+
+        Raises
+        ------
+        ValueError
+            For more than two axes, an unknown mode, "stack" with `sparse`, and labels outside
+            ``[0, max_labels)``.
+        TypeError
+            If labels are not integers.
+        """
+        if mode not in ("stack", "concatenate", "merge"):
+            raise ValueError(f"mode={mode!r}: expected 'stack', 'concatenate' or 'merge'")
+        if sparse and mode == "stack":
+            raise ValueError("sparse matrices have two axes: use 'concatenate' or 'merge'")
+        if targets.ndim not in (1, 2):
+            raise ValueError(f"labels have one axis or two, not {targets.ndim}")
+        if targets.ndim == 1:
+            labels = Layout("b", index_of="k", k=self.max_labels)
+            convert = plan(labels, Layout("bk", k=self.max_labels))
+        else:
+            slots = int(targets.shape[1])
+            labels = Layout("bt", t=slots, index_of="k", k=self.max_labels)
+            convert = one_hot_plan(labels, mode)
+        return convert(targets, self.dtype, sparse=sparse)

@@ -1,0 +1,343 @@
+"""Elementary spaces of vectors and images: `VectorSpace`, `Conv2DSpace`, `VectorSequenceSpace`.
+
+Conversions between them are plans of the layout engine; a flattened image is in the order row,
+column, channel, the channel varying fastest.  Labels are in `iterators.spaces.index`.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import backend_of, is_stored_sparse
+from ..core.layout import Layout, LayoutError, plan
+from ..core.spec import FieldSpec, SpecError, SpecTypeError
+from .base import SimpleSpace, Space, positive
+
+__all__ = ["Conv2DSpace", "VectorSequenceSpace", "VectorSpace"]
+
+#: Inner order of a flattened image.
+FLAT_ORDER = "hwc"
+
+
+def dimension(name: str, value: Any) -> int:
+    """An integer of at least 0."""
+    number = operator.index(value)
+    if number < 0:
+        raise SpecError(f"{name}={value!r}: expected an integer of at least 0")
+    return number
+
+
+class VectorSpace(SimpleSpace):
+    """Batches of vectors, ``(batch, dim)``.
+
+    Parameters
+    ----------
+    dim : int
+        Length of a vector.
+    sparse : bool
+        Whether batches are scipy sparse matrices (or sparse tensors).
+    dtype : dtype_like or None
+    **callbacks
+        `validate_callbacks` and `np_validate_callbacks`, see `SimpleSpace`.
+
+    Examples
+    --------
+    >>> space = VectorSpace(dim=12)
+    >>> image = Conv2DSpace(shape=(2, 2), num_channels=3, axes=("b", "c", 0, 1))
+    >>> space.np_format_as(np.arange(12.0)[None], image)[0, 0].tolist()
+    [[0.0, 3.0], [6.0, 9.0]]
+    """
+
+    def __init__(self, dim: int, sparse: bool = False, dtype: Any = "floatX", **callbacks: Any):
+        self.dim = dimension("dim", dim)
+        self.sparse = bool(sparse)
+        super().__init__(dtype, **callbacks)
+
+    @classmethod
+    def describing(cls, spec: Any) -> VectorSpace | None:
+        """The space of stored rows."""
+        if isinstance(spec, FieldSpec) and spec.layout.axes == "bf" and not spec.layout.index_of:
+            return VectorSpace(spec.layout.sizes["f"], spec.sparse, spec.dtype)
+        return None
+
+    @property
+    def layout(self) -> Layout:
+        """Axes ``b``, ``f``."""
+        return Layout("bf", f=self.dim)
+
+    def _description(self) -> tuple[Any, ...]:
+        return self.dim, self.sparse
+
+    def __repr__(self) -> str:
+        return f"VectorSpace(dim={self.dim}{', sparse' * self.sparse}, dtype={self.dtype})"
+
+    def get_total_dimension(self) -> int:
+        """`dim`."""
+        return self.dim
+
+    def get_origin(self) -> np.ndarray:
+        """A zero vector, float64."""
+        return np.zeros(self.dim)
+
+    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
+        """Zeros for `batch_size` vectors, a CSR matrix for a sparse space."""
+        dtype = self._batch_dtype(dtype)
+        if not self.sparse:
+            return super().get_origin_batch(batch_size, dtype)
+        import scipy.sparse
+
+        return scipy.sparse.csr_matrix(self._shape(batch_size), dtype=dtype)
+
+    def _finish(self, tensor: Any) -> Any:
+        return backend_of(tensor).sparse(tensor) if self.sparse else tensor
+
+    def _check_container(self, batch: Any) -> None:
+        if self.sparse != is_stored_sparse(batch):
+            wanted = "sparse" if self.sparse else "dense"
+            raise TypeError(f"a batch of {self} is {wanted}, unlike this {type(batch).__name__}")
+
+    def _format(self, batch: Any, space: Space) -> Any:
+        if isinstance(space, VectorSpace):
+            return in_storage(batch, space)
+        if isinstance(space, Conv2DSpace):
+            if self.sparse:
+                raise TypeError(f"{self} is sparse: convert it to a dense VectorSpace first")
+            return plan(space.flat_layout, space.layout)(batch, space.dtype)
+        if space.components is not None:
+            return self._split(batch, space)
+        raise self._no_conversion(space)
+
+    def _split(self, batch: Any, space: Space) -> tuple[Any, ...]:
+        """Blocks of neighbouring columns, one for every component."""
+        if backend_of(batch).name != "scipy sparse":
+            batch = backend_of(batch).dense(batch)
+        sparse = is_stored_sparse(batch)
+        parts, begin = [], 0
+        for component in space.components or ():
+            assert isinstance(component, Space)
+            if component.is_null:
+                parts.append(None)
+                continue
+            end = begin + component.get_total_dimension()
+            columns = VectorSpace(end - begin, sparse, self.dtype)
+            piece = backend_of(batch).narrow(batch, 1, begin, end)
+            columns._check_sizes(component)
+            parts.append(columns._format(piece, component))
+            begin = end
+        return tuple(parts)
+
+
+class Conv2DSpace(SimpleSpace):
+    """Batches of images with channels, their four axes in any order.
+
+    Parameters
+    ----------
+    shape : sequence of two int
+        Rows and columns.
+    channels, num_channels : int
+        Number of channels; exactly one of the two names.
+    axes : sequence, optional
+        A permutation of ``'b'``, ``'c'``, ``0`` (rows) and ``1`` (columns); by default
+        ``default_axes``.
+    dtype : dtype_like or None
+    **callbacks
+        `validate_callbacks` and `np_validate_callbacks`, see `SimpleSpace`.
+
+    Raises
+    ------
+    TypeError
+        Unless exactly one of `channels` and `num_channels` is given.
+    ValueError
+        For any other argument that is wrong.
+
+    Examples
+    --------
+    >>> space = Conv2DSpace(shape=(2, 2), num_channels=3, axes=("b", "c", 0, 1))
+    >>> space.np_format_as(np.arange(12.0).reshape(1, 3, 2, 2), VectorSpace(12)).tolist()
+    [[0.0, 4.0, 8.0, 1.0, 5.0, 9.0, 2.0, 6.0, 10.0, 3.0, 7.0, 11.0]]
+    """
+
+    default_axes = ("b", 0, 1, "c")
+
+    def __init__(
+        self,
+        shape: Any,
+        channels: int | None = None,
+        num_channels: int | None = None,
+        axes: Any = None,
+        dtype: Any = "floatX",
+        **callbacks: Any,
+    ) -> None:
+        if (channels is None) == (num_channels is None):
+            raise SpecTypeError("Conv2DSpace needs exactly one of channels and num_channels")
+        if not hasattr(shape, "__len__") or len(shape) != 2:
+            raise SpecError(f"shape={shape!r}: expected two numbers, rows and columns")
+        rows, columns = (positive("shape", size) for size in shape)
+        self.shape = (rows, columns)
+        self.num_channels = positive(
+            "num_channels", channels if num_channels is None else num_channels
+        )
+        axes = self.default_axes if axes is None else axes
+        try:
+            self.axes = tuple(axis if isinstance(axis, str) else int(axis) for axis in axes)
+            layout = Layout(self.axes)
+        except (TypeError, LayoutError):
+            layout = None
+        if layout is None or not set(self.axes) <= {"b", "c", 0, 1} or layout.ndim != 4:
+            raise SpecError(f"axes={axes!r}: expected 'b', 'c', 0 and 1 in some order")
+        self._layout = layout.replace(h=rows, w=columns, c=self.num_channels)
+        super().__init__(dtype, **callbacks)
+
+    @classmethod
+    def describing(cls, spec: Any) -> Conv2DSpace | None:
+        """The space of stored images."""
+        if not isinstance(spec, FieldSpec) or sorted(spec.layout.axes) != sorted("bhwc"):
+            return None
+        sizes = spec.layout.sizes
+        axes = [{"h": 0, "w": 1}.get(axis, axis) for axis in spec.layout.axes]
+        shape = (sizes["h"], sizes["w"])
+        return Conv2DSpace(shape, num_channels=sizes["c"], axes=axes, dtype=spec.dtype)
+
+    @property
+    def layout(self) -> Layout:
+        """The axes with their sizes, ``0`` being ``h`` and ``1`` being ``w``."""
+        return self._layout
+
+    @property
+    def flat_layout(self) -> Layout:
+        """The axes of the same images as vectors: row, column, channel."""
+        return self._layout.replace("bf", f_order=FLAT_ORDER, **self._layout.sizes)
+
+    def _description(self) -> tuple[Any, ...]:
+        return self.shape, self.num_channels, self.axes
+
+    def __repr__(self) -> str:
+        return (
+            f"Conv2DSpace(shape={self.shape}, num_channels={self.num_channels}, axes={self.axes}, "
+            f"dtype={self.dtype})"
+        )
+
+    def get_batch_axis(self) -> int:
+        """Position of ``'b'`` in `axes`."""
+        return self._layout.axis("b")
+
+    def get_total_dimension(self) -> int:
+        """Rows times columns times channels."""
+        return self._layout.total
+
+    def get_origin(self) -> np.ndarray:
+        """A zero image in the order of `axes` without the batch."""
+        axes = self._layout.axes.replace("b", "")
+        return np.zeros(self._layout.replace(axes).shape(), self.dtype or "float64")
+
+    def _shape(self, batch_size: int) -> tuple[int, ...]:
+        if operator.index(batch_size) <= 0:
+            raise SpecError(f"batch_size={batch_size}: expected at least 1 for {self}")
+        return super()._shape(batch_size)
+
+    def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
+        """A stored batch as images; stored rows say in which order they hold an image."""
+        if "f" not in spec.layout.orders or spec.sparse:
+            return super().convert_stored(batch, spec)
+        stored = VectorSpace(spec.layout.sizes["f"], dtype=spec.dtype)
+        stored.np_validate(batch)
+        stored._check_sizes(self)
+        return plan(spec.layout, self.layout)(batch, self.dtype)
+
+    def _check_sizes(self, space: Space) -> None:
+        super()._check_sizes(space)
+        if isinstance(space, Conv2DSpace) and (
+            (self.shape, self.num_channels) != (space.shape, space.num_channels)
+        ):
+            raise ValueError(f"{self} and {space} are images of different shapes")
+
+    def _format(self, batch: Any, space: Space) -> Any:
+        if isinstance(space, Conv2DSpace):
+            return plan(self.layout, space.layout)(batch, space.dtype)
+        if isinstance(space, VectorSpace):
+            rows = plan(self.layout, self.flat_layout)(batch, space.dtype)
+            return in_storage(rows, space)
+        raise self._no_conversion(space)
+
+
+class VectorSequenceSpace(SimpleSpace):
+    """One sequence of vectors, ``(length, dim)``, without a batch axis.
+
+    Parameters
+    ----------
+    dim : int
+        Length of a vector.
+    dtype : dtype_like or None
+    **callbacks
+        `validate_callbacks` and `np_validate_callbacks`, see `SimpleSpace`.
+
+    Examples
+    --------
+    >>> VectorSequenceSpace(dim=2).np_batch_size(np.zeros((5, 2)))
+    1
+    """
+
+    def __init__(self, dim: int, dtype: Any = "floatX", **callbacks: Any) -> None:
+        self.dim = dimension("dim", dim)
+        super().__init__(dtype, **callbacks)
+
+    @property
+    def layout(self) -> Layout:
+        """Axes ``l`` (position in the sequence) and ``f``."""
+        return Layout("lf", f=self.dim)
+
+    def _description(self) -> tuple[Any, ...]:
+        return (self.dim,)
+
+    def __repr__(self) -> str:
+        return f"VectorSequenceSpace(dim={self.dim}, dtype={self.dtype})"
+
+    def _check_sizes(self, space: Space) -> None:
+        if not isinstance(space, VectorSequenceSpace) or space.dim != self.dim:
+            raise ValueError(f"{self} cannot be converted to {space}")
+
+    def _format(self, batch: Any, space: Space) -> Any:
+        return in_storage(batch, space)
+
+    def _size(self, batch: Any) -> int | None:
+        return 1
+
+    def _shape(self, batch_size: int) -> tuple[int, ...]:
+        return one_sequence(self, batch_size), self.dim
+
+    def get_total_dimension(self) -> int:
+        """Not defined: a sequence has no fixed length."""
+        raise no_fixed_length(self)
+
+    def get_origin(self) -> Any:
+        """Not defined."""
+        raise no_fixed_length(self)
+
+    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
+        """Not defined."""
+        raise no_fixed_length(self)
+
+
+def no_fixed_length(space: Space) -> NotImplementedError:
+    """The error for questions that sequences have no answer to."""
+    return NotImplementedError(f"a sequence of {space} has no fixed length")
+
+
+def one_sequence(space: Space, batch_size: int) -> int:
+    """Length of the sequence in a made-up batch, which holds just one."""
+    if batch_size != 1:
+        raise ValueError(f"batch_size={batch_size}: a batch of {space} is one sequence")
+    return 1
+
+
+def in_storage(batch: Any, space: Any) -> Any:
+    """Rows in the element type of a space, and sparse or dense as it wants them."""
+    sparse = getattr(space, "sparse", False)
+    ops = backend_of(batch)
+    if sparse == is_stored_sparse(batch):
+        return ops.cast(batch, space.dtype)
+    stored = ops.sparse(batch) if sparse else ops.dense(batch)
+    return backend_of(stored).cast(stored, space.dtype)

@@ -1,0 +1,50 @@
+"""Floor 2: what a batch looks like on request, with gradients, after torch's ``dp``.
+
+A `View` holds one array and hands it out in other orders of axes, element types and libraries.
+`DataSet`, `Batch` and the samplers put inputs and targets together; `preprocess` transforms them.
+"""
+
+from .class_view import ClassView
+from .data_view import DataView
+from .image_view import ImageView
+from .list_view import ListView
+from .preprocess import (
+    GCN,
+    ZCA,
+    Binarize,
+    LeCunLCN,
+    ParallelPreprocess,
+    Pipeline,
+    Preprocess,
+    Standardize,
+)
+from .samplers import Epoch, RandomSampler, Sampler, ShuffleSampler
+from .sequence_view import SequenceView
+from .sets import BaseSet, Batch, DataSet, DataSource, view_batch
+from .view import View
+
+__all__ = [
+    "GCN",
+    "ZCA",
+    "BaseSet",
+    "Batch",
+    "Binarize",
+    "ClassView",
+    "DataSet",
+    "DataSource",
+    "DataView",
+    "Epoch",
+    "ImageView",
+    "LeCunLCN",
+    "ListView",
+    "ParallelPreprocess",
+    "Pipeline",
+    "Preprocess",
+    "RandomSampler",
+    "Sampler",
+    "SequenceView",
+    "ShuffleSampler",
+    "Standardize",
+    "View",
+    "view_batch",
+]

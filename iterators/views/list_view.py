@@ -1,0 +1,201 @@
+"""`ListView`: several views side by side, asked for as one.
+
+Every operation is that of the components, one after another; nothing is joined or summed across
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .view import View, is_array
+
+__all__ = ["ListView"]
+
+
+class ListView(View):
+    """Views side by side: several inputs or several targets of one batch.
+
+    Parameters
+    ----------
+    components : iterable of View
+        They may be lists themselves.
+
+    Raises
+    ------
+    TypeError
+        If a component is not a View; its place is named.
+
+    Notes
+    -----
+    Wherever a view or an element type is expected, one string means the same for every component,
+    a list or tuple has one entry for each.  Arrays come and go as lists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iterators import ClassView, ImageView, ListView
+    >>> images = ImageView("bchw", np.zeros((4, 3, 8, 8)))
+    >>> both = ListView([images, ClassView("b", np.arange(4))])
+    >>> [array.shape for array in both.forward_get(["bf", "bt"], ["float", None])]
+    [(4, 192), (4, 1)]
+    """
+
+    def __init__(self, components: Iterable[View]) -> None:
+        self._components = tuple(components)
+        for place, component in enumerate(self._components):
+            if not isinstance(component, View):
+                raise TypeError(
+                    f"component {place} is a {type(component).__name__}, which is no View"
+                )
+
+    @property
+    def components(self) -> tuple[View, ...]:
+        """The views, in order."""
+        return self._components
+
+    def size(self) -> int:
+        """Number of components."""
+        return len(self._components)
+
+    def __iter__(self) -> Iterator[View]:
+        return iter(self._components)
+
+    def _each(self, value: Any, what: str) -> list[Any]:
+        """One value for every component."""
+        if not isinstance(value, (list, tuple)):
+            return [value] * self.size()
+        return self._listed(value, what)
+
+    def _listed(self, values: Any, what: str) -> list[Any]:
+        if not isinstance(values, (list, tuple)):
+            raise TypeError(f"{what} must be a list, one for every component, not {type(values)}")
+        if len(values) != self.size():
+            raise ValueError(f"{len(values)} {what} for {self.size()} components")
+        return list(values)
+
+    # -- values and gradients -------------------------------------------------------------------
+
+    def forward_put(self, view: Any, data: Any) -> None:
+        """Replace the base arrays; see `DataView.forward_put`."""
+        views, arrays = self._each(view, "views"), self._listed(data, "arrays")
+        for component, name, array in zip(self, views, arrays, strict=True):
+            component.forward_put(name, array)
+
+    def forward_get(self, view: Any = "default", dtype: Any = None) -> list[Any]:
+        """List of the values of every component; see `DataView.forward_get`."""
+        views, types = self._each(view, "views"), self._each(dtype, "element types")
+        return [
+            component.forward_get(name, kind)
+            for component, name, kind in zip(self, views, types, strict=True)
+        ]
+
+    def backward_put(self, view: Any, grad: Any) -> None:
+        """Record one gradient for every component; see `DataView.backward_put`."""
+        views, arrays = self._each(view, "views"), self._listed(grad, "gradients")
+        for component, name, array in zip(self, views, arrays, strict=True):
+            component.backward_put(name, array)
+
+    def backward_get(self, view: Any = None, dtype: Any = None) -> list[Any]:
+        """List of the summed gradients of every component; see `DataView.backward_get`."""
+        views, types = self._each(view, "views"), self._each(dtype, "element types")
+        return [
+            component.backward_get(name, kind)
+            for component, name, kind in zip(self, views, types, strict=True)
+        ]
+
+    @staticmethod
+    def _holds_arrays(x: Any) -> bool:
+        if isinstance(x, (list, tuple)):
+            return any(ListView._holds_arrays(item) for item in x)
+        return is_array(x)
+
+    def replace(self, view: Any, data: Any, inplace: bool = False) -> None:
+        """Make values in some form the base of every component; see `DataView.replace`."""
+        views, arrays = self._each(view, "views"), self._listed(data, "arrays")
+        for component, name, array in zip(self, views, arrays, strict=True):
+            component.replace(name, array, inplace)
+
+    def flush(self) -> None:
+        """Forget converted copies of all components."""
+        for component in self:
+            component.flush()
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def index(self, ids: Any, out: ListView | None = None) -> ListView:
+        """A list of views with copies of these rows; see `DataView.index`.
+
+        Raises
+        ------
+        TypeError
+            If `out` is not a ListView.
+        ValueError
+            If `out` has another number of components.
+        """
+        return self._fill(out, lambda component, target: component.index(ids, out=target))
+
+    def sub(
+        self, start: int, stop: int, out: ListView | None = None, share: bool = False
+    ) -> ListView:
+        """A list of views with rows ``[start, stop)``; see `DataView.sub`."""
+        return self._fill(
+            out, lambda component, target: component.sub(start, stop, out=target, share=share)
+        )
+
+    def _fill(self, out: ListView | None, fill: Callable[[View, View | None], View]) -> ListView:
+        if out is None:
+            return ListView(fill(component, None) for component in self)
+        if not isinstance(out, ListView):
+            raise TypeError(f"out is a {type(out).__name__}, this is a ListView")
+        if out.size() != self.size():
+            raise ValueError(f"out has {out.size()} components, this view has {self.size()}")
+        for component, target in zip(self, out, strict=True):
+            fill(component, target)
+        return out
+
+    # -- description ----------------------------------------------------------------------------
+
+    @property
+    def view(self) -> list[Any]:
+        """Orders of axes of the components."""
+        return [component.view for component in self]
+
+    @property
+    def input(self) -> list[Any]:
+        """Base arrays of the components."""
+        return [component.input for component in self]
+
+    def set_input(self, x: Any) -> None:
+        """Exchange the base arrays without any check; see `DataView.set_input`."""
+        for component, array in zip(self, self._listed(x, "arrays"), strict=True):
+            component.set_input(array)
+
+    def n_sample(self) -> int:
+        """Number of rows of the first component; 0 without components."""
+        return self._components[0].n_sample() if self._components else 0
+
+    def sample_size(self) -> int:
+        """Number of elements of one row, all components together."""
+        return sum(component.sample_size() for component in self)
+
+    def transpose(self, view: Any) -> list[Any]:
+        """The conversions of the bases to other orders of their axes."""
+        views = self._each(view, "views")
+        return [component.transpose(name) for component, name in zip(self, views, strict=True)]
+
+    # -- life -----------------------------------------------------------------------------------
+
+    def to(self, dtype: Any) -> ListView:
+        """Convert the base of every component; see `DataView.to`."""
+        for component, kind in zip(self, self._each(dtype, "element types"), strict=True):
+            component.to(kind)
+        return self
+
+    def clone(self) -> ListView:
+        """A list of clones."""
+        return ListView(component.clone() for component in self)
+
+    def __repr__(self) -> str:
+        return f"ListView([{', '.join(map(repr, self))}])"

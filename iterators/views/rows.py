@@ -1,0 +1,169 @@
+"""Rows of a batch: gathered, cut out, copied; along any axis, for every array library.
+
+Row numbers are checked here once.  Nothing in this module changes the order of axes.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import backend_of, is_sparse, is_tensor
+
+__all__ = ["assign", "copy", "row_numbers", "row_range", "take", "window"]
+
+
+def row_numbers(ids: Any, size: int) -> np.ndarray:
+    """Row numbers as int64, checked.
+
+    Parameters
+    ----------
+    ids : array_like of int or of bool
+        Numbers in ``[-size, size)``, repeats allowed, or one truth value for every row.
+    size : int
+        Number of rows.
+
+    Raises
+    ------
+    IndexError
+        If a number is outside the range, or a mask has another length.
+    TypeError
+        If `ids` are not integers.
+
+    Examples
+    --------
+    >>> row_numbers([2, 0, -1], 3), row_numbers([True, False, True], 3)
+    (array([2, 0, 2]), array([0, 2]))
+    """
+    numbers = np.asarray(ids.detach().cpu() if is_tensor(ids) else ids)
+    if numbers.ndim != 1:
+        raise TypeError(f"row numbers must be a flat sequence, not {numbers.ndim}-dimensional")
+    if numbers.dtype == bool:
+        if len(numbers) != size:
+            raise IndexError(f"a mask of {len(numbers)} for {size} rows")
+        return np.flatnonzero(numbers)
+    if numbers.size and numbers.dtype.kind not in "iu":
+        raise TypeError(f"row numbers must be integers, not {numbers.dtype}")
+    numbers = numbers.astype(np.int64)
+    wrong = (numbers < -size) | (numbers >= size)
+    if wrong.any():
+        raise IndexError(f"row {numbers[wrong][0]} of {size} rows does not exist")
+    return np.where(numbers < 0, numbers + size, numbers)
+
+
+def row_range(start: Any, stop: Any, size: int) -> tuple[int, int]:
+    """``start, stop`` of a half-open range of rows, checked.
+
+    Raises
+    ------
+    IndexError
+        Unless ``0 <= start <= stop <= size``.
+
+    Examples
+    --------
+    >>> row_range(1, 3, 3)
+    (1, 3)
+    """
+    start, stop = operator.index(start), operator.index(stop)
+    if not 0 <= start <= stop <= size:
+        raise IndexError(f"rows {start} to {stop} of {size} rows do not exist")
+    return start, stop
+
+
+def window(x: Any, axis: int, start: int, stop: int) -> Any:
+    """Rows ``[start, stop)`` on the memory of `x`; a sparse matrix has to copy them.
+
+    Examples
+    --------
+    >>> x = np.arange(6).reshape(3, 2)
+    >>> np.shares_memory(window(x, 0, 1, 3), x)
+    True
+    """
+    return backend_of(x).narrow(x, axis, start, stop)
+
+
+def copy(x: Any) -> Any:
+    """The same elements in memory of their own, in C order; gradients of torch flow through."""
+    if is_tensor(x):
+        import torch
+
+        return x.clone(memory_format=torch.contiguous_format)
+    return x.copy()
+
+
+def _fits(memory: Any, x: Any, shape: tuple[int, ...]) -> bool:
+    """Whether `memory` can be overwritten with an array like `x` of that shape."""
+    if memory is None or type(memory) is not type(x) or is_sparse(x):
+        return False
+    if tuple(memory.shape) != shape or memory.dtype != x.dtype:
+        return False
+    if is_tensor(x):
+        storage = memory.untyped_storage().data_ptr(), x.untyped_storage().data_ptr()
+        graph = memory.requires_grad or x.requires_grad
+        return memory.device == x.device and storage[0] != storage[1] and not graph
+    return memory.flags.writeable and not np.may_share_memory(memory, x)
+
+
+def take(x: Any, axis: int, rows: np.ndarray | slice, memory: Any = None) -> Any:
+    """A copy of the rows, in `memory` if that fits and is not the memory of `x`.
+
+    Parameters
+    ----------
+    x : array
+    axis : int
+        Axis that counts the rows.
+    rows : numpy.ndarray of int64 or slice
+        Checked row numbers.
+    memory : array, optional
+        What may be overwritten.
+
+    Examples
+    --------
+    >>> take(np.arange(6).reshape(3, 2), 0, np.array([2, 2]))
+    array([[4, 5],
+           [4, 5]])
+    """
+    if isinstance(rows, slice):
+        piece = window(x, axis, rows.start, rows.stop)
+        if not _fits(memory, x, tuple(piece.shape)):
+            return copy(piece)
+        assign(memory, piece)
+        return memory
+    shape = list(x.shape)
+    shape[axis] = len(rows)
+    if not _fits(memory, x, tuple(shape)):
+        memory = None
+    if is_tensor(x):
+        import torch
+
+        index = torch.from_numpy(rows).to(x.device)
+        return torch.index_select(x, axis, index, out=memory)
+    if is_sparse(x):
+        return x.tocsr()[rows] if axis == 0 else x.tocsc()[:, rows]
+    # mode="raise" would make take() go through a buffer when it is given memory.
+    return np.take(x, rows, axis, out=memory, mode="clip")
+
+
+def assign(memory: Any, x: Any) -> None:
+    """Write `x` into existing memory of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or the memory is read-only.
+    TypeError
+        If the memory is a sparse matrix.
+    """
+    if tuple(memory.shape) != tuple(x.shape):
+        raise ValueError(f"shape {tuple(x.shape)} does not fit into {tuple(memory.shape)}")
+    if is_sparse(memory):
+        raise TypeError("a sparse matrix cannot be overwritten in place")
+    if is_tensor(memory):
+        import torch
+
+        with torch.no_grad():
+            memory.copy_(x)
+    else:
+        memory[...] = x

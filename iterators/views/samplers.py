@@ -1,0 +1,271 @@
+"""Samplers: which rows of a set make up which batch of an epoch.
+
+A sampler keeps its position between epochs.  Permutations come from `iterators.core.order`, so they
+depend on the seed and on nothing else, and a position is two integers.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.order import ShuffledOrder, WeightedOrder
+from ..core.parameters import integer
+from .sets import Batch, DataSet, DataSource
+from .view import View
+
+__all__ = ["Epoch", "RandomSampler", "Sampler", "ShuffleSampler"]
+
+Draw = tuple[Batch, int, int]
+
+
+class Epoch:
+    """The batches of one epoch: a function that gives the next one, and an iterator.
+
+    Made by `Sampler.sample_epoch`.
+    """
+
+    def __init__(self, draw: Callable[[int, Batch | None], tuple[Batch, int]], size: int) -> None:
+        self._draw = draw
+        self._size = size
+        self._seen = 0
+
+    def __call__(self, batch: Batch | None = None) -> Draw | None:
+        """The next batch.
+
+        Parameters
+        ----------
+        batch : Batch, optional
+            An earlier batch, whose memory is used again.
+
+        Returns
+        -------
+        (batch, seen, epoch_size) or None
+            `seen` counts the rows up to here, `epoch_size` at most; None when the epoch is over.
+        """
+        if self._seen >= self._size:
+            return None
+        batch, count = self._draw(self._seen, batch)
+        self._seen = min(self._seen + count, self._size)
+        return batch, self._seen, self._size
+
+    def __iter__(self) -> Iterator[Draw]:
+        return self
+
+    def __next__(self) -> Draw:
+        found = self()
+        if found is None:
+            raise StopIteration
+        return found
+
+
+class Sampler:
+    """Consecutive rows.
+
+    Parameters
+    ----------
+    batch_size : int
+        Rows of a batch, at least 1; the last one before the end of the set is short.
+    epoch_size : int
+        Rows of an epoch; -1 for the whole set.  A shorter epoch is followed by one that goes on
+        where it stopped, a longer one begins the set again.  The last batch of an epoch is not cut
+        to fit.
+    ppf : callable, optional
+        Called with every batch; what it returns is handed out.
+    gc_freq : int
+        Collect Python's garbage after so many batches; -1 for never.
+
+    Raises
+    ------
+    ValueError
+        If `batch_size` is below 1, or an `epoch_size` is below the batch size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iterators import DataView
+    >>> data = DataSet("train", DataView("bf", np.arange(5.0).reshape(5, 1)))
+    >>> for batch, seen, size in Sampler(batch_size=2).sample_epoch(data):
+    ...     print(batch.indices, seen, size)
+    [0 1] 2 5
+    [2 3] 4 5
+    [4] 5 5
+    """
+
+    def __init__(
+        self,
+        batch_size: int = 128,
+        epoch_size: int = -1,
+        ppf: Callable[[Batch], Batch] | None = None,
+        gc_freq: int = -1,
+    ) -> None:
+        self.batch_size = integer("batch_size", batch_size, low=1)
+        self.epoch_size = integer("epoch_size", epoch_size, low=-1)
+        if self.epoch_size != -1 and self.epoch_size < self.batch_size:
+            raise ValueError(f"epoch_size={epoch_size} is below batch_size={batch_size}")
+        self.ppf = ppf
+        self.gc_freq = integer("gc_freq", gc_freq, low=-1)
+        self._start = 0
+        self._turn = 0
+        self._batches = 0
+
+    def sample_epoch(self, dataset: DataSet | DataSource | View) -> Epoch:
+        """The batches of the next epoch.
+
+        Parameters
+        ----------
+        dataset : DataSet, DataSource or View
+            The train set of a source; a view is taken as the inputs of a train set.
+
+        Returns
+        -------
+        Epoch
+            Call it for ``(batch, seen, epoch_size)``, or None at the end; or iterate over it.
+
+        Raises
+        ------
+        TypeError
+            If `dataset` is something else, or has no inputs.
+        """
+        data_set = _data_set(dataset)
+        size = data_set.n_sample
+
+        def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
+            rows = self._rows(size)
+            batch = self._fill(data_set, rows, batch)
+            batch.setup(
+                batch_iter=min(seen + len(rows), epoch_size),
+                batch_size=self.batch_size,
+                n_sample=len(rows),
+                indices=rows,
+                epoch_size=epoch_size,
+            )
+            self._collect_garbage()
+            return (batch if self.ppf is None else self.ppf(batch)), len(rows)
+
+        epoch_size = size if self.epoch_size == -1 or not size else self.epoch_size
+        self._begin()
+        return Epoch(draw, epoch_size)
+
+    def _begin(self) -> None:
+        """Called when an epoch begins."""
+
+    def _rows(self, size: int) -> np.ndarray:
+        """Rows of the next batch; moves the position."""
+        start = self._start if self._start < size else 0
+        stop = min(start + self.batch_size, size)
+        rows = self._places(np.arange(start, stop), size)
+        self._start = stop
+        if stop == size:
+            self._start = 0
+            self._turn += 1
+        return rows
+
+    def _places(self, places: np.ndarray, size: int) -> np.ndarray:
+        """Rows at these places of the order."""
+        return places
+
+    def _fill(self, data_set: DataSet, rows: np.ndarray, batch: Batch | None) -> Batch:
+        return data_set.sub(int(rows[0]), int(rows[-1]) + 1, out=batch)
+
+    def _collect_garbage(self) -> None:
+        self._batches += 1
+        if self.gc_freq > 0 and self._batches % self.gc_freq == 0:
+            gc.collect()
+
+    def state_dict(self) -> dict[str, int]:
+        """The position: what a sampler with the same parameters needs to go on from here."""
+        return {"start": self._start, "turn": self._turn}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on where `state_dict` was called."""
+        self._start = integer("start", state["start"], low=0)
+        self._turn = integer("turn", state["turn"], low=0)
+
+
+class ShuffleSampler(Sampler):
+    """Rows in random order, a new one for every epoch and every time the set begins again.
+
+    The position is kept between epochs as that of `Sampler`, so epochs that are shorter than the
+    set do not add up to all of it.
+
+    Parameters
+    ----------
+    batch_size, epoch_size, ppf, gc_freq
+        As for `Sampler`.
+    random_seed : int
+        The orders follow from it alone; no global generator is touched.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iterators import DataView
+    >>> data = DataView("bf", np.arange(5.0).reshape(5, 1))
+    >>> draws = ShuffleSampler(batch_size=2).sample_epoch(data)
+    >>> sorted(row for batch, _, _ in draws for row in batch.indices.tolist())
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(
+        self,
+        batch_size: int = 128,
+        epoch_size: int = -1,
+        ppf: Callable[[Batch], Batch] | None = None,
+        gc_freq: int = -1,
+        random_seed: int = 777,
+    ) -> None:
+        super().__init__(batch_size, epoch_size, ppf, gc_freq)
+        self.random_seed = integer("random_seed", random_seed)
+
+    def _begin(self) -> None:
+        if self._start:  # otherwise the order of this turn is still unused
+            self._turn += 1
+
+    def _places(self, places: np.ndarray, size: int) -> np.ndarray:
+        return ShuffledOrder(size, self.random_seed).at(self._turn, places)
+
+    def _fill(self, data_set: DataSet, rows: np.ndarray, batch: Batch | None) -> Batch:
+        return data_set.index(rows, out=batch)
+
+
+class RandomSampler(ShuffleSampler):
+    """Rows drawn one by one with replacement; every batch is full.
+
+    Parameters
+    ----------
+    batch_size, epoch_size, ppf, gc_freq, random_seed
+        As for `ShuffleSampler`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iterators import DataView
+    >>> data = DataView("bf", np.arange(5.0).reshape(5, 1))
+    >>> [len(batch) for batch, _, _ in RandomSampler(batch_size=2).sample_epoch(data)]
+    [2, 2, 2]
+    """
+
+    def _begin(self) -> None:
+        """One endless sequence: an epoch only says where it is cut."""
+
+    def _rows(self, size: int) -> np.ndarray:
+        places = np.arange(self._start, self._start + self.batch_size)
+        self._start += self.batch_size
+        return WeightedOrder(np.ones(size), self.random_seed).at(self._turn, places)
+
+
+def _data_set(dataset: Any) -> DataSet:
+    if isinstance(dataset, DataSource):
+        dataset = dataset.train_set
+    elif isinstance(dataset, View):
+        dataset = DataSet("train", inputs=dataset)
+    if not isinstance(dataset, DataSet):
+        raise TypeError(
+            f"expected a DataSet, a DataSource with a train set or a View, not {type(dataset)}"
+        )
+    if dataset.inputs is None:
+        raise TypeError("the set has no inputs to sample from")
+    return dataset

@@ -1,0 +1,34 @@
+"""`SequenceView`: sequences of vectors in any order of their axes.
+
+The forms it offers and nothing else; `DataView` does the work.
+"""
+
+from __future__ import annotations
+
+from ..core.layout import Plan
+from .data_view import DataView
+
+__all__ = ["SequenceView"]
+
+
+class SequenceView(DataView):
+    """Sequences of vectors: any order of ``b``, ``w`` (position) and ``c`` (channel).
+
+    Offers ``bwc`` and ``bcw`` besides what `DataView` offers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SequenceView("bwc", np.zeros((8, 10, 50))).forward_get("bcw").shape
+    (8, 50, 10)
+    """
+
+    offered = ("default", "bf", "b", "bwc", "bcw")
+
+    def bwc(self) -> Plan:
+        """The conversion of the base to ``bwc``."""
+        return self._plan(self._name("bwc"))
+
+    def bcw(self) -> Plan:
+        """The conversion of the base to ``bcw``."""
+        return self._plan(self._name("bcw"))

@@ -1,0 +1,224 @@
+"""`View`: what all views have in common, whether they hold one array or a list of views.
+
+It says which operations there are and how they combine.  It holds no array and converts none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import is_sparse, is_tensor
+from ..core.parameters import integer
+
+__all__ = ["View", "is_array"]
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array and not the name of a type.
+
+    Examples
+    --------
+    >>> is_array(np.zeros(2)), is_array("float"), is_array(np.float32)
+    (True, False, False)
+    """
+    return isinstance(x, np.ndarray) or is_tensor(x) or is_sparse(x)
+
+
+class _TypeNames:
+    """The words of Torch 7 for converting a view; apart, so that `int` stays `int` in `View`."""
+
+    def to(self, dtype: Any) -> Any:
+        raise TypeError("only views can be converted")
+
+    def byte(self) -> Any:
+        """Convert to uint8; see `View.to`."""
+        return self.to("uint8")
+
+    def char(self) -> Any:
+        """Convert to int8; see `View.to`."""
+        return self.to("int8")
+
+    def short(self) -> Any:
+        """Convert to int16; see `View.to`."""
+        return self.to("int16")
+
+    def int(self) -> Any:
+        """Convert to int32; see `View.to`."""
+        return self.to("int32")
+
+    def long(self) -> Any:
+        """Convert to int64; see `View.to`."""
+        return self.to("int64")
+
+    def half(self) -> Any:
+        """Convert to float16; see `View.to`."""
+        return self.to("float16")
+
+    def float(self) -> Any:
+        """Convert to float32; see `View.to`."""
+        return self.to("float32")
+
+    def double(self) -> Any:
+        """Convert to float64; see `View.to`."""
+        return self.to("float64")
+
+    def cuda(self) -> Any:
+        """Convert to float32 on the current CUDA device; see `View.to`."""
+        return self.to("cuda")
+
+    def type(self, dtype: Any) -> Any:
+        """Convert; dp's name for `View.to`."""
+        return self.to(dtype)
+
+
+class View(_TypeNames, ABC):
+    """A batch that can be asked for in many forms, and collects gradients for all of them.
+
+    Abstract; `DataView`, `ImageView`, `ClassView` and `SequenceView` hold one array each,
+    `ListView` holds other views.
+
+    One producer calls `forward_put` and `backward_get`; any number of consumers call `forward_get`
+    and `backward_put`.
+    """
+
+    # -- values ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def forward_put(self, view: Any, data: Any) -> None:
+        """Replace the base array; what was handed out and all gradients are forgotten."""
+
+    @abstractmethod
+    def forward_get(self, view: Any = "default", dtype: Any = None) -> Any:
+        """The values in another form."""
+
+    def forward(self, view: Any = "default", data_or_dtype: Any = None) -> Any:
+        """`forward_put` if the second argument is an array, else `forward_get`."""
+        if self._holds_arrays(data_or_dtype):
+            return self.forward_put(view, data_or_dtype)
+        return self.forward_get(view, data_or_dtype)
+
+    @abstractmethod
+    def replace(self, view: Any, data: Any, inplace: bool = False) -> None:
+        """Make values that are given in some form the base."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Forget converted copies; the base and the recorded gradients stay."""
+
+    # -- gradients ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def backward_put(self, view: Any, grad: Any) -> None:
+        """Record a gradient with respect to one form of the values."""
+
+    @abstractmethod
+    def backward_get(self, view: Any = None, dtype: Any = None) -> Any:
+        """The sum of all recorded gradients, with respect to the base."""
+
+    def backward(self, view: Any = None, grad_or_dtype: Any = None) -> Any:
+        """`backward_put` if the second argument is an array, else `backward_get`."""
+        if self._holds_arrays(grad_or_dtype):
+            return self.backward_put(view, grad_or_dtype)
+        return self.backward_get(view, grad_or_dtype)
+
+    @staticmethod
+    def _holds_arrays(x: Any) -> bool:
+        return is_array(x)
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def index(self, ids: Any, out: Any = None) -> Any:
+        """A view of the same kind with copies of these rows."""
+
+    @abstractmethod
+    def sub(self, start: int, stop: int, out: Any = None, share: bool = False) -> Any:
+        """A view of the same kind with rows ``[start, stop)``."""
+
+    def iter_sub(self, n: int, share: bool = False, reuse: bool = False) -> Iterator[Any]:
+        """Consecutive pieces of `n` rows; the last one may be short.
+
+        Parameters
+        ----------
+        n : int
+            Rows of a piece, at least 1.
+        share : bool
+            Pieces are windows on the memory of this view.
+        reuse : bool
+            The same view is filled again for every piece.
+
+        Yields
+        ------
+        stop : int
+            Number of rows up to the end of this piece.
+        view : View
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from iterators import DataView
+        >>> view = DataView("bf", np.zeros((5, 2)))
+        >>> [(stop, len(piece)) for stop, piece in view.iter_sub(2)]
+        [(2, 2), (4, 2), (5, 1)]
+        """
+        n = integer("n", n, low=1)
+        size, piece = self.n_sample(), None
+        for start in range(0, size, n):
+            stop = min(start + n, size)
+            piece = self.sub(start, stop, out=piece if reuse else None, share=share)
+            yield stop, piece
+
+    # -- description ----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def view(self) -> Any:
+        """Order of axes of the base; empty before the first `forward_put`."""
+
+    @property
+    @abstractmethod
+    def input(self) -> Any:
+        """The base array; None before the first `forward_put`."""
+
+    @abstractmethod
+    def set_input(self, x: Any) -> None:
+        """Exchange the base without any check and without forgetting converted copies.
+
+        Only for data of the same order of axes, shape and element type.
+        """
+
+    @abstractmethod
+    def n_sample(self) -> int:
+        """Number of rows; 0 before the first `forward_put`."""
+
+    def __len__(self) -> int:
+        return self.n_sample()
+
+    @abstractmethod
+    def sample_size(self) -> int:
+        """Number of elements of one row."""
+
+    @abstractmethod
+    def transpose(self, view: Any) -> Any:
+        """The conversion of the base to another order of its axes."""
+
+    # -- life -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def to(self, dtype: Any) -> Any:
+        """Convert the base to another element type or device, forget converted copies, return self.
+
+        `dtype` is anything that `forward_get` accepts.  Recorded gradients stay.
+        """
+
+    @abstractmethod
+    def clone(self) -> Any:
+        """A view of the same kind with a copy of the base, without gradients."""
+
+    def __iter__(self) -> Iterator[View]:
+        """The views this one is made of: itself, or the components of a `ListView`."""
+        yield self
