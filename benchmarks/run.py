@@ -18,6 +18,7 @@ from pathlib import Path
 
 import harness
 import image_cases  # noqa: F401  (importing registers the cases)
+import layout_cases  # noqa: F401
 import numpy
 import record_cases  # noqa: F401
 import text_cases  # noqa: F401
