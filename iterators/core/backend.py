@@ -195,6 +195,12 @@ class NumpyBackend(Backend):
         """Zeros of a type, by default that of `like`."""
         return np.zeros(tuple(shape), like.dtype if dtype is None else dtype_name(dtype))
 
+    def pad(self, x: np.ndarray, axis: int, index: int, size: int) -> np.ndarray:
+        """The opposite of `take`: a new axis that is zero but at `index`."""
+        result = self.zeros([*x.shape[:axis], size, *x.shape[axis:]], like=x)
+        self.take(result, axis, index)[...] = x
+        return result
+
     def concatenate(self, parts: Sequence[np.ndarray], axis: int) -> np.ndarray:
         """The parts one after another along an axis, in a new array."""
         return np.concatenate(parts, axis)

@@ -115,7 +115,8 @@ class VectorSpace(SimpleSpace):
         if backend_of(batch).name != "scipy sparse":
             batch = backend_of(batch).dense(batch)
         sparse = is_stored_sparse(batch)
-        parts, begin = [], 0
+        parts: list[Any] = []
+        begin = 0
         for component in space.components or ():
             assert isinstance(component, Space)
             if component.is_null:
