@@ -105,6 +105,40 @@ def random_resized_crop(material):
 
 
 @case
+def heavy_recipe(material):
+    """Resize, warp, crop, mirror and colours against the random resized crop, in turn."""
+    common = {
+        "path_imgrec": str(material.photo_records),
+        "path_imgidx": str(material.photo_records.with_suffix(".idx")),
+        "data_shape": (3, 224, 224),
+        "batch_size": 128,
+        "shuffle": True,
+        "rand_mirror": True,
+        "preprocess_threads": material.threads,
+        "prefetch_buffer": PREFETCH,
+        **IMAGENET,
+    }
+    heavy = ImageRecordIter(
+        resize=256, rand_crop=True, random_h=36, random_s=50, random_l=50, max_rotate_angle=10,
+        max_shear_ratio=0.1, **common,
+    )  # fmt: skip
+    light = ImageRecordIter(
+        random_resized_crop=True, min_random_area=0.08, min_aspect_ratio=3 / 4,
+        max_aspect_ratio=4 / 3, **common,
+    )  # fmt: skip
+    with heavy, light:
+        yield compare(
+            "heavy recipe 224",
+            "images/s",
+            partial(steady_rate, heavy),
+            partial(steady_rate, light),
+            bar=0.6,
+            rounds=material.rounds,
+            detail="reference: random resized crop",
+        )
+
+
+@case
 def resize_crop(material):
     """Shorter side to 256, random crop and mirror to 3x224x224, float32 with mean and std."""
     yield against_full_decode(

@@ -7,7 +7,9 @@ only when a device is asked for.
 from . import datasets
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .core.layout import Layout, LayoutError, plan
-from .providers.base import AbstractDataProvider
+from .providers.abstract import AbstractDataProvider
+from .providers.arrays import ArrayDataProvider, NDArrayIter
+from .providers.csv import CSVIter, CSVProvider
 from .providers.image_det_record import ImageDetRecordIter
 from .providers.image_record import (
     ImageRecordInt8Iter,
@@ -16,21 +18,16 @@ from .providers.image_record import (
     ImageRecordProvider,
     ImageRecordUInt8Iter,
 )
-from .spaces import (
-    CompositeSpace,
-    Conv2DSpace,
-    DataSpecsMapping,
-    IndexSequenceSpace,
-    IndexSpace,
-    NullSpace,
-    SpecError,
-    VectorSequenceSpace,
-    VectorSpace,
-)
+from .providers.libsvm import LibSVMIter, LibSVMProvider
+from .providers.mnist import MNISTIter, MNISTProvider
+from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
 
 __all__ = [
     "AbstractDataBatch",
     "AbstractDataProvider",
+    "ArrayDataProvider",
+    "CSVIter",
+    "CSVProvider",
     "CompositeSpace",
     "Conv2DSpace",
     "DataBatch",
@@ -46,7 +43,15 @@ __all__ = [
     "IndexSpace",
     "Layout",
     "LayoutError",
+    "LibSVMIter",
+    "LibSVMProvider",
+    "MNISTIter",
+    "MNISTProvider",
+    "MXDataProvider",
+    "NDArrayIter",
     "NullSpace",
+    "PrefetchingIter",
+    "ResizeIter",
     "SpecError",
     "VectorSequenceSpace",
     "VectorSpace",

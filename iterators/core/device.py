@@ -6,6 +6,7 @@ device is asked for.  Nothing here knows what the arrays mean.
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,7 +35,7 @@ class TorchPlacement(Placement):
 
     def place(self, arrays: Sequence[np.ndarray]) -> list[Any]:
         """Tensors over the same memory, which stays alive as long as they do."""
-        return [self.torch.from_numpy(array) for array in arrays]
+        return [as_tensor(self.torch, array) for array in arrays]
 
 
 class CudaPlacement(Placement):
@@ -65,16 +66,32 @@ class CudaPlacement(Placement):
         current = torch.cuda.current_stream(self.device)
         with torch.cuda.stream(self.stream):
             tensors = [
-                torch.from_numpy(array).to(self.device, non_blocking=True) for array in arrays
+                as_tensor(torch, array).to(self.device, non_blocking=True) for array in arrays
             ]
             done = self.stream.record_event()
         current.wait_event(done)
         for tensor in tensors:
+            if tensor.layout != torch.strided:
+                continue  # a sparse tensor is copied synchronously: its memory is not page-locked
             # The memory belongs to the side stream's allocator pool; the consumer uses it
             # elsewhere.
             tensor.record_stream(current)
         self.in_flight.append((done, arrays))
         return tensors
+
+
+def as_tensor(torch: Any, array: Any) -> Any:
+    """The torch tensor over the memory of an array; a scipy CSR array becomes a sparse tensor."""
+    if not hasattr(array, "indptr"):
+        return torch.from_numpy(array)
+    parts = (torch.from_numpy(part) for part in (array.indptr, array.indices, array.data))
+    # The parts come from scipy, which keeps them consistent; columns may be unsorted, which
+    # torch's own check refuses.
+    with warnings.catch_warnings():
+        # Torch calls its sparse tensors beta, once; whoever asks for a device with sparse data
+        # wants them nevertheless.
+        warnings.filterwarnings("ignore", "Sparse CSR", UserWarning)
+        return torch.sparse_csr_tensor(*parts, size=array.shape, check_invariants=False)
 
 
 class DeviceNormalisation:

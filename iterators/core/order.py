@@ -8,7 +8,7 @@ it. Nothing here reads data.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ __all__ = [
     "DealtOrder",
     "EpochOrder",
     "Order",
+    "RollOverPlan",
     "SequentialOrder",
     "ShuffledOrder",
     "WeightedOrder",
@@ -297,9 +298,20 @@ class BatchPlan:
     order: Order
     batch_size: int
     tail: Tail = "wrap"
+    #: The least that `done` may be.
+    first_done: ClassVar[int] = 0
 
     def __len__(self) -> int:
         return self.batches()
+
+    @property
+    def empty(self) -> bool:
+        """Whether no epoch ever has a batch."""
+        return not self.batches()
+
+    def carried(self, done: int = 0) -> int:
+        """The `done` of the epoch after one that began with `done` and was completed."""
+        return 0
 
     def batches(self, done: int = 0) -> int:
         """Number of batches left when the first `done` places of the epoch are taken."""
@@ -350,3 +362,61 @@ class BatchPlan:
             whole = self.order.take(epoch, 0, min(pad, self.order.count()))
             rows = np.concatenate([rows, np.resize(whole, pad)])
         return rows, pad
+
+
+@dataclass(frozen=True)
+class RollOverPlan(BatchPlan):
+    """Batches that are always full: what is left of an epoch comes first in the next one.
+
+    An epoch that begins with ``done=-c`` has the last ``c`` places of the epochs before it in front
+    (the rule of MXNet's ``NDArrayIter(last_batch_handle="roll_over")``).  For orders with one part.
+
+    Examples
+    --------
+    >>> plan = RollOverPlan(SequentialOrder(0, 5), batch_size=3)
+    >>> len(plan), plan.carried(0)
+    (1, -2)
+    >>> plan.batches(-2), plan.rows(epoch=1, number=0, done=-2)
+    (2, (array([3, 4, 0]), 2))
+    """
+
+    @property
+    def first_done(self) -> int:  # type: ignore[override]
+        """The least that `done` may be."""
+        return 1 - self.batch_size
+
+    @property
+    def empty(self) -> bool:
+        """Whether no epoch ever has a batch."""
+        return not self.order.count()
+
+    def batches(self, done: int = 0) -> int:
+        """Number of batches left when the first `done` places of the epoch are taken."""
+        return max(self.order.count() - done, 0) // self.batch_size
+
+    def is_over(self, done: int) -> bool:
+        """Whether no batch is left when the first `done` places of the epoch are taken."""
+        return not self.batches(done)
+
+    def record(self, epoch: int, place: int, done: int = 0) -> int:
+        """Record number at one place; places count from `done`, behind the end from the start."""
+        ago, place = divmod(place + done, self.order.count())
+        (number,) = self.order.take(epoch + min(ago, 0), place, place + 1)
+        return int(number)
+
+    def carried(self, done: int = 0) -> int:
+        """Minus the number of places that are left for the epoch after this one."""
+        return -(max(self.order.count() - done, 0) % self.batch_size)
+
+    def rows(self, epoch: int, number: int, done: int = 0) -> tuple[np.ndarray, int]:
+        """Record numbers of one batch, and how many of its places came from the epochs before."""
+        count = self.order.count()
+        begin = number * self.batch_size + done
+        end = begin + self.batch_size
+        pieces = []
+        while begin < end:
+            ago, start = divmod(begin, count)
+            stop = min(start + end - begin, count)
+            pieces.append(self.order.take(epoch + ago, start, stop))
+            begin += stop - start
+        return np.concatenate(pieces), max(-done, 0) if number == 0 else 0

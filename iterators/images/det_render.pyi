@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .det_recipe import DetRecipe
-from .render import Renderer, RenderPlan
+from .render import Renderer
+from .render_plan import RenderPlan
 
 class DetPlan(RenderPlan):
     def __init__(

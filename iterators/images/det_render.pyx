@@ -22,8 +22,9 @@ from iterators.images.jitter cimport Jitter
 from iterators.images.normalise cimport normalise_row
 from iterators.images.render cimport (
     HEADER_SIZE, MESSAGE_SIZE, RENDER_GEOMETRY, RENDER_LABEL, RENDER_OK, ROW, Outcome, Pixels,
-    Renderer, RenderPlan, Sink, Slot,
+    Renderer, Sink, Slot,
 )
+from iterators.images.render_plan cimport RenderPlan
 
 from .geometry import geometry_message
 

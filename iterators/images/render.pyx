@@ -8,7 +8,7 @@ order or batches; the stage gives every thread a renderer of its own.
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset, strncpy
 
@@ -18,16 +18,16 @@ from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError, Rec
 
 from iterators.images.draw cimport ImageKey
 from iterators.images.geometry cimport (
-    LAYER_PAD, LAYER_RESAMPLE, LAYER_WARP, Geometry, Layer, draw_geometry, load_recipe,
+    LAYER_PAD, LAYER_RESAMPLE, LAYER_WARP, Geometry, Layer, draw_geometry,
 )
-from iterators.images.jitter cimport Jitter, draw_jitter, jitter_image, load_jitter
+from iterators.images.jitter cimport Jitter, draw_jitter, jitter_image
 from iterators.images.jpeg cimport (
-    JPEG_DEFAULT_MAX_PIXELS, JPEG_DEFAULT_MAX_SCANS, JPEG_NOT_JPEG, JPEG_OK, JPEG_UNAVAILABLE,
-    decoder_available, decoder_finish, decoder_free, decoder_message, decoder_new, decoder_open,
-    decoder_rows, decoder_start, jpeg_info,
+    JPEG_NOT_JPEG, JPEG_OK, JPEG_UNAVAILABLE, decoder_available, decoder_finish, decoder_free,
+    decoder_message, decoder_new, decoder_open, decoder_rows, decoder_start, jpeg_info,
 )
 from iterators.images.normalise cimport normalise_recipe, normalise_row
 from iterators.images.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
+from iterators.images.render_plan cimport RenderPlan
 from iterators.images.resample cimport (
     resample_axis, resample_denominator, resampler_begin, resampler_free, resampler_new,
     resampler_push, resampler_source,
@@ -46,100 +46,6 @@ from .geometry import geometry_message
 cdef enum:
     SLACK = 64              # kernels may read a vector behind the last pixel
 
-DTYPES = ("float32", "uint8", "int8", "float16")
-
-
-cdef class RenderPlan:
-    """What is the same for every sample: recipe, shape, layout, dtype, label width, limits.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    key : int
-        Key of all augmentation draws, 64 bits.
-    layout : str
-        Some order of the letters N, C, H and W.
-    dtype : {"float32", "uint8", "int8", "float16"}
-    label_width : int
-        Labels of a sample; 0 to read none, whatever the records have.
-    batch_size : int
-        Needed for the strides when N is not the first axis.
-    mean_image : array_like of float32, optional
-        Of the recipe's `data_shape`; subtracted instead of the means per channel.
-    labels : tuple of numpy.ndarray, optional
-        Ids, uint64, ascending, and their labels, float32 ``(n, label_width)``, which replace those
-        in the records.
-    """
-
-    def __init__(self, recipe, *, uint64_t key=0, layout="NCHW", dtype="float32", label_width=1,
-                 batch_size=1, mean_image=None, labels=None):
-        cdef int i
-        cdef const float[:, :, ::1] mean
-        self.recipe = recipe
-        self.dtype = np.dtype(dtype)
-        self.layout = layout
-        self.key = key
-        self.label_width = label_width
-        self.channels, self.height, self.width = recipe.data_shape
-        self.scaled_decode = recipe.scaled_decode
-        self._load(recipe)
-        for i in range(4):
-            self.fill[i] = recipe.fill_value if i < 3 else 0
-        self.limits.max_pixels = JPEG_DEFAULT_MAX_PIXELS
-        self.limits.max_scans = JPEG_DEFAULT_MAX_SCANS
-        memset(&self.normalise, 0, sizeof(self.normalise))
-        self.normalise.channels = self.channels
-        self.normalise.dtype = DTYPES.index(self.dtype.name)
-        for i in range(4):
-            self.normalise.mean[i] = recipe.mean[i]
-            self.normalise.factor[i] = np.float32(recipe.scale) / np.float32(recipe.std[i])
-        if mean_image is not None:
-            self.mean_image = mean = np.ascontiguousarray(mean_image, np.float32)
-            if self.mean_image.shape != tuple(recipe.data_shape):
-                raise ValueError(
-                    f"the mean image has shape {self.mean_image.shape}, data_shape is "
-                    f"{tuple(recipe.data_shape)}")
-            self.normalise.mean_image = &mean[0, 0, 0]
-            self.normalise.mean_height, self.normalise.mean_width = self.height, self.width
-        self.num_listed = -1
-        if labels is not None:
-            self._load_labels(labels)
-        strides = self._strides(batch_size)
-        self.item_size = self.dtype.itemsize
-        self.sample_stride, self.channel_stride = strides["N"], strides["C"]
-        self.row_stride, self.pixel_stride = strides["H"], strides["W"]
-
-    def _load(self, recipe):
-        """Copy what the drawing of an image needs."""
-        load_recipe(&self.geometry, recipe)
-        load_jitter(&self.jitter, recipe)
-
-    def _load_labels(self, labels):
-        cdef const uint64_t[::1] ids
-        cdef const float[:, ::1] rows
-        self.label_arrays = ids, rows = labels
-        if not ids.shape[0] == rows.shape[0] or rows.shape[1] != self.label_width:
-            raise ValueError("labels must be ids (n,) and rows (n, label_width)")
-        self.num_listed = ids.shape[0]
-        if self.num_listed:
-            self.label_ids, self.label_table = &ids[0], &rows[0, 0]
-
-    def renderer(self):
-        """A renderer of the kind that this plan needs."""
-        return Renderer(self)
-
-    def shape(self, batch_size):
-        """Shape of a batch in the plan's layout."""
-        sizes = dict(zip("NCHW", (batch_size, self.channels, self.height, self.width)))
-        return tuple(sizes[axis] for axis in self.layout)
-
-    def _strides(self, batch_size):
-        stride, strides = 1, {}
-        for axis, size in zip(reversed(self.layout), reversed(self.shape(batch_size))):
-            strides[axis] = stride
-            stride *= size
-        return strides
-
 
 cdef class Renderer:
     """Renders samples one after the other; see the module.
@@ -152,6 +58,7 @@ cdef class Renderer:
     --------
     >>> from recordio import IRHeader, pack_img
     >>> from iterators.images.recipe import Recipe
+    >>> from iterators.images.render_plan import RenderPlan
     >>> record = pack_img(IRHeader(0, 3.0, 7, 0), np.zeros((9, 9, 3), np.uint8), img_fmt=".png")
     >>> renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 4, 4), mean_r=1)))
     >>> data, label, record_id = renderer.sample(record)
@@ -598,7 +505,7 @@ cdef class Renderer:
                           <char*>sink.slot + sink.y * self.plan.row_stride * self.plan.item_size,
                           self.plan.pixel_stride, self.plan.channel_stride)
             sink.y += 1
-        # The next rows are due when the decoder is done with them; until then their memory can come.
+        # The next rows come when the decoder is done with them; until then their memory can.
         for i in range(min(count, self.plan.height - sink.y) if self.plan.pixel_stride == 1 else 0):
             for channel in range(self.plan.channels):
                 prefetch_for_writing(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from recordio.errors import RecordIOError
 from recordio.reader import RecordReader
 
-from .render import RenderPlan
+from .render_plan import RenderPlan
 
 class Stage:
     batch_size: int

@@ -23,8 +23,9 @@ from recordio.frames cimport FRAME_OK, Frame, FRAME_HEAD, frame_error, frame_joi
 from recordio.reader cimport RecordReader
 
 from iterators.images.render cimport (
-    Outcome, Renderer, RenderPlan, RENDER_MEMORY, RENDER_OK, Slot, outcome_error,
+    Outcome, Renderer, RENDER_MEMORY, RENDER_OK, Slot, outcome_error,
 )
+from iterators.images.render_plan cimport RenderPlan
 
 from ..core.pool import BufferPool
 

@@ -1,8 +1,8 @@
-"""What every provider is: an iterable of batches with MXNet's protocol and exact positions.
+"""Epochs of batches from an order of records: exact positions, prefetching, parts and states.
 
-`AbstractDataProvider` turns an order of records and an *engine* that produces arrays for them into
-epochs of `DataBatch`.  It owns the position, keeps the engine busy ahead of the consumer, and
-answers the protocols of MXNet and MXNet.jl.  It does not know where samples come from.
+`PlannedProvider` turns a plan, which says what records make up which batch, and an *engine* that
+produces arrays for them into epochs of `DataBatch`.  It owns the position and keeps the engine busy
+ahead of the consumer.  It does not know where samples come from.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
 from ..core.order import BatchPlan
 from ..core.parameters import choice, integer, real
+from .abstract import AbstractDataProvider
 
-__all__ = ["AbstractDataProvider", "Engine"]
+__all__ = ["Engine", "PlannedProvider"]
 
 STATE_VERSION = 1
 LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epoch's
@@ -34,11 +35,18 @@ logger = logging.getLogger("iterators")
 
 
 class Engine(Protocol):
-    """Produces arrays for batches of records, in the order of submission, ahead of the consumer."""
+    """Produces arrays for batches of records, in the order of submission, ahead of the consumer.
+
+    `data` and `label` are what it makes of a batch: one array, or a list of one for each
+    description of the provider.  A batch that cannot be made at all has ``data=None`` and one
+    failure.
+    """
 
     depth: int
-    #: Batches submitted and not yet collected.
-    pending: int
+
+    @property
+    def pending(self) -> int:
+        """Number of batches submitted and not yet collected."""
 
     def submit(self, records: np.ndarray, epoch: int) -> None:
         """Start work on a batch."""
@@ -59,14 +67,17 @@ class Engine(Protocol):
         """Stop; idempotent."""
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """Where a run is: the next batch to deliver."""
 
     epoch: int = 0
     number: int = 0
     #: Places of the epoch taken before batch 0, by this part and all others.
     done: int = 0
+
+    def next(self) -> Position:
+        """The batch after this one, which may be behind the end of the epoch."""
+        return Position(self.epoch, self.number + 1, self.done)
 
 
 @dataclass
@@ -103,8 +114,8 @@ class _Skipped:
             ) from error
 
 
-class AbstractDataProvider:
-    """Base class of all providers.
+class PlannedProvider(AbstractDataProvider):
+    """Base class of the providers that know their samples: files and arrays.
 
     Parameters
     ----------
@@ -131,10 +142,6 @@ class AbstractDataProvider:
 
     Notes
     -----
-    ``for batch in provider`` runs one epoch; iterating again runs the next one, and a loop that was
-    left early is followed by a new epoch.  Only one loop can use a provider at a time: an older
-    loop that goes on after a newer one has begun gets a RuntimeError.
-
     `next` may be called by several threads; each batch goes to one of them.
     """
 
@@ -156,11 +163,11 @@ class AbstractDataProvider:
         self._finalizer = weakref.finalize(self, engine.close)
         self._plan = plan
         self._engine = engine
-        self._data_desc = data_desc
-        self._label_desc = label_desc
+        self.provide_data = data_desc
+        self.provide_label = label_desc
         self._placement = placement
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
-        self._delivered = False  # anything of this epoch since it began or was resumed
+        self._delivered = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
         self._lock = threading.RLock()  # of position, requests and engine
         self._inside = False
@@ -177,23 +184,9 @@ class AbstractDataProvider:
     # -- what there is --------------------------------------------------------------------------
 
     @property
-    def provide_data(self) -> list[DataDesc]:
-        """Name, shape, dtype and layout of the data arrays of a batch."""
-        return self._data_desc
-
-    @property
-    def provide_label(self) -> list[DataDesc]:
-        """The same for the label arrays; empty without labels."""
-        return self._label_desc
-
-    @property
     def batch_size(self) -> int:
         """Samples in a batch, padding included."""
         return self._plan.batch_size
-
-    def get_batch_size(self) -> int:
-        """`batch_size`, under the name of MXNet.jl."""
-        return self.batch_size
 
     @property
     def num_samples(self) -> int:
@@ -233,28 +226,9 @@ class AbstractDataProvider:
 
     # -- iteration ------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[DataBatch]:
+    def _begin(self) -> None:
         if self._delivered:
             self.reset()
-        loop = self._loop = object()
-        return self._run_epoch(loop)
-
-    def eachbatch(self) -> Iterator[DataBatch]:
-        """Batches of one epoch (MXNet.jl's name for iterating over the provider)."""
-        return iter(self)
-
-    def _run_epoch(self, loop: object) -> Iterator[DataBatch]:
-        while True:
-            if self._loop is not loop:
-                raise RuntimeError(
-                    "this provider is used by another loop that began later; nested or parallel "
-                    "loops need a provider each"
-                )
-            try:
-                batch = self.next()
-            except StopIteration:
-                return
-            yield batch
 
     def next(self) -> DataBatch:
         """The next batch of the epoch.
@@ -285,11 +259,11 @@ class AbstractDataProvider:
         self._keep_busy(position)
         data, label, ids, failures = self._engine.collect()
         request = self._requests.popleft()
-        following = replace(position, number=position.number + 1)
+        following = position.next()
         try:
             self._keep_busy(following)
             for slot, error in failures:
-                if self._skipped.on_error == "raise":
+                if data is None or self._skipped.on_error == "raise":
                     raise error
                 self._replace(position, slot, error, data, label, ids)
             batch = self._batch(data, label, ids, request.pad)
@@ -341,23 +315,24 @@ class AbstractDataProvider:
                 len(self._skipped.records),
             )
 
-    def __next__(self) -> DataBatch:
-        return self.next()
-
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
-        placed = self._placement.place([data, label] if self._label_desc else [data])
-        return DataBatch(
-            placed[:1],
-            placed[1:],
+        arrays = data if isinstance(data, list) else [data]
+        count = len(arrays)
+        if self.provide_label:
+            arrays = arrays + (label if isinstance(label, list) else [label])
+        placed = self._placement.place(arrays)
+        return self.batch_type(
+            placed[:count],
+            placed[count:],
             pad=pad,
             index=ids,
-            provide_data=self._data_desc,
-            provide_label=self._label_desc,
+            provide_data=self.provide_data,
+            provide_label=self.provide_label,
         )
 
     def _keep_busy(self, position: Position) -> None:
         """Submit batches ahead of the consumer, from a position on and across epochs."""
-        if not len(self):
+        if self._plan.empty:
             return
         following = self._settle(position)
         moved = self._requests and self._requests[0].position != following
@@ -368,18 +343,24 @@ class AbstractDataProvider:
             self._requests.clear()
         if self._requests:
             last = self._requests[-1].position
-            following = self._settle(replace(last, number=last.number + 1))
+            following = self._settle(last.next())
         while len(self._requests) < self._engine.depth:
             rows, pad = self._plan.rows(following.epoch, following.number, following.done)
             self._engine.submit(rows, following.epoch)
             self._requests.append(_Request(following, pad))
-            following = self._settle(replace(following, number=following.number + 1))
+            following = self._settle(following.next())
 
     def _settle(self, position: Position) -> Position:
-        """The same position, or the start of the next epoch if it is the end of one."""
-        if position.number < self._plan.batches(position.done):
-            return position
-        return Position(position.epoch + 1)
+        """The same position, or, at the end of an epoch, the start of the next one with a batch."""
+        while position.number >= self._plan.batches(position.done):
+            position = self._end(position)
+            if self._plan.empty:
+                break
+        return position
+
+    def _end(self, position: Position) -> Position:
+        """Where the next epoch starts when this one is at its end."""
+        return Position(position.epoch + 1, done=self._plan.carried(position.done))
 
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch.
@@ -388,11 +369,16 @@ class AbstractDataProvider:
         no epoch; anywhere else the next epoch begins.
         """
         with self._lock:
+            position, asked = self._position, self._delivered
             self._loop = None
             self._current = None
-            if self._delivered or self._position.done:
-                self._position = Position(self._position.epoch + 1)
             self._delivered = False
+            if not asked and position.done <= 0:
+                return
+            if position.number >= self._plan.batches(position.done):
+                self._position = self._end(position)
+            else:
+                self._position = Position(position.epoch + 1)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -410,8 +396,10 @@ class AbstractDataProvider:
         position = self._position
         done = position.done + position.number * self.batch_size * self._plan.order.stride
         epoch = position.epoch
-        if self._plan.is_over(done):
-            epoch, done = epoch + 1, 0
+        while self._plan.is_over(done):
+            epoch, done = epoch + 1, self._plan.carried(done)
+            if self._plan.empty:
+                break
         return {
             "version": STATE_VERSION,
             "epoch": epoch,
@@ -443,64 +431,13 @@ class AbstractDataProvider:
                 )
         position = Position(
             integer("epoch", state["epoch"], low=0, high=LAST_EPOCH),
-            done=integer("done", state["done"], low=0),
+            done=integer("done", state["done"], low=self._plan.first_done),
         )
         with self._lock:
             self._position = position
             self._delivered = False
             self._current = None
             self._loop = None
-
-    # -- MXNet's low-level protocol -------------------------------------------------------------
-
-    def iter_next(self) -> bool:
-        """Advance to the next batch; False at the end of the epoch."""
-        try:
-            self.next()
-        except StopIteration:
-            return False
-        return True
-
-    @property
-    def current(self) -> DataBatch:
-        """The batch that `iter_next` or `next` advanced to."""
-        if self._current is None:
-            raise RuntimeError("there is no current batch: call iter_next() or next() first")
-        return self._current
-
-    def getdata(self) -> Any:
-        """Data array of the current batch."""
-        return self.current.data[0]
-
-    def getlabel(self) -> Any:
-        """Label array of the current batch; None without labels."""
-        return self.current.label[0] if self.current.label else None
-
-    def getpad(self) -> int:
-        """Padding of the current batch."""
-        return self.current.pad
-
-    def getindex(self) -> np.ndarray:
-        """Sample ids of the current batch."""
-        return self.current.index
-
-    # -- the protocol of MXNet.jl ---------------------------------------------------------------
-
-    def count_samples(self, batch: DataBatch) -> int:
-        """Samples of the batch that are not padding."""
-        return batch.count
-
-    def get_data(self, batch: DataBatch) -> list[Any]:
-        """Data arrays of the batch, in the order of `provide_data`."""
-        return batch.data
-
-    def get_label(self, batch: DataBatch) -> list[Any]:
-        """Label arrays of the batch, in the order of `provide_label`."""
-        return batch.label
-
-    def get(self, batch: DataBatch, name: str) -> Any:
-        """The array of the batch that has this name; KeyError if none has."""
-        return batch[name]
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -513,9 +450,3 @@ class AbstractDataProvider:
             f"{type(self).__name__} cannot be pickled or copied, it has threads of its own: make "
             "it where it is used, and hand over state_dict() to go on where this one is"
         )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()

@@ -19,9 +19,9 @@ from ..core.device import placement
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer, unknown_keyword
 from ..core.random import derive_key
-from ..images.render import RenderPlan
+from ..images.render_plan import RenderPlan
 from ..images.stage import Stage
-from .base import AbstractDataProvider
+from .base import PlannedProvider
 from .forms import BatchForm
 from .image_settings import (
     changed_parameters,
@@ -48,7 +48,7 @@ MOST_BATCHES = 1 << 16
 logger = logging.getLogger("iterators")
 
 
-class RecordImageProvider(AbstractDataProvider):
+class RecordImageProvider(PlannedProvider):
     """Base class of the providers that decode images from record files.
 
     `ImageRecordIter` describes the keywords, which are the same for all of them.

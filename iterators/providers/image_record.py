@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..images.recipe import Recipe
-from ..images.render import RenderPlan
+from ..images.render_plan import RenderPlan
 from .image_provider import RecordImageProvider
 from .record_source import RecordSource, read_label_list
 

@@ -176,7 +176,7 @@ def check_of(*arrays: np.ndarray) -> str:
     """Short text that tells these arrays from others."""
     check = 0
     for array in arrays:
-        check = zlib.crc32(np.ascontiguousarray(array), check)
+        check = zlib.crc32(np.ascontiguousarray(array).data, check)
     return f"{check:08x}"
 
 

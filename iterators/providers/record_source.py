@@ -126,7 +126,7 @@ class RecordSource:
         labels = np.empty(len(self), np.float32)
         for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
             for i, offset in enumerate(table.tolist()):
-                record, _ = reader.read_at(offset, i)
+                record = reader.read_at(offset, i)[0] or memoryview(b"")
                 place = {"path": reader.path, "offset": offset, "record": i}
                 if listed is None:
                     labels[start + i] = _first_label(record, place)

@@ -7,6 +7,7 @@ from iterators.core.order import (
     BatchPlan,
     BlockOrder,
     DealtOrder,
+    RollOverPlan,
     SequentialOrder,
     ShuffledOrder,
     WeightedOrder,
@@ -126,3 +127,17 @@ def test_weights_are_the_frequencies():
 def test_weights_that_make_no_sense_are_refused(weights):
     with pytest.raises(ValueError, match="weight"):
         WeightedOrder(weights)
+
+
+@given(st.integers(1, 20), st.integers(1, 9), st.data())
+def test_a_place_of_a_rolling_epoch_has_the_record_of_its_batch(size, batch_size, data):
+    plan = RollOverPlan(DealtOrder(ShuffledOrder(size, 3)), batch_size)
+    done = -data.draw(st.integers(0, batch_size - 1))
+    epoch = 10
+    for number in range(plan.batches(done)):
+        rows, _ = plan.rows(epoch, number, done)
+        places = range(number * batch_size, (number + 1) * batch_size)
+        assert [plan.record(epoch, place, done) for place in places] == rows.tolist()
+        assert not plan.is_over(done + number * batch_size)
+    assert plan.is_over(done + plan.batches(done) * batch_size)
+    assert plan.record(epoch, size - done, done) == plan.record(epoch, 0)

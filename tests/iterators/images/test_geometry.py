@@ -12,7 +12,8 @@ import recordio
 from iterators.images import jpeg, resample, warp
 from iterators.images.geometry import layers
 from iterators.images.recipe import Recipe
-from iterators.images.render import Renderer, RenderPlan
+from iterators.images.render import Renderer
+from iterators.images.render_plan import RenderPlan
 from recordio.errors import ImageDecodeError
 
 F = np.float32

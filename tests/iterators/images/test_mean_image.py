@@ -5,7 +5,7 @@ import pytest
 
 from iterators.images.mean_image import read_mean_image, write_mean_image
 from iterators.images.recipe import Recipe
-from iterators.images.render import RenderPlan
+from iterators.images.render_plan import RenderPlan
 from recordio.errors import RecordIOError
 
 IMAGE = (np.arange(60, dtype=np.float32).reshape(3, 4, 5) / np.float32(7)).astype(np.float32)

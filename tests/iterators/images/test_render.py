@@ -10,7 +10,8 @@ import recordio
 from iterators.images import colour
 from iterators.images.jitter import drawn
 from iterators.images.recipe import Recipe
-from iterators.images.render import Renderer, RenderPlan
+from iterators.images.render import Renderer
+from iterators.images.render_plan import RenderPlan
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError
 
 F = np.float32

@@ -1,0 +1,224 @@
+"""One prefetcher for everything that Python or NumPy calls produce.
+
+A `Prefetcher` is an engine: batches are submitted in order, made by background threads, and
+collected in the same order.  It does not know what it makes; it never makes more than `depth`
+batches ahead.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Prefetcher"]
+
+#: Seconds between two looks for Ctrl-C while waiting, for systems where it does not end a wait.
+SIGNAL_INTERVAL = 0.1
+
+
+class _Job:
+    """One batch on its way; `result` and `error` are guarded by the prefetcher's lock."""
+
+    __slots__ = ("done", "epoch", "error", "inline", "records", "result")
+
+    def __init__(self, records: Any, epoch: int) -> None:
+        self.records = records
+        self.epoch = epoch
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.done = False
+        self.inline = False  # made by whoever collects it, not by a thread
+
+
+class Prefetcher:
+    """Background threads that call a function for one batch after the other.
+
+    Parameters
+    ----------
+    produce : callable
+        ``produce(records, epoch)`` -> ``(data, label, ids, failures)``, see
+        `iterators.providers.base.Engine`.  Called in several threads at once if `threads` is above
+        1, so that it helps only where the work releases the GIL.
+    depth : int
+        Batches that may be under way at once, at least 1.
+    threads : int
+        Number of threads.  With 1 the calls come in the order of submission, never two at once.
+        With 0 there is no background: `collect` makes the batch, which is right for work that costs
+        less than handing it to another thread.
+    finish : callable, optional
+        Called once when the prefetcher is closed, after the last call of `produce`.
+    name : str
+        Name of the threads.
+
+    Notes
+    -----
+    What `produce` raises comes out of `collect` as the failure of that batch; the batches behind it
+    are not affected.  In a forked child, where the threads do not exist, every use is a
+    RuntimeError.
+
+    Examples
+    --------
+    >>> engine = Prefetcher(lambda records, epoch: (records * 2, [], records, []), depth=2)
+    >>> engine.submit(20, epoch=0)
+    >>> engine.submit(21, epoch=0)
+    >>> engine.collect()[0], engine.collect()[0]
+    (40, 42)
+    >>> engine.close()
+    """
+
+    def __init__(
+        self,
+        produce: Callable[[Any, int], tuple[Any, Any, Any, list]],
+        depth: int,
+        *,
+        threads: int = 1,
+        finish: Callable[[], None] | None = None,
+        name: str = "prefetch",
+    ) -> None:
+        self.depth = depth
+        self._produce = produce
+        self._finish = finish
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._work_came = threading.Condition(self._lock)
+        self._work_done = threading.Condition(self._lock)
+        self._idle = 0  # threads that wait for work
+        self._jobs: deque[_Job] = deque()  # submitted and not collected
+        self._waiting: deque[_Job] = deque()  # of those, not begun
+        self._working = 0  # threads that make a batch
+        self._stopping = False
+        self._batches = 0
+        self._seconds = 0.0
+        self._threads = [
+            threading.Thread(target=self._work, daemon=True, name=f"{name}-{i}")
+            for i in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def pending(self) -> int:
+        """Number of batches submitted and not yet collected."""
+        return len(self._jobs)
+
+    def submit(self, records: Any, epoch: int) -> None:
+        """Start work on a batch; returns at once.
+
+        Raises
+        ------
+        RuntimeError
+            If `depth` batches are under way already.
+        """
+        self._check_usable()
+        with self._lock:
+            if len(self._jobs) == self.depth:
+                raise RuntimeError(f"{self.depth} batches are under way already: collect one first")
+            job = _Job(records, epoch)
+            self._jobs.append(job)
+            self._waiting.append(job)
+            if self._idle:
+                self._work_came.notify()
+
+    def collect(self) -> tuple[Any, Any, Any, list]:
+        """Wait for the oldest batch and return what `produce` returned for it.
+
+        If that call raised, the result is ``(None, None, None, [(0, error)])``.
+        """
+        self._check_usable()
+        with self._lock:
+            if not self._jobs:
+                raise RuntimeError("no batch is under way")
+            job = self._jobs[0]
+            # Nobody has begun it: making it here is quicker than waiting for a thread.
+            if self._waiting and self._waiting[0] is job and len(self._threads) != 1:
+                job.inline = True
+                self._waiting.popleft()
+            # Not done although it was begun here: an interrupt (Ctrl-C) came in between.
+            mine = job.inline and not job.done
+        if mine:
+            self._make(job)
+        with self._lock:
+            while not job.done:
+                self._work_done.wait(SIGNAL_INTERVAL)
+                if self._stopping:
+                    raise ValueError("the provider was closed while a batch was awaited")
+            self._jobs.popleft()
+        if job.error is not None:
+            return None, None, None, [(0, job.error)]
+        return job.result
+
+    def retry(self, record: int, epoch: int, data: Any, label: Any, ids: Any, slot: int) -> None:
+        """Never possible: what is made here are whole batches, without failed slots."""
+        raise TypeError("a prefetcher makes whole batches")
+
+    def stats(self) -> dict[str, float]:
+        """Batches made, also ahead of the consumer, and the seconds that took in all threads."""
+        return {"batches": self._batches, "produce_seconds": self._seconds}
+
+    def cancel(self) -> None:
+        """Forget all batches under way; waits only for the calls that are running."""
+        self._check_usable()
+        with self._lock:
+            self._waiting.clear()
+            while self._working:
+                self._work_done.wait(SIGNAL_INTERVAL)
+            self._jobs.clear()
+
+    def close(self) -> None:
+        """Stop the threads; waits for the calls that are running.  Idempotent."""
+        if os.getpid() != self._process:
+            return  # in a forked child there are no threads, and the lock may be held for ever
+        with self._lock:
+            first, self._stopping = not self._stopping, True
+            self._waiting.clear()
+            self._work_came.notify_all()
+            self._work_done.notify_all()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+        if first:
+            self._jobs.clear()
+            if self._finish is not None:
+                self._finish()
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                "a provider works only in the process that created it: create one after the fork"
+            )
+        if self._stopping:
+            raise ValueError("the provider is closed")
+
+    def _work(self) -> None:
+        """Body of a thread."""
+        while True:
+            with self._lock:
+                self._idle += 1
+                while not self._waiting and not self._stopping:
+                    self._work_came.wait()
+                self._idle -= 1
+                if self._stopping:
+                    return
+                job = self._waiting.popleft()
+                self._working += 1
+            self._make(job)
+            with self._lock:
+                self._working -= 1
+                self._work_done.notify_all()
+            del job  # an idle thread must not keep a batch alive that its consumer has dropped
+
+    def _make(self, job: _Job) -> None:
+        start = time.perf_counter()
+        try:
+            result, error = self._produce(job.records, job.epoch), None
+        except BaseException as raised:  # it is raised again where the batch is awaited
+            result, error = None, raised
+        with self._lock:
+            job.result, job.error, job.done = result, error, True
+            self._batches += 1
+            self._seconds += time.perf_counter() - start
+            self._work_done.notify_all()

@@ -1,0 +1,165 @@
+"""`LibSVMIter`: batches of sparse rows from LibSVM text.
+
+The file is read at once; it takes less memory as a matrix than as text.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from recordio.errors import TextFormatError
+from recordio.libsvm import read_libsvm
+
+from ..core.order import BatchPlan
+from ..core.parameters import boolean, choice, integer, integers
+from .columns import Columns, DenseColumn, SparseColumn
+from .rows import RowOptions, RowProvider, refuse_unknown
+
+__all__ = ["LibSVMIter", "LibSVMProvider"]
+
+
+class LibSVMIter(RowProvider):
+    r"""Batches of sparse rows, as scipy CSR arrays, and their labels.
+
+    Parameters
+    ----------
+    data_libsvm : str or os.PathLike
+        A file of lines ``label index:value ...`` with indices from 0, a folder of such files, or an
+        fsspec URL of either; ``.gz`` as well.
+    data_shape : tuple of int
+        One number: how many features there are.  Every index must be below it.
+    batch_size : int
+        Rows in a batch, at least 1.
+    label_libsvm : str or os.PathLike, optional
+        A LibSVM file whose rows are the labels, as CSR; its first column is left out.
+    label_shape : tuple of int
+        One number: the width of a label, above 1 exactly if `label_libsvm` is given.
+    round_batch : bool
+        Fill the last batch from the start of the epoch.  If False its other rows are empty.  `pad`
+        counts those rows in either case.
+    shuffle : bool
+        A new permutation of all rows in every epoch.
+    seed : int
+        Determines the permutations.
+    num_parts, part_index : int
+        Deliver only part `part_index` of `num_parts`: without `shuffle` the block of
+        ``ceil(n / num_parts)`` rows, with it every `num_parts`-th place of the one permutation.
+    even : bool
+        Give every part the same number of rows; those missing to that come twice in the epoch.
+    prefetch_buffer : int
+        Batches prepared ahead of the consumer, at least 1.
+    data_name, label_name : str
+        Names in `provide_data` and `provide_label`; ``label_name=None`` for no labels.
+    dtype : str
+        "float32" or "float64", for data and labels.
+    device : str or torch.device, optional
+        None for scipy, "cpu" or "cuda" for sparse CSR tensors of torch.
+    epoch : int
+        Number of the first epoch.
+    on_error : {"raise"}
+        A line that cannot be read is an error when the provider is made.
+    ctx : {"cpu", "gpu"}
+        Accepted because scripts pass it; where MXNet would put its buffers, which is `device` here.
+
+    Raises
+    ------
+    TextFormatError
+        For a line that cannot be read, with its place, and for fewer labels than rows.
+    TypeError
+        For a parameter that does not exist.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.libsvm")
+    >>> _ = path.write_text("1 0:0.5 2:2\n0\n1 1:-1\n")
+    >>> for batch in LibSVMIter(data_libsvm=path, data_shape=(3,), batch_size=2):
+    ...     print(batch.data[0].toarray().tolist(), batch.label[0], batch.pad)
+    [[0.5, 0.0, 2.0], [0.0, 0.0, 0.0]] [1. 0.] 0
+    [[0.0, -1.0, 0.0], [0.5, 0.0, 2.0]] [1. 1.] 1
+    """
+
+    def __init__(
+        self,
+        *,
+        data_libsvm: str | os.PathLike[str],
+        data_shape: tuple[int, ...],
+        batch_size: int,
+        label_libsvm: str | os.PathLike[str] | None = None,
+        label_shape: tuple[int, ...] = (1,),
+        round_batch: bool = True,
+        shuffle: bool = False,
+        seed: int = 0,
+        num_parts: int = 1,
+        part_index: int = 0,
+        even: bool = False,
+        prefetch_buffer: int = 4,
+        data_name: str = "data",
+        label_name: str | None = "softmax_label",
+        dtype: str | None = None,
+        device: Any = None,
+        epoch: int = 0,
+        on_error: str = "raise",
+        ctx: str = "gpu",
+        **unknown: Any,
+    ) -> None:
+        refuse_unknown(self, unknown)
+        options = RowOptions(
+            num_parts, part_index, even, shuffle, seed, prefetch_buffer, device, epoch, on_error
+        )
+        refuse_skipping(options.on_error)
+        choice("ctx", ctx, ("cpu", "gpu"))
+        dtype = choice("dtype", dtype or "float32", ("float32", "float64"))
+        (features,) = integers("data_shape", data_shape, length=1)
+        (width,) = integers("label_shape", label_shape, length=1)
+        if label_libsvm in (None, "NULL"):
+            label_libsvm = None
+        if (width > 1) != (label_libsvm is not None):
+            raise ValueError(
+                f"label_shape=({width},) and label_libsvm={label_libsvm!r}: labels of more than "
+                "one number come from label_libsvm, and only those"
+            )
+        matrix, labels = read_libsvm(data_libsvm, features, dtype=dtype)
+        if not matrix.shape[0]:
+            raise TextFormatError("the file holds no rows", path=os.fspath(data_libsvm))
+        targets: list[DenseColumn | SparseColumn] = []
+        if label_name is not None and label_libsvm is None:
+            targets = [DenseColumn(label_name, labels, layout="N")]
+        elif label_name is not None:
+            assert label_libsvm is not None
+            vectors, _ = read_libsvm(label_libsvm, width, dtype=dtype)
+            if vectors.shape[0] < matrix.shape[0]:
+                raise TextFormatError(
+                    f"{vectors.shape[0]} labels for {matrix.shape[0]} rows of {data_libsvm}",
+                    path=os.fspath(label_libsvm),
+                )
+            targets = [SparseColumn(label_name, vectors[: matrix.shape[0]])]
+        table = Columns([SparseColumn(data_name, matrix)], targets)
+        plan = BatchPlan(
+            options.order(len(table)),
+            integer("batch_size", batch_size, low=1),
+            "wrap" if boolean("round_batch", round_batch) else "pad",
+        )
+        table.prepare(plan.batch_size, options.prefetch_buffer, options.place.allocate)
+        data_desc, label_desc = table.describe()
+        super().__init__(
+            plan,
+            table,
+            data_desc,
+            label_desc,
+            options,
+            settings=table.settings(),
+            threads=1,
+        )
+
+
+LibSVMProvider = LibSVMIter
+
+
+def refuse_skipping(on_error: str) -> None:
+    """Raise for ``on_error="skip"``: a line that cannot be read leaves no row to be replaced."""
+    if choice("on_error", on_error, ("raise", "skip")) == "skip":
+        raise ValueError(
+            'on_error="skip" works for records only: a line that cannot be read is always an error'
+        )

@@ -1,0 +1,151 @@
+"""The functions of MXNet.jl's data providers: the provider first, then the batch.
+
+They work on every provider here, and on anything else that has the same methods.  They copy out of
+batches and never change one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "count_samples",
+    "eachbatch",
+    "get",
+    "get_batch_size",
+    "get_data",
+    "get_label",
+    "load_data",
+    "load_label",
+    "provide_data",
+    "provide_label",
+]
+
+
+def get_batch_size(provider: Any) -> int:
+    """Samples in a batch, padding included."""
+    return provider.batch_size
+
+
+def provide_data(provider: Any) -> Sequence[Any]:
+    """Name and shape of the data arrays of a batch."""
+    return provider.provide_data
+
+
+def provide_label(provider: Any) -> Sequence[Any]:
+    """Name and shape of the label arrays of a batch; empty without labels."""
+    return provider.provide_label
+
+
+def eachbatch(provider: Any) -> Iterator[Any]:
+    """Batches of one epoch."""
+    return provider.eachbatch()
+
+
+def count_samples(provider: Any, batch: Any) -> int:
+    """Samples of the batch that are not padding."""
+    return provider.count_samples(batch)
+
+
+def get_data(provider: Any, batch: Any) -> list[Any]:
+    """Data arrays of the batch, in the order of `provide_data`."""
+    return provider.get_data(batch)
+
+
+def get_label(provider: Any, batch: Any) -> list[Any]:
+    """Label arrays of the batch, in the order of `provide_label`."""
+    return provider.get_label(batch)
+
+
+def get(provider: Any, batch: Any, name: str) -> Any:
+    """The array of the batch that has this name, data first; KeyError if none has."""
+    return provider.get(batch, name)
+
+
+def load_data(provider: Any, batch: Any, targets: Sequence[Any]) -> None:
+    """Copy the data arrays of a batch, or slices of them, into arrays of the caller.
+
+    Parameters
+    ----------
+    provider : AbstractDataProvider
+    batch : DataBatch
+    targets : sequence
+        One entry for each array of `provide_data`: a destination for the whole array, or a list of
+        pairs ``(samples, destination)``, where `samples` is a slice or a range of places in the
+        batch. Destinations are NumPy arrays or torch tensors on any device, of the shape of what is
+        copied. Entries without an array, and arrays without an entry, are left alone.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ; an array is never broadcast.
+    TypeError
+        If an entry or a destination is of another kind.
+
+    Examples
+    --------
+    >>> from iterators import ArrayDataProvider
+    >>> provider = ArrayDataProvider(np.arange(8.0).reshape(4, 2), batch_size=4)
+    >>> first, second = np.empty((3, 2)), np.empty((1, 2))
+    >>> load_data(provider, next(iter(provider)), [[(slice(0, 3), first), (range(3, 4), second)]])
+    >>> second
+    array([[6., 7.]])
+    """
+    provider.load_data(batch, targets)
+
+
+def load_label(provider: Any, batch: Any, targets: Sequence[Any]) -> None:
+    """Copy the label arrays of a batch, or slices of them; as `load_data`."""
+    provider.load_label(batch, targets)
+
+
+def load_arrays(arrays: Sequence[Any], descriptions: Sequence[Any], targets: Sequence[Any]) -> None:
+    """Copy `arrays` into `targets`, whose form `load_data` describes."""
+    for array, desc, target in zip(arrays, descriptions, targets, strict=False):
+        name, layout = desc[0], getattr(desc, "layout", None)
+        axis = 0 if layout is None else max(layout.find("N"), 0)
+        if not isinstance(target, (list, tuple)):
+            _copy(name, array, target)
+            continue
+        for pair in target:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise TypeError(
+                    f"{name}: expected pairs (slice or range, destination), not {pair!r}"
+                )
+            samples, destination = pair
+            if isinstance(samples, range):
+                samples = _slice(name, samples)
+            if not isinstance(samples, slice):
+                raise TypeError(f"{name}: {samples!r} is neither a slice nor a range")
+            _copy(name, array[(slice(None),) * axis + (samples,)], destination)
+
+
+def _slice(name: str, samples: range) -> slice:
+    if samples.step < 0 or samples.start < 0 or samples.stop < 0:
+        raise ValueError(f"{name}: {samples!r} must count upwards from at least 0")
+    return slice(samples.start, samples.stop, samples.step)
+
+
+def _copy(name: str, source: Any, destination: Any) -> None:
+    if hasattr(source, "toarray"):  # a sparse matrix
+        source = source.toarray()
+    if not hasattr(destination, "shape"):
+        raise TypeError(f"{name}: {type(destination).__name__} is not an array that can be filled")
+    if tuple(source.shape) != tuple(destination.shape):
+        raise ValueError(
+            f"{name}: {tuple(source.shape)} does not fit a destination of shape "
+            f"{tuple(destination.shape)}"
+        )
+    if hasattr(destination, "copy_"):  # torch
+        if isinstance(source, np.ndarray):
+            import torch
+
+            source = torch.from_numpy(np.ascontiguousarray(source))
+        destination.copy_(source)
+    else:
+        if hasattr(source, "detach"):
+            source = source.detach().cpu().numpy()
+        destination[...] = source

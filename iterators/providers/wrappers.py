@@ -1,0 +1,547 @@
+"""Providers made of other iterators: `ResizeIter`, `PrefetchingIter`, `MXDataProvider`.
+
+They pass batches on.  Where a batch comes from, and in which order, is the business of the
+iterators inside.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.batch import DataBatch, DataDesc
+from ..core.device import placement
+from ..core.parameters import boolean, integer, unknown_keyword
+from ..core.prefetch import Prefetcher
+from .abstract import AbstractDataProvider
+
+__all__ = ["MXDataProvider", "PrefetchingIter", "ResizeIter"]
+
+STATE_VERSION = 1
+
+
+class _Wrapper(AbstractDataProvider):
+    """What the providers here share: a batch of their own around the arrays of others."""
+
+    def __init__(self, device: Any, epoch: int) -> None:
+        self._device = device
+        self._placement = placement(device)
+        self._epoch = integer("epoch", epoch, low=0)
+        self._number = 0  # batches delivered in this epoch
+        self._over = False
+        self._delivered = False  # asked for anything since the epoch began or was resumed
+
+    @property
+    def epoch(self) -> int:
+        """Number of the running epoch."""
+        return self._epoch
+
+    def _begin(self) -> None:
+        if self._delivered:
+            self.reset()
+
+    def _advance(self) -> DataBatch:
+        """The next batch, as it comes; StopIteration at the end of the epoch."""
+        raise StopIteration
+
+    def _restart(self) -> None:
+        """Make the next `_advance` the first of an epoch."""
+
+    def next(self) -> DataBatch:
+        """The next batch; StopIteration at the end of the epoch, until `reset`."""
+        self._current = None
+        if self._over:
+            raise StopIteration
+        self._delivered = True
+        try:
+            batch = self._advance()
+        except StopIteration:
+            self._over = True
+            raise
+        self._number += 1
+        self._current = batch
+        return batch
+
+    def reset(self) -> None:
+        """Make sure that the next batch is the first of an epoch.
+
+        At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
+        no epoch.
+        """
+        self._loop = None
+        self._current = None
+        if not (self._number or self._delivered):
+            return
+        self._restart()
+        self._epoch += 1
+        self._number, self._over, self._delivered = 0, False, False
+
+    def _batch(
+        self,
+        data: Sequence[Any],
+        label: Sequence[Any],
+        pad: int,
+        index: Any,
+        kind: type[DataBatch] = DataBatch,
+    ) -> DataBatch:
+        arrays = [*data, *label]
+        if self._device is not None:
+            arrays = self._placement.place([_on_host(array) for array in arrays])
+        return kind(
+            arrays[: len(data)],
+            arrays[len(data) :],
+            pad=pad,
+            index=index,
+            provide_data=self.provide_data,
+            provide_label=self.provide_label,
+        )
+
+    def _own_state(self) -> dict[str, Any]:
+        return {"version": STATE_VERSION, "epoch": self._epoch, "number": self._number}
+
+    def _load_own_state(self, state: Mapping[str, Any]) -> None:
+        if state.get("version") != STATE_VERSION:
+            raise ValueError(
+                f"the state has version {state.get('version')!r}, this release reads "
+                f"{STATE_VERSION}"
+            )
+        self._epoch = integer("epoch", state["epoch"], low=0)
+        self._number = integer("number", state["number"], low=0)
+        self._over = self._delivered = False
+        self._loop = self._current = None
+
+
+class ResizeIter(_Wrapper):
+    """Another iterator with a number of batches of your own in every epoch.
+
+    Parameters
+    ----------
+    data_iter : AbstractDataProvider or MXNet iterator
+        Where the batches come from.  At its end it is reset and goes on.
+    size : int
+        Batches in an epoch, at least 1.
+    reset_internal : bool
+        Begin every epoch with a reset of `data_iter`; otherwise it goes on where it was.
+    device : str or torch.device, optional
+        Where the arrays go, if not where they are.
+    epoch : int
+        Number of the first epoch.
+
+    Raises
+    ------
+    ValueError
+        When `data_iter` has no batch at all.
+
+    Examples
+    --------
+    >>> from iterators import ArrayDataProvider
+    >>> inside = ArrayDataProvider(np.arange(3), batch_size=1)
+    >>> provider = ResizeIter(inside, 5, reset_internal=False)
+    >>> [[int(batch.data[0][0]) for batch in provider] for _ in range(2)]
+    [[0, 1, 2, 0, 1], [2, 0, 1, 2, 0]]
+    """
+
+    def __init__(
+        self,
+        data_iter: Any,
+        size: int,
+        reset_internal: bool = True,
+        *,
+        device: Any = None,
+        epoch: int = 0,
+    ) -> None:
+        super().__init__(device, epoch)
+        self.data_iter = _provider(data_iter)
+        self.size = integer("size", size, low=1)
+        self.reset_internal = boolean("reset_internal", reset_internal)
+        self.provide_data = self.data_iter.provide_data
+        self.provide_label = self.data_iter.provide_label
+
+    def __len__(self) -> int:
+        """Number of batches of an epoch."""
+        return self.size
+
+    def _restart(self) -> None:
+        if self.reset_internal:
+            self.data_iter.reset()
+
+    def _advance(self) -> DataBatch:
+        if self._number == self.size:
+            raise StopIteration
+        try:
+            batch = self.data_iter.next()
+        except StopIteration:
+            self.data_iter.reset()
+            try:
+                batch = self.data_iter.next()
+            except StopIteration:
+                raise ValueError("the iterator inside has no batch at all") from None
+        if self._device is None:
+            return batch
+        return self._batch(batch.data, batch.label, batch.pad, batch.index, type(batch))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position of the run, that of the iterator inside included."""
+        return {**self._own_state(), "inside": self.data_iter.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a saved state says."""
+        self._load_own_state(state)
+        self.data_iter.load_state_dict(state["inside"])
+
+    def close(self) -> None:
+        """Close the iterator inside."""
+        self.data_iter.close()
+
+
+class PrefetchingIter(_Wrapper):
+    """Several iterators side by side, each read ahead by a thread, joined to one.
+
+    Parameters
+    ----------
+    iters : iterator or list of iterators
+        Providers or MXNet iterators with the same batch size, which must end together.  They belong
+        to this provider from now on: nobody else may use them.
+    rename_data, rename_label : list of dict, optional
+        For every iterator, new names of its arrays: ``{old: new}``.
+    prefetch_buffer : int
+        Batches that each iterator may be ahead, at least 1.
+    device : str or torch.device, optional
+        Where the arrays go, if not where they are.
+    epoch : int
+        Number of the first epoch.
+
+    Raises
+    ------
+    ValueError
+        If the batch sizes differ, if two arrays have the same name, and while iterating when one
+        iterator ends before another or their padding differs.
+
+    Notes
+    -----
+    An exception in an iterator is raised here, at the batch where it happened.  `index` is that of
+    the first iterator.
+
+    Examples
+    --------
+    >>> from iterators import ArrayDataProvider
+    >>> left, right = (ArrayDataProvider(np.arange(4) * k, batch_size=2) for k in (1, 10))
+    >>> provider = PrefetchingIter([left, right], rename_data=[{}, {"data": "tens"}])
+    >>> [(batch["data"].tolist(), batch["tens"].tolist()) for batch in provider]
+    [([0, 1], [0, 10]), ([2, 3], [20, 30])]
+    >>> provider.close()
+    """
+
+    def __init__(
+        self,
+        iters: Any,
+        rename_data: Sequence[Mapping[str, str]] | None = None,
+        rename_label: Sequence[Mapping[str, str]] | None = None,
+        *,
+        prefetch_buffer: int = 1,
+        device: Any = None,
+        epoch: int = 0,
+    ) -> None:
+        super().__init__(device, epoch)
+        self.iters = [
+            _provider(it) for it in (iters if isinstance(iters, (list, tuple)) else [iters])
+        ]
+        if not self.iters:
+            raise ValueError("iters is empty: there is nothing to prefetch")
+        self._depth = integer("prefetch_buffer", prefetch_buffer, low=1)
+        self.provide_data = _renamed("rename_data", self.iters, rename_data, "provide_data")
+        self.provide_label = _renamed("rename_label", self.iters, rename_label, "provide_label")
+        names = [desc[0] for desc in (*self.provide_data, *self.provide_label)]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two arrays are called {name!r}: rename one of them")
+        sizes = {it.batch_size for it in self.iters}
+        if len(sizes) > 1:
+            raise ValueError(f"the iterators have different batch sizes: {sorted(sizes)}")
+        self._states = [_state_of(it) for it in self.iters]
+        self._engines = [
+            Prefetcher(_Advance(it), self._depth, name="prefetching-iter") for it in self.iters
+        ]
+        self._finalizer = weakref.finalize(self, _close_all, self._engines, self.iters)
+
+    def _advance(self) -> DataBatch:
+        for engine in self._engines:
+            while engine.pending < self._depth:
+                engine.submit(None, 0)
+        collected = [engine.collect() for engine in self._engines]
+        errors = [failures[0][1] for _, _, _, failures in collected if failures]
+        if not any(isinstance(error, StopIteration) for error in errors):
+            for engine in self._engines:
+                engine.submit(None, 0)
+        for error in errors:
+            if not isinstance(error, StopIteration):
+                raise error
+        batches = [batch for batch, _, _, failures in collected if not failures]
+        if not batches:
+            raise StopIteration
+        if len(batches) < len(self.iters):
+            raise ValueError("one of the iterators ended before the others")
+        if len({batch.pad for batch in batches}) > 1:
+            raise ValueError(f"the batches are padded differently: {[b.pad for b in batches]}")
+        self._states = [state for _, state, _, _ in collected]
+        return self._batch(
+            [array for batch in batches for array in batch.data],
+            [array for batch in batches for array in batch.label],
+            batches[0].pad,
+            batches[0].index,
+            type(batches[0]),
+        )
+
+    def _restart(self) -> None:
+        # What was read ahead is lost, as it is when MXNet's iterator of this name is reset.
+        for engine, it in zip(self._engines, self.iters, strict=True):
+            engine.cancel()
+            it.reset()
+        self._states = [_state_of(it) for it in self.iters]
+
+    def stats(self) -> dict[str, float]:
+        """Batches read, also ahead of the consumer, and the seconds that took, in all threads."""
+        totals: dict[str, float] = {}
+        for engine in self._engines:
+            for name, value in engine.stats().items():
+                totals[name] = totals.get(name, 0) + value
+        return totals
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position of the run, those of the iterators after the last delivered batch included.
+
+        Raises
+        ------
+        TypeError
+            If an iterator has no state.
+        """
+        for it, state in zip(self.iters, self._states, strict=True):
+            if state is None:
+                it.state_dict()  # says why there is none
+        return {**self._own_state(), "inside": list(self._states)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a saved state says."""
+        if len(state["inside"]) != len(self.iters):
+            raise ValueError(
+                f"the state is of {len(state['inside'])} iterators, here are {len(self.iters)}"
+            )
+        self._load_own_state(state)
+        for engine, it, inside in zip(self._engines, self.iters, state["inside"], strict=True):
+            engine.cancel()
+            it.load_state_dict(inside)
+        self._states = list(state["inside"])
+
+    def close(self) -> None:
+        """Stop the threads and close the iterators.  Idempotent."""
+        self._finalizer()
+
+
+class MXDataProvider(_Wrapper):
+    """Any object with MXNet's iterator protocol as a provider.
+
+    Parameters
+    ----------
+    data_iter : object
+        It has `reset` and either `next` (a batch, or StopIteration) or `iter_next` with `getdata`,
+        `getlabel`, `getpad` and, optionally, `getindex`; `provide_data` and `provide_label`
+        describe its batches.  Arrays of MXNet become NumPy arrays, and all arrays are copied,
+        because MXNet writes later batches over those it has handed out.
+    data_name, label_name : str, optional
+        New names of the first data and label array; ``label_name=None`` for no labels.
+    device : str or torch.device, optional
+        Where the arrays go: None for NumPy.
+    epoch : int
+        Number of the first epoch.
+
+    Notes
+    -----
+    The first epoch uses the object as it is, without a reset; MXNet's iterators have fetched a
+    batch by then.  A saved state holds that of the object if it has one; otherwise the position in
+    the epoch, and loading it draws the batches before it once more, which gives the same only if
+    the object does.
+
+    Examples
+    --------
+    >>> class Old:
+    ...     provide_data, provide_label, at = [("data", (2,))], [], 0
+    ...     def reset(self): self.at = 0
+    ...     def iter_next(self): self.at += 1; return self.at < 3
+    ...     def getdata(self): return np.full(2, self.at)
+    ...     def getlabel(self): return None
+    ...     def getpad(self): return 0
+    >>> [batch.data[0].tolist() for batch in MXDataProvider(Old())]
+    [[1, 1], [2, 2]]
+    """
+
+    def __init__(
+        self,
+        data_iter: Any,
+        *,
+        data_name: str | None = None,
+        label_name: str | None = "",
+        device: Any = None,
+        epoch: int = 0,
+        **unknown: Any,
+    ) -> None:
+        for name in unknown:
+            known = ("data_iter", "data_name", "label_name", "device", "epoch")
+            raise unknown_keyword("MXDataProvider", name, known)
+        super().__init__(device, epoch)
+        for method in ("reset", "provide_data", "provide_label"):
+            if not hasattr(data_iter, method):
+                raise TypeError(
+                    f"{type(data_iter).__name__} has no {method}: not an MXNet iterator"
+                )
+        if not hasattr(data_iter, "next") and not hasattr(data_iter, "iter_next"):
+            raise TypeError(f"{type(data_iter).__name__} has neither next() nor iter_next()")
+        self.data_iter = data_iter
+        self._has_labels = label_name is not None
+        self.provide_data = _descriptions(data_iter.provide_data, data_name)
+        self.provide_label = (
+            _descriptions(data_iter.provide_label, label_name) if self._has_labels else []
+        )
+
+    def _advance(self) -> DataBatch:
+        inside = self.data_iter
+        if hasattr(inside, "next"):
+            batch = inside.next()
+            data, label, pad, index = batch.data, batch.label, batch.pad, batch.index
+        else:
+            if not inside.iter_next():
+                raise StopIteration
+            data, label, pad = inside.getdata(), inside.getlabel(), inside.getpad()
+            index = inside.getindex() if hasattr(inside, "getindex") else None
+        return self._batch(
+            [_copied(array) for array in _listed(data)],
+            [_copied(array) for array in _listed(label)] if self._has_labels else [],
+            pad or 0,
+            None if index is None else np.array(index, np.uint64),
+        )
+
+    def _restart(self) -> None:
+        self.data_iter.reset()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position of the run."""
+        state = self._own_state()
+        if hasattr(self.data_iter, "state_dict"):
+            state["inside"] = self.data_iter.state_dict()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a saved state says."""
+        if ("inside" in state) != hasattr(self.data_iter, "state_dict"):
+            raise ValueError(
+                f"the state does not belong to an iterator of type {type(self.data_iter).__name__}"
+            )
+        if "inside" in state:
+            self.data_iter.load_state_dict(state["inside"])
+        else:
+            number = integer("number", state["number"], low=0)
+            if self._number or self._over:
+                self.data_iter.reset()
+            self._number, self._over = 0, False
+            for _ in range(number):
+                self._advance()
+        self._load_own_state(state)
+
+    def close(self) -> None:
+        """Close the object inside, if it can be closed."""
+        if hasattr(self.data_iter, "close"):
+            self.data_iter.close()
+
+
+class _Advance:
+    """Read one iterator: the batch, and the state behind it."""
+
+    def __init__(self, it: AbstractDataProvider) -> None:
+        self.it = it
+
+    def __call__(self, records: Any, epoch: int) -> tuple[DataBatch, Any, None, list]:
+        batch = self.it.next()
+        return batch, _state_of(self.it), None, []
+
+
+def _close_all(engines: list[Prefetcher], iters: list[AbstractDataProvider]) -> None:
+    for engine in engines:
+        engine.close()
+    for it in iters:
+        it.close()
+
+
+def _provider(it: Any) -> AbstractDataProvider:
+    return it if isinstance(it, AbstractDataProvider) else MXDataProvider(it)
+
+
+def _state_of(it: AbstractDataProvider) -> dict[str, Any] | None:
+    try:
+        return it.state_dict()
+    except TypeError:
+        return None
+
+
+def _renamed(
+    argument: str,
+    iters: Sequence[AbstractDataProvider],
+    renames: Sequence[Mapping[str, str]] | None,
+    attribute: str,
+) -> list[DataDesc]:
+    if renames is None:
+        renames = [{}] * len(iters)
+    if len(renames) != len(iters):
+        raise ValueError(f"{argument} has {len(renames)} entries for {len(iters)} iterators")
+    descriptions = []
+    for it, names in zip(iters, renames, strict=True):
+        known = [desc[0] for desc in getattr(it, attribute)]
+        for name in names:
+            if name not in known:
+                raise ValueError(f"{argument}: there is no array {name!r}, only {known}")
+        descriptions += [
+            DataDesc(names.get(desc[0], desc[0]), desc[1], _dtype(desc), _layout(desc))
+            for desc in getattr(it, attribute)
+        ]
+    return descriptions
+
+
+def _descriptions(descriptions: Any, name: str | None) -> list[DataDesc]:
+    result = [
+        DataDesc(desc[0], desc[1], _dtype(desc), _layout(desc)) for desc in descriptions or ()
+    ]
+    if name and result:
+        first = result[0]
+        result[0] = DataDesc(name, first.shape, first.dtype, first.layout)
+    return result
+
+
+def _dtype(desc: Any) -> Any:
+    return getattr(desc, "dtype", np.float32)
+
+
+def _layout(desc: Any) -> str | None:
+    return getattr(desc, "layout", None)
+
+
+def _listed(arrays: Any) -> list[Any]:
+    if arrays is None:
+        return []
+    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
+
+
+def _on_host(array: Any) -> Any:
+    """Something that a placement takes."""
+    return array.detach().cpu().numpy() if hasattr(array, "detach") else array
+
+
+def _copied(array: Any) -> Any:
+    """An array of our own: NumPy, or a scipy matrix."""
+    if hasattr(array, "asscipy"):  # a sparse array of MXNet
+        return array.asscipy()
+    if hasattr(array, "asnumpy"):
+        return array.asnumpy()  # always a copy
+    if hasattr(array, "detach"):
+        return array.detach().cpu().numpy().copy()
+    return array.copy() if hasattr(array, "copy") else np.array(array)

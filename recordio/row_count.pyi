@@ -1,0 +1,3 @@
+from os import PathLike
+
+def count_rows(path: str | PathLike[str], skip_header: int = 0) -> int: ...

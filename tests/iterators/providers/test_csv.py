@@ -1,0 +1,305 @@
+import gc
+import gzip
+import json
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from iterators import CSVIter, CSVProvider
+from recordio.csv import CSVReader
+from recordio.errors import TextFormatError
+from recordio.row_count import count_rows
+
+
+def epoch_of(provider):
+    return [(b.data[0].copy(), b.label[0].copy(), b.index.tolist(), b.pad) for b in provider]
+
+
+def same(first, second):
+    return len(first) == len(second) and all(
+        np.array_equal(x, y)
+        for a, b in zip(first, second, strict=True)
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """23 rows of 3 numbers and of 2 labels, the labels with two lines more."""
+    folder = tmp_path_factory.mktemp("csv")
+    table = np.arange(69).reshape(23, 3)
+    labels = -np.arange(50).reshape(25, 2)
+    np.savetxt(folder / "data.csv", table, "%d", ",")
+    np.savetxt(folder / "label.csv", labels, "%d", ",")
+    return folder / "data.csv", folder / "label.csv", table, labels[:23]
+
+
+def provider_of(files, **arguments):
+    defaults = {
+        "data_csv": files[0],
+        "data_shape": (3,),
+        "label_csv": files[1],
+        "label_shape": (2,),
+        "batch_size": 5,
+        "threads": 2,
+    }
+    return CSVIter(**(defaults | arguments))
+
+
+@pytest.mark.parametrize("name", ["csv", "csv_nolabel"])
+def test_batches_are_those_of_mxnet(golden, name):
+    case = json.loads((golden / "text_cases.json").read_text())[name]
+    expected = np.load(golden / "text_batches.npz")
+    arguments = {**case["args"], "data_csv": golden / case["args"]["data_csv"]}
+    if "label_csv" in arguments:
+        arguments["label_csv"] = golden / arguments["label_csv"]
+    with CSVIter(**arguments) as provider:
+        assert [[d[0], list(d[1])] for d in provider.provide_data] == case["provide_data"]
+        assert [[d[0], list(d[1])] for d in provider.provide_label] == case["provide_label"]
+        count = 0
+        for count, batch in enumerate(provider, 1):
+            key = f"{name}/0/{count - 1}"
+            real = batch.count
+            for got, what in ((batch.data[0], "data"), (batch.label[0], "label")):
+                want = expected[f"{key}/{what}"]
+                assert got.dtype == want.dtype
+                np.testing.assert_array_max_ulp(got[:real], want[:real], 1)
+            assert batch.index[:real].tolist() == expected[f"{key}/index"][:real].tolist()
+        assert f"{name}/0/{count}/data" not in expected
+        assert real == 3
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_batches_are_the_rows_of_the_file(files, data):
+    arguments = {
+        "batch_size": data.draw(st.integers(1, 60)),
+        "round_batch": data.draw(st.booleans()),
+        "shuffle": data.draw(st.booleans()),
+        "dtype": data.draw(st.sampled_from(["float32", "float64", "int32", "int64"])),
+        "num_parts": (parts := data.draw(st.integers(1, 4))),
+        "part_index": data.draw(st.integers(0, parts - 1)),
+        "even": data.draw(st.booleans()),
+    }
+    with provider_of(files, **arguments) as provider:
+        for _ in range(2):
+            batches = epoch_of(provider)
+            assert len(batches) == len(provider)
+            for x, y, index, pad in batches:
+                real = len(x) - pad
+                filled = len(x) if arguments["round_batch"] else real
+                assert x.dtype == y.dtype == arguments["dtype"]
+                assert np.array_equal(x[:filled], files[2][index[:filled]])
+                assert np.array_equal(y[:filled], files[3][index[:filled]])
+                assert not x[filled:].any()
+                assert not y[filled:].any()
+            rows = [row for _, _, index, pad in batches for row in index[: len(index) - pad]]
+            assert len(rows) == provider.num_samples
+            if arguments["num_parts"] == 1:
+                assert sorted(rows) == list(range(23))
+
+
+def test_parts_are_blocks_of_equal_size(files):
+    rows = []
+    for part in range(4):
+        with provider_of(files, num_parts=4, part_index=part, batch_size=1) as provider:
+            rows.append([int(batch.index[0]) for batch in provider])
+    assert [len(mine) for mine in rows] == [6, 6, 6, 5]
+    assert sum(rows, []) == list(range(23))
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_run_resumed_at_any_batch_is_the_run(files, shuffle, parts):
+    arguments = {"shuffle": shuffle, "num_parts": parts, "part_index": parts - 1, "batch_size": 4}
+    with provider_of(files, **arguments) as provider:
+        whole, states = [], [provider.state_dict()]
+        for _ in range(2):
+            for batch in provider:
+                whole.append((batch.data[0].copy(), batch.index.tolist()))
+                states.append(provider.state_dict())
+    for done, state in enumerate(states[:-1]):
+        with provider_of(files, prefetch_buffer=1, **arguments) as provider:
+            provider.load_state_dict(state)
+            rest = [(b.data[0].copy(), b.index.tolist()) for _ in range(2) for b in provider]
+        for (x, i), (y, j) in zip(rest, whole[done:], strict=False):
+            assert i == j
+            assert np.array_equal(x, y)
+
+
+def test_reset_in_the_middle_begins_at_the_first_row(files):
+    with provider_of(files, round_batch=False) as provider:
+        first = epoch_of(provider)
+        provider.reset()
+        provider.next()
+        provider.next()
+        provider.reset()
+        assert same(epoch_of(provider), first)
+        assert provider.epoch == 2
+
+
+def test_many_small_chunks_give_the_same_batches(files, monkeypatch):
+    with provider_of(files) as provider:
+        want = epoch_of(provider) + epoch_of(provider)
+    import iterators.providers.csv as module
+
+    monkeypatch.setattr(module, "CSVReader", lambda *a, **k: CSVReader(*a, chunk_bytes=11, **k))
+    with provider_of(files) as provider:
+        assert same(epoch_of(provider) + epoch_of(provider), want)
+
+
+def test_shapes_of_rows_and_labels(files):
+    with provider_of(files, data_shape=(1, 3, 1), label_shape=(1, 2)) as provider:
+        assert provider.provide_data == [("data", (5, 1, 3, 1))]
+        assert provider.provide_label == [("softmax_label", (5, 1, 2))]
+        batch = provider.next()
+        assert batch.data[0].shape == (5, 1, 3, 1)
+        assert batch.label[0].shape == (5, 1, 2)
+    for shuffle in (False, True):
+        with provider_of(
+            files, data_csv=files[1], data_shape=(2,), label_csv=None, shuffle=shuffle
+        ) as provider:
+            assert provider.provide_label == [("softmax_label", (5,))]
+            for batch in provider:
+                assert batch.label[0].tolist() == [0] * 5
+        with provider_of(files, label_name=None, shuffle=shuffle) as provider:
+            assert (provider.provide_label, provider.next().label) == ([], [])
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_one_label_for_a_row_has_no_axis_of_its_own(tmp_path, shuffle):
+    (tmp_path / "data").write_text("1,2\n3,4\n")
+    (tmp_path / "label").write_text("5\n6\n")
+    provider = CSVIter(
+        data_csv=tmp_path / "data",
+        data_shape=(2,),
+        label_csv=tmp_path / "label",
+        batch_size=2,
+        shuffle=shuffle,
+    )
+    (batch,) = provider
+    assert batch.label[0].shape == (2,)
+    assert sorted(batch.label[0].tolist()) == [5, 6]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_text_of_every_kind(tmp_path, shuffle):
+    text = "\ufeffa;b\r\n\r\n 1 ; 2.5\r\n   \t\r\n-3;nan\r\ninf;4e-3;\r\n\r\n5;6"
+    (tmp_path / "a.csv").write_bytes(text.encode())
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("a.csv", "b.csv.gz"):
+        assert count_rows(tmp_path / name, skip_header=1) == 4
+    provider = CSVIter(
+        data_csv=tmp_path,
+        data_shape=(2,),
+        batch_size=8,
+        delimiter=";",
+        skip_header=1,
+        shuffle=shuffle,
+    )
+    (batch,) = provider
+    order = np.argsort(batch.index)
+    want = [[1, 2.5], [-3, np.nan], [np.inf, np.float32(4e-3)], [5, 6]] * 2
+    assert np.array_equal(batch.data[0][order], np.array(want, np.float32), equal_nan=True)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="1, \t\r\n", max_size=300))
+def test_rows_are_counted_as_they_are_parsed(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("count") / "a.csv"
+    path.write_bytes(text.encode())
+    lines = [line for line in text.split("\n") if line.strip(" \t\r")]
+    assert count_rows(path) == len(lines)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_bad_line_is_an_error_with_its_place_again_and_again(tmp_path, shuffle):
+    (tmp_path / "a.csv").write_text("1,2\n3,4\n5,x\n7,8\n")
+    arguments = {"data_csv": tmp_path / "a.csv", "data_shape": (2,), "batch_size": 1}
+    if shuffle:
+        with pytest.raises(TextFormatError, match="a.csv, line 3"):
+            CSVIter(shuffle=True, **arguments)
+        return
+    with CSVIter(**arguments) as provider:
+        for _ in range(4):
+            with pytest.raises(TextFormatError, match="a.csv, line 3") as caught:
+                list(provider)
+            assert caught.value.line == 3
+            provider.reset()
+
+
+def test_a_file_that_shrinks_is_an_error(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1,2\n" * 9)
+    with CSVIter(data_csv=path, data_shape=(2,), batch_size=9) as provider:
+        path.write_text("1,2\n" * 4)
+        with pytest.raises(TextFormatError, match="had more rows .* there are 4"):
+            provider.next()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"dtype": "float16"}, ValueError, "dtype='float16'"),
+        ({"delimiter": "ab"}, ValueError, "delimiter"),
+        ({"skip_header": -1}, ValueError, "skip_header=-1"),
+        ({"threads": 0}, ValueError, "threads=0"),
+        ({"data_shape": (0,)}, ValueError, "data_shape"),
+        ({"batch_size": 0}, ValueError, "batch_size=0"),
+        ({"part_index": 2}, ValueError, "part_index=2"),
+        ({"on_error": "skip"}, ValueError, "records only"),
+        ({"delimeter": ";"}, TypeError, "did you mean 'delimiter'"),
+        ({"data_csv": "nowhere.csv"}, OSError, "nowhere.csv"),
+    ],
+)
+def test_bad_parameters(files, arguments, error, text):
+    with pytest.raises(error, match=text):
+        provider_of(files, **arguments)
+
+
+def test_files_without_rows_and_with_too_few_labels(files, tmp_path):
+    (tmp_path / "empty").write_text("\n \n")
+    with pytest.raises(TextFormatError, match="empty: the file holds no rows"):
+        provider_of(files, data_csv=tmp_path / "empty")
+    (tmp_path / "few").write_text("1,2\n" * 22)
+    with pytest.raises(TextFormatError, match="few: 22 labels for the 23 rows"):
+        provider_of(files, label_csv=tmp_path / "few")
+
+
+def test_torch_tensors(files):
+    torch = pytest.importorskip("torch")
+    with provider_of(files, device="cpu") as provider:
+        tensors = [batch.data[0] for batch in provider]
+    assert all(isinstance(tensor, torch.Tensor) for tensor in tensors)
+    assert torch.cat(tensors)[:23].tolist() == files[2].tolist()
+
+
+def test_no_batch_that_is_held_is_overwritten(files):
+    with provider_of(files, prefetch_buffer=2) as provider:
+        held = [
+            (batch, batch.data[0].copy(), batch.label[0].copy())
+            for _ in range(4)
+            for batch in provider
+        ]
+    assert all(np.array_equal(b.data[0], x) and np.array_equal(b.label[0], y) for b, x, y in held)
+
+
+def test_dropping_a_provider_in_the_middle_ends_all_threads(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1,2,3,4,5,6,7,8\n" * 500_000)  # more than is read ahead
+    before = threading.active_count()
+    providers = [CSVIter(data_csv=path, data_shape=(8,), batch_size=10) for _ in range(2)]
+    for provider in providers:
+        provider.next()
+    assert threading.active_count() > before
+    del provider
+    providers.clear()
+    gc.collect()
+    assert threading.active_count() == before
+
+
+def test_the_other_name():
+    assert CSVProvider is CSVIter

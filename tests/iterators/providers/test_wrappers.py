@@ -1,0 +1,331 @@
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+from iterators import (
+    AbstractDataProvider,
+    ArrayDataProvider,
+    DataBatch,
+    DataDesc,
+    MXDataProvider,
+    NDArrayIter,
+    PrefetchingIter,
+    ResizeIter,
+)
+
+
+def arrays(size=10, batch_size=4, **arguments):
+    return ArrayDataProvider(
+        np.arange(size), np.arange(size) * 10, batch_size=batch_size, **arguments
+    )
+
+
+def rows(provider):
+    return [batch.index[: batch.count].tolist() for batch in provider]
+
+
+class Old:
+    """What MXNet's iterators look like: one memory for all batches, and a reset by hand."""
+
+    def __init__(self, batches=3, with_next=True):
+        self.batches, self.at, self.resets = batches, 0, 0
+        self.memory = np.zeros((2, 3), np.float32)
+        if with_next:
+            self.next = self._next
+
+    provide_data = [DataDesc("data", (2, 3))]
+    provide_label = [("softmax_label", (2,))]
+
+    def reset(self):
+        self.at = 0
+        self.resets += 1
+
+    def iter_next(self):
+        self.at += 1
+        self.memory[:] = self.at
+        return self.at <= self.batches
+
+    def getdata(self):
+        return self.memory
+
+    def getlabel(self):
+        return [np.full(2, -self.at)]
+
+    def getpad(self):
+        return int(self.at == self.batches)
+
+    def getindex(self):
+        return [self.at, self.at + 1]
+
+    def _next(self):
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch([self.memory], self.getlabel(), self.getpad(), None)
+
+
+# -- ResizeIter ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_every_epoch_has_so_many_batches(size):
+    inside = rows(arrays())
+    with ResizeIter(arrays(), size) as provider:
+        assert len(provider) == size
+        for epoch in range(3):
+            assert rows(provider) == [inside[i % 3] for i in range(size)]
+            assert provider.epoch == epoch
+    with ResizeIter(arrays(), size, reset_internal=False) as provider:
+        got = rows(provider) + rows(provider) + rows(provider)
+        assert got == [inside[i % 3] for i in range(3 * size)]
+
+
+def test_resizing_nothing_is_an_error():
+    empty = NDArrayIter(np.zeros(3), batch_size=5, last_batch_handle="discard")
+    with pytest.raises(ValueError, match="no batch at all"):
+        next(iter(ResizeIter(empty, 3)))
+    with pytest.raises(ValueError, match="size=0"):
+        ResizeIter(arrays(), 0)
+
+
+def test_resizing_a_foreign_iterator():
+    old = Old(batches=2)
+    with ResizeIter(old, 5) as provider:
+        values = [batch.data[0][0, 0] for batch in provider]
+    assert values == [1, 2, 1, 2, 1]
+    assert provider.provide_data == Old.provide_data
+
+
+# -- PrefetchingIter -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_several_iterators_are_joined(depth):
+    provider = PrefetchingIter(
+        [arrays(), NDArrayIter(np.ones((10, 2)), batch_size=4)],
+        rename_data=[{}, {"data": "ones"}],
+        rename_label=[{"softmax_label": "tens"}, {}],
+        prefetch_buffer=depth,
+    )
+    with provider:
+        assert [d.name for d in provider.provide_data] == ["data", "ones"]
+        assert provider.provide_data[1] == ("ones", (4, 2))
+        assert provider.batch_size == 4
+        for epoch in range(3):
+            batches = list(provider)
+            assert provider.epoch == epoch
+            assert [batch.pad for batch in batches] == [0, 0, 2]
+            assert batches[1]["tens"].tolist() == [40, 50, 60, 70]
+            assert batches[1]["ones"].shape == (4, 2)
+        assert provider.stats()["batches"] >= 18
+
+
+def test_one_iterator_needs_no_list_and_shuffling_goes_on():
+    with arrays(shuffle=True) as plain, PrefetchingIter(arrays(shuffle=True)) as provider:
+        for _ in range(3):
+            assert rows(provider) == rows(plain)
+        provider.reset()
+        provider.next()
+        plain.reset()
+        plain.next()
+        provider.reset()
+        plain.reset()
+        assert rows(provider) == rows(plain)
+
+
+class Failing(AbstractDataProvider):
+    provide_data, provide_label = [DataDesc("data", (2,))], []
+
+    def __init__(self, fail_at):
+        self.fail_at, self.at = fail_at, 0
+
+    def reset(self):
+        self.at = 0
+
+    def next(self):
+        self.at += 1
+        if self.at == self.fail_at:
+            raise OSError("the disk is gone")
+        if self.at > 4:
+            raise StopIteration
+        return DataBatch([np.full(2, self.at)], provide_data=self.provide_data)
+
+
+@pytest.mark.parametrize("fail_at", [1, 2, 4])
+def test_an_exception_in_a_thread_reaches_the_consumer(fail_at):
+    with PrefetchingIter(Failing(fail_at)) as provider:
+        got = []
+        with pytest.raises(OSError, match="the disk is gone"):
+            for batch in provider:
+                got.append(int(batch.data[0][0]))
+        assert got == list(range(1, fail_at))
+        rest = []
+        while provider.iter_next():
+            rest.append(int(provider.getdata()[0]))
+        assert rest == list(range(fail_at + 1, 5))
+        provider.reset()
+        if fail_at > 1:
+            assert provider.next().data[0][0] == 1
+
+
+def test_iterators_must_end_together_and_be_padded_alike():
+    with PrefetchingIter(
+        [arrays(8), arrays(12)], [{}, {"data": "b"}], [{}, {"softmax_label": "c"}]
+    ) as it:
+        it.next()
+        it.next()
+        with pytest.raises(ValueError, match="ended before"):
+            it.next()
+    with PrefetchingIter(
+        [arrays(8), arrays(7)], [{}, {"data": "b"}], [{}, {"softmax_label": "c"}]
+    ) as it:
+        it.next()
+        with pytest.raises(ValueError, match="padded differently"):
+            it.next()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"iters": []}, "empty"),
+        ({"iters": [arrays(), arrays()]}, "two arrays are called 'data'"),
+        ({"iters": [arrays()], "rename_data": [{}, {}]}, "2 entries for 1 iterators"),
+        ({"iters": [arrays()], "rename_data": [{"dat": "x"}]}, "no array 'dat'"),
+        ({"iters": [arrays()], "prefetch_buffer": 0}, "prefetch_buffer=0"),
+        (
+            {"iters": [arrays(), NDArrayIter(np.zeros(4))], "rename_data": [{}, {"data": "b"}]},
+            "different batch sizes",
+        ),
+    ],
+)
+def test_bad_parameters_of_prefetchingiter(arguments, text):
+    with pytest.raises(ValueError, match=text):
+        PrefetchingIter(**arguments)
+
+
+def test_dropping_a_prefetchingiter_ends_its_threads():
+    before = threading.active_count()
+    provider = PrefetchingIter([arrays()])
+    provider.next()
+    assert threading.active_count() == before + 1
+    del provider
+    gc.collect()
+    assert threading.active_count() == before
+
+
+def test_a_closed_prefetchingiter_says_so():
+    provider = PrefetchingIter([arrays()])
+    provider.close()
+    provider.close()
+    with pytest.raises(ValueError, match="closed"):
+        provider.next()
+
+
+# -- MXDataProvider ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_next", [True, False])
+def test_a_foreign_iterator_is_a_provider(with_next):
+    old = Old(with_next=with_next)
+    provider = MXDataProvider(old, data_name="x", label_name="y")
+    for epoch in range(3):
+        assert (provider.epoch, old.resets) == (max(epoch - 1, 0), max(epoch - 1, 0))
+        batches = list(provider)
+        assert [batch["x"][0, 0] for batch in batches] == [1, 2, 3]
+        assert [batch["y"].tolist() for batch in batches] == [[-1, -1], [-2, -2], [-3, -3]]
+        assert [batch.count for batch in batches] == [2, 2, 1]
+        if not with_next:
+            assert batches[0].index.tolist() == [1, 2]
+    assert provider.batch_size == 2
+    assert MXDataProvider(Old(), label_name=None).next().label == []
+
+
+def test_the_low_level_protocol_and_nested_loops():
+    provider = MXDataProvider(Old())
+    with pytest.raises(RuntimeError, match="iter_next"):
+        provider.getdata()
+    count = 0
+    while provider.iter_next():
+        count += 1
+        assert provider.getdata()[0, 0] == count
+        assert provider.getlabel().tolist() == [-count, -count]
+    assert count == 3
+    outer = iter(provider)
+    next(outer)
+    assert len(list(provider)) == 3
+    with pytest.raises(RuntimeError, match="another loop"):
+        next(outer)
+
+
+@pytest.mark.parametrize("missing", ["reset", "provide_data", "both"])
+def test_objects_that_are_no_iterators(missing):
+    attributes = {"reset": lambda self: None, "provide_data": [], "provide_label": []}
+    attributes.pop(missing, None)
+    if missing != "both":
+        attributes["next"] = lambda self: None
+    with pytest.raises(TypeError, match="neither" if missing == "both" else missing):
+        MXDataProvider(type("Thing", (), attributes)())
+    with pytest.raises(TypeError, match="did you mean 'data_name'"):
+        MXDataProvider(Old(), data_nam="x")
+
+
+def test_torch_tensors():
+    torch = pytest.importorskip("torch")
+    for provider in (
+        MXDataProvider(Old(), device="cpu"),
+        ResizeIter(arrays(), 2, device="cpu"),
+        PrefetchingIter(arrays(), device="cpu"),
+    ):
+        with provider:
+            batch = provider.next()
+            assert isinstance(batch.data[0], torch.Tensor)
+            assert isinstance(batch.label[0], torch.Tensor)
+
+
+# -- states --------------------------------------------------------------------------------------
+
+MAKERS = {
+    "resize": lambda: ResizeIter(arrays(shuffle=True), 4),
+    "resize_on": lambda: ResizeIter(arrays(shuffle=True), 4, reset_internal=False),
+    "prefetching": lambda: PrefetchingIter(arrays(shuffle=True), prefetch_buffer=2),
+    "foreign": lambda: MXDataProvider(Old()),
+    "nested": lambda: ResizeIter(PrefetchingIter(MXDataProvider(arrays(shuffle=True))), 5),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_run_resumed_at_any_batch_is_the_run(name):
+    with MAKERS[name]() as provider:
+        whole, states = [], [provider.state_dict()]
+        for _ in range(3):
+            for batch in provider:
+                whole.append(batch.data[0].tolist())
+                states.append(provider.state_dict())
+    for done, state in enumerate(states[:-1]):
+        with MAKERS[name]() as provider:
+            provider.load_state_dict(state)
+            rest = [batch.data[0].tolist() for _ in range(4) for batch in provider]
+        assert rest[: len(whole) - done] == whole[done:]
+
+
+def test_states_that_do_not_fit_are_refused():
+    with PrefetchingIter(Failing(9)) as provider:
+        provider.next()
+        with pytest.raises(TypeError, match="Failing has no state"):
+            provider.state_dict()
+    state = ResizeIter(arrays(), 2).state_dict()
+    with pytest.raises(ValueError, match="does not belong"):
+        MXDataProvider(Old()).load_state_dict(state)
+    with pytest.raises(ValueError, match="version"):
+        ResizeIter(arrays(), 2).load_state_dict({"version": 99})
+
+
+def test_an_abstract_provider_says_what_is_missing():
+    provider = AbstractDataProvider()
+    for use in (provider.next, provider.reset, provider.state_dict):
+        with pytest.raises(TypeError, match="AbstractDataProvider"):
+            use()
+    with pytest.raises(TypeError):
+        provider.load_state_dict({})
+    provider.close()
