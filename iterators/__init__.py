@@ -21,6 +21,17 @@ from .providers.image_record import (
 from .providers.libsvm import LibSVMIter, LibSVMProvider
 from .providers.mnist import MNISTIter, MNISTProvider
 from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
+from .spaces import (
+    CompositeSpace,
+    Conv2DSpace,
+    DataSpecsMapping,
+    IndexSequenceSpace,
+    IndexSpace,
+    NullSpace,
+    SpecError,
+    VectorSequenceSpace,
+    VectorSpace,
+)
 
 __all__ = [
     "AbstractDataBatch",
