@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .dtypes import dtype_name, torch_dtype
+from .transpose import copy_transposed
 
 __all__ = [
     "Backend",
@@ -185,12 +186,20 @@ class NumpyBackend(Backend):
         if x.flags.c_contiguous and x.dtype == target:
             return x
         result = np.empty(x.shape, target)
-        result[...] = x
+        # The kernel moves bytes, which must mean the same and hold no references.
+        if x.dtype != target or x.dtype.kind not in "biufc" or not copy_transposed(result, x):
+            result[...] = x
         return result
 
     def zeros(self, shape: Sequence[int], dtype: Any = None, like: Any = None) -> np.ndarray:
         """Zeros of a type, by default that of `like`."""
         return np.zeros(tuple(shape), like.dtype if dtype is None else dtype_name(dtype))
+
+    def pad(self, x: np.ndarray, axis: int, index: int, size: int) -> np.ndarray:
+        """The opposite of `take`: a new axis that is zero but at `index`."""
+        result = self.zeros([*x.shape[:axis], size, *x.shape[axis:]], like=x)
+        self.take(result, axis, index)[...] = x
+        return result
 
     def concatenate(self, parts: Sequence[np.ndarray], axis: int) -> np.ndarray:
         """The parts one after another along an axis, in a new array."""

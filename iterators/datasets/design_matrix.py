@@ -80,7 +80,7 @@ class _ArrayDataset:
         self, fields: Mapping[str, Any], specs: Mapping[str, FieldSpec], default: Any, rng: Any
     ) -> None:
         self._fields = dict(fields)
-        self.field_specs = dict(specs)
+        self.field_specs: Mapping[str, FieldSpec] = dict(specs)
         self._default_specs = default
         self.rng = generator(rng, DATASET_SEED)
         self._iteration: tuple[Any, ...] = (None, None, None, None)

@@ -22,6 +22,7 @@ from ..core.random import derive_key
 from ..images.render_plan import RenderPlan
 from ..images.stage import Stage
 from .base import PlannedProvider
+from .forms import BatchForm
 from .image_settings import (
     changed_parameters,
     check_effect,
@@ -92,6 +93,7 @@ class RecordImageProvider(PlannedProvider):
         verbose: bool = True,
         layout: str = "NCHW",
         dtype: str | None = None,
+        data_specs: Any = None,
         device: Any = None,
         normalise_on: str = "host",
         epoch: int = 0,
@@ -103,15 +105,23 @@ class RecordImageProvider(PlannedProvider):
         **augmentation: Any,
     ) -> None:
         recipe = self._recipe(data_shape, augmentation)
-        dtype = choice("dtype", dtype or self.dtypes[0], self.dtypes)
+        batch_size = integer("batch_size", batch_size, low=1)
         layout = checked_layout(layout)
+        self._form = None
+        if data_specs is not None:
+            if layout != "NCHW":
+                raise ValueError(f"data_specs says which axes to use: drop layout={layout!r}")
+            form = BatchForm(data_specs, recipe.data_shape, batch_size, data_name, label_name)
+            layout = form.layout
+            dtype = dtype or (form.dtype if form.dtype in self.dtypes else None)
+            self._form = form
+        dtype = choice("dtype", dtype or self.dtypes[0], self.dtypes)
         self._normalise = None
         if choice("normalise_on", normalise_on, ("host", "device")) == "device":
             self._normalise = device_normalisation(recipe, layout, dtype, device, mean_img)
             dtype = "uint8"
         else:
             check_effect(recipe, dtype, mean_img)
-        batch_size = integer("batch_size", batch_size, low=1)
         if label_width is None:
             label_width = self.default_label_width
         label_width = integer("label_width", label_width, low=self.least_label_width)
@@ -154,6 +164,19 @@ class RecordImageProvider(PlannedProvider):
             mean_image=mean_image,
             **labels,
         )
+        data_desc = [
+            DataDesc(
+                data_name,
+                plan.shape(batch_size),
+                self._normalise.dtype if self._normalise else plan.dtype,
+                plan.layout,
+            )
+        ]
+        label_desc = []
+        if label_name is not None:
+            label_desc = [self._describe_labels(label_name, batch_size, plan.label_width)]
+        if self._form:
+            data_desc, label_desc = self._form.describe(data_desc[0].dtype, plan.label_width)
         settings = {
             "file": source.fingerprint(),
             "seed": seed,
@@ -183,17 +206,8 @@ class RecordImageProvider(PlannedProvider):
                 depth=prefetch_buffer,
                 allocate=place.allocate,
             ),
-            [
-                DataDesc(
-                    data_name,
-                    plan.shape(batch_size),
-                    self._normalise.dtype if self._normalise else plan.dtype,
-                    plan.layout,
-                )
-            ],
-            []
-            if label_name is None
-            else [self._describe_labels(label_name, batch_size, plan.label_width)],
+            data_desc,
+            label_desc,
             place,
             epoch,
             on_error=on_error,
@@ -211,6 +225,9 @@ class RecordImageProvider(PlannedProvider):
             )
 
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
+        if self._form:
+            place = self._placement.place
+            return self._form.batch(data, label, place, self._normalise, index=ids, pad=pad)
         batch = super()._batch(data, label, ids, pad)
         if self._normalise:
             batch.data = [self._normalise(tensor) for tensor in batch.data]

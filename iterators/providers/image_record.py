@@ -88,6 +88,10 @@ class ImageRecordIter(RecordImageProvider):
     dtype : str
         "float32", "float16", "uint8" (pixels as they are) or "int8" (pixels minus the rounded
         mean).
+    data_specs : (Space, source), optional
+        What a batch must look like, instead of `layout`: a tuple in exactly that form, which is a
+        `DataBatch` as well.  The sources are "features" and "targets"; a VectorSpace of as many
+        elements as there are classes makes a single label one-hot.
     device : str or torch.device, optional
         None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
         for tensors on that device.

@@ -130,10 +130,10 @@ class CompositeSpace(Space):
                     f"{self} has {len(self.components)} components and {space} has "
                     f"{len(space.components)}"
                 )
-            for here, there in zip(self.components, space.components, strict=True):
-                if isinstance(here, CompositeSpace) != isinstance(there, CompositeSpace):
-                    raise TypeError(f"{here} and {there} are nested differently")
-                here._check_sizes(there)
+            for own, other in zip(self.components, space.components, strict=True):
+                if isinstance(own, CompositeSpace) != isinstance(other, CompositeSpace):
+                    raise TypeError(f"{own} and {other} are nested differently")
+                own._check_sizes(other)
             return
         if space.is_null:
             raise self._no_conversion(space)

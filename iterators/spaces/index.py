@@ -74,14 +74,12 @@ class _LabelSpace(SimpleSpace):
         if isinstance(space, type(self)):
             fits = (space.dim, space.max_labels) == (self.dim, self.max_labels)
         else:
-            fits = isinstance(space, self._one_hot_space) and space.dim in (
-                self.max_labels,
-                self.max_labels * self.dim,
-            )
+            widths = (self.max_labels, self.max_labels * self.dim)
+            fits = isinstance(space, self._one_hot_space) and space.dim in widths
         if not fits:
             raise ValueError(f"{self} cannot be converted to {space}")
 
-    _one_hot_space: type[SimpleSpace] = VectorSpace
+    _one_hot_space: type[VectorSpace] | type[VectorSequenceSpace] = VectorSpace
 
     def _format(self, batch: Any, space: Any) -> Any:
         if isinstance(space, _LabelSpace):

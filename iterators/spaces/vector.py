@@ -6,6 +6,7 @@ column, channel, the channel varying fastest.  Labels are in `iterators.spaces.i
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -20,6 +21,18 @@ __all__ = ["Conv2DSpace", "VectorSequenceSpace", "VectorSpace"]
 
 #: Inner order of a flattened image.
 FLAT_ORDER = "hwc"
+
+
+@functools.lru_cache(maxsize=1024)
+def rows_of(dim: int) -> Layout:
+    """Vectors of a length, one in a row."""
+    return Layout("bf", f=dim)
+
+
+@functools.lru_cache(maxsize=1024)
+def flattened(layout: Layout) -> Layout:
+    """The rows that hold the images of a layout."""
+    return Layout("bf", f_order=FLAT_ORDER, **layout.sizes)
 
 
 def dimension(name: str, value: Any) -> int:
@@ -66,7 +79,7 @@ class VectorSpace(SimpleSpace):
     @property
     def layout(self) -> Layout:
         """Axes ``b``, ``f``."""
-        return Layout("bf", f=self.dim)
+        return rows_of(self.dim)
 
     def _description(self) -> tuple[Any, ...]:
         return self.dim, self.sparse
@@ -115,7 +128,8 @@ class VectorSpace(SimpleSpace):
         if backend_of(batch).name != "scipy sparse":
             batch = backend_of(batch).dense(batch)
         sparse = is_stored_sparse(batch)
-        parts, begin = [], 0
+        parts: list[Any] = []
+        begin = 0
         for component in space.components or ():
             assert isinstance(component, Space)
             if component.is_null:
@@ -209,7 +223,7 @@ class Conv2DSpace(SimpleSpace):
     @property
     def flat_layout(self) -> Layout:
         """The axes of the same images as vectors: row, column, channel."""
-        return self._layout.replace("bf", f_order=FLAT_ORDER, **self._layout.sizes)
+        return flattened(self._layout)
 
     def _description(self) -> tuple[Any, ...]:
         return self.shape, self.num_channels, self.axes
