@@ -58,6 +58,12 @@ def pkg_config(option):
 class BuildExt(build_ext):
     """``build_ext`` that links the JPEG module to libjpeg-turbo when it can."""
 
+    def finalize_options(self):
+        """Compile on all cores unless told otherwise."""
+        super().finalize_options()
+        if self.parallel is None:
+            self.parallel = os.cpu_count() or 1
+
     def build_extensions(self):
         """Look for libjpeg-turbo once, then compile."""
         compile_args, link_args = pkg_config("--cflags"), pkg_config("--libs") or ["-ljpeg"]

@@ -135,7 +135,7 @@ class RecordImageProvider(PlannedProvider):
         choice("ctx", ctx, ("cpu", "gpu"))
         integer("device_id", device_id, low=-1)
         place = placement(device, ring=prefetch_buffer)
-        source = RecordSource(path_imgrec, path_imgidx)
+        source = RecordSource(path_imgrec, path_imgidx, on_error)
         labels = self._plan_labels(source, recipe, label_width, path_imglist)
         listed = labels["labels"]
         order = make_order(

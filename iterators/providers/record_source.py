@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import LabelError, RecordHeaderError, RecordIOError
+from recordio.frames import find_head, survey
+from recordio.mapping import map_file
 from recordio.partition import part_by_bytes, part_by_count
 from recordio.reader import RecordReader
 
@@ -38,6 +40,9 @@ class RecordSource:
         semicolons.
     index : str or os.PathLike
         Index files in the same form, or empty: the record files are scanned.
+    on_error : {"raise", "skip"}
+        Whether damage met by the scan raises, or counts as one bad record, behind which the scan goes
+        on at the next record head.
 
     Attributes
     ----------
@@ -57,7 +62,12 @@ class RecordSource:
         If there is no record at all, or the numbers of files and indexes differ.
     """
 
-    def __init__(self, path: str | os.PathLike[str], index: str | os.PathLike[str] = "") -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        index: str | os.PathLike[str] = "",
+        on_error: str = "raise",
+    ) -> None:
         self.paths = _files(path, ".rec")
         if not self.paths:
             raise ValueError(f"path_imgrec={os.fspath(path)!r} names no file")
@@ -66,7 +76,7 @@ class RecordSource:
             raise ValueError(f"{len(self.paths)} record files but {len(indexes)} index files")
         self.indexed = bool(index)
         self.readers = [RecordReader(p, i) for p, i in zip(self.paths, indexes, strict=True)]
-        tables = [_in_file_order(reader.offsets) for reader in self.readers]
+        tables = [_offsets(reader, on_error) for reader in self.readers]
         self.identities: np.ndarray | None = None
         if len(self.readers) == 1:
             self.identities, images = _face_pack(self.readers[0], tables[0])
@@ -83,8 +93,8 @@ class RecordSource:
 
     @property
     def sizes(self) -> list[int]:
-        """Bytes of each file."""
-        return [os.path.getsize(path) for path in self.paths]
+        """Bytes of each file, a truncated one rounded up to whole words."""
+        return [-(-os.path.getsize(path) // 4) * 4 for path in self.paths]
 
     def part(self, num_parts: int, part_index: int) -> range:
         """Records of one part, by MXNet's rule: counted with an index, else by bytes."""
@@ -277,6 +287,26 @@ def _files(path: str | os.PathLike[str], suffix: str) -> list[str]:
         else:
             found.append(item)
     return found
+
+
+def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:
+    """Ascending offsets of the records of a file."""
+    try:
+        return _in_file_order(reader.offsets)
+    except RecordIOError:
+        if on_error == "raise" or reader.index_path is not None:
+            raise
+    data, place = map_file(reader.path), 0
+    tables = []
+    while place < len(data):
+        run = survey(data, place)
+        tables.append(run.offsets.copy())
+        place = run.end
+        if run.reason:
+            # A record number of its own, so that it is met, listed and replaced in its turn.
+            tables.append(np.array([place], np.int64))
+            place = find_head(data, place + 4)
+    return np.concatenate(tables)
 
 
 def _in_file_order(offsets: np.ndarray) -> np.ndarray:

@@ -521,6 +521,22 @@ def test_a_damaged_file_behind_a_good_index(tmp_path, photos):
         assert caught.value.record == 5
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_damage_in_a_file_without_an_index_can_be_skipped(tmp_path, photos, shuffle):
+    path = write_records(tmp_path / "a.rec", [jpeg_record(photos, i) for i in range(6)])
+    offsets = recordio.RecordReader(path).offsets.copy()
+    content = bytearray(path.read_bytes())
+    content[offsets[2]] ^= 0xFF
+    path.write_bytes(content[: offsets[5] + 41])
+    with pytest.raises(CorruptRecordError):
+        provider_of(path, batch_size=6)
+    with provider_of(path, batch_size=6, on_error="skip", shuffle=shuffle) as provider:
+        (batch,) = provider
+        assert (batch.pad, provider.num_samples, len(provider.skipped)) == (0, 6, 2)
+        assert set(batch.label[0].tolist()) <= {0, 1, 3, 4}
+        assert sorted(name for name, _ in provider.skipped) == [2, 5]
+
+
 def test_a_crop_outside_the_picture_is_an_error(tmp_path, photos):
     path = write_records(tmp_path / "a.rec", [jpeg_record(photos)])
     with provider_of(path, crop_x_start=50, batch_size=1) as provider:
