@@ -83,7 +83,8 @@ class Prefetcher:
         self._produce = produce
         self._finish = finish
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        # Reentrant: a thread that holds it can be made to collect garbage, and so to close us.
+        self._lock = threading.RLock()
         self._work_came = threading.Condition(self._lock)
         self._work_done = threading.Condition(self._lock)
         self._idle = 0  # threads that wait for work
@@ -91,6 +92,7 @@ class Prefetcher:
         self._waiting: deque[_Job] = deque()  # of those, not begun
         self._working = 0  # threads that make a batch
         self._stopping = False
+        self._alive = threads
         self._batches = 0
         self._seconds = 0.0
         self._threads = [
@@ -169,7 +171,10 @@ class Prefetcher:
             self._jobs.clear()
 
     def close(self) -> None:
-        """Stop the threads; waits for the calls that are running.  Idempotent."""
+        """Stop the threads; waits for the calls that are running.  Idempotent.
+
+        Called by one of the threads, it does not wait: they end after their present batches.
+        """
         if os.getpid() != self._process:
             return  # in a forked child there are no threads, and the lock may be held for ever
         with self._lock:
@@ -177,13 +182,13 @@ class Prefetcher:
             self._waiting.clear()
             self._work_came.notify_all()
             self._work_done.notify_all()
+        if threading.current_thread() in self._threads:
+            return
         for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join()
-        if first:
-            self._jobs.clear()
-            if self._finish is not None:
-                self._finish()
+            thread.join()
+        self._jobs.clear()
+        if first and not self._threads:
+            self._finished()
 
     def _check_usable(self) -> None:
         if os.getpid() != self._process:
@@ -195,6 +200,20 @@ class Prefetcher:
 
     def _work(self) -> None:
         """Body of a thread."""
+        try:
+            self._serve()
+        finally:
+            with self._lock:
+                self._alive -= 1
+                last = self._alive == 0
+            if last:
+                self._finished()
+
+    def _finished(self) -> None:
+        if self._finish is not None:
+            self._finish()
+
+    def _serve(self) -> None:
         while True:
             with self._lock:
                 self._idle += 1

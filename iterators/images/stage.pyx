@@ -343,7 +343,10 @@ cdef class Stage:
         self.arrays = [None] * self.depth
 
     def close(self):
-        """Stop the threads; waits for the images being rendered.  Idempotent."""
+        """Stop the threads; waits for the images being rendered.  Idempotent.
+
+        Called by a worker thread, it does not wait: the threads end after their present tickets.
+        """
         if self.stopping or os.getpid() != self.process:
             self.stopping = True        # in a forked child there are no threads to stop
             return
@@ -352,8 +355,10 @@ cdef class Stage:
             self.stopping = True
             sync_wake_all(&self.work)
             sync_unlock(&self.mutex)
+        if threading.current_thread() in self.threads:
+            return      # a collection of garbage in a worker, which still fills one of the arrays
         for thread in self.threads:
-            if thread.is_alive() and thread is not threading.current_thread():
+            if thread.is_alive():
                 thread.join()
         self.arrays = [None] * self.depth
 

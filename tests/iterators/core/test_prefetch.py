@@ -251,3 +251,28 @@ def test_an_interrupted_collection_can_be_cancelled(monkeypatch):
     engine.submit(2, 0)
     assert engine.collect()[0] == [2]
     engine.close()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_closing_in_a_thread_that_holds_the_lock_ends_all_threads(threads):
+    """Garbage can be collected anywhere, so a finalizer may close the engine in its own threads."""
+    finished, ended = [], threading.Event()
+
+    def produce(records, epoch):
+        with engine._lock:
+            engine.close()
+        return echo(records, epoch)
+
+    def finish():
+        finished.append(threading.current_thread())
+        ended.set()
+
+    engine = Prefetcher(produce, depth=2, threads=threads, finish=finish)
+    workers = list(engine._threads)
+    engine.submit(0, 0)
+    assert ended.wait(60)
+    engine.close()
+    assert finished and finished[0] in workers and len(finished) == 1
+    assert not any(worker.is_alive() for worker in workers)
+    with pytest.raises(ValueError, match="closed"):
+        engine.collect()
