@@ -19,6 +19,8 @@ PACKAGES = ("recordio", "iterators")
 C_SOURCES = {
     "iterators.images.jpeg": [
         "iterators/images/jpeg_decoder.c",
+        "iterators/images/jpeg_entropy.c",
+        "iterators/images/jpeg_check.c",
         "iterators/images/jpeg_unavailable.c",
     ],
 }

@@ -137,7 +137,10 @@ def describe():
 
     if jpeg.available():
         opencv = f"OpenCV {cv2.__version__} for everything else"
-        return f"{jpeg.library()} (region and scale) for JPEG, {opencv}"
+        return (
+            f"{jpeg.library()} (region and scale, entropy decoder: {jpeg.entropy_decoder()}) "
+            f"for JPEG, {opencv}"
+        )
     return (
         f"OpenCV {cv2.__version__} for everything; for faster JPEG install the headers of "
         "libjpeg-turbo (Debian: libjpeg62-turbo-dev) and build again"

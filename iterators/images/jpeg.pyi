@@ -10,6 +10,7 @@ __all__ = [
     "JpegInfo",
     "available",
     "decode",
+    "entropy_decoder",
     "header",
     "library",
     "orient",
@@ -29,6 +30,7 @@ class JpegInfo(NamedTuple):
 
 def available() -> bool: ...
 def library() -> str: ...
+def entropy_decoder() -> str: ...
 def header(data: Buffer) -> JpegInfo: ...
 def decode(
     data: Buffer,

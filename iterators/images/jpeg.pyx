@@ -4,6 +4,7 @@ It gives the pixels as stored: it never turns an image upright (`orient` does, f
 never decodes anything but JPEG, and never hands out pixels for which the data is missing.
 """
 
+import os
 from collections import namedtuple
 from threading import local
 
@@ -22,6 +23,7 @@ __all__ = [
     "JpegInfo",
     "available",
     "decode",
+    "entropy_decoder",
     "header",
     "library",
     "orient",
@@ -30,10 +32,17 @@ __all__ = [
 
 
 cdef extern from "jpeg_decoder.h" nogil:
+    cdef enum jpeg_entropy_choice:
+        JPEG_ENTROPY_OF_LIBRARY
+        JPEG_ENTROPY_OF_OURS
+
     int jpeg_decoder_available() noexcept
     const char* jpeg_decoder_library() noexcept
     jpeg_decoder* jpeg_decoder_new() noexcept
     void jpeg_decoder_free(jpeg_decoder* decoder) noexcept
+    int jpeg_decoder_check() noexcept
+    int jpeg_decoder_choose(jpeg_decoder* decoder, jpeg_entropy_choice choice) noexcept
+    int jpeg_decoder_chosen(const jpeg_decoder* decoder) noexcept
     int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size,
                           const jpeg_limits* limits, jpeg_info* info) noexcept
     int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y,
@@ -45,12 +54,23 @@ cdef extern from "jpeg_decoder.h" nogil:
     int jpeg_decoder_warnings(const jpeg_decoder* decoder) noexcept
 
 
+cdef bint own_entropy = False     # whether new decoders use our entropy decoder
+
+
+cdef jpeg_entropy_choice own_choice() noexcept nogil:
+    return JPEG_ENTROPY_OF_OURS if own_entropy else JPEG_ENTROPY_OF_LIBRARY
+
+
 cdef int decoder_available() noexcept nogil:
     return jpeg_decoder_available()
 
 
 cdef jpeg_decoder* decoder_new() noexcept nogil:
-    return jpeg_decoder_new()
+    cdef jpeg_decoder* decoder = jpeg_decoder_new()
+    if decoder != NULL and jpeg_decoder_choose(decoder, own_choice()) != JPEG_OK:
+        jpeg_decoder_free(decoder)
+        return NULL
+    return decoder
 
 
 cdef void decoder_free(jpeg_decoder* decoder) noexcept nogil:
@@ -114,7 +134,7 @@ cdef class _Decoder:
 
     def __cinit__(self):
         self.decoder = NULL
-        self.decoder = jpeg_decoder_new()
+        self.decoder = decoder_new()
         if self.decoder is NULL:
             raise MemoryError("no memory for a JPEG decoder")
 
@@ -127,12 +147,19 @@ _thread = local()
 
 cdef _Decoder _borrow_decoder():
     """The decoder of this thread, which a finalizer that decodes meanwhile will not find."""
-    decoder = _thread.__dict__.pop("decoder", None)
-    return _Decoder() if decoder is None else decoder
+    cdef _Decoder decoder = _thread.__dict__.pop("decoder", None)
+    if decoder is None:
+        return _Decoder()
+    if jpeg_decoder_choose(decoder.decoder, own_choice()) != JPEG_OK:
+        raise MemoryError("no memory for a JPEG decoder")
+    return decoder
 
 
 cdef void _return_decoder(_Decoder decoder):
     """Keep the decoder for the next image of this thread."""
+    _thread.__dict__["outcome"] = (
+        jpeg_decoder_chosen(decoder.decoder), jpeg_decoder_warnings(decoder.decoder)
+    )
     jpeg_decoder_finish(decoder.decoder)
     _thread.__dict__["decoder"] = decoder
 
@@ -207,6 +234,57 @@ def library():
     True
     """
     return jpeg_decoder_library().decode("ascii")
+
+
+def entropy_decoder():
+    """Who decodes the entropy-coded data of JPEG images.
+
+    Sequential Huffman coding, which most files have, is decoded faster here than by the library, and
+    to the same pixels; all other coding, and whatever is damaged, is left to the library.  When this
+    module is imported it tries that on built-in images.  The environment variable
+    ``ITERATORS_JPEG=plain``, read at the same time, leaves everything to the library.
+
+    Returns
+    -------
+    str
+        ``"own"``; or the reason why the library does everything: ``"plain"`` (asked for),
+        ``"incompatible"`` (the trial failed), ``"none"`` (built without libjpeg-turbo).
+
+    Examples
+    --------
+    >>> entropy_decoder() in ("own", "plain", "incompatible", "none")
+    True
+    """
+    return _entropy_decoder
+
+
+def _choose_entropy_decoder(bint own):
+    """Let decoders made from now on (and `decode`) use ours or the library's; for comparing them."""
+    global own_entropy
+    if own and _entropy_decoder not in ("own", "plain"):
+        raise ValueError(f"the entropy decoder cannot be used here: {_entropy_decoder}")
+    own_entropy = own
+
+
+def _last_outcome():
+    """What became of this thread's last image: (0 the library's, 1 ours, 2 given back; warnings)."""
+    return _thread.__dict__["outcome"]
+
+
+cdef str _try_entropy_decoder():
+    """Decide at import which entropy decoder is used."""
+    asked = os.environ.get("ITERATORS_JPEG", "")
+    if asked not in ("", "plain"):
+        raise ValueError(f"the environment variable ITERATORS_JPEG must be 'plain', not {asked!r}")
+    if not jpeg_decoder_available():
+        return "none"
+    if not jpeg_decoder_check():
+        return "incompatible"
+    return asked or "own"
+
+
+_entropy_decoder = _try_entropy_decoder()
+own_entropy = _entropy_decoder == "own"
 
 
 def header(data):

@@ -13,6 +13,8 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
+#include "jpeg_entropy.h"
+
 /* Where setjmp saves the signal mask (BSD, macOS) it costs a system call per use. */
 #if defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__)
 #define SET_JUMP _setjmp
@@ -82,6 +84,9 @@ struct jpeg_decoder {
     size_t strip_size;
     JSAMPROW rows[STRIP_ROWS];
     void *(*alloc_small)(j_common_ptr, int, size_t); /* libjpeg's own */
+    void (*realize_virt_arrays)(j_common_ptr);
+    jpeg_entropy *entropy; /* NULL: never asked for */
+    int own_entropy;
     int tables_used;
     coding_table tables[MAX_TABLES];
 };
@@ -178,6 +183,16 @@ static void *alloc_small(j_common_ptr library, int pool, size_t size)
     return decoder->alloc_small(library, pool, size);
 }
 
+/* The library does this in jpeg_start_decompress, between choosing an entropy decoder and asking it to
+ * begin. */
+static void realize_virt_arrays(j_common_ptr library)
+{
+    jpeg_decoder *decoder = (jpeg_decoder *)library;
+    decoder->realize_virt_arrays(library);
+    if (decoder->own_entropy && !decoder->ran_out)
+        jpeg_entropy_install(decoder->entropy, &decoder->library);
+}
+
 static void forget_tables(jpeg_decoder *decoder)
 {
     struct jpeg_decompress_struct *library = &decoder->library;
@@ -218,6 +233,8 @@ jpeg_decoder *jpeg_decoder_new(void)
     jpeg_create_decompress(&decoder->library);
     decoder->alloc_small = decoder->library.mem->alloc_small;
     decoder->library.mem->alloc_small = alloc_small;
+    decoder->realize_virt_arrays = decoder->library.mem->realize_virt_arrays;
+    decoder->library.mem->realize_virt_arrays = realize_virt_arrays;
     decoder->progress.progress_monitor = on_progress;
     decoder->library.progress = &decoder->progress;
     decoder->source.init_source = on_source;
@@ -234,8 +251,27 @@ void jpeg_decoder_free(jpeg_decoder *decoder)
     if (decoder == NULL)
         return;
     jpeg_destroy_decompress(&decoder->library);
+    jpeg_entropy_free(decoder->entropy);
     free(decoder->strip);
     free(decoder);
+}
+
+int jpeg_decoder_choose(jpeg_decoder *decoder, enum jpeg_entropy_choice choice)
+{
+    if (choice != JPEG_ENTROPY_OF_LIBRARY && decoder->entropy == NULL) {
+        decoder->entropy = jpeg_entropy_new();
+        if (decoder->entropy == NULL)
+            return JPEG_NO_MEMORY;
+    }
+    decoder->own_entropy = choice != JPEG_ENTROPY_OF_LIBRARY;
+    if (choice == JPEG_ENTROPY_ON_PROBATION)
+        jpeg_entropy_probe(decoder->entropy);
+    return JPEG_OK;
+}
+
+int jpeg_decoder_chosen(const jpeg_decoder *decoder)
+{
+    return decoder->entropy == NULL ? 0 : (int)jpeg_entropy_in_use(decoder->entropy);
 }
 
 void jpeg_decoder_finish(jpeg_decoder *decoder)
@@ -285,6 +321,8 @@ int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
     decoder->errors.num_warnings = 0;
     decoder->ran_out = decoder->starved = 0;
     decoder->supported = 0;
+    if (decoder->entropy != NULL)
+        jpeg_entropy_reset(decoder->entropy);
     decoder->max_scans = limits ? limits->max_scans : JPEG_DEFAULT_MAX_SCANS;
     if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return fail(decoder, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
@@ -421,6 +459,17 @@ static void widen(int x, int width, int full_width, JDIMENSION *first, JDIMENSIO
     *count = (JDIMENSION)(right - left);
 }
 
+/* Columns of MCUs without a pixel of what the library crops to need not be stored. */
+static void limit_columns(jpeg_decoder *decoder, JDIMENSION first, JDIMENSION count)
+{
+    const struct jpeg_decompress_struct *library = &decoder->library;
+    JDIMENSION width = (JDIMENSION)SMALLEST_BLOCK_SIZE(library);
+    if (library->num_components > 1) /* otherwise an MCU is one block, whatever the sampling */
+        width *= (JDIMENSION)library->max_h_samp_factor;
+    if (decoder->entropy != NULL)
+        jpeg_entropy_columns(decoder->entropy, first / width, (first + count - 1) / width);
+}
+
 int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int x, int y,
                        int width, int height)
 {
@@ -458,8 +507,10 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
     if (is_divisible(library)) {
         count = (JDIMENSION)full_width;
         widen(x, width, full_width, &first, &count);
-        if ((int)count < full_width)
+        if ((int)count < full_width) {
             jpeg_crop_scanline(library, &first, &count);
+            limit_columns(decoder, first, count);
+        }
         if (y > 0)
             skipped = (int)jpeg_skip_scanlines(library, (JDIMENSION)y);
     }

@@ -49,6 +49,13 @@ typedef struct {
     int max_scans;
 } jpeg_limits;
 
+/* Who reads the entropy-coded data: the library, or jpeg_entropy.h where it can. */
+enum jpeg_entropy_choice {
+    JPEG_ENTROPY_OF_LIBRARY,
+    JPEG_ENTROPY_OF_OURS,
+    JPEG_ENTROPY_ON_PROBATION /* as ours, and calls that it does not expect are errors */
+};
+
 /* 1 if this was built with libjpeg-turbo; otherwise open returns JPEG_UNAVAILABLE. */
 int jpeg_decoder_available(void);
 
@@ -58,6 +65,16 @@ const char *jpeg_decoder_library(void);
 /* NULL if there is no memory. */
 jpeg_decoder *jpeg_decoder_new(void);
 void jpeg_decoder_free(jpeg_decoder *decoder); /* NULL is allowed */
+
+/* Choose the entropy decoder for the next image and all later ones; at first it is the library's.
+ * Neither pixels nor errors nor warnings depend on it.  JPEG_OK or JPEG_NO_MEMORY. */
+int jpeg_decoder_choose(jpeg_decoder *decoder, enum jpeg_entropy_choice choice);
+
+/* 1 if ours read the current image up to here, 2 if it began and the library went on, otherwise 0. */
+int jpeg_decoder_chosen(const jpeg_decoder *decoder);
+
+/* Whether ours works with this library: decodes built-in images, sound and damaged, with both. */
+int jpeg_decoder_check(void);
 
 /* Read the header.  `data` must stay as it is until finish.  `limits` NULL: the defaults.  With
  * JPEG_TOO_LARGE, `info` is filled in as well. */

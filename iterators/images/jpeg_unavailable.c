@@ -32,6 +32,23 @@ void jpeg_decoder_free(jpeg_decoder *decoder)
     free(decoder);
 }
 
+int jpeg_decoder_choose(jpeg_decoder *decoder, enum jpeg_entropy_choice choice)
+{
+    (void)decoder, (void)choice;
+    return JPEG_OK;
+}
+
+int jpeg_decoder_chosen(const jpeg_decoder *decoder)
+{
+    (void)decoder;
+    return 0;
+}
+
+int jpeg_decoder_check(void)
+{
+    return 0;
+}
+
 static int unavailable(jpeg_decoder *decoder)
 {
     snprintf(decoder->message, sizeof decoder->message, "built without libjpeg-turbo");

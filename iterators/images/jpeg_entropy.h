@@ -1,0 +1,45 @@
+/* A faster entropy decoder for libjpeg-turbo: sequential Huffman coding, all components in one scan.
+ *
+ * It decodes sound data only.  At the first bit that it would not vouch for (a code that does not
+ * exist, data that ends, a marker out of place) it gives the scan back to the library's own decoder,
+ * which reads it again from its start up to the same place and goes on from there.  So whatever is
+ * wrong with an image has the outcome that it has with the library alone, and the pixels of sound
+ * ones are the same anyway.
+ *
+ * The library has no interface for this.  What is supposed about its inside is that an entropy
+ * decoder begins with the functions `start_pass` and `decode_mcu`; jpeg_decoder_check tries it.
+ */
+#ifndef ITERATORS_JPEG_ENTROPY_H
+#define ITERATORS_JPEG_ENTROPY_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+typedef struct jpeg_entropy jpeg_entropy;
+
+/* Who decodes, or decoded, the entropy-coded data of the image. */
+enum jpeg_entropy_state { JPEG_ENTROPY_LIBRARY, JPEG_ENTROPY_OWN, JPEG_ENTROPY_GIVEN_BACK };
+
+/* NULL if there is no memory. */
+jpeg_entropy *jpeg_entropy_new(void);
+void jpeg_entropy_free(jpeg_entropy *entropy); /* NULL is allowed */
+
+/* Put ours in the place of the library's, if this is an image for it.  To be called within
+ * jpeg_start_decompress when the library has set up its entropy decoder but not begun the scan: that
+ * is when it realizes its virtual arrays. */
+void jpeg_entropy_install(jpeg_entropy *entropy, j_decompress_ptr library);
+
+/* Of the columns of MCUs only these will be looked at.  All of them after install. */
+void jpeg_entropy_columns(jpeg_entropy *entropy, JDIMENSION first, JDIMENSION last);
+
+/* The next image will be the library's again. */
+void jpeg_entropy_reset(jpeg_entropy *entropy);
+
+enum jpeg_entropy_state jpeg_entropy_in_use(const jpeg_entropy *entropy);
+
+/* From now on report an error if the library calls any other function of an entropy decoder. */
+void jpeg_entropy_probe(jpeg_entropy *entropy);
+
+#endif

@@ -1,0 +1,209 @@
+/* Tables that turn the next bits of a JPEG scan into coefficients, several bits at a time.
+ *
+ * A Huffman code says how many zeros come before a coefficient and how many bits its value has; the
+ * value follows.  Code and value together are mostly short, so one look at the next HUFFMAN_BITS bits
+ * finds both, and often those of the next coefficient as well.  What does not fit is found the slow
+ * way.  Tables are built only from codes that libjpeg accepts as well; all others are left for it to
+ * judge.
+ */
+#ifndef ITERATORS_JPEG_HUFFMAN_H
+#define ITERATORS_JPEG_HUFFMAN_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* 10 bits hold code and value of nearly all coefficients, and the tables of an image leave room in a
+ * first-level cache of 32 kB; with 11 bits they do not. */
+#define HUFFMAN_BITS 10
+#define HUFFMAN_LONGEST 16
+
+/* How far symbols move the position in the block.  Positions end at 64, so that one comparison finds
+ * everything that is not an ordinary coefficient. */
+enum {
+    HUFFMAN_END = 128, /* the rest of the block is zero; added to the step of what came before */
+    HUFFMAN_RARE = 255 /* not all of it fits, and `value` is the symbol, if at least that does */
+};
+
+/* What the next bits begin with: one coefficient, which then stands in both places, or two, or the end
+ * of the block or a coefficient and then the end. */
+typedef struct {
+    uint8_t drop, step; /* bits and positions of everything */
+    uint8_t first_drop, first_step; /* of the first symbol; drop 0: its code does not fit */
+    int16_t value, second_value;
+} huffman_entry;
+
+typedef struct {
+    huffman_entry entries[1 << HUFFMAN_BITS];
+    uint16_t skips[1 << HUFFMAN_BITS]; /* step << 8 | bits to drop, of as many symbols as fit */
+    int has_skips;
+    int is_dc;
+    int count;
+    uint32_t limit[HUFFMAN_LONGEST + 1];    /* codes up to this length are below it, as 16 bits */
+    int32_t symbol_at[HUFFMAN_LONGEST + 1]; /* place of a symbol minus its code */
+    uint8_t lengths[HUFFMAN_LONGEST + 1];   /* how many codes have a length, as in the file */
+    uint8_t symbols[256];
+} huffman_table;
+
+/* The coefficient that `size` bits stand for: the upper half is positive, the lower half negative. */
+static inline int huffman_extend(int bits, int size)
+{
+    return size == 0 || bits >> (size - 1) ? bits : bits - (1 << size) + 1;
+}
+
+/* Step of an AC symbol: the zeros before a coefficient and itself, 16 zeros, or the end of the block
+ * (of which libjpeg knows 15, as a remnant of progressive files). */
+static inline int huffman_step(int symbol)
+{
+    if (symbol & 15)
+        return (symbol >> 4) + 1;
+    return symbol == 0xF0 ? 16 : HUFFMAN_END;
+}
+
+/* All entries that begin with this code. */
+static inline void huffman_fill(huffman_table *table, uint32_t code, int length, int symbol)
+{
+    const int spare = HUFFMAN_BITS - length, size = symbol & 15;
+    const int step = table->is_dc ? 0 : huffman_step(symbol);
+    huffman_entry *entry = table->entries + (code << spare);
+    huffman_entry filled;
+    int value, copy;
+    filled.drop = filled.first_drop = (uint8_t)length;
+    filled.step = HUFFMAN_RARE;
+    filled.first_step = 0;
+    filled.value = filled.second_value = (int16_t)symbol;
+    if (size > spare) {
+        for (value = 0; value < 1 << spare; value++)
+            *entry++ = filled;
+        return;
+    }
+    filled.drop = filled.first_drop = (uint8_t)(length + size);
+    filled.step = (uint8_t)step;
+    filled.first_step = (uint8_t)(step == HUFFMAN_END ? 0 : step);
+    for (value = 0; value < 1 << size; value++) {
+        filled.value = filled.second_value = (int16_t)huffman_extend(value, size);
+        for (copy = 0; copy < 1 << (spare - size); copy++)
+            *entry++ = filled;
+    }
+}
+
+/* Let entries with room for a second symbol have it.  The first ones stay as they are, so that it does
+ * not matter in which order this is done. */
+static inline void huffman_pair(huffman_table *table)
+{
+    const uint32_t mask = (1 << HUFFMAN_BITS) - 1;
+    uint32_t bits;
+    for (bits = 0; bits <= mask; bits++) {
+        huffman_entry *entry = &table->entries[bits];
+        const huffman_entry *next = &table->entries[bits << entry->first_drop & mask];
+        if (entry->step >= HUFFMAN_END || next->step == HUFFMAN_RARE ||
+            entry->first_drop + next->first_drop > HUFFMAN_BITS)
+            continue;
+        entry->drop = (uint8_t)(entry->first_drop + next->first_drop);
+        entry->step =
+            (uint8_t)(entry->first_step + (next->first_step ? next->first_step : HUFFMAN_END));
+        if (next->first_step)
+            entry->second_value = next->value;
+    }
+}
+
+/* Number of symbols if these are codes that both we and libjpeg accept, otherwise -1. */
+static inline int huffman_check(const uint8_t *lengths, const uint8_t *symbols, int is_dc)
+{
+    uint32_t code = 0;
+    int length, i, count = 0;
+    for (length = 1; length <= HUFFMAN_LONGEST; length++) {
+        code = (code << 1) + lengths[length];
+        count += lengths[length];
+        if (lengths[length] && code >= 1u << length) /* the code of all ones is not allowed */
+            return -1;
+    }
+    if (count > 256)
+        return -1;
+    for (i = 0; is_dc && i < count; i++)
+        if (symbols[i] > 15)
+            return -1;
+    return count;
+}
+
+static inline int huffman_matches(const huffman_table *table, const uint8_t *lengths,
+                                  const uint8_t *symbols, int is_dc)
+{
+    return table->is_dc == is_dc && memcmp(table->lengths, lengths, sizeof table->lengths) == 0 &&
+           memcmp(table->symbols, symbols, (size_t)table->count) == 0;
+}
+
+/* Build a table; 0 if the codes are not acceptable. */
+static inline int huffman_build(huffman_table *table, const uint8_t *lengths,
+                                const uint8_t *symbols, int is_dc)
+{
+    const int count = huffman_check(lengths, symbols, is_dc);
+    const huffman_entry nothing = {0, HUFFMAN_RARE, 0, 0, 0, 0};
+    uint32_t code = 0;
+    int length, i, at = 0;
+    if (count < 0)
+        return 0;
+    table->has_skips = 0;
+    table->is_dc = is_dc;
+    table->count = count;
+    memcpy(table->lengths, lengths, sizeof table->lengths);
+    memcpy(table->symbols, symbols, (size_t)count);
+    for (i = 0; i < 1 << HUFFMAN_BITS; i++)
+        table->entries[i] = nothing;
+    for (length = 1; length <= HUFFMAN_LONGEST; length++) {
+        code <<= 1;
+        table->symbol_at[length] = at - (int32_t)code;
+        for (i = 0; i < lengths[length]; i++, code++, at++)
+            if (length <= HUFFMAN_BITS)
+                huffman_fill(table, code, length, symbols[at]);
+        table->limit[length] = code << (HUFFMAN_LONGEST - length);
+    }
+    if (!is_dc)
+        huffman_pair(table);
+    return 1;
+}
+
+/* For AC symbols that nobody wants the value of: how far all symbols that can be told from the same
+ * bits lead.  The last value may reach beyond those bits. */
+static inline void huffman_build_skips(huffman_table *table)
+{
+    const uint32_t mask = (1 << HUFFMAN_BITS) - 1;
+    uint32_t bits;
+    for (bits = 0; bits <= mask; bits++) {
+        int drop = 0, steps = 0;
+        while (drop < HUFFMAN_BITS && steps < HUFFMAN_END) {
+            const huffman_entry *entry = &table->entries[bits << drop & mask];
+            int length = entry->first_drop;
+            int step = entry->first_step ? entry->first_step : HUFFMAN_END;
+            /* Bits behind ours count as zeros in this look-up: it tells the truth only if the code
+             * itself (here: with its value, if the entry has it) lies within ours. */
+            if (drop + length > HUFFMAN_BITS || length == 0)
+                break;
+            if (entry->step == HUFFMAN_RARE) {
+                step = huffman_step(entry->value);
+                length += entry->value & 15;
+            }
+            if (step != HUFFMAN_END && steps + step > 63)
+                break;
+            drop += length;
+            steps += step;
+        }
+        table->skips[bits] =
+            (uint16_t)(drop == 0 ? HUFFMAN_RARE << 8 : (unsigned)steps << 8 | (unsigned)drop);
+    }
+    table->has_skips = 1;
+}
+
+/* The symbol of a code that is longer than HUFFMAN_BITS, given the next 16 bits, and its length; -1
+ * if there is no such code. */
+static inline int huffman_search(const huffman_table *table, uint32_t bits, int *length)
+{
+    int l = HUFFMAN_BITS + 1;
+    while (l <= HUFFMAN_LONGEST && bits >= table->limit[l])
+        l++;
+    if (l > HUFFMAN_LONGEST)
+        return -1;
+    *length = l;
+    return table->symbols[table->symbol_at[l] + (int32_t)(bits >> (HUFFMAN_LONGEST - l))];
+}
+
+#endif
