@@ -148,11 +148,8 @@ SIMD_INLINE int rare_symbol(bit_reader *reader, const huffman_table *table,
     }
     drop(reader, length);
     size = symbol & 15;
-    *value = 0;
-    if (size) {
-        *value = huffman_extend((int)peek(reader, size), size);
-        drop(reader, size);
-    }
+    *value = huffman_extend((int)(reader->buffer >> 1 >> (63 - size)), size);
+    drop(reader, size);
     return symbol;
 }
 
@@ -216,9 +213,10 @@ SIMD_INLINE int decode_ac(bit_reader *reader, const huffman_table *table, JCOEF 
             continue;
         if (entry->step != HUFFMAN_RARE && entry->step >= HUFFMAN_END &&
             k + entry->first_step < DCTSIZE2) {
+            /* The end alone writes the zero that is there, which costs less than finding out. */
+            const int written = entry->step == HUFFMAN_END ? k + 1 : k + entry->first_step;
             drop(reader, entry->drop);
-            if (entry->first_step)
-                block[places[k + entry->first_step]] = entry->value;
+            block[places[written]] = entry->value;
             return 1;
         }
         /* The block may be full before the second symbol, which then belongs to the next. */
@@ -402,6 +400,10 @@ static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
         const int number = library->MCU_membership[i];
         const jpeg_component_info *component = library->cur_comp_info[number];
         block_plan *plan = &entropy->blocks[i];
+        if (i > 0 && number == plan[-1].component) {
+            *plan = plan[-1];
+            continue;
+        }
         plan->component = number;
         plan->dc = find_table(entropy, library->dc_huff_tbl_ptrs, component->dc_tbl_no, 1);
         plan->ac = find_table(entropy, library->ac_huff_tbl_ptrs, component->ac_tbl_no, 0);

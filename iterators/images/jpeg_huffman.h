@@ -44,10 +44,12 @@ typedef struct {
     uint8_t symbols[256];
 } huffman_table;
 
-/* The coefficient that `size` bits stand for: the upper half is positive, the lower half negative. */
+/* The coefficient that `size` bits stand for: the upper half is positive, the lower half negative.  No
+ * branch, as nothing could predict it. */
 static inline int huffman_extend(int bits, int size)
 {
-    return size == 0 || bits >> (size - 1) ? bits : bits - (1 << size) + 1;
+    const int upper = bits << 1 >> size; /* 1 or 0 */
+    return bits + ((upper - 1) & (1 - (1 << size)));
 }
 
 /* Step of an AC symbol: the zeros before a coefficient and itself, 16 zeros, or the end of the block
@@ -79,7 +81,7 @@ static inline void huffman_fill(huffman_table *table, uint32_t code, int length,
     filled.drop = filled.first_drop = (uint8_t)(length + size);
     filled.step = (uint8_t)step;
     filled.first_step = (uint8_t)(step == HUFFMAN_END ? 0 : step);
-    for (value = 0; value < 1 << size; value++) {
+    for (value = 0; value < 1 << size; value++) { /* once, to 0, for the end of the block */
         filled.value = filled.second_value = (int16_t)huffman_extend(value, size);
         for (copy = 0; copy < 1 << (spare - size); copy++)
             *entry++ = filled;
