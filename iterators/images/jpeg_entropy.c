@@ -310,8 +310,7 @@ SIMD_INLINE boolean decode_mcu(j_decompress_ptr library, JBLOCKROW *mcu)
     for (i = 0; i < entropy->num_blocks; i++) {
         const block_plan *plan = &entropy->blocks[i];
         unsigned difference;
-        if (reader.bits < 32)
-            reader = refill(reader);
+        reader = refill(reader);
         if (!decode_dc(&reader, plan->dc, &difference))
             return give_back(library, entropy, mcu);
         last_dc[plan->component] += difference;
