@@ -20,6 +20,9 @@
 /* Tables are kept from image to image: those of one pack mostly are the same.  Three components use
  * at most six. */
 #define TABLES 8
+/* What serves to pass over blocks is added to a table when it is used again, or at once if a scan has
+ * this many blocks: it takes as long as passing over some hundred of them without. */
+#define MANY_BLOCKS 1024
 /* More than any version of libjpeg-turbo has. */
 #define OTHER_FUNCTIONS 30
 
@@ -51,11 +54,12 @@ struct jpeg_entropy {
     bit_reader reader;
     const uint8_t *data_end;
     unsigned last_dc[MAX_COMPS_IN_SCAN];
+    JBLOCK unread; /* where coefficients go that nobody will look at */
     int num_blocks;
     block_plan blocks[D_MAX_BLOCKS_IN_MCU];
     unsigned restart_interval, until_restart; /* in MCUs; 0: there are no restart markers */
     int next_restart;                         /* number of the next marker, 0 to 7 */
-    uint64_t done;                            /* MCUs */
+    uint64_t num_mcus, done;
     JDIMENSION column, num_columns, first_column, last_column;
     uint64_t images;
     uint64_t last_used[TABLES];
@@ -316,13 +320,12 @@ SIMD_INLINE boolean decode_mcu(j_decompress_ptr library, JBLOCKROW *mcu)
         last_dc[plan->component] += difference;
         if (stored && plan->needs_dc)
             (*mcu[i])[0] = (JCOEF)last_dc[plan->component];
-        if (stored && plan->needs_ac) {
+        if (stored && plan->needs_ac)
             sound = decode_ac(&reader, plan->ac, *mcu[i]);
-        } else {
-            if (!plan->ac->has_skips)
-                huffman_build_skips(plan->ac);
+        else if (plan->ac->has_skips)
             sound = skip_ac(&reader, plan->ac);
-        }
+        else
+            sound = decode_ac(&reader, plan->ac, entropy->unread);
         if (!sound)
             return give_back(library, entropy, mcu);
     }
@@ -366,7 +369,7 @@ static huffman_table *find_table(jpeg_entropy *entropy, JHUFF_TBL *const *codes,
                                  int is_dc)
 {
     const JHUFF_TBL *wanted;
-    int i, oldest = 0;
+    int i, oldest = 0, lasting = 1;
     if (number < 0 || number >= NUM_HUFF_TBLS || codes[number] == NULL)
         return NULL;
     wanted = codes[number];
@@ -378,9 +381,14 @@ static huffman_table *find_table(jpeg_entropy *entropy, JHUFF_TBL *const *codes,
     }
     if (i == TABLES) {
         i = oldest;
-        if (!huffman_build(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc))
+        if (!huffman_build(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc)) {
+            entropy->tables[i].is_dc = -1;
             return NULL;
+        }
+        lasting = (uint64_t)entropy->num_blocks * entropy->num_mcus >= MANY_BLOCKS;
     }
+    if (lasting && !is_dc && !entropy->tables[i].has_skips)
+        huffman_build_skips(&entropy->tables[i]);
     entropy->last_used[i] = entropy->images;
     return &entropy->tables[i];
 }
@@ -395,6 +403,7 @@ static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
         return 0;
     entropy->images++;
     entropy->num_blocks = library->blocks_in_MCU;
+    entropy->num_mcus = (uint64_t)library->MCUs_per_row * library->MCU_rows_in_scan;
     for (i = 0; i < entropy->num_blocks; i++) {
         const int number = library->MCU_membership[i];
         const jpeg_component_info *component = library->cur_comp_info[number];

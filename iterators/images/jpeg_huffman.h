@@ -149,8 +149,6 @@ static inline int huffman_build(huffman_table *table, const uint8_t *lengths,
     table->count = count;
     memcpy(table->lengths, lengths, sizeof table->lengths);
     memcpy(table->symbols, symbols, (size_t)count);
-    for (i = 0; i < 1 << HUFFMAN_BITS; i++)
-        table->entries[i] = nothing;
     for (length = 1; length <= HUFFMAN_LONGEST; length++) {
         code <<= 1;
         table->symbol_at[length] = at - (int32_t)code;
@@ -158,6 +156,9 @@ static inline int huffman_build(huffman_table *table, const uint8_t *lengths,
             if (length <= HUFFMAN_BITS)
                 huffman_fill(table, code, length, symbols[at]);
         table->limit[length] = code << (HUFFMAN_LONGEST - length);
+        if (length == HUFFMAN_BITS) /* what is left belongs to longer codes */
+            for (i = (int)code; i < 1 << HUFFMAN_BITS; i++)
+                table->entries[i] = nothing;
     }
     if (!is_dc)
         huffman_pair(table);
