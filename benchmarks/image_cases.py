@@ -18,6 +18,7 @@ from harness import Stopwatch, absolute, case, compare, reported
 from jpeg_limits import full_decode_rate
 
 from iterators import ImageRecordIter
+from iterators.images import jpeg
 
 PREFETCH = 4
 IMAGENET = {
@@ -173,6 +174,60 @@ def faces(material):
         mean_b=127.5,
         scale=1 / 127.5,
     )
+
+
+@case
+def entropy_decoder(material):
+    """Random resized crops and faces with our entropy decoder against the same with the library's."""
+    if jpeg.entropy_decoder() != "own":
+        return
+    photos = {
+        "path_imgrec": str(material.photo_records),
+        "path_imgidx": str(material.photo_records.with_suffix(".idx")),
+        "data_shape": (3, 224, 224),
+        "batch_size": 128,
+        "random_resized_crop": True,
+        "min_random_area": 0.08,
+        "max_random_area": 1.0,
+        "min_aspect_ratio": 3 / 4,
+        "max_aspect_ratio": 4 / 3,
+        **IMAGENET,
+    }
+    faces = {
+        "path_imgrec": str(material.face_records),
+        "path_imgidx": str(material.face_records.with_suffix(".idx")),
+        "data_shape": (3, 112, 112),
+        "batch_size": 256,
+        **IMAGENET,
+    }
+    for job, bar, parameters in (
+        ("entropy decoder, random resized crop 224", 1.25, photos),
+        ("entropy decoder, faces 112", 1.15, faces),
+    ):
+        providers = []
+        for own in (True, False):
+            jpeg._choose_entropy_decoder(own)  # holds for the decoders of this provider
+            providers.append(
+                ImageRecordIter(
+                    shuffle=True,
+                    seed=1,
+                    rand_mirror=True,
+                    preprocess_threads=material.threads,
+                    prefetch_buffer=PREFETCH,
+                    **parameters,
+                )
+            )
+        jpeg._choose_entropy_decoder(True)
+        with providers[0] as ours, providers[1] as reference:
+            yield compare(
+                job,
+                "images/s",
+                partial(steady_rate, ours),
+                partial(steady_rate, reference),
+                bar=bar,
+                rounds=material.rounds,
+                detail="reference: the same with libjpeg-turbo's",
+            )
 
 
 def resident_bytes():
