@@ -269,15 +269,13 @@ def _write_records(
 
 @contextlib.contextmanager
 def _progress_bar(total: int, name: str, shown: bool) -> Iterator[Callable[[int], object]]:
-    """A bar on standard error, as the function that advances it; one without effect if not shown."""
+    """A bar on standard error, as the function that advances it; without effect if not shown."""
     if not shown:
         yield lambda count: None
         return
     from tqdm import tqdm  # loading it takes longer than packing ten photographs
 
-    with tqdm(
-        total=total, desc=name, unit=" images", file=sys.stderr, dynamic_ncols=True
-    ) as bar:
+    with tqdm(total=total, desc=name, unit=" images", file=sys.stderr, dynamic_ncols=True) as bar:
         yield bar.update
 
 
