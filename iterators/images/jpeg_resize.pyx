@@ -39,6 +39,15 @@ cdef class _Engine:
 _thread = local()
 
 
+cdef bint _has_end_marker(const uint8_t* data, size_t size) noexcept nogil:
+    """Whether the marker that ends an image is somewhere in the data; as a rule at its end."""
+    while size >= 2:
+        if data[size - 1] == 0xD9 and data[size - 2] == 0xFF:
+            return True
+        size -= 1
+    return False
+
+
 cdef int _open(_Engine engine, const uint8_t* data, size_t size,
                jpeg.jpeg_info* info) noexcept nogil:
     """Read the header; 1 if the image can be decoded here as OpenCV would do it."""
@@ -47,7 +56,7 @@ cdef int _open(_Engine engine, const uint8_t* data, size_t size,
     limits.max_scans = jpeg.JPEG_DEFAULT_MAX_SCANS
     if jpeg.decoder_open(engine.decoder, data, size, &limits, info) != jpeg.JPEG_OK:
         return 0
-    return info.supported and info.orientation == 1
+    return info.supported and info.orientation == 1 and _has_end_marker(data, size)
 
 
 cdef void _set_axis(resample.resample_axis* axis, int source, int target, int origin,
@@ -73,6 +82,7 @@ cdef int _run(_Engine engine, int method, int channels, const resample.resample_
                                 <ptrdiff_t>columns.count * samples) != resample.RESAMPLE_OK:
         return 0
     resample.resampler_source(engine.resampler, &x, &y, &width, &height)
+    height = lines.stored - y  # to the last row: damage below the crop is damage as well
     if jpeg.decoder_start(engine.decoder, channels, 1, x, y, width, height) != jpeg.JPEG_OK:
         return 0
     while True:
@@ -108,8 +118,8 @@ def decode_resized(data, int short_side, int method=1, int channels=3, *, bint s
     -------
     numpy.ndarray or None
         uint8 of shape (height, width, 3) or (height, width), the pixels of OpenCV's ``imdecode``
-        and ``resize``.  None where OpenCV has to decide: no JPEG, damaged, truncated, to be turned
-        upright, CMYK, more pixels than `iterators.images.jpeg.decode` accepts, a result that would
+        and ``resize``.  None where OpenCV has to decide: no JPEG, damaged or truncated, in the crop
+        or outside, to be turned upright, CMYK, more pixels than `iterators.images.jpeg.decode` accepts, a result that would
         be too large or empty, or no libjpeg-turbo.
 
     Raises

@@ -106,22 +106,37 @@ def test_the_size_itself_copies_the_decoded_pixels(sampling):
 @pytest.mark.parametrize("progressive", [False, True])
 def test_a_file_cut_anywhere_is_left_to_opencv(progressive):
     data = encode(picture(24, 40), progressive=progressive)
-    for end in range(len(data) - 2):
+    for end in range(len(data)):
         assert decode_resized(data[:end], 12) is None, end
+
+
+@needs_libjpeg
+def test_damage_below_the_crop_is_damage():
+    data = encode(picture(200, 40))
+    cut = data[: len(data) * 9 // 10] + data[-2:]
+    assert decode_resized(cut, 20, square=True) is None
+
+
+@needs_libjpeg
+def test_bytes_behind_the_end_do_not_matter():
+    data = encode(picture(24, 40))
+    expected = decode_resized(data, 12)
+    np.testing.assert_array_equal(decode_resized(data + b"\xff\xd8 and a film", 12), expected)
 
 
 @settings(max_examples=150, deadline=None)
 @given(
     changes=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4),
     progressive=st.booleans(),
+    square=st.booleans(),
 )
-def test_damage_gives_what_opencv_makes_of_it_or_nothing(changes, progressive):
+def test_damage_gives_what_opencv_makes_of_it_or_nothing(changes, progressive, square):
     data = bytearray(encode(picture(40, 56), progressive=progressive, restart=2))
     for position, value in changes:
         data[position % len(data)] = value
-    result = decode_resized(bytes(data), 20)
+    result = decode_resized(bytes(data), 20, square=square)
     if result is not None:
-        np.testing.assert_array_equal(result, in_steps(bytes(data), 20))
+        np.testing.assert_array_equal(result, in_steps(bytes(data), 20, square=square))
 
 
 @given(data=st.binary(max_size=300))
