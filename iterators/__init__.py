@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .providers.libsvm import LibSVMIter, LibSVMProvider
     from .providers.mnist import MNISTIter, MNISTProvider
     from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
+    from .samples import Dataset, Sample
     from .spaces import (
         CompositeSpace,
         Conv2DSpace,
@@ -53,6 +54,7 @@ __all__ = [
     "DataDesc",
     "DataSpecsMapping",
     "DataView",
+    "Dataset",
     "ImageDetRecordIter",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
@@ -74,6 +76,7 @@ __all__ = [
     "NullSpace",
     "PrefetchingIter",
     "ResizeIter",
+    "Sample",
     "SequenceView",
     "SpecError",
     "VectorSequenceSpace",
@@ -101,6 +104,7 @@ _NAMES_BY_MODULE = {
     "providers.libsvm": ("LibSVMIter", "LibSVMProvider"),
     "providers.mnist": ("MNISTIter", "MNISTProvider"),
     "providers.wrappers": ("MXDataProvider", "PrefetchingIter", "ResizeIter"),
+    "samples": ("Dataset", "Sample"),
     "spaces": (
         "CompositeSpace",
         "Conv2DSpace",
@@ -115,7 +119,7 @@ _NAMES_BY_MODULE = {
     "views": ("ClassView", "DataView", "ImageView", "ListView", "SequenceView", "View"),
 }
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
-_SUBPACKAGES = ("core", "datasets", "images", "providers", "spaces", "views")
+_SUBPACKAGES = ("core", "datasets", "images", "providers", "samples", "spaces", "views")
 
 
 def __getattr__(name: str) -> object:

@@ -118,9 +118,9 @@ def decode_resized(data, int short_side, int method=1, int channels=3, *, bint s
     -------
     numpy.ndarray or None
         uint8 of shape (height, width, 3) or (height, width), the pixels of OpenCV's ``imdecode``
-        and ``resize``.  None where OpenCV has to decide: no JPEG, damaged or truncated, in the crop
-        or outside, to be turned upright, CMYK, more pixels than `iterators.images.jpeg.decode` accepts, a result that would
-        be too large or empty, or no libjpeg-turbo.
+        and ``resize``.  None where OpenCV has to decide: no JPEG, damaged or truncated (in the crop
+        or outside), to be turned upright, CMYK, more pixels than `iterators.images.jpeg.decode`
+        accepts, a result that would be too large, or no libjpeg-turbo.
 
     Raises
     ------
