@@ -139,6 +139,7 @@ def test_damage_gives_what_opencv_makes_of_it_or_nothing(changes, progressive, s
         np.testing.assert_array_equal(result, in_steps(bytes(data), 20, square=square))
 
 
+@settings(deadline=None)
 @given(data=st.binary(max_size=300))
 def test_other_bytes_are_left_to_opencv(data):
     assert decode_resized(data, 10) is None
