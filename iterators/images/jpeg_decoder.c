@@ -27,15 +27,6 @@
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
-/* Width in pixels of a block after the scaled inverse DCT: 8, 4, 2 or 1. */
-#if JPEG_LIB_VERSION >= 70
-#define BLOCK_SIZE(component) ((component)->DCT_h_scaled_size)
-#define SMALLEST_BLOCK_SIZE(library) ((library)->min_DCT_h_scaled_size)
-#else
-#define BLOCK_SIZE(component) ((component)->DCT_scaled_size)
-#define SMALLEST_BLOCK_SIZE(library) ((library)->min_DCT_scaled_size)
-#endif
-
 /* Smooth upsampling mixes in the nearest chroma sample of the neighbouring column; with a chroma
  * sample for up to 4 columns nothing further away than this can reach a pixel. */
 #define SIDE_MARGIN 4

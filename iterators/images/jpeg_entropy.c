@@ -35,9 +35,9 @@ typedef struct {
 
 /* The scan, most significant bit first. */
 typedef struct {
-    uint64_t buffer;   /* the next bits, left-aligned; zeros where the data has ended */
-    int bits;          /* how many of them are data; negative if more were used than there are */
-    const uint8_t *at; /* the byte behind them */
+    uint64_t buffer; /* the next bits, left-aligned; zeros where the data has ended */
+    int bits; /* how many of them are data; negative if more were used than there are */
+    const uint8_t *at;  /* the byte behind them */
     const uint8_t *end; /* where the data or, once it has been met, the marker is */
 } bit_reader;
 
@@ -295,7 +295,7 @@ static boolean give_back(j_decompress_ptr library, jpeg_entropy *entropy, JBLOCK
     return head->decode_mcu(library, mcu);
 }
 
-SIMD_INLINE boolean decode_mcu(j_decompress_ptr library, JBLOCKROW *mcu)
+static boolean decode_mcu(j_decompress_ptr library, JBLOCKROW *mcu)
 {
     jpeg_entropy *entropy = (jpeg_entropy *)(void *)library->entropy;
     const int stored = mcu != NULL && entropy->column >= entropy->first_column &&
@@ -339,30 +339,7 @@ SIMD_INLINE boolean decode_mcu(j_decompress_ptr library, JBLOCKROW *mcu)
     return TRUE;
 }
 
-static boolean decode_mcu_plain(j_decompress_ptr library, JBLOCKROW *mcu)
-{
-    return decode_mcu(library, mcu);
-}
-
-#if SIMD_X86
-/* Shifts by a variable take three operations without these instructions. */
-__attribute__((target("bmi,bmi2"))) static boolean decode_mcu_bmi2(j_decompress_ptr library,
-                                                                   JBLOCKROW *mcu)
-{
-    return decode_mcu(library, mcu);
-}
-#endif
-
 /* ---- the scan ---- */
-
-static int scaled_block_size(const jpeg_component_info *component)
-{
-#if JPEG_LIB_VERSION >= 70
-    return component->DCT_h_scaled_size;
-#else
-    return component->DCT_scaled_size;
-#endif
-}
 
 /* The table for these codes, kept or built; NULL if there is none. */
 static huffman_table *find_table(jpeg_entropy *entropy, JHUFF_TBL *const *codes, int number,
@@ -381,10 +358,8 @@ static huffman_table *find_table(jpeg_entropy *entropy, JHUFF_TBL *const *codes,
     }
     if (i == TABLES) {
         i = oldest;
-        if (!huffman_build(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc)) {
-            entropy->tables[i].is_dc = -1;
+        if (!huffman_build(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc))
             return NULL;
-        }
         lasting = (uint64_t)entropy->num_blocks * entropy->num_mcus >= MANY_BLOCKS;
     }
     if (lasting && !is_dc && !entropy->tables[i].has_skips)
@@ -418,7 +393,7 @@ static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
         if (plan->dc == NULL || plan->ac == NULL)
             return 0;
         plan->needs_dc = component->component_needed;
-        plan->needs_ac = component->component_needed && scaled_block_size(component) > 1;
+        plan->needs_ac = component->component_needed && BLOCK_SIZE(component) > 1;
     }
     entropy->reader.buffer = 0;
     entropy->reader.bits = 0;
@@ -457,11 +432,7 @@ jpeg_entropy *jpeg_entropy_new(void)
     if (entropy == NULL)
         return NULL;
     entropy->head.start_pass = start_pass;
-    entropy->head.decode_mcu = decode_mcu_plain;
-#if SIMD_X86
-    if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
-        entropy->head.decode_mcu = decode_mcu_bmi2;
-#endif
+    entropy->head.decode_mcu = decode_mcu;
     for (i = 0; i < TABLES; i++)
         entropy->tables[i].is_dc = -1; /* matches nothing */
     return entropy;

@@ -17,6 +17,15 @@
 
 #include <jpeglib.h>
 
+/* Width in pixels of a block after the scaled inverse DCT: 8, 4, 2 or 1. */
+#if JPEG_LIB_VERSION >= 70
+#define BLOCK_SIZE(component) ((component)->DCT_h_scaled_size)
+#define SMALLEST_BLOCK_SIZE(library) ((library)->min_DCT_h_scaled_size)
+#else
+#define BLOCK_SIZE(component) ((component)->DCT_scaled_size)
+#define SMALLEST_BLOCK_SIZE(library) ((library)->min_DCT_scaled_size)
+#endif
+
 typedef struct jpeg_entropy jpeg_entropy;
 
 /* Who decodes, or decoded, the entropy-coded data of the image. */
