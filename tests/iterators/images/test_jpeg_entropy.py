@@ -20,9 +20,9 @@ from iterators.images import jpeg
 from recordio import IRHeader, RecordWriter, pack
 from recordio.errors import ImageDecodeError
 
-pytestmark = pytest.mark.skipif(
-    jpeg.entropy_decoder() not in ("own", "plain"), reason="no entropy decoder of our own here"
-)
+# With a library that it does not get on with, ours is not used, and all of this fails: that should be
+# known before it is released.
+pytestmark = pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
 
 LIBRARY, OWN, GIVEN_BACK = 0, 1, 2
 SAMPLINGS = {
