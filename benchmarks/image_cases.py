@@ -178,7 +178,7 @@ def faces(material):
 
 @case
 def entropy_decoder(material):
-    """Random resized crops and faces with our entropy decoder against the same with the library's."""
+    """Random resized crops and faces with our entropy decoder against the library's."""
     if jpeg.entropy_decoder() != "own":
         return
     photos = {

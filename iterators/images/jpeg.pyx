@@ -239,9 +239,9 @@ def library():
 def entropy_decoder():
     """Who decodes the entropy-coded data of JPEG images.
 
-    Sequential Huffman coding, which most files have, is decoded faster here than by the library, and
-    to the same pixels; all other coding, and whatever is damaged, is left to the library.  When this
-    module is imported it tries that on built-in images.  The environment variable
+    Sequential Huffman coding, which most files have, is decoded faster here than by the library,
+    and to the same pixels; all other coding, and whatever is damaged, is left to the library.
+    When this module is imported it tries that on built-in images.  The environment variable
     ``ITERATORS_JPEG=plain``, read at the same time, leaves everything to the library.
 
     Returns
@@ -259,7 +259,7 @@ def entropy_decoder():
 
 
 def _choose_entropy_decoder(bint own):
-    """Let decoders made from now on (and `decode`) use ours or the library's; for comparing them."""
+    """Let decoders made from now on, and `decode`, use ours or the library's: to compare them."""
     global own_entropy
     if own and _entropy_decoder not in ("own", "plain"):
         raise ValueError(f"the entropy decoder cannot be used here: {_entropy_decoder}")
@@ -267,7 +267,7 @@ def _choose_entropy_decoder(bint own):
 
 
 def _last_outcome():
-    """What became of this thread's last image: (0 the library's, 1 ours, 2 given back; warnings)."""
+    """Of this thread's last image: 0 the library's, 1 ours, 2 given back; number of warnings."""
     return _thread.__dict__["outcome"]
 
 

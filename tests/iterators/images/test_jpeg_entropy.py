@@ -20,8 +20,7 @@ from iterators.images import jpeg
 from recordio import IRHeader, RecordWriter, pack
 from recordio.errors import ImageDecodeError
 
-# With a library that it does not get on with, ours is not used, and all of this fails: that should be
-# known before it is released.
+# Where ours cannot be used with the library that was found, this fails: better now than later.
 pytestmark = pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
 
 LIBRARY, OWN, GIVEN_BACK = 0, 1, 2
