@@ -7,10 +7,12 @@ only when a device is asked for.
 from . import datasets
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .core.layout import Layout, LayoutError, plan
+from .images.augmenter import Augmenter, CreateAugmenter
 from .providers.abstract import AbstractDataProvider
 from .providers.arrays import ArrayDataProvider, NDArrayIter
 from .providers.csv import CSVIter, CSVProvider
 from .providers.image_det_record import ImageDetRecordIter
+from .providers.image_iter import ImageIter
 from .providers.image_record import (
     ImageRecordInt8Iter,
     ImageRecordIter,
@@ -38,16 +40,19 @@ __all__ = [
     "AbstractDataBatch",
     "AbstractDataProvider",
     "ArrayDataProvider",
+    "Augmenter",
     "CSVIter",
     "CSVProvider",
     "ClassView",
     "CompositeSpace",
     "Conv2DSpace",
+    "CreateAugmenter",
     "DataBatch",
     "DataDesc",
     "DataSpecsMapping",
     "DataView",
     "ImageDetRecordIter",
+    "ImageIter",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
     "ImageRecordIter_v1",

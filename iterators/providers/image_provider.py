@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
-from ..core.order import BatchPlan
+from ..core.order import BatchPlan, Order
 from ..core.parameters import boolean, choice, integer, unknown_keyword
 from ..core.random import derive_key
 from ..images.render_plan import RenderPlan
@@ -24,6 +24,7 @@ from ..images.stage import Stage
 from .base import PlannedProvider
 from .forms import BatchForm
 from .image_settings import (
+    ImageSource,
     changed_parameters,
     check_effect,
     check_of,
@@ -135,10 +136,11 @@ class RecordImageProvider(PlannedProvider):
         choice("ctx", ctx, ("cpu", "gpu"))
         integer("device_id", device_id, low=-1)
         place = placement(device, ring=prefetch_buffer)
-        source = RecordSource(path_imgrec, path_imgidx, on_error)
+        choice("on_error", on_error, ("raise", "skip"))
+        source = self._open(path_imgrec, path_imgidx, on_error)
         labels = self._plan_labels(source, recipe, label_width, path_imglist)
         listed = labels["labels"]
-        order = make_order(
+        order, unusable = make_order(
             source,
             num_parts=integer("num_parts", num_parts, low=1),
             part_index=integer("part_index", part_index, low=0),
@@ -149,6 +151,7 @@ class RecordImageProvider(PlannedProvider):
             listed=listed,
             chunk_size=integer("shuffle_chunk_size", shuffle_chunk_size, 0, 1 << 40),
             chunk_seed=integer("shuffle_chunk_seed", shuffle_chunk_seed, *SEEDS),
+            on_error=on_error,
         )
         mean_image = None
         if mean_img and not recipe.means_win:
@@ -192,14 +195,12 @@ class RecordImageProvider(PlannedProvider):
             settings["path_imglist"] = check_of(*listed)
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
-        self.path_imgrec = os.fspath(path_imgrec)
+        self.path_imgrec = source.name
         self.identities = source.identities
         super().__init__(
-            BatchPlan(order, batch_size, "wrap" if round_batch else "pad"),
+            self._plan_batches(order, batch_size, round_batch),
             Stage(
-                source.readers,
-                source.offsets,
-                source.starts,
+                source.bytes_source(),
                 plan,
                 batch_size=batch_size,
                 threads=threads,
@@ -212,6 +213,7 @@ class RecordImageProvider(PlannedProvider):
             epoch,
             on_error=on_error,
             error_budget=error_budget,
+            skipped=unusable,
             settings=settings,
             verbose=verbose,
         )
@@ -233,17 +235,24 @@ class RecordImageProvider(PlannedProvider):
             batch.data = [self._normalise(tensor) for tensor in batch.data]
         return batch
 
-    @classmethod
-    def _recipe(cls, data_shape: Any, augmentation: dict[str, Any]) -> Any:
-        known = {field.name for field in fields(cls.recipe_class)}
+    def _recipe(self, data_shape: Any, augmentation: dict[str, Any]) -> Any:
+        known = {field.name for field in fields(self.recipe_class)}
         for name in augmentation:
             if name not in known:
                 own = RecordImageProvider.__init__.__kwdefaults__ or {}
-                raise unknown_keyword(cls.__name__, name, known | set(own))
-        return cls.recipe_class(data_shape=data_shape, **augmentation)
+                raise unknown_keyword(type(self).__name__, name, known | set(own))
+        return self.recipe_class(data_shape=data_shape, **augmentation)
+
+    def _open(self, path_imgrec: Any, path_imgidx: Any, on_error: str) -> ImageSource:
+        """The images of the provider."""
+        return RecordSource(path_imgrec, path_imgidx, on_error)
+
+    def _plan_batches(self, order: Order, batch_size: int, round_batch: bool) -> BatchPlan:
+        """How an epoch is cut into batches."""
+        return BatchPlan(order, batch_size, "wrap" if round_batch else "pad")
 
     def _plan_labels(
-        self, source: RecordSource, recipe: Any, label_width: int, path_imglist: Any
+        self, source: Any, recipe: Any, label_width: int, path_imglist: Any
     ) -> dict[str, Any]:
         """What the plan is told about labels: keywords of `plan_class`, `labels` among them."""
         raise TypeError(f"{type(self).__name__} does not say what its labels are")
