@@ -157,6 +157,8 @@ class WeightedOrder:
         cumulated = np.cumsum(weights)
         if not len(cumulated) or not cumulated[-1] > 0:
             raise ValueError("at least one weight must be above 0")
+        if not np.isfinite(cumulated[-1]):
+            raise ValueError("weights must have a finite sum")
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "_cumulated", cumulated)
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
 from ..core.order import BatchPlan, Order
-from ..core.parameters import boolean, choice, integer, unknown_keyword
+from ..core.parameters import boolean, choice, integer, path, unknown_keyword
 from ..core.random import derive_key
 from ..images.render_plan import RenderPlan
 from ..images.stage import Stage
@@ -45,6 +45,8 @@ AUGMENT_KEY = (
 SEEDS = -(1 << 63), (1 << 64) - 1
 MOST_THREADS = 1 << 10
 MOST_BATCHES = 1 << 16
+MOST_SAMPLES = (1 << 31) - 1
+MOST_LABELS = (1 << 27) - 1  # those of the longest record
 
 logger = logging.getLogger("iterators")
 
@@ -106,7 +108,12 @@ class RecordImageProvider(PlannedProvider):
         **augmentation: Any,
     ) -> None:
         recipe = self._recipe(data_shape, augmentation)
-        batch_size = integer("batch_size", batch_size, low=1)
+        batch_size = integer("batch_size", batch_size, 1, MOST_SAMPLES)
+        path_imgrec, path_imgidx = (
+            path("path_imgrec", path_imgrec),
+            path("path_imgidx", path_imgidx),
+        )
+        path_imglist, mean_img = path("path_imglist", path_imglist), path("mean_img", mean_img)
         layout = checked_layout(layout)
         self._form = None
         if data_specs is not None:
@@ -114,9 +121,10 @@ class RecordImageProvider(PlannedProvider):
                 raise ValueError(f"data_specs says which axes to use: drop layout={layout!r}")
             form = BatchForm(data_specs, recipe.data_shape, batch_size, data_name, label_name)
             layout = form.layout
-            dtype = dtype or (form.dtype if form.dtype in self.dtypes else None)
+            if dtype is None and form.dtype in self.dtypes:
+                dtype = form.dtype
             self._form = form
-        dtype = choice("dtype", dtype or self.dtypes[0], self.dtypes)
+        dtype = choice("dtype", self.dtypes[0] if dtype is None else dtype, self.dtypes)
         self._normalise = None
         if choice("normalise_on", normalise_on, ("host", "device")) == "device":
             self._normalise = device_normalisation(recipe, layout, dtype, device, mean_img)
@@ -125,14 +133,14 @@ class RecordImageProvider(PlannedProvider):
             check_effect(recipe, dtype, mean_img)
         if label_width is None:
             label_width = self.default_label_width
-        label_width = integer("label_width", label_width, low=self.least_label_width)
+        label_width = integer("label_width", label_width, self.least_label_width, MOST_LABELS)
         seed = integer("seed", seed, *SEEDS)
         seed_aug = None if seed_aug is None else integer("seed_aug", seed_aug, *SEEDS)
         prefetch_buffer = integer("prefetch_buffer", prefetch_buffer, 1, MOST_BATCHES)
         threads = integer("preprocess_threads", preprocess_threads, 1, MOST_THREADS)
         round_batch = boolean("round_batch", round_batch)
         verbose = boolean("verbose", verbose)
-        choice("aug_seq", aug_seq or self.augmenter, (self.augmenter,))
+        choice("aug_seq", self.augmenter if aug_seq is None else aug_seq, (self.augmenter,))
         choice("ctx", ctx, ("cpu", "gpu"))
         integer("device_id", device_id, low=-1)
         place = placement(device, ring=prefetch_buffer)

@@ -176,7 +176,7 @@ def _weights(
 ) -> tuple[np.ndarray, list[RecordIOError]]:
     """One weight for every record; with weights by label 0 for those whose label is unknown."""
     if not isinstance(weights, Mapping):
-        table = np.asarray(weights, np.float64)
+        table = _numbers(weights)
         if table.shape != (len(source),):
             raise ValueError(
                 f"weights has shape {table.shape}: expected one weight for each of {len(source)} "
@@ -193,8 +193,18 @@ def _weights(
     if missing:
         raise ValueError(f"weights has no entry for the labels {missing[:5]}")
     table = np.zeros(len(labels))
-    table[known] = np.array([weights[float(label)] for label in found], np.float64)[place]
+    table[known] = _numbers([weights[float(label)] for label in found])[place]
     return table, list(errors.values())
+
+
+def _numbers(weights: Any) -> np.ndarray:
+    try:
+        return np.asarray(weights, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"weights={weights!r}: expected one number for each record, or a mapping from labels "
+            "to numbers"
+        ) from None
 
 
 def describe_order(order: Order) -> str:
