@@ -154,7 +154,8 @@ class WeightedOrder:
         weights = np.asarray(self.weights, np.float64)
         if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any():
             raise ValueError("weights must be finite numbers of at least 0, one for every record")
-        cumulated = np.cumsum(weights)
+        with np.errstate(over="ignore"):
+            cumulated = np.cumsum(weights)
         if not len(cumulated) or not cumulated[-1] > 0:
             raise ValueError("at least one weight must be above 0")
         if not np.isfinite(cumulated[-1]):
