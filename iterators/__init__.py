@@ -23,6 +23,7 @@ from .providers.image_record import (
 from .providers.libsvm import LibSVMIter, LibSVMProvider
 from .providers.mnist import MNISTIter, MNISTProvider
 from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
+from .samples import Dataset, Sample
 from .spaces import (
     CompositeSpace,
     Conv2DSpace,
@@ -51,6 +52,7 @@ __all__ = [
     "DataDesc",
     "DataSpecsMapping",
     "DataView",
+    "Dataset",
     "ImageDetRecordIter",
     "ImageIter",
     "ImageRecordInt8Iter",
@@ -73,6 +75,7 @@ __all__ = [
     "NullSpace",
     "PrefetchingIter",
     "ResizeIter",
+    "Sample",
     "SequenceView",
     "SpecError",
     "VectorSequenceSpace",
