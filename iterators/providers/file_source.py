@@ -150,6 +150,8 @@ def listed_images(
 
     Raises
     ------
+    TypeError
+        If there is no sequence.
     LabelError
         If an item is none of these or has another number of labels.
 
@@ -158,6 +160,8 @@ def listed_images(
     >>> listed_images([[1, "a.jpg"], [[2], "b.jpg"]], 1)[2].tolist()
     [[1.0], [2.0]]
     """
+    if isinstance(images, str) or not isinstance(images, Sequence):
+        raise TypeError(f"imglist={images!r}: expected a sequence of [label, path]")
     names, rows = [], []
     for number, item in enumerate(images):
         try:

@@ -102,6 +102,7 @@ class ImageDetRecordIter(RecordImageProvider):
     plan_class = DetPlan
     augmenter = "det_aug_default"
     default_label_width = -1
+    class_labels = False
     least_label_width = -1
 
     def _recipe(self, data_shape: Any, augmentation: dict[str, Any]) -> DetRecipe:

@@ -16,10 +16,11 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.order import BatchPlan, Order, RollOverPlan
-from ..core.parameters import choice, integer, integers, unknown_keyword
+from ..core.parameters import choice, integer, integers, path, unknown_keyword
 from ..images.augmenter import Augmenter, CreateAugmenter
 from ..images.linear_render import LinearPlan
 from .file_source import ImageFileSource, floor_part, listed_images, read_image_list
+from .image_provider import MOST_LABELS
 from .image_record import ImageRecordIter
 from .image_settings import ImageSource
 from .record_source import RecordSource
@@ -114,6 +115,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
 
     recipe_class = Augmenter
     plan_class = LinearPlan
+    #: Of the images.
     dtypes = ("float32", "float16")
 
     def __init__(
@@ -156,19 +158,21 @@ class ImageIter(RollingProvider, ImageRecordIter):
         self._label_dtype = np.dtype(choice("dtype", dtype, LABEL_DTYPES))
         if data_specs is not None and dtype != "float32":
             raise ValueError(f"data_specs says the type of the labels: drop dtype={dtype!r}")
-        label_width = integer("label_width", label_width, low=1)
-        self._files = _files(
-            path_imgrec, path_imglist, imglist, path_root, path_imgidx, label_width
-        )
+        label_width = integer("label_width", label_width, 1, MOST_LABELS)
+        record_file = path("path_imgrec", path_imgrec)
+        index_file = path("path_imgidx", path_imgidx)
+        list_file = path("path_imglist", path_imglist)
+        root = path("path_root", path_root)
+        self._files = _files(record_file, list_file, imglist, root, index_file, label_width)
         if self._handle == "roll_over":
             self.batch_type = FullBatch
         super().__init__(
             batch_size=batch_size,
             data_shape=self._augmenter.data_shape,
             label_width=label_width,
-            path_imgrec=path_imgrec or "",
-            path_imgidx=path_imgidx or "",
-            path_imglist="" if self._files else path_imglist or "",
+            path_imgrec=record_file,
+            path_imgidx=index_file,
+            path_imglist="" if self._files else list_file,
             shuffle=shuffle,
             part_index=part_index,
             num_parts=num_parts,
@@ -212,7 +216,8 @@ class ImageIter(RollingProvider, ImageRecordIter):
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
         if self._form is not None and self._handle == "roll_over":
             pad = 0  # nothing is padding; MXNet's number is for who knows MXNet's batches
-        typed = label.astype(self._label_dtype, copy=False)
+        with np.errstate(invalid="ignore"):  # compared below
+            typed = label.astype(self._label_dtype, copy=False)
         if not np.array_equal(typed, label, equal_nan=True):
             wrong = label[typed != label][0]
             raise ValueError(f"dtype={self._label_dtype.name!r}, but there is a label {wrong:g}")
@@ -257,12 +262,12 @@ def _kind(value: Any) -> str:
 
 
 def _files(
-    path_imgrec: Any, path_imglist: Any, imglist: Any, root: Any, index: Any, label_width: int
+    path_imgrec: str, path_imglist: str, imglist: Any, root: str, index: str, label_width: int
 ) -> ImageFileSource | None:
     """The image files that are meant, or None for a record file."""
     if path_imgrec:
-        for name, value in (("imglist", imglist), ("path_root", root)):
-            if value is not None:
+        for name, given in (("imglist", imglist is not None), ("path_root", root)):
+            if given:
                 raise ValueError(
                     f"{name} has no effect on the record file {path_imgrec!r}: drop it"
                 )
@@ -272,8 +277,8 @@ def _files(
     if imglist is not None:
         if path_imglist:
             raise ValueError("give path_imglist or imglist, not both")
-        return ImageFileSource("imglist", listed_images(imglist, label_width), root or "")
+        return ImageFileSource("imglist", listed_images(imglist, label_width), root)
     if not path_imglist:
         raise ValueError("there are no images: give path_imgrec, path_imglist or imglist")
     images = read_image_list(path_imglist, label_width)
-    return ImageFileSource(os.fspath(path_imglist), images, root or "")
+    return ImageFileSource(path_imglist, images, root)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -67,6 +68,8 @@ class RecordImageProvider(PlannedProvider):
     dtypes: tuple[str, ...] = ("float32", "float16", "uint8", "int8")
     #: `label_width` when none is asked for, and the least that means something.
     default_label_width = 1
+    #: Whether the first label of a record is what a mapping of weights can name.
+    class_labels = True
     least_label_width = 1
 
     def __init__(
@@ -155,7 +158,7 @@ class RecordImageProvider(PlannedProvider):
             even=boolean("even", even),
             shuffle=boolean("shuffle", shuffle),
             seed=seed,
-            weights=weights,
+            weights=_checked_weights(weights, self.class_labels),
             listed=listed,
             chunk_size=integer("shuffle_chunk_size", shuffle_chunk_size, 0, 1 << 40),
             chunk_seed=integer("shuffle_chunk_seed", shuffle_chunk_seed, *SEEDS),
@@ -268,3 +271,9 @@ class RecordImageProvider(PlannedProvider):
     def _describe_labels(self, name: str, batch_size: int, width: int) -> DataDesc:
         """What the label array looks like, with `width` values for each sample."""
         return DataDesc(name, (batch_size, width), np.float32, "NC")
+
+
+def _checked_weights(weights: Any, class_labels: bool) -> Any:
+    if isinstance(weights, Mapping) and not class_labels:
+        raise ValueError("weights by label need class labels: give one weight for every record")
+    return weights

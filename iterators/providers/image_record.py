@@ -59,8 +59,8 @@ class ImageRecordIter(RecordImageProvider):
         A new permutation of all records in every epoch.
     weights : array_like or mapping, optional
         Draw records with replacement, each as often as its weight says: one weight per record in
-        file order, or per label, for example ``{0: 1.0, 1: 0.2}``.  A record that comes again in
-        an epoch is augmented anew.
+        file order, or per (first) label, for example ``{0: 1.0, 1: 0.2}``.  A record that comes
+        again in an epoch is augmented anew.
     shuffle_chunk_size : int
         If above 0, visit blocks of so many MiB in random order, for disks that are slow to seek;
         `shuffle` then shuffles inside the blocks.

@@ -183,8 +183,6 @@ def _weights(
                 "records, or a mapping from labels to weights"
             )
         return table, []
-    if listed is not None and len(listed) != 2:
-        raise ValueError("weights by label need class labels: give one weight for every record")
     labels, errors = source.labels(listed, on_error)
     known = np.ones(len(labels), bool)
     known[list(errors)] = False

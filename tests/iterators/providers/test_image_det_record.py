@@ -511,6 +511,18 @@ def test_every_parameter_of_mxnet_is_accepted(pack):
         assert same(epoch_of(given), epoch_of(default))
 
 
+def test_weights_go_by_record_not_by_label(pack):
+    with pytest.raises(ValueError, match="weights by label need class labels"):
+        provider_of(pack, weights={2: 1})
+    weights = np.zeros(30)
+    weights[7] = 1
+    with provider_of(pack, weights=weights, **EVERYTHING) as provider:
+        batches = epoch_of(provider)
+    assert {int(number) for _, _, ids, _ in batches for number in ids} == {7}
+    images = [image.tobytes() for data, _, _, pad in batches for image in data[: 4 - pad]]
+    assert len(set(images)) > 20  # some may be left as they are by all chances
+
+
 # -- data_specs ------------------------------------------------------------------------------------
 
 

@@ -111,6 +111,14 @@ def test_label_vectors(folder, listed):
         assert batch.label[0].tolist() == [[1, 2], [3, 4]] and batch.index.tolist() == [7, 5]
 
 
+def test_labels_that_are_no_numbers_are_no_integers(folder):
+    with (
+        of(dtype="int64", **items(folder, [float("nan"), 1, 2, 3, 4])) as provider,
+        pytest.raises(ValueError, match="there is a label nan"),
+    ):
+        next(provider)
+
+
 @pytest.mark.parametrize(
     "listed, text",
     [
@@ -154,6 +162,10 @@ def test_a_bad_line_is_named(folder, line):
         ({"imglist": [[1, "a"]], "last_batch_handle": "keep"}, ValueError, "'roll_over'"),
         ({"imglist": [[1, "a"]], "dtype": "uint8"}, ValueError, "dtype='uint8'"),
         ({"imglist": [[1, "a"]], "label_width": 0}, ValueError, "label_width=0"),
+        ({"imglist": [[1, "a"]], "path_root": 3}, TypeError, "path_root=3: expected a path"),
+        ({"path_imglist": 3}, TypeError, "path_imglist=3: expected a path"),
+        ({"imglist": 3}, TypeError, "imglist=3: expected a sequence"),
+        ({"imglist": "photos"}, TypeError, "imglist='photos': expected a sequence"),
         ({"imglist": [[1, "a"]], "data_shape": (8, 8)}, ValueError, "data_shape"),
         ({"imglist": [[1, "a"]], "data_shape": (2, 8, 8)}, ValueError, "data_shape"),
         ({"imglist": [[1, "a"]], "num_parts": 2, "part_index": 2}, ValueError, "part_index=2"),
