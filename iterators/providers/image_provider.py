@@ -117,6 +117,9 @@ class RecordImageProvider(PlannedProvider):
             path("path_imgidx", path_imgidx),
         )
         path_imglist, mean_img = path("path_imglist", path_imglist), path("mean_img", mean_img)
+        for name, value in (("data_name", data_name), ("label_name", label_name or "none")):
+            if not isinstance(value, str):
+                raise TypeError(f"{name}={value!r}: expected a name")
         layout = checked_layout(layout)
         self._form = None
         if data_specs is not None:

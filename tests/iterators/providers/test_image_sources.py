@@ -442,6 +442,8 @@ def test_a_record_that_takes_the_place_of_a_bad_one_looks_different_from_itself(
         ({"mean_img": 3}, TypeError, "mean_img=3: expected a path"),
         ({"path_imgidx": b"a.idx"}, TypeError, "path_imgidx=b'a.idx': expected a path"),
         ({"dtype": np.zeros(2)}, ValueError, "dtype="),
+        ({"data_name": 3}, TypeError, "data_name=3: expected a name"),
+        ({"label_name": ["a"]}, TypeError, r"label_name=\['a'\]: expected a name"),
         ({"aug_seq": ""}, ValueError, "aug_seq=''"),
         ({"batch_size": 1 << 70}, ValueError, "batch_size="),
         ({"label_width": 1 << 70}, ValueError, "label_width="),
