@@ -166,11 +166,10 @@ def listed_images(
     for number, item in enumerate(images):
         try:
             *labels, name = item
-            values = np.asarray(labels[0] if len(labels) == 1 else labels).ravel()
-            numbers = values.astype(np.float64)
             names.append(os.fspath(name))
-            if not isinstance(names[-1], str) or not labels or values.dtype.kind not in "biuf":
+            if not isinstance(names[-1], str) or not labels:
                 raise TypeError
+            numbers = _numbers(labels[0] if len(labels) == 1 else labels)
         except (TypeError, ValueError):
             raise LabelError(
                 f"imglist: expected [label, path] or [labels, path], found {item!r}", record=number
@@ -183,6 +182,16 @@ def listed_images(
         rows.append(numbers)
     table = np.array(rows, np.float64).reshape(-1, label_width)
     return names, np.arange(len(names), dtype=np.uint64), _exactly(table)
+
+
+def _numbers(labels: Any) -> Sequence[float]:
+    """The labels of one image; raises if they are no numbers."""
+    if isinstance(labels, (int, float)):  # what almost all are
+        return (labels,)
+    values = np.asarray(labels).ravel()
+    if values.dtype.kind not in "biuf":
+        raise TypeError
+    return values.astype(np.float64).tolist()
 
 
 def _exactly(labels: np.ndarray) -> np.ndarray:
