@@ -155,8 +155,8 @@ def printable(text: str, stream: TextIO) -> str:
     Examples
     --------
     >>> import io
-    >>> printable("caf\u00e9", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    'caf\\xe9'
+    >>> printable("\u00e9t\u00e9", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    '\\xe9t\\xe9'
     """
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)

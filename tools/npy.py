@@ -22,7 +22,7 @@ SPARSE_FIELDS = ("index", "value")
 
 
 def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """What stands before the elements of a C-contiguous array.
+    r"""What stands before the elements of a C-contiguous array.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     Examples
     --------
     >>> npy_header(np.dtype("<f4"), (3,))[:10], len(npy_header(np.dtype("<f4"), (3,)))
-    (b'\\x93NUMPY\\x01\\x00v\\x00', 128)
+    (b'\x93NUMPY\x01\x00v\x00', 128)
     """
     if dtype.hasobject:
         raise RecordIOError(f"an array of {dtype} holds Python objects and cannot be stored")

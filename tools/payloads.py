@@ -66,11 +66,11 @@ class Payload(NamedTuple):
 
 
 def kind_of(content: Any) -> str:
-    """The kind of some bytes, by how they begin.
+    r"""The kind of some bytes, by how they begin.
 
     Examples
     --------
-    >>> kind_of(b"\\xff\\xd8\\xff\\xe0"), kind_of(b"text"), kind_of(b"")
+    >>> kind_of(b"\xff\xd8\xff\xe0"), kind_of(b"text"), kind_of(b"")
     ('jpeg', 'other', 'empty')
     """
     if not len(content):
@@ -97,7 +97,7 @@ def suffixes_of(kind: str) -> tuple[str, ...]:
 
 
 def read_payload(record: Any) -> Payload:
-    """Take a record apart.
+    r"""Take a record apart.
 
     Nothing in the format says whether a record begins with an image header.  It is believed when
     known content or nothing at all follows it, or when the last 8 of its 24 bytes are zero, as all
@@ -115,7 +115,7 @@ def read_payload(record: Any) -> Payload:
     Examples
     --------
     >>> from recordio import pack
-    >>> payload = read_payload(pack(IRHeader(0, 3.0, 7, 0), b"\\xff\\xd8\\xff"))
+    >>> payload = read_payload(pack(IRHeader(0, 3.0, 7, 0), b"\xff\xd8\xff"))
     >>> payload.header.id, payload.kind
     (7, 'jpeg')
     >>> read_payload(b"a line of text, which has no header").header is None
