@@ -6,6 +6,7 @@ Every record is looked at, in damaged files every whole one; no pixel is decoded
 from __future__ import annotations
 
 import collections
+import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -27,6 +28,7 @@ __all__ = ["PackInfo", "collect_info", "format_info"]
 SHOWN_SHAPES = 5
 SHOWN_PROBLEMS = 5
 MANY_LABELS = 1000
+NAN = float("nan")  # one object, of which a set holds one
 
 
 @dataclass
@@ -60,8 +62,8 @@ class PackInfo:
     label_widths : dict of str to int
         How many records have how many labels.
     labels : dict
-        ``min`` and ``max`` of the first labels, and how many are ``distinct`` (None: more than
-        1000).
+        ``min`` and ``max`` of the first labels (None: not finite), and how many are ``distinct``
+        (None: more than 1000).
     kinds : dict of str to int
         How many records hold which kind of content.
     shapes : dict of str to int
@@ -203,9 +205,10 @@ def _look_at_records(
                 labels = labels_of(header)
                 info.headers += 1
                 widths[len(labels)] += 1
-                smallest, largest = min(smallest, labels[0]), max(largest, labels[0])
+                label = labels[0] if labels[0] == labels[0] else NAN
+                smallest, largest = min(smallest, label), max(largest, label)
                 if len(first_labels) <= MANY_LABELS:
-                    first_labels.add(labels[0])
+                    first_labels.add(label)
                 agree = agree and keys is not None and keys.get(offset) == header.id
             place = run.end
             if run.kind == "end":
@@ -225,7 +228,11 @@ def _look_at_records(
     if info.headers:
         info.label_widths = {str(width): widths[width] for width in sorted(widths)}
         distinct = len(first_labels) if len(first_labels) <= MANY_LABELS else None
-        info.labels = {"min": smallest, "max": largest, "distinct": distinct}
+        info.labels = {
+            "min": smallest if math.isfinite(smallest) else None,
+            "max": largest if math.isfinite(largest) else None,
+            "distinct": distinct,
+        }
         info.ids_are_keys = agree if keys is not None else None
 
 
@@ -264,7 +271,8 @@ def format_info(info: PackInfo) -> str:
         low, high = info.labels["min"], info.labels["max"]
         distinct = info.labels["distinct"]
         count = f"more than {MANY_LABELS}" if distinct is None else str(distinct)
-        lines.append(("", f"the first from {low:g} to {high:g}, {count} distinct"))
+        bounds = "not finite" if None in (low, high) else f"from {low:g} to {high:g}"
+        lines.append(("", f"the first {bounds}, {count} distinct"))
     elif info.records:
         lines.append(("labels", "none: no record begins with an image header"))
     if info.identities is not None:

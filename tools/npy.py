@@ -6,6 +6,7 @@ is taken for granted when reading: lengths are compared before memory is touched
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 from typing import Any
@@ -19,6 +20,7 @@ __all__ = ["SPARSE_FIELDS", "decode_npy", "encode_npy", "is_sparse", "npy_header
 
 #: Fields of the elements of a sparse row.
 SPARSE_FIELDS = ("index", "value")
+LONGEST_HEADER = 10_000  # what NumPy takes from files that nobody vouches for
 
 
 def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
@@ -94,20 +96,14 @@ def decode_npy(content: Any, **place: Any) -> np.ndarray:
     recordio.errors.RecordIOError: the array of shape (4,) and type float64 takes 32 bytes, ...
     """
     view = memoryview(content)
-    file = io.BytesIO(view[: 1 << 16])
     try:
-        version = npy_format.read_magic(file)
-        if version == (1, 0):
-            shape, fortran, dtype = npy_format.read_array_header_1_0(file)
-        elif version == (2, 0):
-            shape, fortran, dtype = npy_format.read_array_header_2_0(file)
-        else:
-            raise ValueError(f"version {version} of the format is unknown")
+        end = header_end(view)
+        shape, fortran, dtype = parse_header(bytes(view[:end]))
     except (ValueError, SyntaxError, TypeError, OverflowError, RecursionError) as error:
         raise RecordIOError(f"the .npy header is damaged: {error}", **place) from None
     if dtype.hasobject:
         raise RecordIOError("the array holds pickled Python objects, which are not read", **place)
-    data = view[file.tell() :]
+    data = view[end:]
     size = math.prod(shape) * dtype.itemsize
     if min(shape, default=0) < 0 or size != data.nbytes:
         raise RecordIOError(
@@ -121,6 +117,29 @@ def decode_npy(content: Any, **place: Any) -> np.ndarray:
         return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     except ValueError as error:  # an empty array whose other lengths are too large for NumPy
         raise RecordIOError(f"shape {shape} is too large: {error}", **place) from None
+
+
+def header_end(view: memoryview) -> int:
+    """Where the elements begin."""
+    start = bytes(view[:12])
+    if start[:6] != npy_format.MAGIC_PREFIX:
+        raise ValueError("it does not begin as a .npy file does")
+    version, width = start[6:8], 2 if start[6:7] == b"\1" else 4
+    if version not in (b"\1\0", b"\2\0"):
+        raise ValueError(f"version {tuple(version)} of the format is unknown")
+    length = int.from_bytes(start[8 : 8 + width], "little")
+    if length > LONGEST_HEADER:
+        raise ValueError(f"it is said to have {length} bytes")
+    return 8 + width + length
+
+
+@functools.lru_cache(maxsize=64)  # the rows of a table all have the same
+def parse_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order and element type in the bytes before the elements."""
+    file = io.BytesIO(header)
+    if npy_format.read_magic(file) == (1, 0):
+        return npy_format.read_array_header_1_0(file)
+    return npy_format.read_array_header_2_0(file)
 
 
 def sparse_dtype(value: np.dtype[Any]) -> np.dtype[Any]:

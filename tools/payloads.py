@@ -26,6 +26,7 @@ __all__ = [
     "kind_of",
     "labels_of",
     "number_text",
+    "numbers_text",
     "read_payload",
     "suffixes_of",
 ]
@@ -43,6 +44,11 @@ SIGNATURES: tuple[tuple[str, tuple[str, ...], tuple[tuple[int, bytes], ...]], ..
     ("npy", (".npy",), ((0, b"\x93NUMPY"),)),
 )
 IMAGE_KINDS = tuple(dict.fromkeys(kind for kind, _, _ in SIGNATURES if kind != "npy"))
+
+BY_FIRST_BYTE = {
+    first: [signature for signature in SIGNATURES if signature[2][0][1][0] == first]
+    for first in {signature[2][0][1][0] for signature in SIGNATURES}
+}
 
 EXACT_IN_FLOAT32 = 1 << 24
 
@@ -76,7 +82,7 @@ def kind_of(content: Any) -> str:
     if not len(content):
         return "empty"
     start = bytes(content[:16])
-    for kind, _, marks in SIGNATURES:
+    for kind, _, marks in BY_FIRST_BYTE.get(start[0], ()):
         if all(start[place : place + len(mark)] == mark for place, mark in marks):
             return kind
     return "other"
@@ -157,6 +163,20 @@ def number_text(value: float) -> str:
     return str(np.float32(value))
 
 
+def numbers_text(array: np.ndarray) -> list[str]:
+    """The shortest texts that read back as the same numbers, in C order.
+
+    Examples
+    --------
+    >>> numbers_text(np.array([[0.1, 2], [-0.0, 1e-7]], np.float32))
+    ['0.1', '2', '-0.0', '1e-07']
+    """
+    texts = array.reshape(-1).astype("U").tolist()
+    if array.dtype.kind != "f":
+        return texts
+    return [text[:-2] if text.endswith(".0") and text != "-0.0" else text for text in texts]
+
+
 def describe(content: Any, kind: str) -> str:
     """What the header inside the content says: the size of an image, the shape of an array.
 
@@ -187,7 +207,7 @@ def describe(content: Any, kind: str) -> str:
     if kind == "npy":
         array = decode_npy(content)
         if is_sparse(array):
-            return f"sparse {array.dtype['value'].name}, {len(array)} entries"
+            return f"sparse {array.dtype['value'].name} ({len(array)},)"
         return f"{array.dtype} {array.shape}"
     if kind not in IMAGE_KINDS:
         return ""

@@ -13,6 +13,7 @@ from typing import Any
 
 import cv2
 import numpy as np
+from numpy.lib import format as npy_format
 
 from recordio import RecordIOError
 from recordio.lines import open_bytes
@@ -27,6 +28,7 @@ from .format import Export, Import, Item, Items, Source, unreadable
 
 __all__ = ["FROM_NUMPY", "TO_NPY"]
 
+ZIP_START = b"PK\3\4"
 SUFFIX, LABELS_SUFFIX = ".npy", ".labels.npy"
 
 
@@ -99,10 +101,14 @@ def load_pair(settings: argparse.Namespace) -> tuple[np.ndarray, np.ndarray | No
 
 def load(path: str) -> Any:
     """A mapped array, or the contents of a ``.npz`` file."""
+    with open_bytes(path)[0] as file:
+        start = file.read(len(npy_format.MAGIC_PREFIX))
+    if start != npy_format.MAGIC_PREFIX and start[:4] != ZIP_START:
+        raise RecordIOError("it is no .npy or .npz file", path=path)
     try:
         if "://" not in path:
             return np.load(path, mmap_mode="r", allow_pickle=False)
-        file, _ = open_bytes(path)
+        file, _ = open_bytes(path)  # an archive is read from it later
         return np.load(file, allow_pickle=False)
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise unreadable(path, error) from None

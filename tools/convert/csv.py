@@ -17,7 +17,7 @@ from recordio.row_count import count_rows
 from recordio.storage import AtomicOutput
 
 from ..npy import decode_npy, is_sparse, npy_header
-from ..payloads import number_text
+from ..payloads import number_text, numbers_text
 from ..record_pack import Record, RecordPack
 from .format import Export, Import, Item, Items, Source
 
@@ -216,7 +216,7 @@ def numbers_of(pack: RecordPack, record: Record) -> list[str]:
         raise RecordIOError(
             f"an array of {array.dtype} has no numbers for CSV; use --to npy", **pack.place(record)
         )
-    return array.reshape(-1).astype("U").tolist()
+    return numbers_text(array)
 
 
 def with_labels(

@@ -69,6 +69,8 @@ def export_records(
         A file cannot be read or written.
     """
     start = time.perf_counter()
+    if target == "-":
+        raise RecordIOError("exports are written to files, not to standard output", path=target)
     paths = list(export.outputs(target))
     check_outputs(paths, settings.force)
     for path in paths:

@@ -15,7 +15,7 @@ from recordio import RecordIOError, read_libsvm
 from recordio.storage import AtomicOutput
 
 from ..npy import SPARSE_FIELDS, decode_npy, encode_npy, is_sparse, sparse_dtype
-from ..payloads import number_text
+from ..payloads import number_text, numbers_text
 from ..record_pack import RecordPack
 from .csv import one_file
 from .format import Export, Import, Item, Items, Source
@@ -81,7 +81,7 @@ def write_libsvm(pack: RecordPack, paths: Sequence[str], settings: argparse.Name
             words = [number_text(record.labels[0])]
             words += (
                 f"{index}:{value}"
-                for index, value in zip(indices.tolist(), values.astype("U").tolist(), strict=True)
+                for index, value in zip(indices.tolist(), numbers_text(values), strict=True)
             )
             output.write(f"{' '.join(words)}\n".encode())
             count += 1

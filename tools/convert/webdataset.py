@@ -132,6 +132,7 @@ def members(path: str) -> Iterator[tuple[str, str, Any]]:
         with file, tarfile.open(fileobj=file, mode="r|*", tarinfo=StrictInfo) as archive:
             for info in archive:
                 offset = info.offset
+                archive.members = []  # type: ignore[attr-defined]  # or memory would grow
                 match = NAME.fullmatch(info.name.removeprefix("./"))
                 if match is None or not info.isreg():
                     continue
@@ -141,7 +142,6 @@ def members(path: str) -> Iterator[tuple[str, str, Any]]:
                     stream = archive.extractfile(info)
                     content = cast(io.BufferedReader, stream).read()
                 yield match[1], match[2].lower(), content
-                archive.members = []  # type: ignore[attr-defined]  # or memory would grow with them
     except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise RecordIOError(
             f"the archive is damaged or truncated: {error}", path=path, offset=offset
