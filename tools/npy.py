@@ -41,7 +41,8 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     Raises
     ------
     RecordIOError
-        The array holds Python objects, which could only be pickled.
+        The array holds Python objects, which could only be pickled, or fields with names that
+        version 1.0 of the format cannot hold.
 
     Examples
     --------
@@ -52,7 +53,10 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
         raise RecordIOError(f"an array of {dtype} holds Python objects and cannot be stored")
     target = io.BytesIO()
     header = {"descr": npy_format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    npy_format.write_array_header_1_0(target, header)
+    try:
+        npy_format.write_array_header_1_0(target, header)
+    except ValueError as error:  # names of fields that are too long or not Latin
+        raise RecordIOError(f"an array of {dtype} cannot be stored: {error}") from None
     return target.getvalue()
 
 

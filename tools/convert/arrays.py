@@ -7,8 +7,10 @@ read.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import cv2
@@ -76,49 +78,61 @@ def open_arrays(settings: argparse.Namespace) -> Source:
 
 def load_pair(settings: argparse.Namespace) -> tuple[np.ndarray, np.ndarray | None]:
     """The arrays that the arguments name."""
-    loaded = load(settings.source)
-    labels = None
-    if isinstance(loaded, np.ndarray):
-        if settings.data_name or settings.label_name:
-            raise RecordIOError(
-                "--data-name and --label-name are for .npz files", path=settings.source
-            )
-        data = loaded
+    path, labels = settings.source, None
+    if is_archive(path):
+        # NumPy would not close a file that it fails to read.
+        with open_bytes(path)[0] as file, naming_damage(path):
+            with np.load(file, allow_pickle=False) as archive:
+                data = member(archive, settings.data_name, path, "--data-name", settings.label_name)
+                if settings.label_name:
+                    labels = member(archive, settings.label_name, path, "--label-name")
     else:
-        data = member(
-            loaded, settings.data_name, settings.source, "--data-name", settings.label_name
-        )
-        if settings.label_name:
-            labels = member(loaded, settings.label_name, settings.source, "--label-name")
+        if settings.data_name or settings.label_name:
+            raise RecordIOError("--data-name and --label-name are for .npz files", path=path)
+        data = load(path)
     if settings.labels:
         if labels is not None:
             raise RecordIOError("--labels and --label-name both name labels", path=settings.labels)
-        labels = load(settings.labels)
-        if not isinstance(labels, np.ndarray):
+        if is_archive(settings.labels):
             raise RecordIOError("labels must be a .npy file", path=settings.labels)
+        labels = load(settings.labels)
     return data, labels
 
 
-def load(path: str) -> Any:
-    """A mapped array, or the contents of a ``.npz`` file."""
+@contextlib.contextmanager
+def naming_damage(path: str) -> Iterator[None]:
+    """Name the file in what NumPy and ``zipfile`` raise."""
+    try:
+        yield
+    except RecordIOError:
+        raise
+    except (ValueError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
+        raise unreadable(path, error) from None
+
+
+def is_archive(path: str) -> bool:
+    """Whether a file is ``.npz``, not ``.npy``."""
     with open_bytes(path)[0] as file:
         start = file.read(len(npy_format.MAGIC_PREFIX))
     if start != npy_format.MAGIC_PREFIX and start[:4] != ZIP_START:
         raise RecordIOError("it is no .npy or .npz file", path=path)
-    try:
+    return start != npy_format.MAGIC_PREFIX
+
+
+def load(path: str) -> np.ndarray:
+    """The array in a ``.npy`` file, mapped where that is possible."""
+    with naming_damage(path):
         if "://" not in path:
             return np.load(path, mmap_mode="r", allow_pickle=False)
-        file, _ = open_bytes(path)  # an archive is read from it later
-        return np.load(file, allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise unreadable(path, error) from None
+        with open_bytes(path)[0] as file:
+            return np.load(file, allow_pickle=False)
 
 
 def member(
-    loaded: Any, name: str | None, path: str, option: str, other: str | None = None
+    archive: Any, name: str | None, path: str, option: str, other: str | None = None
 ) -> np.ndarray:
     """One array of a ``.npz`` file; without a name the only one, `other` not counted."""
-    names = list(loaded.files)
+    names = list(archive.files)
     if name is None and len(names) == 2 and other in names:
         name = next(candidate for candidate in names if candidate != other)
     if name is None:
@@ -127,17 +141,15 @@ def member(
         name = names[0]
     if name not in names:
         raise RecordIOError(f"there is no array {name!r}, only {', '.join(names)}", path=path)
-    try:
-        return loaded[name]
-    except (ValueError, EOFError, zipfile.BadZipFile, OSError) as error:
-        raise unreadable(path, error) from None
+    return archive[name]
 
 
 def read_items(data: np.ndarray, labels: np.ndarray | None, encoding: str, path: str) -> Items:
     """Yield an item for each row."""
     head = npy_header(data.dtype, data.shape[1:])
     rows = None if labels is None else labels.reshape(len(labels), -1)
-    for number, row in enumerate(data):
+    for number in range(len(data)):
+        row = data[number, ...]  # an array also where it is a single number
         values = [] if rows is None else rows[number].tolist()
         if encoding == ".npy":
             yield Item(values, head + row.tobytes())
