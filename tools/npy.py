@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import io
 import math
+import tokenize
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,27 @@ from numpy.lib import format as npy_format
 
 from recordio.errors import RecordIOError
 
-__all__ = ["SPARSE_FIELDS", "decode_npy", "encode_npy", "is_sparse", "npy_header", "sparse_dtype"]
+__all__ = [
+    "HEADER_ERRORS",
+    "SPARSE_FIELDS",
+    "decode_npy",
+    "encode_npy",
+    "is_sparse",
+    "npy_header",
+    "sparse_dtype",
+]
 
 #: Fields of the elements of a sparse row.
 SPARSE_FIELDS = ("index", "value")
+#: What NumPy's parser of headers raises.
+HEADER_ERRORS = (
+    ValueError,
+    SyntaxError,
+    TypeError,
+    OverflowError,
+    RecursionError,
+    tokenize.TokenError,
+)
 LONGEST_HEADER = 10_000  # what NumPy takes from files that nobody vouches for
 
 
@@ -103,7 +121,7 @@ def decode_npy(content: Any, **place: Any) -> np.ndarray:
     try:
         end = header_end(view)
         shape, fortran, dtype = parse_header(bytes(view[:end]))
-    except (ValueError, SyntaxError, TypeError, OverflowError, RecursionError) as error:
+    except HEADER_ERRORS as error:
         raise RecordIOError(f"the .npy header is damaged: {error}", **place) from None
     if dtype.hasobject:
         raise RecordIOError("the array holds pickled Python objects, which are not read", **place)

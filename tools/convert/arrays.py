@@ -23,7 +23,7 @@ from recordio.storage import AtomicOutput
 
 from ..image_list import Skipped
 from ..images import decode_image, encode_image, swap_red_and_blue
-from ..npy import decode_npy, npy_header
+from ..npy import HEADER_ERRORS, decode_npy, npy_header
 from ..payloads import IMAGE_KINDS
 from ..record_pack import Record, RecordPack
 from .format import Export, Import, Item, Items, Source, unreadable
@@ -106,7 +106,7 @@ def naming_damage(path: str) -> Iterator[None]:
         yield
     except RecordIOError:
         raise
-    except (ValueError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
+    except (*HEADER_ERRORS, EOFError, zlib.error, zipfile.BadZipFile) as error:
         raise unreadable(path, error) from None
 
 
