@@ -30,6 +30,8 @@ from .format import Export, Import, Item, Items, Source, unreadable
 
 __all__ = ["FROM_NUMPY", "TO_NPY"]
 
+#: What ``zipfile`` raises; RuntimeError for what it cannot unpack.
+ARCHIVE_ERRORS = (EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)
 ZIP_START = b"PK\3\4"
 SUFFIX, LABELS_SUFFIX = ".npy", ".labels.npy"
 
@@ -106,7 +108,7 @@ def naming_damage(path: str) -> Iterator[None]:
         yield
     except RecordIOError:
         raise
-    except (*HEADER_ERRORS, EOFError, zlib.error, zipfile.BadZipFile) as error:
+    except (*HEADER_ERRORS, *ARCHIVE_ERRORS) as error:
         raise unreadable(path, error) from None
 
 

@@ -113,3 +113,14 @@ def test_arrays_of_different_shapes_are_no_array(tmp_path, command, capsys, phot
     assert command("export", tmp_path / "t", tmp_path / "b", "--to", "npy") == 1
     assert "those before are of" in capsys.readouterr().err
     assert not list(tmp_path.glob("b*"))
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz"])
+def test_remote_files_are_read(tmp_path, command, contents, name):
+    import fsspec
+
+    data = np.eye(3)
+    with fsspec.open(f"memory://recordio/{name}", "wb") as file:
+        np.save(file, data) if name.endswith("npy") else np.savez(file, x=data)
+    assert command("from-numpy", f"memory://recordio/{name}", tmp_path / "t") == 0
+    assert len(contents(tmp_path / "t")) == 3
