@@ -208,8 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     # The format decides which options there are.
     scout = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    scout.add_argument("--to")
-    parser = build_parser(scout.parse_known_args(words)[0].to if "--to" in " ".join(words) else "")
+    scout.add_argument("--to", nargs="?")
+    parser = build_parser(scout.parse_known_args(words)[0].to)
     settings = parser.parse_args(words)
     if getattr(settings, "seed", None) is not None and not settings.shuffle:
         parser.error("argument --seed: it needs --shuffle")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -50,7 +51,7 @@ def head_lines(path: str, count: int) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [COLUMNS]
     damage: RecordIOError | None = None
     try:
-        for position, record in enumerate(itertools.islice(reader, count)):
+        for position, record in enumerate(itertools.islice(reader, min(count, sys.maxsize))):
             # Without an index keys are positions, and asking for them would scan the file.
             key = position if reader.index_path is None else int(reader.keys[position])
             rows.append(row_of(position, key, record))

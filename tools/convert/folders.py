@@ -14,7 +14,7 @@ from recordio import RecordIOError
 
 from ..image_list import Skipped
 from ..outputs import new_folder
-from ..payloads import IMAGE_KINDS, check_content, suffixes_of
+from ..payloads import IMAGE_KINDS, check_content, number_text, suffixes_of
 from ..record_pack import Record, RecordPack, name_of
 from ..scan import DEFAULT_EXTENSIONS, scan_images
 from .format import Export, Import, Item, Items, Source
@@ -23,8 +23,8 @@ from .labels import table_line
 __all__ = ["FROM_FOLDER", "TO_FOLDERS", "safe_parts"]
 
 TABLE = "labels.csv"
-#: What the systems that people copy folders to do not take as the name of a file.
-FORBIDDEN = re.compile(r'[\0-\x1f<>:"|?*\\]')
+#: What this system does not take in the name of a file, or understands as more than a name.
+FORBIDDEN = re.compile(r'[\0-\x1f<>:"|?*\\]' if os.name == "nt" else "\0")
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
@@ -113,7 +113,7 @@ def folder_of(record: Record, classes: dict[int, str], pack: RecordPack) -> list
     name = classes.get(int(label)) if label.is_integer() else None
     if name == ".":  # the images lay in the root itself
         return []
-    parts = safe_parts(f"{label:g}" if name is None else name)
+    parts = safe_parts(number_text(label) if name is None else name)
     if not parts:
         raise RecordIOError(
             f"the class name {name!r} is no folder below the output", **pack.place(record)
@@ -122,11 +122,11 @@ def folder_of(record: Record, classes: dict[int, str], pack: RecordPack) -> list
 
 
 def safe_parts(path: str) -> list[str]:
-    """The parts of a relative path; none if it leads elsewhere or no system could hold it.
+    """The parts of a relative path; none if it leads elsewhere or this system could not hold it.
 
     Examples
     --------
-    >>> safe_parts("animals/cat"), safe_parts("../cat"), safe_parts("/cat"), safe_parts("a:b")
+    >>> safe_parts("animals/cat"), safe_parts("../cat"), safe_parts("/cat"), safe_parts("a//b")
     (['animals', 'cat'], [], [], [])
     """
     parts = path.split("/")

@@ -25,7 +25,7 @@ from ..image_list import Skipped
 from ..payloads import check_content, number_text, suffixes_of
 from ..record_pack import RecordPack, name_of
 from .csv import one_file
-from .folders import add_check_option
+from .folders import add_check_option, safe_parts
 from .format import Export, Import, Item, Items, Source, unreadable
 
 if TYPE_CHECKING:
@@ -238,10 +238,13 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
         tarfile.open(fileobj=output.files[0], mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for record in pack:
-            name = name_of(record, names, suffixes_of(record.kind))
+            suffixes = suffixes_of(record.kind)
+            name = name_of(record, names, suffixes)
+            if not safe_parts(name):  # whoever unpacks the archive would write elsewhere
+                name = f"{record.key}{suffixes[0]}"
             match = NAME.fullmatch(name)
             key, ending = match.groups() if match else (str(record.key), name.rpartition(".")[2])
-            if key in keys:  # neighbours of one key would become one sample
+            while key in keys:  # neighbours of one key would become one sample
                 key = f"{key}-{record.position}"
             keys.add(key)
             add_file(archive, f"{key}.{ending}", record.content)

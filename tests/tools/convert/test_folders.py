@@ -1,5 +1,6 @@
 import os
 import shutil
+import tarfile
 
 import pytest
 
@@ -74,7 +75,7 @@ def test_two_files_of_one_name_are_both_kept(tmp_path, command, images):
 
 
 @pytest.mark.parametrize(
-    "name", ["../out", "/etc", "a/../../b", "", " ", "a\\b", "c:x", "a//b", "a\0b", "..", "a/."]
+    "name", ["../out", "/etc", "a/../../b", "", " ", "a//b", "a\0b", "..", "a/.", "a/", "./a"]
 )
 def test_no_name_leads_out_of_the_folder(photo_folder, tmp_path, command, name):
     assert safe_parts(name) == []
@@ -88,9 +89,25 @@ def test_no_name_leads_out_of_the_folder(photo_folder, tmp_path, command, name):
 def test_list_names_do_not_lead_out_of_the_folder(tmp_path, command, images):
     with RecordWriter(tmp_path / "p.rec") as writer:
         writer.write(pack(IRHeader(0, 2.0, 0, 0), images.png()))
-    (tmp_path / "p.lst").write_text("0\t2\t../../..\\evil.png\n")
+    (tmp_path / "p.lst").write_text("0\t2\t../../evil.png\n")
     assert command("export", tmp_path / "p", tmp_path / "x") == 0
-    assert tree(tmp_path / "x") == {"2/0": images.png()}
+    assert tree(tmp_path / "x") == {"2/evil.png": images.png()}
+    assert command("export", tmp_path / "p", tmp_path / "x.tar", "--to", "webdataset") == 0
+    with tarfile.open(tmp_path / "x.tar") as archive:
+        assert archive.getnames() == ["0.png", "0.cls"]
+
+
+def test_large_labels_get_folders_of_their_own(tmp_path, command, images):
+    with RecordWriter(tmp_path / "p.rec") as writer:
+        for label in (1234567, 1234568, 0.5, -1):
+            writer.write(pack(IRHeader(0, label, 0, 0), images.png()))
+    assert command("export", tmp_path / "p", tmp_path / "x") == 0
+    assert sorted(tree(tmp_path / "x")) == [
+        "-1/3.png",
+        "0.5/2.png",
+        "1234567/0.png",
+        "1234568/1.png",
+    ]
 
 
 def test_damaged_images_are_reported_unless_nothing_is_checked(photo_folder, tmp_path, command):

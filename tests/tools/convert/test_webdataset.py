@@ -190,8 +190,9 @@ def test_records_of_one_name_stay_apart(tmp_path, command, images):
     from recordio import IRHeader, RecordWriter, pack
 
     with RecordWriter(tmp_path / "t.rec", tmp_path / "t.idx") as writer:
-        for height in (20, 21):
-            writer.write(pack(IRHeader(0, 1.0, 5, 0), images.jpeg(height)), key=5)
+        for key in (5, 5, 6):
+            writer.write(pack(IRHeader(0, 1.0, key, 0), images.jpeg()), key=key)
+    (tmp_path / "t.lst").write_text("6\t1\t5-1.jpg\n")
     assert command("export", tmp_path / "t", tmp_path / "b.tar", "--to", "webdataset") == 0
     names = [name for name, _ in listed(tmp_path / "b.tar")]
-    assert names == ["5.jpg", "5.cls", "5-1.jpg", "5-1.cls"]
+    assert names == ["5.jpg", "5.cls", "5-1.jpg", "5-1.cls", "5-1-2.jpg", "5-1-2.cls"]
