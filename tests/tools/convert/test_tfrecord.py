@@ -7,6 +7,12 @@ from recordio import RecordReader
 from recordio.tools.convert.tf_example import decode_example, encode_example
 from recordio.tools.convert.tfrecord import checksums, read_frames
 
+#: A file with one example, written with the protobuf and crc32c packages.
+KNOWN_FILE = bytes.fromhex(
+    "36000000000000004f578cef0a340a0c0a016112070a050a01780a000a150a016312101a0e0a0cffffffffffffffff"
+    "ff01ac020a0d0a0162120812060a040000c03ff363a3d3"
+)
+
 
 def framed(*data):
     checksum = checksums()
@@ -35,6 +41,15 @@ def test_the_checksum_is_masked_crc32c():
     crc = 0xE3069283  # of b"123456789", the check value of CRC-32C
     masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
     assert checksums()(b"123456789") == masked
+
+
+def test_a_file_of_other_software_is_read(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(KNOWN_FILE)
+    ((offset, data),) = read_frames(str(path), checksums())
+    assert offset == 0
+    assert decode_example(data) == {"a": [b"x", b""], "b": [1.5], "c": [-1, 300]}
+    assert framed(data) == KNOWN_FILE
 
 
 def test_an_example_becomes_an_image_record(examples, tmp_path, command, contents, images):
