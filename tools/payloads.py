@@ -19,6 +19,7 @@ from .image_header import read_image_header
 from .npy import decode_npy, is_sparse
 
 __all__ = [
+    "EXACT_IN_FLOAT32",
     "IMAGE_KINDS",
     "Payload",
     "check_content",
@@ -50,6 +51,7 @@ BY_FIRST_BYTE = {
     for first in {signature[2][0][1][0] for signature in SIGNATURES}
 }
 
+#: Every whole number up to this one, and down to its opposite, is a 32-bit float.
 EXACT_IN_FLOAT32 = 1 << 24
 
 

@@ -57,7 +57,7 @@ def test_every_export_explains_its_options(command, capsys, name):
         assert action.option_strings[0] in text
 
 
-def test_the_formats_of_the_issue_are_there():
+def test_every_format_has_a_command():
     assert set(COMMANDS) >= {
         "from-csv",
         "from-mnist",

@@ -22,11 +22,10 @@ from recordio.storage import TEMPORARY_SUFFIX, AtomicOutput
 from ..console import progress_bar
 from ..image_list import ListEntry, Skipped, format_line, write_classes, write_skipped
 from ..outputs import naming_output
+from ..payloads import EXACT_IN_FLOAT32
 from .format import Item, Source
 
 __all__ = ["ImportReport", "companions", "import_records"]
-
-EXACT_IN_FLOAT32 = 1 << 24
 
 
 @dataclass
