@@ -11,9 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TextIO
-
-from tqdm import tqdm
+from typing import TextIO
 
 from .image_list import Skipped, skipped_path
 
@@ -162,15 +160,23 @@ def printable(text: str, stream: TextIO) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
+@contextlib.contextmanager
 def progress_bar(
     total: int | None, description: str, unit: str, shown: bool | None = None
-) -> tqdm[Any]:
-    """A progress bar on standard error; by default only where that is a terminal."""
-    return tqdm(
-        total=total,
-        desc=description,
-        unit=f" {unit}",
-        file=sys.stderr,
-        disable=not (sys.stderr.isatty() if shown is None else shown),
-        dynamic_ncols=True,
-    )
+) -> Iterator[Callable[[int], object]]:
+    """Show a progress bar on standard error, by default only where that is a terminal.
+
+    Yields
+    ------
+    callable
+        ``advance(count)`` moves it; without effect if it is not shown.
+    """
+    if not (sys.stderr.isatty() if shown is None else shown):
+        yield lambda count: None
+        return
+    from tqdm import tqdm  # loading it takes longer than packing ten photographs
+
+    with tqdm(
+        total=total, desc=description, unit=f" {unit}", file=sys.stderr, dynamic_ncols=True
+    ) as bar:
+        yield bar.update

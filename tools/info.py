@@ -180,7 +180,7 @@ def _look_at_records(
     data = map_file(info.path)
     with (
         RecordReader(info.path) as reader,
-        progress_bar(info.records, os.path.basename(info.path), "records", progress) as bar,
+        progress_bar(info.records, os.path.basename(info.path), "records", progress) as advance,
     ):
         place = 0
         while place < len(data):
@@ -192,7 +192,7 @@ def _look_at_records(
                 assert record is not None
                 sizes[number] = len(record)
                 number += 1
-                bar.update()
+                advance(1)
                 header, content, kind = read_payload(record)
                 kinds[kind] += 1
                 try:

@@ -245,7 +245,7 @@ def _write_records(
     with (
         one_opencv_thread(),
         contextlib.closing(parts),
-        progress_bar(len(entries), os.path.basename(report.path), "images", progress) as bar,
+        progress_bar(len(entries), os.path.basename(report.path), "images", progress) as advance,
     ):
         position = 0
         for part in parts:
@@ -257,7 +257,7 @@ def _write_records(
                     report.packed += 1
                     report.bytes_written += len(record)
                 position += 1
-            bar.update(len(part))
+            advance(len(part))
     if report.skipped and not report.packed:
         path, reason = report.skipped[0]
         raise PackingError(

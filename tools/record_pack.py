@@ -178,12 +178,12 @@ class RecordPack:
     def watched(self, positions: Any) -> Iterator[int]:
         """Count positions with a progress bar, as long as nobody cancels."""
         name = os.path.basename(self.path)
-        with progress_bar(len(positions), name, "records", self._progress) as bar:
+        with progress_bar(len(positions), name, "records", self._progress) as advance:
             for position in positions:
                 if self._cancelled():
                     raise KeyboardInterrupt
                 yield int(position)
-                bar.update()
+                advance(1)
 
     def place(self, record: Record) -> dict[str, Any]:
         """Where a record is, for errors."""

@@ -150,14 +150,14 @@ def _watched(
     """Id, item and record of everything that can be converted."""
     with (
         contextlib.ExitStack() as stack,
-        progress_bar(source.total, os.path.basename(report.path), "records", progress) as bar,
+        progress_bar(source.total, os.path.basename(report.path), "records", progress) as advance,
     ):
         if hasattr(source.items, "close"):
             stack.callback(source.items.close)  # its threads and files
         for number, item in enumerate(source.items):
             if cancelled():
                 raise KeyboardInterrupt
-            bar.update()
+            advance(1)
             if isinstance(item, Item):
                 try:
                     record = _as_record(number, item)
@@ -233,7 +233,7 @@ def _write_shuffled(
     with (
         RecordReader(path, f"{path}.idx") as reader,
         RecordWriter(report.path, f"{prefix}.idx") as writer,
-        progress_bar(len(reader), "shuffling", "records", progress) as bar,
+        progress_bar(len(reader), "shuffling", "records", progress) as advance,
     ):
         order = ShuffledOrder(len(reader), seed).at(0, np.arange(len(reader)))
         for position in order.tolist():
@@ -243,7 +243,7 @@ def _write_shuffled(
             writer.write(reader[position], key)
             if key in named:
                 names.add(key, named[key])
-            bar.update()
+            advance(1)
 
 
 def _check_any(report: ImportReport) -> None:
