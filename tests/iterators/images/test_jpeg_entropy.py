@@ -253,6 +253,26 @@ def test_changed_headers_have_the_outcome_of_the_library(number, changes):
 
 
 @pytest.mark.parametrize(
+    ("lengths", "symbols"),
+    [
+        ({1: 2}, [0, 1]),  # the code of all ones, which is not allowed
+        ({2: 5}, [0, 1, 2, 3, 4]),  # more codes than there are
+        ({2: 3}, [0, 1, 16]),  # a DC difference of 16 bits
+        ({}, []),  # no code at all
+    ],
+)
+def test_codes_that_the_library_refuses(lengths, symbols):
+    data = encode(picture(24, 24)[:, :, 0])
+    counts = bytes(lengths.get(length, 0) for length in range(1, 17))
+    body = b"\0" + counts + bytes(symbols)  # another DC table 0
+    segment = b"\xff\xc4" + (len(body) + 2).to_bytes(2, "big") + body
+    start = data.index(b"\xff\xda")
+    changed = data[:start] + segment + data[start:]
+    assert check_equal(changed) != OWN
+    assert isinstance(decode(changed, True)[0][0], str) or not symbols
+
+
+@pytest.mark.parametrize(
     "marker", [b"\xff\xd0", b"\xff\xd3", b"\xff\xd9", b"\xff\xff\x00", b"\xff\xff\xd0", b"\xff\x01"]
 )
 def test_marker_anywhere_in_the_scan(marker):
