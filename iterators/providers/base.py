@@ -174,6 +174,8 @@ class PlannedProvider(AbstractDataProvider):
         self._current: DataBatch | None = None
         self._loop: object | None = None
         self._skipped = _Skipped(on_error, error_budget, plan.order.count())
+        # Where the last search for a good record began and ended: (epoch, done, first, found).
+        self._searched = (-1, 0, 0, 0)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         self._verbose = verbose
         self._samples = 0
@@ -289,10 +291,16 @@ class PlannedProvider(AbstractDataProvider):
         self._skipped.add(error)
         first = position.number * self.batch_size + slot + 1
         last = max(first, self._plan.order.count(position.done)) + self._plan.order.count()
-        for place in range(first, last):
+        epoch, done, begin, found = self._searched
+        if (epoch, done) != (position.epoch, position.done) or not begin <= first <= found:
+            begin = found = first
+        # All places from `begin` to `found` are known to be bad, so that long runs of bad records
+        # are gone through once and not again for every one of them.
+        for place in range(found, last):
             record = self._plan.record(position.epoch, place, position.done)
             try:
                 self._engine.retry(record, position.epoch, data, label, ids, slot)
+                self._searched = (position.epoch, position.done, begin, place)
                 return
             except RecordIOError as another:
                 self._skipped.add(another)

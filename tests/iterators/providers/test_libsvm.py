@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iterators import LibSVMIter, LibSVMProvider
-from recordio.errors import TextFormatError
+from recordio.errors import ErrorBudgetError, TextFormatError
 
 sparse = pytest.importorskip("scipy.sparse")
 
@@ -113,7 +113,8 @@ def test_torch_gets_sparse_tensors(file):
         ({"data_shape": (2,)}, TextFormatError, "a.libsvm"),
         ({"label_shape": (3,)}, ValueError, "label_libsvm"),
         ({"dtype": "int32"}, ValueError, "dtype='int32'"),
-        ({"on_error": "skip"}, ValueError, "records only"),
+        ({"on_error": "ignore"}, ValueError, "on_error='ignore'"),
+        ({"layout": "CN"}, ValueError, "sparse"),
         ({"label_lbsvm": "x"}, TypeError, "did you mean 'label_libsvm'"),
     ],
 )
@@ -133,3 +134,46 @@ def test_names(file):
     with provider_of(file, data_name="x", label_name=None) as provider:
         assert provider.next()["x"].shape == (4, 6)
         assert provider.provide_label == []
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_bad_rows_are_replaced_by_the_next_good_ones(tmp_path, shuffle):
+    bad, bad_labels = {0: "1 9:1", 4: "1 2", 5: "x 1:1", 7: "1 1:1 2:x"}, {5: "0 y", 8: "0 -1:1"}
+    data = [bad.get(i, f"{i} {i % 6}:{i}.5 5:1") for i in range(12)]
+    label = [bad_labels.get(i, f"0 {i % 3}:{i}") for i in range(12)]
+    (tmp_path / "data").write_text("\n# no row\n\n".join(data))
+    (tmp_path / "label").write_text("\n".join(label))
+    arguments = {
+        "data_libsvm": tmp_path / "data",
+        "data_shape": (6,),
+        "label_libsvm": tmp_path / "label",
+        "label_shape": (3,),
+        "batch_size": 5,
+        "shuffle": shuffle,
+    }
+    with pytest.raises(TextFormatError, match="data, line 1"):
+        LibSVMIter(**arguments)
+    with LibSVMIter(on_error="skip", **arguments) as provider:
+        for epoch in range(2):
+            order = provider._plan.order.take(epoch, 0, 12).tolist()
+            got = []
+            for batch in provider:
+                index = batch.index.astype(int)
+                got += index[: batch.count].tolist()
+                want = np.zeros((5, 6), np.float32)
+                labels = np.zeros((5, 3), np.float32)
+                for slot, row in enumerate(index):
+                    want[slot, row % 6] += row + 0.5
+                    want[slot, 5] += 1
+                    labels[slot, row % 3] = row
+                assert np.array_equal(batch.data[0].toarray(), want)
+                assert np.array_equal(batch.label[0].toarray(), labels)
+            wrong = {0, 4, 5, 7, 8}
+            assert got == [
+                next(r for r in order[i:] + order[:i] if r not in wrong) for i in range(12)
+            ]
+        assert {row for row, _ in provider.skipped} == wrong
+        assert len(provider.skipped) == 5
+    with LibSVMIter(on_error="skip", error_budget=4, **arguments) as provider:
+        with pytest.raises(ErrorBudgetError):
+            list(provider)

@@ -138,7 +138,7 @@ def test_a_run_resumed_at_any_batch_is_the_run(files):
     [
         ({"last_batch": "wrap"}, ValueError, "last_batch='wrap'"),
         ({"dtype": "float64"}, ValueError, "dtype='float64'"),
-        ({"layout": "CHWN"}, ValueError, "layout='CHWN'"),
+        ({"layout": "NHW"}, ValueError, "has the axes 'NCHW'"),
         ({"layout": "NHWC", "flat": True}, ValueError, "no effect"),
         ({"batch_size": 0}, ValueError, "batch_size=0"),
         ({"part_index": 1}, ValueError, "part_index=1"),
