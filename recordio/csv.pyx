@@ -90,13 +90,15 @@ cdef inline const uint8_t* _short_field(const uint8_t* at, number* out) noexcept
 cdef Status _any_field(
     const uint8_t** start, uint8_t delimiter, bint last, number* out
 ) noexcept nogil:
-    """Any field with what may surround it; `start` moves behind the delimiter or line end."""
+    """Any field with what may surround it; `start` moves behind the delimiter or line end.
+
+    If the row is too short, it stays, or moves to the line end if there is a field before that.
+    """
     cdef const uint8_t* at = _skip_blanks(start[0], delimiter)
     cdef double real = 0
     cdef int64_t integer = 0
     cdef int overflow = 0
     if at[0] == c'\n':
-        start[0] = at + 1
         return TOO_SHORT
     if at[0] == delimiter:
         return EMPTY

@@ -13,7 +13,9 @@ from libc.stdint cimport int64_t, uint8_t
 
 from recordio.errors import TextFormatError
 
-__all__ = ["MAX_BAD_ROWS", "MAX_LINE_BYTES", "LineChunks", "TextChunk", "note_bad_row", "open_bytes"]
+__all__ = [
+    "MAX_BAD_ROWS", "MAX_LINE_BYTES", "LineChunks", "TextChunk", "note_bad_row", "open_bytes",
+]
 
 #: No line may be longer, so that a file without line ends does not fill the memory.
 MAX_LINE_BYTES = 1 << 30

@@ -244,4 +244,4 @@ def _stream(
         RowStream(file.name, reader, first, file.axes, file.scalar)
         for file, reader in zip(files, readers, strict=True)
     ]
-    return StreamedRows(count, *streams, constant_label=constant_label), order
+    return StreamedRows(count, streams, constant_label), order

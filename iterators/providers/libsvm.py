@@ -147,7 +147,7 @@ class LibSVMIter(RowProvider):
             targets = [DenseColumn(label_name, labels)]
         elif label_name is not None:
             assert label_libsvm is not None
-            bad_labels = None if bad_rows is None else {}
+            bad_labels: dict[int, TextFormatError] | None = None if bad_rows is None else {}
             vectors, _ = read_libsvm(label_libsvm, width, dtype=dtype, bad_rows=bad_labels)
             bad_rows = None if bad_rows is None else {**(bad_labels or {}), **bad_rows}
             if vectors.shape[0] < matrix.shape[0]:

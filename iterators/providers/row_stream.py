@@ -195,22 +195,20 @@ class StreamedRows:
     ----------
     count : int
         Number of rows.
-    data : RowStream
-    label : RowStream, optional
-        At least as many rows.
+    streams : list of RowStream
+        Data and perhaps labels, with at least as many rows each.
     constant_label : str, optional
-        Name of labels that are 0, in place of `label`.
+        Name of labels that are 0, where there is no stream of them.
     """
 
     def __init__(
         self,
         count: int,
-        data: RowStream,
-        label: RowStream | None = None,
+        streams: list[RowStream],
         constant_label: str | None = None,
     ) -> None:
         self.count = count
-        self.streams = [data] if label is None else [data, label]
+        self.streams = streams
         self.constant_label = constant_label
         self.batch_size = 0
 

@@ -334,7 +334,7 @@ def test_every_batch_with_a_bad_row_raises_and_no_other(tmp_path):
                 except StopIteration:
                     break
             assert got == [i for i in range(40) if i // 4 not in (0, 4, 9)]
-            assert lines == [(str("/data.csv"), 4, 3), ("/data.csv", 18, 17), ("label.csv", 39, 38)]
+            assert lines == [("/data.csv", 4, 3), ("/data.csv", 18, 17), ("label.csv", 39, 38)]
             provider.reset()
         assert provider.skipped == []
 
