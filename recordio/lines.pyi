@@ -24,6 +24,7 @@ class TextChunk:
     target: Any
 
 class LineChunks:
+    sizes: list[int]
     def __init__(
         self, path: str | PathLike[str], chunk_bytes: int = ..., skip_header: int = ...
     ) -> None: ...

@@ -207,7 +207,8 @@ class LineChunks:
     Notes
     -----
     A byte order mark at the start of a file is left out, and a missing line end at its end is
-    added.  One thread at a time may call `read`.
+    added.  One thread at a time may call `read`.  `sizes` has the bytes of text of every file that
+    was read from its start to its end.
 
     Examples
     --------
@@ -222,6 +223,7 @@ class LineChunks:
 
     def __init__(self, path, chunk_bytes=1 << 20, skip_header=0):
         self._names = _list_files(path)
+        self.sizes = []
         self._next = 0
         self._chunk_bytes = chunk_bytes
         self._skip_header = skip_header
@@ -230,6 +232,7 @@ class LineChunks:
         self._offset = 0        # bytes of text before what `_fill` gives next
         self._line = 1
         self._skip = 0
+        self._added = 0         # bytes of that which are not in the file
         self._at_start = False
 
     def __enter__(self):
@@ -328,10 +331,11 @@ class LineChunks:
                 self._open_next()
             buffer, length = self._fill(buffer)
             if length == 0:
+                self.sizes.append(self._offset)
                 self._close_file()
                 continue
             offset = self._offset
-            self._offset += length
+            self._offset += length - self._added
             start = self._skip_start(buffer, length)
             if start == length:
                 continue
@@ -356,6 +360,7 @@ class LineChunks:
 
     def _fill(self, buffer):
         """Whole lines of the file that is open: the buffer, perhaps a new one, and their bytes."""
+        self._added = 0
         have = len(self._carry)
         stop = 0        # behind the last line end
         while have + TEXT_PADDING >= len(buffer):
@@ -369,6 +374,7 @@ class LineChunks:
                 if have and buffer[have - 1] != 10:
                     buffer[have] = 10       # the line end that the last line lacks
                     have += 1
+                    self._added = 1
                 return buffer, have
             newline = buffer.rfind(b"\n", have, have + got)
             have += got

@@ -1,5 +1,8 @@
 from os import PathLike
 
+import numpy as np
+from numpy.typing import NDArray
+
 class RowPlaces:
     count: int
     def __init__(
@@ -11,4 +14,7 @@ class RowPlaces:
     ) -> None: ...
     def before(self, row: int) -> tuple[int, int, int, int]: ...
 
+def row_starts(
+    path: str | PathLike[str], comment: str = "#"
+) -> tuple[list[int], NDArray[np.int64]]: ...
 def count_rows(path: str | PathLike[str], skip_header: int = 0, delimiter: str = ",") -> int: ...

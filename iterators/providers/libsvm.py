@@ -10,11 +10,13 @@ from typing import Any
 
 from recordio.errors import TextFormatError
 from recordio.libsvm import read_libsvm
+from recordio.partition import part_by_count, part_by_lines
+from recordio.row_count import row_starts
 
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer, integers
 from .columns import Columns, DenseColumn, SparseColumn, refuse_layout
-from .rows import RowOptions, RowProvider
+from .rows import PartRule, RowOptions, RowProvider
 
 __all__ = ["LibSVMIter", "LibSVMProvider"]
 
@@ -43,8 +45,9 @@ class LibSVMIter(RowProvider):
     seed : int
         Determines the permutations.
     num_parts, part_index : int
-        Deliver only part `part_index` of `num_parts`: without `shuffle` the block of
-        ``ceil(n / num_parts)`` rows, with it every `num_parts`-th place of the one permutation.
+        Deliver only part `part_index` of `num_parts`: without `shuffle` the rows in that part of
+        the bytes of the file, as MXNet cuts it, with it every `num_parts`-th place of the one
+        permutation.
     even : bool
         Give every part the same number of rows; those missing to that come twice in the epoch.
     layout : {"NC"}
@@ -158,7 +161,7 @@ class LibSVMIter(RowProvider):
             targets = [SparseColumn(label_name, vectors[: matrix.shape[0]])]
         table = Columns([SparseColumn(data_name, matrix)], targets, bad_rows or {})
         plan = BatchPlan(
-            options.order(len(table)),
+            options.order(len(table), _part_rule(data_libsvm, options)),
             integer("batch_size", batch_size, low=1),
             "wrap" if boolean("round_batch", round_batch) else "pad",
         )
@@ -166,3 +169,11 @@ class LibSVMIter(RowProvider):
 
 
 LibSVMProvider = LibSVMIter
+
+
+def _part_rule(path: str | os.PathLike[str], options: RowOptions) -> PartRule:
+    """MXNet's rule: the file is cut by its size, and the cuts move to ends of lines."""
+    if options.num_parts == 1 or options.shuffle:
+        return part_by_count
+    sizes, starts = row_starts(path)
+    return lambda count, num_parts, part_index: part_by_lines(sizes, starts, num_parts, part_index)

@@ -72,7 +72,10 @@ def test_parts_and_resuming(file):
     for part in range(3):
         with provider_of(file, num_parts=3, part_index=part, batch_size=1) as provider:
             rows.append([int(batch.index[0]) for batch in provider])
-    assert rows == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
+    starts = np.cumsum([0, *(len(line) + 1 for line in file[0].read_text().split("\n"))])[:-1]
+    part = -(-file[0].stat().st_size // 3)
+    cuts = [0, *((starts <= cut).sum() for cut in (part, 2 * part)), 11]
+    assert rows == [list(range(a, b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
     with provider_of(file, shuffle=True) as provider:
         provider.next()
         state = provider.state_dict()
@@ -177,3 +180,33 @@ def test_bad_rows_are_replaced_by_the_next_good_ones(tmp_path, shuffle):
     with LibSVMIter(on_error="skip", error_budget=4, **arguments) as provider:
         with pytest.raises(ErrorBudgetError):
             list(provider)
+
+
+def test_parts_are_those_of_mxnet(tmp_path):
+    """How many rows of two files MXNet 1.9.1 delivers to each part."""
+    widths = [3, 3, 0, 2, 4, 3, 3, 2, 3, 2, 4, 1, 1, 0]
+    lines = [f"{i} " + " ".join(f"{j}:1" for j in range(w)) for i, w in enumerate(widths)]
+    (tmp_path / "a").write_text("\n".join(lines[:9]) + "\n")
+    (tmp_path / "b").write_text("\n".join(lines[9:]))
+    lengths = {
+        1: [14],
+        2: [7, 7],
+        3: [5, 4, 5],
+        4: [4, 3, 3, 4],
+        5: [4, 2, 2, 3, 3],
+        7: [2, 3, 1, 2, 2, 1, 3],
+        11: [2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1],
+    }
+    for parts, want in lengths.items():
+        rows = []
+        for part in range(parts):
+            with LibSVMIter(
+                data_libsvm=tmp_path,
+                data_shape=(9,),
+                batch_size=1,
+                num_parts=parts,
+                part_index=part,
+            ) as provider:
+                rows.append([int(batch.label[0][0]) for batch in provider])
+        assert [len(mine) for mine in rows] == want
+        assert sum(rows, []) == list(range(14))
