@@ -75,11 +75,14 @@ static size_t gather_scale_row(const uint8_t *row, size_t columns, float factor,
 #endif
 
 static void gather_scale(const uint8_t *source, ptrdiff_t stride, size_t columns,
-                         const int64_t *rows, ptrdiff_t count, float factor, float *target) {
+                         const int64_t *rows, ptrdiff_t count, float factor, float *target,
+                         int vectors) {
     ptrdiff_t i;
     size_t j;
 #if GATHER_AVX2
-    const int wide = __builtin_cpu_supports("avx2");
+    const int wide = vectors && __builtin_cpu_supports("avx2");
+#else
+    (void)vectors;
 #endif
     for (i = 0; i < count; i++) {
         const uint8_t *row = source + rows[i] * stride;

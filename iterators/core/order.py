@@ -270,8 +270,12 @@ class DealtOrder:
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Record numbers at places ``[begin, end)`` of this part, counted from `done`."""
-        places = np.arange(begin, end, dtype=np.int64) * self.num_parts + (done + self.part_index)
-        return self.whole.at(epoch, places % self.whole.size)
+        step = self.num_parts
+        start = begin * step + done + self.part_index
+        places = np.arange(start, start + (end - begin) * step, step, dtype=np.int64)
+        if len(places) and places[-1] >= self.whole.size:  # with `even`
+            places %= self.whole.size
+        return self.whole.at(epoch, places)
 
 
 @dataclass(frozen=True)
