@@ -136,9 +136,10 @@ class RowStream:
         missing = self.batch_size - len(self.head)
         begin = self.first + len(self.head) - self.place
         if missing > 0 and 0 <= begin < len(chunk):
-            self.head = np.concatenate([self.head, chunk[begin : begin + missing]])
-            end = self.first + len(self.head)
+            head = np.concatenate([self.head, chunk[begin : begin + missing]])
+            end = self.first + len(head)
             self.head_bad.update((row, error) for row, error in self.bad.items() if row < end)
+            self.head = head  # last, because an interrupt may come anywhere
 
     def row(self, row: int) -> np.ndarray:
         """One row, to replace a bad one; raises what is wrong with it.
@@ -240,8 +241,9 @@ class StreamedRows:
         """Data, labels, row numbers and bad places of a batch."""
         try:
             made = [stream.batch(rows) for stream in self.streams]
-        except Exception:
-            self.stop()  # what comes after a file that cannot be read starts anew
+        except BaseException:
+            # After a file that cannot be read, and after an interrupt anywhere, start anew.
+            self.stop()
             raise
         (data, failed), *label = made
         for _, bad in label:
@@ -255,7 +257,13 @@ class StreamedRows:
 
     def replace(self, row: int, data: list, label: list, ids: np.ndarray, slot: int) -> None:
         """Put another row into a slot of a batch, or raise what is wrong with that row."""
-        values = [stream.row(row) for stream in self.streams]
+        try:
+            values = [stream.row(row) for stream in self.streams]
+        except TextFormatError:
+            raise
+        except BaseException:
+            self.stop()
+            raise
         for stream, batch, value in zip(self.streams, [*data, *label], values, strict=False):
             stream.axes.rows(batch)[slot] = value.reshape(stream.row_shape)
         ids[slot] = row

@@ -5,6 +5,7 @@ agree and that only typed errors come out.  The number of the round is printed b
 that a crash can be repeated; memory is limited where the system can do that.
 """
 
+import contextlib
 import gzip
 import random
 import sys
@@ -104,10 +105,8 @@ def check_csv(path, draw):
         assert error.line == int(bad[min(bad)].split("line ")[1].split(",")[0])
     else:
         assert not bad
-    try:
+    with contextlib.suppress(RecordIOError):
         read_csv(path, delimiter=delimiter)
-    except RecordIOError:
-        pass
 
 
 def check_libsvm(path, draw):
@@ -157,10 +156,8 @@ def main(seconds, seed):
             check_csv(path, draw)
             if read_libsvm is not None:
                 check_libsvm(path, draw)
-            try:
+            with contextlib.suppress(RecordIOError):
                 read_idx_array(path)
-            except RecordIOError:
-                pass
             number += 1
 
 

@@ -352,6 +352,57 @@ def test_a_resumed_run_skips_the_same_rows(tmp_path):
             assert [batch.index.tolist() for batch in provider] == whole[number + 1 :]
 
 
+@pytest.mark.parametrize("method", ["advance", "row"])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_an_interrupt_anywhere_costs_no_row(tmp_path, monkeypatch, method, count):
+    import iterators.providers.csv as module
+
+    arguments = damaged(tmp_path, {3, 5, 20, 21, 33}, {8}) | {"batch_size": 4, "on_error": "skip"}
+    monkeypatch.setattr(module, "CSVReader", lambda *a, **k: CSVReader(*a, chunk_bytes=20, **k))
+    with CSVIter(**arguments) as provider:
+        want = [batch.index.tolist() for batch in provider]
+    with CSVIter(**arguments) as provider:
+        stream = provider._engine._produce.streams[0]
+        inside, calls = getattr(stream, method), []
+
+        def interrupted(*args):
+            result = inside(*args)
+            calls.append(None)
+            if len(calls) == count:
+                raise KeyboardInterrupt
+            return result
+
+        setattr(stream, method, interrupted)
+        got = []
+        for _ in range(2):
+            try:
+                while True:
+                    batch = provider.next()
+                    got.append(batch.index.tolist())
+                    assert batch.data[0][:, 0].tolist() == got[-1]
+            except (KeyboardInterrupt, StopIteration):
+                pass
+        assert got == want
+        assert len(calls) > count
+
+
+def test_rows_of_a_url_from_any_one_on():
+    fsspec = pytest.importorskip("fsspec")
+    text = "".join(f"{i},{-i}\n" for i in range(5000)).encode()
+    for name, content in (("a.csv", text), ("b.csv.gz", gzip.compress(text))):
+        with fsspec.open(f"memory://rows/{name}", "wb") as file:
+            file.write(content)
+        provider = CSVIter(
+            data_csv=f"memory://rows/{name}",
+            data_shape=(2,),
+            batch_size=1000,
+            num_parts=5,
+            part_index=3,
+        )
+        (batch,) = provider
+        assert batch.data[0][:, 1].tolist() == list(range(-3000, -4000, -1))
+
+
 def test_a_long_run_of_bad_rows_is_gone_through_once(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("1\n" + "x\n" * 5000 + "2\n")
