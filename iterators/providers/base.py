@@ -171,6 +171,7 @@ class PlannedProvider(AbstractDataProvider):
         self._requests: deque[_Request] = deque()
         self._lock = threading.RLock()  # of position, requests and engine
         self._inside = False
+        self._counted = (0, plan.batches(0))
         self._current: DataBatch | None = None
         self._loop: object | None = None
         self._skipped = _Skipped(on_error, error_budget, plan.order.count())
@@ -254,7 +255,7 @@ class PlannedProvider(AbstractDataProvider):
     def _next(self) -> DataBatch:
         position = self._position
         self._current = None
-        if position.number >= self._plan.batches(position.done):
+        if position.number >= self._batches_left(position.done):
             self._delivered = True  # the rest of an epoch may be empty; a new loop means the next
             raise StopIteration
         asked = time.perf_counter()
@@ -314,7 +315,7 @@ class PlannedProvider(AbstractDataProvider):
         self._samples += batch.count
         self._returned = now
         position = self._position
-        if self._verbose and position.number == self._plan.batches(position.done):
+        if self._verbose and position.number == self._batches_left(position.done):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
                 self.epoch,
@@ -358,9 +359,17 @@ class PlannedProvider(AbstractDataProvider):
             self._requests.append(_Request(following, pad))
             following = self._settle(following.next())
 
+    def _batches_left(self, done: int) -> int:
+        """`BatchPlan.batches`, which is asked for many times with the same argument."""
+        known, batches = self._counted
+        if known != done:
+            batches = self._plan.batches(done)
+            self._counted = done, batches
+        return batches
+
     def _settle(self, position: Position) -> Position:
         """The same position, or, at the end of an epoch, the start of the next one with a batch."""
-        while position.number >= self._plan.batches(position.done):
+        while position.number >= self._batches_left(position.done):
             position = self._end(position)
             if self._plan.empty:
                 break
@@ -383,7 +392,7 @@ class PlannedProvider(AbstractDataProvider):
             self._delivered = False
             if not asked and position.done <= 0:
                 return
-            if position.number >= self._plan.batches(position.done):
+            if position.number >= self._batches_left(position.done):
                 self._position = self._end(position)
             else:
                 self._position = Position(position.epoch + 1)

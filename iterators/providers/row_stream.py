@@ -83,12 +83,17 @@ class RowStream:
         failed: dict[int, TextFormatError] = {}
         begin = 0
         while begin < len(rows):
-            steps = np.flatnonzero(np.diff(rows[begin:]) != 1)
-            end = begin + 1 + int(steps[0]) if len(steps) else len(rows)
+            # Rows go up by one until they start again further up in the file.
+            end = len(rows)
+            if rows[-1] - rows[begin] != end - begin - 1:
+                steps = np.flatnonzero(np.diff(rows[begin:]) != 1)
+                end = begin + 1 + int(steps[0]) if len(steps) else end
             bad = self.fill(table[begin:end], int(rows[begin]))
-            failed.update((begin + place, error) for place, error in bad)
+            if bad:
+                failed.update((begin + place, error) for place, error in bad)
             begin = end
-        table[len(rows) :] = 0
+        if len(rows) < self.batch_size:
+            table[len(rows) :] = 0
         return self.axes.convert(batch.reshape(self.batch_size, *self.row_shape)), failed
 
     def fill(self, target: np.ndarray, row: int) -> list[tuple[int, TextFormatError]]:
