@@ -1,81 +1,9 @@
 """Records and arrays to batches, for NumPy and PyTorch.
 
-Everything public can be imported from here; the subpackages say where it lives.  Torch is imported
-only when a device is asked for.
+Everything public can be imported from here; ``__init__.pyi`` is the list of names and says where
+they live.  A module is loaded when something of it is first asked for, torch only when a device is.
 """
 
-from . import datasets
-from .core.batch import AbstractDataBatch, DataBatch, DataDesc
-from .core.layout import Layout, LayoutError, plan
-from .providers.abstract import AbstractDataProvider
-from .providers.arrays import ArrayDataProvider, NDArrayIter
-from .providers.csv import CSVIter, CSVProvider
-from .providers.image_det_record import ImageDetRecordIter
-from .providers.image_record import (
-    ImageRecordInt8Iter,
-    ImageRecordIter,
-    ImageRecordIter_v1,
-    ImageRecordProvider,
-    ImageRecordUInt8Iter,
-)
-from .providers.libsvm import LibSVMIter, LibSVMProvider
-from .providers.mnist import MNISTIter, MNISTProvider
-from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
-from .samples import Dataset, Sample
-from .spaces import (
-    CompositeSpace,
-    Conv2DSpace,
-    DataSpecsMapping,
-    IndexSequenceSpace,
-    IndexSpace,
-    NullSpace,
-    SpecError,
-    VectorSequenceSpace,
-    VectorSpace,
-)
-from .views import ClassView, DataView, ImageView, ListView, SequenceView, View
+import lazy_loader
 
-__all__ = [
-    "AbstractDataBatch",
-    "AbstractDataProvider",
-    "ArrayDataProvider",
-    "CSVIter",
-    "CSVProvider",
-    "ClassView",
-    "CompositeSpace",
-    "Conv2DSpace",
-    "DataBatch",
-    "DataDesc",
-    "DataSpecsMapping",
-    "DataView",
-    "Dataset",
-    "ImageDetRecordIter",
-    "ImageRecordInt8Iter",
-    "ImageRecordIter",
-    "ImageRecordIter_v1",
-    "ImageRecordProvider",
-    "ImageRecordUInt8Iter",
-    "ImageView",
-    "IndexSequenceSpace",
-    "IndexSpace",
-    "Layout",
-    "LayoutError",
-    "LibSVMIter",
-    "LibSVMProvider",
-    "ListView",
-    "MNISTIter",
-    "MNISTProvider",
-    "MXDataProvider",
-    "NDArrayIter",
-    "NullSpace",
-    "PrefetchingIter",
-    "ResizeIter",
-    "Sample",
-    "SequenceView",
-    "SpecError",
-    "VectorSequenceSpace",
-    "VectorSpace",
-    "View",
-    "datasets",
-    "plan",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
