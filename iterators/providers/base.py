@@ -177,11 +177,14 @@ class PlannedProvider(AbstractDataProvider):
         self._requests: deque[_Request] = deque()
         self._lock = threading.RLock()  # of position, requests and engine
         self._inside = False
+        self._counted = (0, plan.batches(0))
         self._current: DataBatch | None = None
         self._loop: object | None = None
         self._skipped = _Skipped(on_error, error_budget, plan.order.count())
         for error in skipped:
             self._skipped.add(error)
+        # Where the last search for a good record began and ended: (epoch, done, first, found).
+        self._searched = (-1, 0, 0, 0)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         self._verbose = verbose
         self._samples = 0
@@ -260,7 +263,7 @@ class PlannedProvider(AbstractDataProvider):
     def _next(self) -> DataBatch:
         position = self._position
         self._current = None
-        if position.number >= self._plan.batches(position.done):
+        if position.number >= self._batches_left(position.done):
             self._delivered = True  # the rest of an epoch may be empty; a new loop means the next
             raise StopIteration
         asked = time.perf_counter()
@@ -304,10 +307,16 @@ class PlannedProvider(AbstractDataProvider):
         self._skipped.add(error)
         first = position.number * self.batch_size + slot + 1
         last = max(first, self._plan.order.count(position.done)) + self._plan.order.count()
-        for place in range(first, last):
+        epoch, done, begin, found = self._searched
+        if (epoch, done) != (position.epoch, position.done) or not begin <= first <= found:
+            begin = found = first
+        # All places from `begin` to `found` are known to be bad, so that long runs of bad records
+        # are gone through once and not again for every one of them.
+        for place in range(found, last):
             record = self._plan.record(position.epoch, place, position.done)
             try:
                 self._engine.retry(record, position.epoch, draw, data, label, ids, slot)
+                self._searched = (position.epoch, position.done, begin, place)
                 return
             except RecordIOError as another:
                 self._skipped.add(another)
@@ -321,7 +330,7 @@ class PlannedProvider(AbstractDataProvider):
         self._samples += batch.count
         self._returned = now
         position = self._position
-        if self._verbose and position.number == self._plan.batches(position.done):
+        if self._verbose and position.number == self._batches_left(position.done):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
                 self.epoch,
@@ -366,9 +375,17 @@ class PlannedProvider(AbstractDataProvider):
             self._requests.append(_Request(following, pad, draws))
             following = self._settle(following.next())
 
+    def _batches_left(self, done: int) -> int:
+        """`BatchPlan.batches`, which is asked for many times with the same argument."""
+        known, batches = self._counted
+        if known != done:
+            batches = self._plan.batches(done)
+            self._counted = done, batches
+        return batches
+
     def _settle(self, position: Position) -> Position:
         """The same position, or, at the end of an epoch, the start of the next one with a batch."""
-        while position.number >= self._plan.batches(position.done):
+        while position.number >= self._batches_left(position.done):
             position = self._end(position)
             if self._plan.empty:
                 break
@@ -391,7 +408,7 @@ class PlannedProvider(AbstractDataProvider):
             self._delivered = False
             if not asked and position.done <= 0:
                 return
-            if position.number >= self._plan.batches(position.done):
+            if position.number >= self._batches_left(position.done):
                 self._position = self._end(position)
             else:
                 self._position = Position(position.epoch + 1)
