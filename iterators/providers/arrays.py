@@ -16,6 +16,7 @@ from ..core.batch import DataBatch
 from ..core.order import BatchPlan, RollOverPlan, Tail
 from ..core.parameters import choice, integer
 from .columns import Columns, DenseColumn, SparseColumn, column_of
+from .forms import SpecBatch
 from .rows import RowOptions, RowProvider, refuse_unknown
 
 __all__ = ["ArrayDataProvider", "NDArrayIter"]
@@ -54,6 +55,10 @@ class ArrayDataProvider(RowProvider):
         Names of the axes of the data arrays, one letter each, the first being N.
     prefetch_buffer : int
         Batches prepared ahead of the consumer, at least 1.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        A source is the name of an array, or "features" and "targets" where there is one; a
+        VectorSpace of as many elements as there are classes makes a single label one-hot.
     device : str or torch.device, optional
         None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
         for tensors on that device.
@@ -100,6 +105,7 @@ class ArrayDataProvider(RowProvider):
         even: bool = False,
         layout: str | None = None,
         prefetch_buffer: int = 4,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
@@ -107,7 +113,16 @@ class ArrayDataProvider(RowProvider):
     ) -> None:
         refuse_unknown(self, unknown)
         options = RowOptions(
-            num_parts, part_index, even, shuffle, seed, prefetch_buffer, device, epoch, on_error
+            num_parts,
+            part_index,
+            even,
+            shuffle,
+            seed,
+            prefetch_buffer,
+            device,
+            epoch,
+            on_error,
+            data_specs=data_specs,
         )
         columns = Columns(
             [column_of(n, a, dtype, data_padding, layout) for n, a in _named(data, "data")],
@@ -162,7 +177,7 @@ class NDArrayIter(RowProvider):
         MXNet keep theirs.
     seed : int
         Determines the permutations.
-    num_parts, part_index, even, prefetch_buffer, device, epoch, on_error
+    num_parts, part_index, even, prefetch_buffer, data_specs, device, epoch, on_error
         As for `ArrayDataProvider`.  "roll_over" needs ``num_parts=1``.
 
     Raises
@@ -200,6 +215,7 @@ class NDArrayIter(RowProvider):
         part_index: int = 0,
         even: bool = False,
         prefetch_buffer: int = 4,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
@@ -207,7 +223,16 @@ class NDArrayIter(RowProvider):
     ) -> None:
         refuse_unknown(self, unknown)
         options = RowOptions(
-            num_parts, part_index, even, shuffle, seed, prefetch_buffer, device, epoch, on_error
+            num_parts,
+            part_index,
+            even,
+            shuffle,
+            seed,
+            prefetch_buffer,
+            device,
+            epoch,
+            on_error,
+            data_specs=data_specs,
         )
         batch_size = integer("batch_size", batch_size, low=1)
         handle = choice("last_batch_handle", last_batch_handle, ("pad", "discard", "roll_over"))
@@ -223,7 +248,7 @@ class NDArrayIter(RowProvider):
         order = options.order(len(columns))
         if handle == "roll_over":
             plan: BatchPlan = RollOverPlan(order, batch_size)
-            self.batch_type = _FullBatch
+            self.batch_type = _FullBatch if data_specs is None else _FullSpecBatch
         else:
             tail: Tail = "wrap" if handle == "pad" else "drop"
             plan = BatchPlan(order, batch_size, tail)
@@ -262,6 +287,10 @@ class _FullBatch(DataBatch):
     def count(self) -> int:
         """Number of samples."""
         return self._size()
+
+
+class _FullSpecBatch(SpecBatch, _FullBatch):  # type: ignore[misc]
+    """The same in the form of data_specs."""
 
 
 def _named(value: Any, default: str) -> list[tuple[str, Any]]:

@@ -70,6 +70,10 @@ class CSVIter(RowProvider):
         Names in `provide_data` and `provide_label`; ``label_name=None`` for no labels.
     dtype : str
         "float32" (also for None), "float64", "int32", "int64" or "uint8", for data and labels.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        The sources are "features" and "targets"; a VectorSpace of as many elements as there are
+        classes makes a single label one-hot.
     device : str or torch.device, optional
         None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
         for tensors on that device.
@@ -126,6 +130,7 @@ class CSVIter(RowProvider):
         data_name: str = "data",
         label_name: str | None = "softmax_label",
         dtype: str | None = None,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
@@ -134,7 +139,16 @@ class CSVIter(RowProvider):
     ) -> None:
         refuse_unknown(self, unknown)
         options = RowOptions(
-            num_parts, part_index, even, shuffle, seed, prefetch_buffer, device, epoch, on_error
+            num_parts,
+            part_index,
+            even,
+            shuffle,
+            seed,
+            prefetch_buffer,
+            device,
+            epoch,
+            on_error,
+            data_specs=data_specs,
         )
         refuse_skipping(options.on_error)
         choice("ctx", ctx, ("cpu", "gpu"))

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from ..core.batch import DataBatch, DataDesc
+from ..core.batch import DataDesc
 from ..core.device import placement
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer, unknown_keyword
@@ -107,14 +108,13 @@ class RecordImageProvider(PlannedProvider):
         recipe = self._recipe(data_shape, augmentation)
         batch_size = integer("batch_size", batch_size, low=1)
         layout = checked_layout(layout)
-        self._form = None
+        form = None
         if data_specs is not None:
             if layout != "NCHW":
                 raise ValueError(f"data_specs says which axes to use: drop layout={layout!r}")
-            form = BatchForm(data_specs, recipe.data_shape, batch_size, data_name, label_name)
-            layout = form.layout
-            dtype = dtype or (form.dtype if form.dtype in self.dtypes else None)
-            self._form = form
+            form = BatchForm(data_specs, [data_name], [] if label_name is None else [label_name])
+            layout, wanted = form.written(recipe.data_shape)
+            dtype = dtype or (wanted if wanted in self.dtypes else None)
         dtype = choice("dtype", dtype or self.dtypes[0], self.dtypes)
         self._normalise = None
         if choice("normalise_on", normalise_on, ("host", "device")) == "device":
@@ -175,8 +175,6 @@ class RecordImageProvider(PlannedProvider):
         label_desc = []
         if label_name is not None:
             label_desc = [self._describe_labels(label_name, batch_size, plan.label_width)]
-        if self._form:
-            data_desc, label_desc = self._form.describe(data_desc[0].dtype, plan.label_width)
         settings = {
             "file": source.fingerprint(),
             "seed": seed,
@@ -214,6 +212,7 @@ class RecordImageProvider(PlannedProvider):
             error_budget=error_budget,
             settings=settings,
             verbose=verbose,
+            form=form,
         )
         if verbose:
             logger.info(
@@ -224,14 +223,8 @@ class RecordImageProvider(PlannedProvider):
                 threads,
             )
 
-    def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
-        if self._form:
-            place = self._placement.place
-            return self._form.batch(data, label, place, self._normalise, index=ids, pad=pad)
-        batch = super()._batch(data, label, ids, pad)
-        if self._normalise:
-            batch.data = [self._normalise(tensor) for tensor in batch.data]
-        return batch
+    def _finish(self, data: Sequence[Any]) -> list[Any]:
+        return [self._normalise(tensor) for tensor in data] if self._normalise else list(data)
 
     @classmethod
     def _recipe(cls, data_shape: Any, augmentation: dict[str, Any]) -> Any:

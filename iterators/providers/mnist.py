@@ -57,6 +57,10 @@ class MNISTIter(RowProvider):
         "NCHW" or "NHWC"; with `flat` it must be left alone.
     dtype : str
         "float32", or "uint8" for pixels as they are in the file.  Labels are float32 always.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        The sources are "features" and "targets"; a VectorSpace of as many elements as there are
+        classes makes a single label one-hot.
     device : str or torch.device, optional
         None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
         for tensors on that device.
@@ -108,6 +112,7 @@ class MNISTIter(RowProvider):
         label_name: str | None = "softmax_label",
         layout: str = "NCHW",
         dtype: str | None = None,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
@@ -116,7 +121,16 @@ class MNISTIter(RowProvider):
     ) -> None:
         refuse_unknown(self, unknown)
         options = RowOptions(
-            num_parts, part_index, even, shuffle, seed, prefetch_buffer, device, epoch, on_error
+            num_parts,
+            part_index,
+            even,
+            shuffle,
+            seed,
+            prefetch_buffer,
+            device,
+            epoch,
+            on_error,
+            data_specs=data_specs,
         )
         choice("ctx", ctx, ("cpu", "gpu"))
         layout = choice("layout", layout, ("NCHW", "NHWC"))

@@ -16,7 +16,9 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
 from ..core.parameters import boolean, integer, unknown_keyword
 from ..core.prefetch import Prefetcher
+from ..core.spec import SpecError
 from .abstract import AbstractDataProvider
+from .forms import BatchForm, SpecBatch, with_arrays
 
 __all__ = ["MXDataProvider", "PrefetchingIter", "ResizeIter"]
 
@@ -27,6 +29,7 @@ class _Wrapper(AbstractDataProvider):
     """What the providers here share: a batch of their own around the arrays of others."""
 
     def __init__(self, device: Any, epoch: int) -> None:
+        self._form: BatchForm | None = None
         self._device = device
         self._placement = placement(device)
         self._epoch = integer("epoch", epoch, low=0)
@@ -79,22 +82,37 @@ class _Wrapper(AbstractDataProvider):
         self._epoch += 1
         self._number, self._over, self._delivered = 0, False, False
 
-    def _batch(
-        self,
-        data: Sequence[Any],
-        label: Sequence[Any],
-        pad: int,
-        index: Any,
-        kind: type[DataBatch] = DataBatch,
-    ) -> DataBatch:
-        arrays = [*data, *label]
-        if self._device is not None:
-            arrays = self._placement.place([_on_host(array) for array in arrays])
-        return kind(
-            arrays[: len(data)],
-            arrays[len(data) :],
-            pad=pad,
-            index=index,
+    def _describe(
+        self, data: Sequence[DataDesc], label: Sequence[DataDesc], data_specs: Any
+    ) -> None:
+        """Say what the batches are, in the form that is asked for."""
+        self._described = data  # before the form is applied
+        self.provide_data, self.provide_label = data, label
+        if data_specs is None:
+            return
+        form = BatchForm(data_specs, [desc[0] for desc in data], [desc[0] for desc in label])
+        if not form.has_data:
+            raise SpecError("data_specs asks for labels alone: ask for the data as well")
+        self.provide_data, self.provide_label = form.bind(data, label)
+        self._form = form
+
+    def _place(self, arrays: Sequence[Any]) -> list[Any]:
+        if self._device is None:
+            return list(arrays)
+        return self._placement.place([_on_host(array) for array in arrays])
+
+    def _batch(self, batch: DataBatch) -> DataBatch:
+        """A batch from inside where it is wanted, in the form that is asked for."""
+        if self._form is not None:
+            count, fields = batch.count, {"pad": batch.pad, "index": batch.index}
+            return self._form.batch(batch.data, batch.label, count, self._place, **fields)
+        placed = self._place([*batch.data, *batch.label])
+        return with_arrays(
+            batch,
+            placed[: len(batch.data)],
+            placed[len(batch.data) :],
+            pad=batch.pad,
+            index=batch.index,
             provide_data=self.provide_data,
             provide_label=self.provide_label,
         )
@@ -125,6 +143,9 @@ class ResizeIter(_Wrapper):
         Batches in an epoch, at least 1.
     reset_internal : bool
         Begin every epoch with a reset of `data_iter`; otherwise it goes on where it was.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        A source is the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
         Where the arrays go, if not where they are.
     epoch : int
@@ -150,6 +171,7 @@ class ResizeIter(_Wrapper):
         size: int,
         reset_internal: bool = True,
         *,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
     ) -> None:
@@ -157,8 +179,7 @@ class ResizeIter(_Wrapper):
         self.data_iter = _provider(data_iter)
         self.size = integer("size", size, low=1)
         self.reset_internal = boolean("reset_internal", reset_internal)
-        self.provide_data = self.data_iter.provide_data
-        self.provide_label = self.data_iter.provide_label
+        self._describe(self.data_iter.provide_data, self.data_iter.provide_label, data_specs)
 
     def __len__(self) -> int:
         """Number of batches of an epoch."""
@@ -179,9 +200,7 @@ class ResizeIter(_Wrapper):
                 batch = self.data_iter.next()
             except StopIteration:
                 raise ValueError("the iterator inside has no batch at all") from None
-        if self._device is None:
-            return batch
-        return self._batch(batch.data, batch.label, batch.pad, batch.index, type(batch))
+        return batch if self._device is None and self._form is None else self._batch(batch)
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the run, that of the iterator inside included."""
@@ -209,6 +228,9 @@ class PrefetchingIter(_Wrapper):
         For every iterator, new names of its arrays: ``{old: new}``.
     prefetch_buffer : int
         Batches that each iterator may be ahead, at least 1.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        A source is the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
         Where the arrays go, if not where they are.
     epoch : int
@@ -242,6 +264,7 @@ class PrefetchingIter(_Wrapper):
         rename_label: Sequence[Mapping[str, str]] | None = None,
         *,
         prefetch_buffer: int = 1,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
     ) -> None:
@@ -252,15 +275,16 @@ class PrefetchingIter(_Wrapper):
         if not self.iters:
             raise ValueError("iters is empty: there is nothing to prefetch")
         self._depth = integer("prefetch_buffer", prefetch_buffer, low=1)
-        self.provide_data = _renamed("rename_data", self.iters, rename_data, "provide_data")
-        self.provide_label = _renamed("rename_label", self.iters, rename_label, "provide_label")
-        names = [desc[0] for desc in (*self.provide_data, *self.provide_label)]
+        data = _renamed("rename_data", self.iters, rename_data, "provide_data")
+        label = _renamed("rename_label", self.iters, rename_label, "provide_label")
+        names = [desc[0] for desc in (*data, *label)]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two arrays are called {name!r}: rename one of them")
         sizes = {it.batch_size for it in self.iters}
         if len(sizes) > 1:
             raise ValueError(f"the iterators have different batch sizes: {sorted(sizes)}")
+        self._describe(data, label, data_specs)
         self._states = [_state_of(it) for it in self.iters]
         self._engines = [
             Prefetcher(_Advance(it), self._depth, name="prefetching-iter") for it in self.iters
@@ -287,12 +311,19 @@ class PrefetchingIter(_Wrapper):
         if len({batch.pad for batch in batches}) > 1:
             raise ValueError(f"the batches are padded differently: {[b.pad for b in batches]}")
         self._states = [state for _, state, _, _ in collected]
+        if len(batches) == 1:
+            return self._batch(batches[0])
+        kinds = {type(batch) for batch in batches}
+        kind = kinds.pop() if len(kinds) == 1 else DataBatch
         return self._batch(
-            [array for batch in batches for array in batch.data],
-            [array for batch in batches for array in batch.label],
-            batches[0].pad,
-            batches[0].index,
-            type(batches[0]),
+            # Tuples side by side are no tuple that anybody asked for.
+            (DataBatch if issubclass(kind, SpecBatch) else kind)(
+                [array for batch in batches for array in batch.data],
+                [array for batch in batches for array in batch.label],
+                pad=batches[0].pad,
+                index=batches[0].index,
+                provide_data=self._described,
+            )
         )
 
     def _restart(self) -> None:
@@ -352,6 +383,9 @@ class MXDataProvider(_Wrapper):
         because MXNet writes later batches over those it has handed out.
     data_name, label_name : str, optional
         New names of the first data and label array; ``label_name=None`` for no labels.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        A source is the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
         Where the arrays go: None for NumPy.
     epoch : int
@@ -383,12 +417,13 @@ class MXDataProvider(_Wrapper):
         *,
         data_name: str | None = None,
         label_name: str | None = "",
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
         **unknown: Any,
     ) -> None:
         for name in unknown:
-            known = ("data_iter", "data_name", "label_name", "device", "epoch")
+            known = ("data_iter", "data_name", "label_name", "data_specs", "device", "epoch")
             raise unknown_keyword("MXDataProvider", name, known)
         super().__init__(device, epoch)
         for method in ("reset", "provide_data", "provide_label"):
@@ -400,10 +435,9 @@ class MXDataProvider(_Wrapper):
             raise TypeError(f"{type(data_iter).__name__} has neither next() nor iter_next()")
         self.data_iter = data_iter
         self._has_labels = label_name is not None
-        self.provide_data = _descriptions(data_iter.provide_data, data_name)
-        self.provide_label = (
-            _descriptions(data_iter.provide_label, label_name) if self._has_labels else []
-        )
+        data = _descriptions(data_iter.provide_data, data_name)
+        label = _descriptions(data_iter.provide_label, label_name) if self._has_labels else []
+        self._describe(data, label, data_specs)
 
     def _advance(self) -> DataBatch:
         inside = self.data_iter
@@ -416,10 +450,13 @@ class MXDataProvider(_Wrapper):
             data, label, pad = inside.getdata(), inside.getlabel(), inside.getpad()
             index = inside.getindex() if hasattr(inside, "getindex") else None
         return self._batch(
-            [_copied(array) for array in _listed(data)],
-            [_copied(array) for array in _listed(label)] if self._has_labels else [],
-            pad or 0,
-            None if index is None else np.array(index, np.uint64),
+            DataBatch(
+                [_copied(array) for array in _listed(data)],
+                [_copied(array) for array in _listed(label)] if self._has_labels else [],
+                pad=pad or 0,
+                index=None if index is None else np.array(index, np.uint64),
+                provide_data=self._described,
+            )
         )
 
     def _restart(self) -> None:

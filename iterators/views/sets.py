@@ -10,7 +10,8 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.batch import DataBatch
+from ..core.backend import is_stored_sparse
+from ..core.batch import DataBatch, axes_of
 from ..core.parameters import integer
 from .class_view import ClassView
 from .data_view import DataView
@@ -383,8 +384,9 @@ def view_batch(batch: DataBatch, which_set: str = "train") -> Batch:
     -------
     Batch
         Data are `inputs`, labels are `targets`: four axes with channels give an `ImageView`, three
-        a `SequenceView`, labels of one or two axes a `ClassView`, everything else a `DataView`.
-        Several arrays give a `ListView`, none None.  `n_sample` does not count padding; `indices`
+        a `SequenceView`, labels of one or two axes a `ClassView`, everything else a `DataView`:
+        one-hot labels (layout "NK") and sparse ones too.  Several arrays give a `ListView`, none
+        None.  `n_sample` does not count padding; `indices`
         are the ids of the samples.
 
     Raises
@@ -425,19 +427,21 @@ def _views(arrays: Sequence[Any], descriptions: Any, labels: bool) -> View | Non
 def _view(x: Any, description: Any, label: bool) -> View:
     axes = _axes(x, getattr(description, "layout", None))
     named = "".join(sorted(axes))
-    if label and x.ndim <= 2:
-        return ClassView("b" if x.ndim == 1 else axes.replace("c", "t").replace("f", "t"), x)
+    if x.ndim == 2 and "b" in axes:
+        # One letter beside the batch: K are classes, one-hot, and sparse rows are no list of them.
+        other = axes.replace("b", "")
+        if label and other != "k" and not is_stored_sparse(x):
+            return ClassView(axes.replace(other, "t"), x)
+        return DataView(axes.replace(other, "f"), x)
+    if label and x.ndim == 1:
+        return ClassView("b", x)
     if named == "bchw":
         return ImageView(axes, x)
-    if named == "bcw":
-        return SequenceView(axes, x)
-    return DataView(axes.replace("c", "f") if x.ndim == 2 else axes, x)
+    return SequenceView(axes, x) if named == "bcw" else DataView(axes, x)
 
 
 def _axes(x: Any, layout: str | None) -> str:
     """The letters of views for a layout of MXNet's; the batch comes first where none is given."""
-    if layout is None or len(layout) != x.ndim or len(set(layout)) != x.ndim:
-        return "b" + {1: "", 2: "f", 3: "wc", 4: "chw"}.get(x.ndim, "xyzuvqrs"[: x.ndim - 1])
+    axes = axes_of(layout, x.ndim)
     # T is the position in a sequence, which views call w; an image has a w of its own.
-    axes = layout.upper().replace("N", "B").lower()
     return axes if "w" in axes else axes.replace("t", "w")
