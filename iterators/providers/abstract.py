@@ -13,7 +13,8 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.finite import FiniteDatasetIterator
-from ..views.sets import Batch, view_batch
+from ..views.batch_views import view_batch
+from ..views.sets import Batch
 from .finite import iterate_batches
 from .protocol import load_arrays
 
@@ -227,7 +228,7 @@ class AbstractDataProvider:
         return batch[name]
 
     def view(self, batch: DataBatch) -> Batch:
-        """Views over the arrays of the batch, which are not copied; see `views.view_batch`."""
+        """Views over the arrays of the batch, which are not copied; see `iterators.views.view_batch`."""
         return view_batch(batch)
 
     def load_data(self, batch: DataBatch, targets: Sequence[Any]) -> None:
