@@ -240,6 +240,13 @@ class SparseBackend(Backend):
         join = scipy.sparse.hstack if axis == 1 else scipy.sparse.vstack
         return join(parts, format="csr")
 
+    def like(self, x: Any, other: Any) -> Any:
+        """A CSR matrix as an array or as a matrix of scipy, as `other` is one."""
+        import scipy.sparse
+
+        is_array = isinstance(other, scipy.sparse.sparray)
+        return scipy.sparse.csr_array(x) if is_array else x
+
     def dense(self, x: Any) -> np.ndarray:
         """`x` as a NumPy array."""
         return x.toarray()

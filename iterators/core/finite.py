@@ -117,7 +117,10 @@ def iterate(
     if kind.stochastic:
         rng = dataset.rng if rng is None else generator(rng)
     if mode == "even_sequences":
-        stored: Any = dataset.get(sources[:1], slice(None))[0]
+        first = next((name for name in sources if name), None)
+        if first is None:
+            raise SpecError("even_sequences needs a source that holds the sequences")
+        stored: Any = dataset.get((first,), slice(None))[0]
     else:
         stored = dataset.get_num_examples()
     subsets = kind(stored, batch_size, num_batches, rng)

@@ -217,7 +217,9 @@ class Conv2DSpace(SimpleSpace):
         )
         axes = self.default_axes if axes is None else axes
         try:
-            self.axes = tuple(axis if isinstance(axis, str) else int(axis) for axis in axes)
+            self.axes = tuple(
+                axis if isinstance(axis, str) else operator.index(axis) for axis in axes
+            )
             layout = Layout(self.axes)
         except (TypeError, LayoutError):
             layout = None
