@@ -21,6 +21,7 @@ from .providers.image_record import (
 from .providers.libsvm import LibSVMIter, LibSVMProvider
 from .providers.mnist import MNISTIter, MNISTProvider
 from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
+from .samples import Dataset, Sample
 from .spaces import (
     CompositeSpace,
     Conv2DSpace,
@@ -47,6 +48,7 @@ __all__ = [
     "DataDesc",
     "DataSpecsMapping",
     "DataView",
+    "Dataset",
     "ImageDetRecordIter",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
@@ -68,6 +70,7 @@ __all__ = [
     "NullSpace",
     "PrefetchingIter",
     "ResizeIter",
+    "Sample",
     "SequenceView",
     "SpecError",
     "VectorSequenceSpace",

@@ -41,8 +41,8 @@ class RecordSource:
     index : str or os.PathLike
         Index files in the same form, or empty: the record files are scanned.
     on_error : {"raise", "skip"}
-        Whether damage met by the scan raises, or counts as one bad record, behind which the scan goes
-        on at the next record head.
+        Whether damage met by the scan raises, or counts as one bad record behind which the scan
+        goes on at the next record head.
 
     Attributes
     ----------
