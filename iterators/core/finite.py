@@ -114,7 +114,7 @@ def iterate(
             known = ", ".join(map(repr, dataset.field_specs))
             raise SpecError(f"there is no source {name!r}; this dataset has {known}")
     kind: Any = resolve_iterator_class(mode)
-    if kind.stochastic:
+    if getattr(kind, "stochastic", False):
         rng = dataset.rng if rng is None else generator(rng)
     if mode == "even_sequences":
         first = next((name for name in sources if name), None)

@@ -228,7 +228,7 @@ class AbstractDataProvider:
         return batch[name]
 
     def view(self, batch: DataBatch) -> Batch:
-        """Views over the arrays of the batch, which are not copied; see `iterators.views.view_batch`."""
+        """Views over the arrays of the batch, not copied; see `iterators.views.view_batch`."""
         return view_batch(batch)
 
     def load_data(self, batch: DataBatch, targets: Sequence[Any]) -> None:

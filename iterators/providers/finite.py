@@ -140,13 +140,18 @@ class _Reader:
 
     def _ask_ahead(self) -> None:
         engine = self._provider._engine
+        if engine.pending != len(self._waiting):
+            # An interrupt (Ctrl-C) came between a step of the engine and ours: make them again.
+            engine.cancel()
+            for chosen in self._waiting:
+                engine.submit(self._records[chosen], self._epoch)
         while len(self._waiting) < engine.depth:
             rows = next(self._rows, None)
             if rows is None:
                 return
             chosen = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            engine.submit(self._records[chosen], self._epoch)
             self._waiting.append(chosen)
+            engine.submit(self._records[chosen], self._epoch)
 
     def _replace(
         self, rows: np.ndarray, slot: int, error: Exception, data: Any, label: Any, ids: Any
@@ -186,7 +191,7 @@ def iterate_samples(
     order = provider._plan.order
     if batch_size is None and num_batches is None:
         batch_size = provider.batch_size
-    if kind.stochastic:
+    if getattr(kind, "stochastic", False):
         if rng is None and provider._rng is None:
             provider._rng = generator(None, DATASET_SEED)
         rng = provider._rng if rng is None else generator(rng)

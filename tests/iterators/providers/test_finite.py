@@ -266,6 +266,36 @@ def test_bad_records_are_replaced_or_named(tmp_path):
         assert labels == [[1, 2, 2], [2, 1, 0], [1]] and len(provider.skipped) == 2
 
 
+@everywhere
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_between_two_steps_loses_nothing(make, when, tmp_path, monkeypatch):
+    with make(tmp_path, prefetch_buffer=2) as provider:
+        engine, times = provider._engine, []
+
+        class Interrupted:
+            """The engine, interrupted once while a batch is collected."""
+
+            def __getattr__(self, name):
+                return getattr(engine, name)
+
+            def collect(self):
+                times.append(0)
+                if len(times) == 2:
+                    if when == "after":
+                        engine.collect()
+                    raise KeyboardInterrupt
+                return engine.collect()
+
+        monkeypatch.setattr(provider, "_engine", Interrupted())
+        found = provider.iterator("sequential", 2)
+        labels = [next(found)[1].tolist()]
+        with pytest.raises(KeyboardInterrupt):
+            next(found)
+        labels += [label.tolist() for _, label in found]
+        assert sum(labels, []) == LABELS.tolist()
+        monkeypatch.undo()
+
+
 def test_threads_share_an_iterator(tmp_path):
     with records(tmp_path) as provider:
         found, seen = provider.iterator("sequential", 1), []
