@@ -20,7 +20,8 @@ from .providers.image_record import (
 )
 from .providers.libsvm import LibSVMIter, LibSVMProvider
 from .providers.mnist import MNISTIter, MNISTProvider
-from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
+from .providers.mx_data_provider import MXDataProvider
+from .providers.wrappers import PrefetchingIter, ResizeIter
 from .samples import Dataset, Sample
 from .spaces import (
     CompositeSpace,
