@@ -266,8 +266,24 @@ class TorchBackend(Backend):
         return x.permute(tuple(order))
 
     def narrow(self, x: Any, axis: int, start: int, stop: int) -> Any:
-        """Positions ``[start, stop)`` of an axis, as a view."""
-        return x.narrow(axis, start, stop - start)
+        """Positions ``[start, stop)`` of an axis, as a view; of sparse tensors a copy."""
+        if _is_strided(x):
+            return x.narrow(axis, start, stop - start)
+        import torch
+
+        if x.layout == torch.sparse_coo:
+            return x.narrow_copy(axis, start, stop - start)
+        if axis != 0 or x.layout != torch.sparse_csr:
+            raise TypeError("columns of a compressed sparse tensor: call to_dense() first")
+        rows = x.crow_indices()[start : stop + 1]
+        kept = slice(int(rows[0]), int(rows[-1]))
+        return torch.sparse_csr_tensor(
+            rows - rows[0],
+            x.col_indices()[kept],
+            x.values()[kept],
+            size=(stop - start, *x.shape[1:]),
+            check_invariants=False,
+        )
 
     def cast(self, x: Any, dtype: Any) -> Any:
         """Another element type; `x` itself when it has that type already."""

@@ -348,3 +348,19 @@ def test_wrappers_have_their_own_order(wrap):
         ):
             with pytest.raises(ValueError, match=word):
                 provider.iterator(**arguments)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_short_batches_of_sparse_rows(device, tmp_path):
+    wanted = [[4, 12], [3, 12], [4, 12]]
+    for form in (None, (VectorSpace(12, sparse=True), "features"), (VectorSpace(12), "features")):
+        provider = libsvm(tmp_path, device=device)
+        found = list(ResizeIter(provider, 3).iterator(data_specs=form))
+        batches = [batch[0] if form is None else batch for batch in found]
+        assert [list(batch.shape) for batch in batches] == wanted
+        dense = batches[1]
+        dense = dense.to_dense() if hasattr(dense, "to_dense") else dense
+        dense = dense.toarray() if scipy.sparse.issparse(dense) else dense
+        np.testing.assert_array_equal(np.asarray(dense), ROWS[4:])
+        sizes = [list(parts[0].shape) for parts in provider.iterator("sequential", 3)]
+        assert sizes == [[3, 12], [3, 12], [1, 12]]
