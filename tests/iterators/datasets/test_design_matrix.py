@@ -1,5 +1,8 @@
 """Datasets in memory, asked for batches in the forms and modes of Pylearn2."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -233,3 +236,15 @@ def test_stored_images_of_other_axes_and_stored_tensors_convert_alike(axes):
         Conv2DSpace((3, 2), channels=1).convert_stored(
             x, FieldSpec(Layout("bhw", h=2, w=3), "float64")
         )
+
+
+@pytest.mark.parametrize("path", ["iterators.datasets", "iterators.datasets.design_matrix"])
+def test_a_dataset_alone_knows_the_spaces(path):
+    program = (
+        f"from {path} import DenseDesignMatrix\n"
+        "import numpy\n"
+        "data = DenseDesignMatrix(X=numpy.zeros((4, 3)))\n"
+        "print([batch.shape for batch in data.iterator(batch_size=3)])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[(3, 3), (1, 3)]\n", done.stderr
