@@ -178,6 +178,7 @@ EXCEPTIONS = {
     # memory without a shape is given one, or looked at as bytes
     "iterators.images.stage": {"reshape"},
     "iterators.images.mean_image": {"reshape"},
+    "iterators.images.jpeg_resize": {"reshape"},
     "iterators.providers.columns": {"reshape"},
     "iterators.providers.csv": {"reshape"},
     "iterators.providers.record_source": {"reshape"},
