@@ -31,7 +31,7 @@ from .providers.libsvm import LibSVMIter as LibSVMIter
 from .providers.libsvm import LibSVMProvider as LibSVMProvider
 from .providers.mnist import MNISTIter as MNISTIter
 from .providers.mnist import MNISTProvider as MNISTProvider
-from .providers.wrappers import MXDataProvider as MXDataProvider
+from .providers.mx_data_provider import MXDataProvider as MXDataProvider
 from .providers.wrappers import PrefetchingIter as PrefetchingIter
 from .providers.wrappers import ResizeIter as ResizeIter
 from .samples import Dataset as Dataset

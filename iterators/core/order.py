@@ -299,8 +299,12 @@ class DealtOrder:
         return np.zeros(end - begin, np.int64)
 
     def _places(self, begin: int, end: int, done: int) -> np.ndarray:
-        places = np.arange(begin, end, dtype=np.int64) * self.num_parts + (done + self.part_index)
-        return places % self.whole.size
+        step = self.num_parts
+        start = begin * step + done + self.part_index
+        places = np.arange(start, start + (end - begin) * step, step, dtype=np.int64)
+        if len(places) and places[-1] >= self.whole.size:  # with `even`
+            places %= self.whole.size
+        return places
 
 
 @dataclass(frozen=True)
