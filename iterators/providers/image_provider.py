@@ -19,6 +19,7 @@ from ..core.device import placement
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer, unknown_keyword
 from ..core.random import derive_key
+from ..images.record_source import RecordSource
 from ..images.render_plan import RenderPlan
 from ..images.stage import Stage
 from .base import PlannedProvider
@@ -33,7 +34,6 @@ from .image_settings import (
     make_mean_image,
     make_order,
 )
-from .record_source import RecordSource
 
 __all__ = ["RecordImageProvider"]
 

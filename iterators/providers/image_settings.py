@@ -29,8 +29,8 @@ from ..core.order import (
     WeightedOrder,
 )
 from ..images.mean_image import read_mean_image, write_mean_image
+from ..images.record_source import RecordSource
 from ..images.stage import Stage
-from .record_source import RecordSource
 
 __all__ = [
     "changed_parameters",
