@@ -97,7 +97,8 @@ def _stack(column: Sequence[Any], padding: Any) -> Any:
     shape = _largest([example.shape for example in column])
     result = np.full((len(column), *shape), padding, first.dtype)
     for i, example in enumerate(column):
-        result[(i, *(slice(0, size) for size in example.shape))] = example
+        corner: Any = tuple(slice(0, size) for size in example.shape)
+        result[(i, *corner)] = example
     return result
 
 
@@ -114,7 +115,8 @@ def _stack_tensors(column: Sequence[Any], padding: Any) -> Any:
         (len(column), *shape), padding, dtype=column[0].dtype, device=column[0].device
     )
     for i, example in enumerate(column):
-        result[(i, *(slice(0, size) for size in example.shape))] = example
+        corner: Any = tuple(slice(0, size) for size in example.shape)
+        result[(i, *corner)] = example
     return result
 
 

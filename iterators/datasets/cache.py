@@ -30,9 +30,9 @@ _root = next(
 def get_dataset_root() -> str:
     """The folder in which datasets are kept.
 
-    What `set_dataset_root` said last, else the environment variable ``ITERATORS_DATASET_ROOT``, else
-    ``CHAINER_DATASET_ROOT``, else ``~/.chainer/dataset``, where data that Chainer downloaded is
-    found.  The variables are read when `iterators` is imported.
+    What `set_dataset_root` said last, else the environment variable ``ITERATORS_DATASET_ROOT``,
+    else ``CHAINER_DATASET_ROOT``, else ``~/.chainer/dataset``, where data that Chainer downloaded
+    is found.  The variables are read when `iterators` is imported.
 
     Returns
     -------

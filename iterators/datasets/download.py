@@ -11,10 +11,7 @@ import errno
 import hashlib
 import json
 import os
-import urllib.error
 import urllib.parse
-import urllib.request
-from http.client import HTTPException
 from typing import Any, BinaryIO, NamedTuple
 
 from .cache import get_dataset_root, lock
@@ -205,6 +202,8 @@ class _Bar:
 
 
 def _fetch_http(url: str, path: str, progress: bool | None) -> None:
+    from http.client import HTTPException
+
     part, bar = _Part(path), _Bar(url, progress)
     while True:
         version, have = part.state()
@@ -231,6 +230,9 @@ def _fetch_http(url: str, path: str, progress: bool | None) -> None:
 
 
 def _request(url: str, version: str | None, have: int) -> Any:
+    import urllib.error
+    import urllib.request
+
     # Servers that compress on their own would make ranges and lengths those of something else.
     headers = {"User-Agent": "iterators", "Accept-Encoding": "identity"}
     if version is not None and have:
@@ -260,10 +262,12 @@ def _range_of(response: Any, have: int) -> tuple[int, int | None]:
 
 def _fetch_file(url: str, path: str, progress: bool | None) -> None:
     """From a local file, or from anything that fsspec can open."""
+    from urllib.request import url2pathname
+
     part, bar = _Part(path), _Bar(url, progress)
     with contextlib.ExitStack() as stack:
         if url.lower().startswith("file:"):
-            local = urllib.request.url2pathname(urllib.parse.urlsplit(url).path)
+            local = url2pathname(urllib.parse.urlsplit(url).path)
             source: Any = stack.enter_context(open(local, "rb"))
             version, total = None, os.fstat(source.fileno()).st_size
         else:

@@ -203,7 +203,8 @@ def open_pickle_dataset(
     ...     data[0]
     7
     """
-    return PickleDataset(_FileReader(os.path.abspath(path)), unpickler=unpickler)
+    reader: Any = _FileReader(os.path.abspath(path))
+    return PickleDataset(reader, unpickler=unpickler)
 
 
 def open_pickle_dataset_writer(

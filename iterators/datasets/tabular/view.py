@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ...core.indexing import compose_rows, resolve_rows, rows_as_index
+from ...core.indexing import Rows, compose_rows, resolve_rows, rows_as_index
 from .dataset import TabularDataset
 from .delegate import DelegateDataset
 
@@ -78,13 +78,13 @@ class Slice(TabularDataset):
             mode = dataset.mode or tuple
         elif keys is not None:
             columns = (_number_of(keys, dataset.keys),)
-        if type(dataset) is Slice:
+        if isinstance(dataset, Slice):
             found = compose_rows(dataset._rows, found)
             columns = dataset._pick(columns)
             dataset = dataset._dataset
-        self._dataset = dataset
-        self._rows = found
-        self._columns = columns
+        self._dataset: TabularDataset = dataset
+        self._rows: Rows = found
+        self._columns: tuple[int, ...] | None = columns
         self._mode = mode
 
     def __len__(self) -> int:
