@@ -257,7 +257,8 @@ class ImageRecordDataset(DatasetMixin):
         if dtype.kind != "f":
             limits = np.iinfo(dtype)
             wide = stored.astype(np.float64)
-            if not ((wide == np.floor(wide)) & (wide >= limits.min) & (wide <= limits.max)).all():
+            inside = (wide >= float(limits.min)) & (wide < float(limits.max + 1))
+            if not (inside & (wide == np.floor(wide))).all():
                 raise LabelError(
                     f"the label {header.label} is no {dtype.name}", record_id=header.id
                 )

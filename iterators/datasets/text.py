@@ -22,6 +22,8 @@ __all__ = ["TextDataset"]
 
 #: Families of encodings in which the bytes of ``\n`` and ``\r`` mean nothing else.
 PLAIN_ENCODINGS = ("ascii", "utf-8", "iso8859", "cp125", "koi8")
+#: Ways to handle undecodable bytes that never make a line of text disappear.
+PLAIN_ERRORS = ("strict", "replace", "backslashreplace", "surrogateescape")
 CHUNK = 1 << 24
 LF, CR = 10, 13
 NEWLINES = (None, "", "\n", "\r", "\r\n")
@@ -52,7 +54,8 @@ class TextDataset(DatasetMixin):
     -----
     A line keeps its terminator.  Indices below 0 are out of range (rule of Chainer); slices may
     have negative bounds.  Eight bytes are kept for a line; of files in UTF-16 and other encodings
-    in which lines cannot be found without decoding, the whole text is.
+    in which lines cannot be found without decoding, and with ``errors="ignore"``, the whole text
+    is.
 
     Examples
     --------
@@ -128,7 +131,11 @@ class _LinesOfFile:
         codecs.lookup_error(self.errors)
         self.newline = newline
         self._view: memoryview | None = map_file(self.path)
-        if self.encoding.startswith(PLAIN_ENCODINGS) and self.encoding != "utf-8-sig":
+        if (
+            self.encoding.startswith(PLAIN_ENCODINGS)
+            and self.encoding != "utf-8-sig"
+            and self.errors in PLAIN_ERRORS
+        ):
             self._text: list[str] | None = None
             self._ends = _line_ends(self._view, newline)
         else:

@@ -72,12 +72,14 @@ class Slice(TabularDataset):
         if isinstance(found, int):
             raise TypeError(f"slice[{rows!r}]: expected a slice, a list or an array of rows")
         columns = None
-        mode: Any = dataset.mode if keys is None else None
         if isinstance(keys, tuple):
             columns = tuple(_number_of(key, dataset.keys) for key in keys)
-            mode = dataset.mode or tuple
         elif keys is not None:
             columns = (_number_of(keys, dataset.keys),)
+        # A computed table may have to read a row to know its mode: ask it when that is wanted.
+        self._parent = dataset
+        self._has_mode = keys is None or isinstance(keys, tuple)
+        self._chosen = keys is not None
         if isinstance(dataset, Slice):
             found = compose_rows(dataset._rows, found)
             columns = dataset._pick(columns)
@@ -85,7 +87,6 @@ class Slice(TabularDataset):
         self._dataset: TabularDataset = dataset
         self._rows: Rows = found
         self._columns: tuple[int, ...] | None = columns
-        self._mode = mode
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -99,7 +100,10 @@ class Slice(TabularDataset):
     @property
     def mode(self) -> Any:
         """Form of an example."""
-        return self._mode
+        if not self._has_mode:
+            return None
+        mode = self._parent.mode
+        return tuple if self._chosen and mode is None else mode
 
     def _pick(self, key_indices: Any) -> tuple[int, ...] | None:
         if self._columns is None or key_indices is None:
