@@ -9,7 +9,7 @@ from torch.utils.data import default_collate
 
 from iterators import ImageRecordDataset, RecordDataset, concat_examples
 
-REPEAT = 200
+EXAMPLES = 100_000
 
 
 @case
@@ -20,9 +20,9 @@ def collate_examples(material):
         batch = [(random.random(shape, np.float32), label) for label in range(size)]
 
         def convert(collate, batch=batch):
-            for _ in range(REPEAT):
+            for _ in range(EXAMPLES // len(batch)):
                 collate(batch)
-            return REPEAT * len(batch)
+            return EXAMPLES
 
         for name, ours in (
             ("numpy", concat_examples),
