@@ -51,6 +51,7 @@ from .providers.image_record import (
 from .providers.libsvm import LibSVMIter, LibSVMProvider
 from .providers.mnist import MNISTIter, MNISTProvider
 from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
+from .samples import Dataset, Sample
 from .spaces import (
     CompositeSpace,
     Conv2DSpace,
@@ -80,6 +81,7 @@ __all__ = [
     "DataDesc",
     "DataSpecsMapping",
     "DataView",
+    "Dataset",
     "DatasetMixin",
     "DictDataset",
     "ImageDataset",
@@ -109,6 +111,7 @@ __all__ = [
     "PrefetchingIter",
     "RecordDataset",
     "ResizeIter",
+    "Sample",
     "SequenceView",
     "SpecError",
     "SubDataset",

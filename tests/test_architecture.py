@@ -21,6 +21,7 @@ FLOORS = {
     "iterators.spaces": 2,
     "iterators.views": 2,
     "iterators.images": 2,
+    "iterators.samples": 2,
     "iterators.datasets": 3,
     "iterators.loops": 3,
     "iterators.providers": 3,
