@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
     for name, pixels in PIXELS.items():
         Image.fromarray(pixels).save(folder / name)
     with zipfile.ZipFile(folder / "all.zip", "w") as archive:
-        archive.mkdir("sub")
+        archive.writestr("sub/", b"")
         for name in PIXELS:
             archive.write(folder / name, name)
     with zipfile.ZipFile(folder / "one.zip", "w") as archive:

@@ -116,6 +116,7 @@ def test_damage_is_an_error_with_its_place(tmp_path, plain):
         assert caught.value.record == 4
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_records_go_into_other_processes(plain, read_in_a_new_process, read_in_forks):
     records = RecordDataset(plain)
     records[0]
@@ -318,6 +319,7 @@ def test_images_go_into_other_processes_and_threads(pictures, read_in_a_new_proc
     assert len(copied[:]) == 20
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_loader_of_torch_gets_batches(tmp_path, workers):
     payloads = [recordio.pack_img((0, i, i, 0), image(0), img_fmt=".png") for i in range(12)]
