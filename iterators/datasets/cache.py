@@ -18,7 +18,7 @@ __all__ = [
     "set_dataset_root",
 ]
 
-#: Looked at in this order, once, when the package is imported.
+#: Looked at in this order, once, when this module is imported.
 VARIABLES = ("ITERATORS_DATASET_ROOT", "CHAINER_DATASET_ROOT")
 
 _root = next(
@@ -32,7 +32,7 @@ def get_dataset_root() -> str:
 
     What `set_dataset_root` said last, else the environment variable ``ITERATORS_DATASET_ROOT``,
     else ``CHAINER_DATASET_ROOT``, else ``~/.chainer/dataset``, where data that Chainer downloaded
-    is found.  The variables are read when `iterators` is imported.
+    is is found.  The variables are read once, when datasets are first used.
 
     Returns
     -------
