@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .backend import is_tensor
-from .device import to_device
+from .device import get_device, to_device
 
 __all__ = ["concat_examples"]
 
@@ -57,6 +57,7 @@ def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = Non
     """
     if len(batch) == 0:
         raise ValueError("there is no example to stack: the batch is empty")
+    device = None if device is None else get_device(device)  # found once for all entries
     first = batch[0]
     if isinstance(first, tuple):
         paddings = padding if isinstance(padding, tuple) else (padding,) * len(first)

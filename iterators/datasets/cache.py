@@ -32,7 +32,7 @@ def get_dataset_root() -> str:
 
     What `set_dataset_root` said last, else the environment variable ``ITERATORS_DATASET_ROOT``,
     else ``CHAINER_DATASET_ROOT``, else ``~/.chainer/dataset``, where data that Chainer downloaded
-    is is found.  The variables are read once, when datasets are first used.
+    is found.  The variables are read once, when datasets are first used.
 
     Returns
     -------
