@@ -44,12 +44,15 @@ from .datasets import split_dataset as split_dataset
 from .datasets import split_dataset_n as split_dataset_n
 from .datasets import split_dataset_n_random as split_dataset_n_random
 from .datasets import split_dataset_random as split_dataset_random
+from .images.augmenter import Augmenter as Augmenter
+from .images.augmenter import CreateAugmenter as CreateAugmenter
 from .providers.abstract import AbstractDataProvider as AbstractDataProvider
 from .providers.arrays import ArrayDataProvider as ArrayDataProvider
 from .providers.arrays import NDArrayIter as NDArrayIter
 from .providers.csv import CSVIter as CSVIter
 from .providers.csv import CSVProvider as CSVProvider
 from .providers.image_det_record import ImageDetRecordIter as ImageDetRecordIter
+from .providers.image_iter import ImageIter as ImageIter
 from .providers.image_record import ImageRecordInt8Iter as ImageRecordInt8Iter
 from .providers.image_record import ImageRecordIter as ImageRecordIter
 from .providers.image_record import ImageRecordIter_v1 as ImageRecordIter_v1

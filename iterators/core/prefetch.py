@@ -107,8 +107,10 @@ class Prefetcher:
         """Number of batches submitted and not yet collected."""
         return len(self._jobs)
 
-    def submit(self, records: Any, epoch: int) -> None:
+    def submit(self, records: Any, epoch: int, draws: Any = None) -> None:
         """Start work on a batch; returns at once.
+
+        `draws` is for engines that draw random numbers; here a record is always the same.
 
         Raises
         ------
@@ -153,7 +155,9 @@ class Prefetcher:
             return None, None, None, [(0, job.error)]
         return job.result
 
-    def retry(self, record: int, epoch: int, data: Any, label: Any, ids: Any, slot: int) -> None:
+    def retry(
+        self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
+    ) -> None:
         """Never possible: what is made here are whole batches, without failed slots."""
         raise TypeError("a prefetcher makes whole batches")
 

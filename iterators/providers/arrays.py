@@ -12,10 +12,10 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from ..core.batch import DataBatch
 from ..core.order import BatchPlan, RollOverPlan, Tail
 from ..core.parameters import choice, integer
 from .columns import Columns, DenseColumn, SparseColumn, column_of
+from .roll_over import FullBatch, RollingProvider
 from .rows import RowOptions, RowProvider, refuse_unknown
 
 __all__ = ["ArrayDataProvider", "NDArrayIter"]
@@ -133,7 +133,7 @@ class ArrayDataProvider(RowProvider):
         )
 
 
-class NDArrayIter(RowProvider):
+class NDArrayIter(RollingProvider, RowProvider):
     """Batches of arrays, with the rules of MXNet's iterator of that name.
 
     Parameters
@@ -223,7 +223,7 @@ class NDArrayIter(RowProvider):
         order = options.order(len(columns))
         if handle == "roll_over":
             plan: BatchPlan = RollOverPlan(order, batch_size)
-            self.batch_type = _FullBatch
+            self.batch_type = FullBatch
         else:
             tail: Tail = "wrap" if handle == "pad" else "drop"
             plan = BatchPlan(order, batch_size, tail)
@@ -243,25 +243,6 @@ class NDArrayIter(RowProvider):
     def num_data(self) -> int:
         """`num_samples`, under MXNet's name."""
         return self.num_samples
-
-    def __len__(self) -> int:
-        """Number of batches of a whole epoch; with "roll_over" of the running one."""
-        return self._plan.batches(min(self._position.done, 0))
-
-    def hard_reset(self) -> None:
-        """Begin a new epoch without the samples that the last one left over."""
-        with self._lock:
-            self.reset()
-            self._position = self._position._replace(done=max(self._position.done, 0))
-
-
-class _FullBatch(DataBatch):
-    """A batch of samples only, whatever `pad` says."""
-
-    @property
-    def count(self) -> int:
-        """Number of samples."""
-        return self._size()
 
 
 def _named(value: Any, default: str) -> list[tuple[str, Any]]:

@@ -48,13 +48,15 @@ class Engine(Protocol):
     def pending(self) -> int:
         """Number of batches submitted and not yet collected."""
 
-    def submit(self, records: np.ndarray, epoch: int) -> None:
-        """Start work on a batch."""
+    def submit(self, records: np.ndarray, epoch: int, draws: np.ndarray) -> None:
+        """Start work on a batch; `draws` tells occurrences of a record in the epoch apart."""
 
     def collect(self) -> tuple[Any, Any, np.ndarray, Sequence[tuple[int, Exception]]]:
         """Wait for the oldest batch: data, label, sample ids, failed slots with their errors."""
 
-    def retry(self, record: int, epoch: int, data: Any, label: Any, ids: Any, slot: int) -> None:
+    def retry(
+        self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
+    ) -> None:
         """Put another record into a slot of a collected batch; raises what is wrong with it."""
 
     def stats(self) -> dict[str, float]:
@@ -84,6 +86,7 @@ class Position(NamedTuple):
 class _Request:
     position: Position
     pad: int
+    draws: np.ndarray
 
 
 class _Skipped:
@@ -135,6 +138,8 @@ class PlannedProvider(AbstractDataProvider):
     error_budget : int or float, optional
         With "skip": how many different records may be skipped, as a number or, below 1, as a
         fraction of `num_samples`, before an `ErrorBudgetError` is raised.  None for any number.
+    skipped : sequence of RecordIOError
+        Records already known to be of no use.
     settings : mapping of str to object
         What a saved state must agree with to be loaded.
     verbose : bool
@@ -156,6 +161,7 @@ class PlannedProvider(AbstractDataProvider):
         *,
         on_error: str = "raise",
         error_budget: float | None = None,
+        skipped: Sequence[RecordIOError] = (),
         settings: Mapping[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
@@ -174,6 +180,8 @@ class PlannedProvider(AbstractDataProvider):
         self._current: DataBatch | None = None
         self._loop: object | None = None
         self._skipped = _Skipped(on_error, error_budget, plan.order.count())
+        for error in skipped:
+            self._skipped.add(error)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         self._verbose = verbose
         self._samples = 0
@@ -265,7 +273,7 @@ class PlannedProvider(AbstractDataProvider):
             for slot, error in failures:
                 if data is None or self._skipped.on_error == "raise":
                     raise error
-                self._replace(position, slot, error, data, label, ids)
+                self._replace(position, slot, int(request.draws[slot]), error, data, label, ids)
             batch = self._batch(data, label, ids, request.pad)
         except Exception:
             self._move(following)
@@ -281,9 +289,16 @@ class PlannedProvider(AbstractDataProvider):
         self._delivered = True
 
     def _replace(
-        self, position: Position, slot: int, error: Exception, data: Any, label: Any, ids: Any
+        self,
+        position: Position,
+        slot: int,
+        draw: int,
+        error: Exception,
+        data: Any,
+        label: Any,
+        ids: Any,
     ) -> None:
-        """Fill a slot with the next good record of the epoch."""
+        """Fill a slot with the next good record of the epoch; the slot keeps its draw number."""
         if not isinstance(error, RecordIOError):
             raise error
         self._skipped.add(error)
@@ -292,7 +307,7 @@ class PlannedProvider(AbstractDataProvider):
         for place in range(first, last):
             record = self._plan.record(position.epoch, place, position.done)
             try:
-                self._engine.retry(record, position.epoch, data, label, ids, slot)
+                self._engine.retry(record, position.epoch, draw, data, label, ids, slot)
                 return
             except RecordIOError as another:
                 self._skipped.add(another)
@@ -346,8 +361,9 @@ class PlannedProvider(AbstractDataProvider):
             following = self._settle(last.next())
         while len(self._requests) < self._engine.depth:
             rows, pad = self._plan.rows(following.epoch, following.number, following.done)
-            self._engine.submit(rows, following.epoch)
-            self._requests.append(_Request(following, pad))
+            draws = self._plan.draws(following.number, following.done)
+            self._engine.submit(rows, following.epoch, draws)
+            self._requests.append(_Request(following, pad, draws))
             following = self._settle(following.next())
 
     def _settle(self, position: Position) -> Position:
