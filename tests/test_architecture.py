@@ -20,9 +20,9 @@ FLOORS = {
     "iterators.core": 1,
     "iterators.spaces": 2,
     "iterators.views": 2,
-    "iterators.datasets": 2,
     "iterators.images": 2,
     "iterators.samples": 2,
+    "iterators.datasets": 3,
     "iterators.loops": 3,
     "iterators.providers": 3,
     "iterators.torch": 4,
@@ -191,7 +191,9 @@ EXCEPTIONS = {
     "iterators.images.jpeg_resize": {"reshape"},
     "iterators.providers.columns": {"reshape"},
     "iterators.providers.row_stream": {"reshape"},
-    "iterators.providers.record_source": {"reshape"},
+    "iterators.images.record_source": {"reshape"},
+    # an empty list of places is one of integers
+    "iterators.core.indexing": {"reshape"},
     # a few numbers of any shape are read one after another, or a result gets their shape
     "iterators.core.random": {"reshape"},
     "iterators.providers.file_source": {"ravel", "reshape"},

@@ -20,6 +20,7 @@ from ..core.device import placement
 from ..core.order import BatchPlan, Order
 from ..core.parameters import boolean, choice, integer, path, unknown_keyword
 from ..core.random import derive_key
+from ..images.record_source import RecordSource
 from ..images.render_plan import RenderPlan
 from ..images.stage import Stage
 from .base import PlannedProvider
@@ -35,7 +36,6 @@ from .image_settings import (
     make_mean_image,
     make_order,
 )
-from .record_source import RecordSource
 
 __all__ = ["RecordImageProvider"]
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..core.batch import DataDesc
 from ..images.recipe import Recipe
+from ..images.record_source import RecordSource, read_label_list
 from ..images.render_plan import RenderPlan
 from .image_provider import RecordImageProvider
-from .record_source import RecordSource, read_label_list
 
 __all__ = [
     "ImageRecordInt8Iter",
