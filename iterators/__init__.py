@@ -7,6 +7,7 @@ only when a device is asked for.
 from . import datasets
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .core.layout import Layout, LayoutError, plan
+from .loops import Iterator, MultiprocessIterator, MultithreadIterator, OrderSampler, SerialIterator, ShuffleOrderSampler
 from .providers.abstract import AbstractDataProvider
 from .providers.arrays import ArrayDataProvider, NDArrayIter
 from .providers.csv import CSVIter, CSVProvider
@@ -56,6 +57,7 @@ __all__ = [
     "ImageView",
     "IndexSequenceSpace",
     "IndexSpace",
+    "Iterator",
     "Layout",
     "LayoutError",
     "LibSVMIter",
@@ -64,11 +66,16 @@ __all__ = [
     "MNISTIter",
     "MNISTProvider",
     "MXDataProvider",
+    "MultiprocessIterator",
+    "MultithreadIterator",
     "NDArrayIter",
     "NullSpace",
+    "OrderSampler",
     "PrefetchingIter",
     "ResizeIter",
     "SequenceView",
+    "SerialIterator",
+    "ShuffleOrderSampler",
     "SpecError",
     "VectorSequenceSpace",
     "VectorSpace",
