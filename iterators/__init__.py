@@ -7,7 +7,14 @@ only when a device is asked for.
 from . import datasets
 from .core.batch import AbstractDataBatch, DataBatch, DataDesc
 from .core.layout import Layout, LayoutError, plan
-from .loops import Iterator, MultiprocessIterator, MultithreadIterator, OrderSampler, SerialIterator, ShuffleOrderSampler
+from .loops import (
+    Iterator,
+    MultiprocessIterator,
+    MultithreadIterator,
+    OrderSampler,
+    SerialIterator,
+    ShuffleOrderSampler,
+)
 from .providers.abstract import AbstractDataProvider
 from .providers.arrays import ArrayDataProvider, NDArrayIter
 from .providers.csv import CSVIter, CSVProvider

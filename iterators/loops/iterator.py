@@ -77,12 +77,14 @@ class Iterator:
 class Planned:
     """A batch that is to come: its indices, and the position behind it.
 
-    `parts` belongs to the iterators that fetch in the background: what is under way for it, None as
-    long as nothing is.
+    `drawn_from` is the state of NumPy's global generator before the order sampler drew from it for
+    this batch, None if it did not.  `parts` belongs to the iterators that fetch in the background:
+    what is under way for the batch, None as long as nothing is.
     """
 
     indices: list[int]
     after: Position
+    drawn_from: Any = None
     parts: list[Any] | None = None
 
 
@@ -163,13 +165,26 @@ class DatasetIterator(Iterator):
     def _plan(self) -> Planned | None:
         """Plan one more batch, behind those that are planned; None at the end."""
         last = self._planned[-1].after if self._planned else self._position
-        step = advance(
-            last, len(self.dataset), self.batch_size, self.repeat, self.order_sampler
-        )
+        before = self.order_sampler.state_dict() if self._draws_globally else None
+        step = advance(last, len(self.dataset), self.batch_size, self.repeat, self.order_sampler)
         if step is None:
             return None
-        self._planned.append(Planned(*step))
+        drawn = step[1].sampler_state is not last.sampler_state
+        self._planned.append(Planned(*step, drawn_from=before if drawn else None))
         return self._planned[-1]
+
+    @property
+    def _draws_globally(self) -> bool:
+        return getattr(self.order_sampler, "uses_global_generator", False)
+
+    def _sampler_state(self) -> Any:
+        """State of the order sampler as if nothing were planned; None if it has none."""
+        if not self._draws_globally:
+            return self._position.sampler_state
+        for planned in self._planned:
+            if planned.drawn_from is not None:
+                return planned.drawn_from
+        return self.order_sampler.state_dict()  # others draw from it too: it has moved
 
     def _stop(self) -> StopIteration:
         detail = self._position.detail(len(self.dataset))
@@ -191,7 +206,7 @@ class DatasetIterator(Iterator):
             for planned in self._planned
         )
         self._planned.clear()
-        if drawn and not getattr(self.order_sampler, "uses_global_generator", False):
+        if drawn and not self._draws_globally:
             self.order_sampler.load_state_dict(self._position.sampler_state)
 
     def reset(self) -> None:
@@ -220,8 +235,9 @@ class DatasetIterator(Iterator):
         }
         if position.order is not None:
             state["order"] = position.order.copy()
-        if position.sampler_state is not None:
-            state["rng"] = copy.deepcopy(position.sampler_state)
+        sampler = self._sampler_state()
+        if sampler is not None:
+            state["rng"] = copy.deepcopy(sampler)
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -237,7 +253,9 @@ class DatasetIterator(Iterator):
         """
         missing = {"current_position", "epoch"} - set(state)
         if missing:
-            raise ValueError(f"the state is incomplete: it has no {' and no '.join(sorted(missing))}")
+            raise ValueError(
+                f"the state is incomplete: it has no {' and no '.join(sorted(missing))}"
+            )
         order = self._position.order
         saved = state["order"] if "order" in state else state.get("_order")
         if order is not None and saved is not None:
@@ -329,11 +347,12 @@ class DatasetIterator(Iterator):
         """What the constructor was given and the position; nothing that runs."""
         state = self.__dict__.copy()
         state["_planned"] = deque()
-        sampler, at = self.order_sampler, self._position.sampler_state
+        at = self._sampler_state()
         if at is not None:
             # A sampler of its own, which has drawn what was delivered and not what is planned.
-            state["order_sampler"] = sampler = copy.deepcopy(sampler)
-            sampler.load_state_dict(at)
+            state["order_sampler"] = copy.deepcopy(self.order_sampler)
+            state["order_sampler"].load_state_dict(at)
+            state["_position"] = replace(self._position, sampler_state=at)
         return state
 
 

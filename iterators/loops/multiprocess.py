@@ -140,7 +140,11 @@ class MultiprocessIterator(PrefetchingIterator):
         Nothing is drawn from it, so that orders do not depend on where examples are fetched.
         """
         state = np.random.get_state(legacy=False)["state"]
-        check = zlib.crc32(state["key"].tobytes()) if "key" in state else zlib.crc32(repr(state).encode())
+        check = (
+            zlib.crc32(state["key"].tobytes())
+            if "key" in state
+            else zlib.crc32(repr(state).encode())
+        )
         return check, self.epoch, self.current_position
 
     def _start(self, planned: Planned) -> None:

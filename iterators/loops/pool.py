@@ -79,7 +79,7 @@ class WorkerHandle:
         self.process = process
         self.connection = connection
         self.sent = 0
-        self.tickets: deque[int] = deque()  # under way, in their order
+        self.tasks: deque[tuple[int, bytes]] = deque()  # under way, in their order
         self.slots: dict[int, Slot] = {}
         self.given_back: deque[int] = deque()
         self.kept: set[int] = set()  # slots that the worker may use
@@ -95,14 +95,13 @@ class WorkerHandle:
             elif self.slots.pop(number, None) is not None:
                 drop.append(number)
         task = Task(ticket, indices, tuple(free), tuple(drop))
-        self.connection.send_bytes(pickle.dumps(task, 5))
-        self.tickets.append(ticket)
         self.sent += 1
+        self.connection.send_bytes(pickle.dumps(task, 5))
 
     def receive(self) -> tuple[Answer, memoryview]:
         """The next answer and its shared memory."""
         answer: Answer = pickle.loads(self.connection.recv_bytes())
-        self.tickets.remove(answer.ticket)
+        self.tasks.popleft()
         for number in answer.dropped:
             self.kept.discard(number)
             del self.slots[number]
@@ -151,7 +150,8 @@ class WorkerPool:
         self._started = 0
         self._ticket = 0
         self._waiting: deque[tuple[int, bytes]] = deque()
-        self._answers: dict[int, tuple[Answer, memoryview]] = {}
+        self._answers: dict[int, tuple[Answer, memoryview] | WorkerDiedError] = {}
+        self._idle_death: WorkerDiedError | None = None
         self._wanted: set[int] = set()
         self._warned = False
         self._workers: list[WorkerHandle] = []
@@ -211,18 +211,23 @@ class WorkerPool:
         Raises
         ------
         WorkerDiedError
-            If a worker ended; the pool is of no use any more.
+            If the worker that had these examples to fetch ended, or one that had nothing to do.
         Exception
             What the data set raised, with the traceback in the worker as its cause.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while ticket not in self._answers:
+            if self._idle_death is not None:
+                raise self._idle_death
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
             if not self._receive(left) and left is not None:
                 deadline = None
                 on_timeout()
         self._wanted.discard(ticket)
-        answer, shared = self._answers.pop(ticket)
+        answered = self._answers.pop(ticket)
+        if isinstance(answered, WorkerDiedError):
+            raise answered
+        answer, shared = answered
         if answer.failure is not None:
             raise_again(answer.failure)
         if answer.overflow and not self._warned:
@@ -259,17 +264,18 @@ class WorkerPool:
             able = [worker for worker in self._workers if self._takes(worker, self._waiting[0][1])]
             if not able:
                 return
-            worker = min(able, key=lambda worker: len(worker.tickets))
+            worker = min(able, key=lambda worker: len(worker.tasks))
             ticket, indices = self._waiting.popleft()
+            worker.tasks.append((ticket, indices))
             try:
                 worker.send(ticket, indices)
             except OSError:
-                raise self._died(worker) from None
+                self._bury(worker)
 
     def _takes(self, worker: WorkerHandle, message: bytes) -> bool:
         if self._most_tasks is not None and worker.sent >= self._most_tasks:
             return False
-        return len(worker.tickets) < (1 if len(message) > LONG_MESSAGE else MOST_TASKS)
+        return len(worker.tasks) < (1 if len(message) > LONG_MESSAGE else MOST_TASKS)
 
     def _receive(self, timeout: float | None) -> bool:
         """Take in answers; False if none came in time."""
@@ -277,16 +283,19 @@ class WorkerPool:
         for worker in self._workers:
             by_source[worker.connection] = worker
             by_source[worker.process.sentinel] = worker
-        ready = {id(by_source[source]): by_source[source] for source in connections.wait(
-            list(by_source), timeout
-        )}
+        ready = {
+            id(by_source[source]): by_source[source]
+            for source in connections.wait(list(by_source), timeout)
+        }
         for worker in ready.values():
             try:
-                if not worker.connection.poll():
-                    raise self._died(worker)
+                if not worker.connection.poll():  # it is the process that is ready: to be buried
+                    self._bury(worker)
+                    continue
                 answer, shared = worker.receive()
             except (EOFError, OSError):
-                raise self._died(worker) from None
+                self._bury(worker)
+                continue
             if answer.ticket in self._wanted:
                 self._answers[answer.ticket] = answer, shared
             self._replace_if_used_up(worker)
@@ -294,12 +303,25 @@ class WorkerPool:
         return bool(ready)
 
     def _replace_if_used_up(self, worker: WorkerHandle) -> None:
-        if worker.sent != self._most_tasks or worker.tickets:
+        if worker.sent != self._most_tasks or worker.tasks:
             return
         self._workers.remove(worker)
         worker.connection.close()
         self._retired[:] = [process for process in self._retired if process.is_alive()]
         self._retired.append(worker.process)
+        self._workers.append(self._new_worker())
+
+    def _bury(self, worker: WorkerHandle) -> None:
+        """Replace a worker that died; what it was at has failed, what it had not begun has not."""
+        error = self._died(worker)
+        self._workers.remove(worker)
+        worker.connection.close()
+        if worker.tasks:
+            ticket, _ = worker.tasks.popleft()
+            self._answers[ticket] = error
+            self._waiting.extendleft(reversed(worker.tasks))
+        else:
+            self._idle_death = error
         self._workers.append(self._new_worker())
 
     def _died(self, worker: WorkerHandle) -> WorkerDiedError:
