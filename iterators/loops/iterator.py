@@ -1,7 +1,7 @@
-"""What every iterator over a data set answers: Chainer's protocol, and states for exact resumption.
+"""What every iterator over a data set answers: Chainer's protocol, and states to resume from.
 
-`Iterator` is the protocol. `DatasetIterator` keeps the position of a run, plans the batches ahead of
-it and saves and loads it; its subclasses say how the examples of a planned batch are fetched.
+`Iterator` is the protocol.  `DatasetIterator` keeps the position of a run, plans the batches ahead
+of it and saves and loads it; its subclasses say how the examples of a planned batch are fetched.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..core.parameters import boolean, integer
 from .order_samplers import ShuffleOrderSampler
 from .position import NO_DETAIL, Position, advance, checked_order, first_position
 
-__all__ = ["DatasetIterator", "Iterator", "PrefetchingIterator", "fetch", "shares"]
+__all__ = ["DatasetIterator", "Iterator", "Planned", "fetch"]
 
 
 class Iterator:
@@ -223,11 +223,11 @@ class DatasetIterator(Iterator):
         -------
         dict
             `current_position`, `epoch`, `is_new_epoch`, `previous_epoch_detail` (-1 for none), the
-            `order` of the running sweep if there is one, and as `rng` the state of the order sampler
-            if it has one.  Only delivered batches count.
+            `order` of the running sweep if there is one, and as `rng` the state of the order
+            sampler if it has one.  Only delivered batches count.
         """
         position = self._position
-        state = {
+        state: dict[str, Any] = {
             "current_position": position.current_position,
             "epoch": position.epoch,
             "is_new_epoch": position.is_new_epoch,
@@ -335,7 +335,7 @@ class DatasetIterator(Iterator):
             old.is_new_epoch,
             old.previous_epoch_detail,
         )
-        if same and (order is None or np.array_equal(order, old.order)):
+        if same and (old.order is None or np.array_equal(order, old.order)):
             return  # saved, or nothing to change: what is under way stays
         self._move(
             place, epoch, is_new_epoch, detail, None if order is None else checked_order(order)
@@ -354,95 +354,6 @@ class DatasetIterator(Iterator):
             state["order_sampler"].load_state_dict(at)
             state["_position"] = replace(self._position, sampler_state=at)
         return state
-
-
-class PrefetchingIterator(DatasetIterator):
-    """Base class of the iterators that fetch in the background, `_ahead` batches ahead.
-
-    A subclass says how a batch is started and awaited; what a batch is, in which order batches are
-    delivered and what becomes of errors is the same for all.
-    """
-
-    #: Batches under way while the consumer works on another one.
-    _ahead = 1
-    #: Errors of the machinery, not of the data set: the batch is made again by the next call.
-    _failures: tuple[type[Exception], ...] = ()
-    #: False inside `next`, and after one that was interrupted anywhere (Ctrl-C).
-    _in_order = True
-
-    def __next__(self) -> list[Any]:
-        if not self._in_order:
-            self._abandon()
-        self._in_order = False
-        try:
-            examples = self._next()
-        except self._failures:
-            raise
-        except Exception:
-            self._in_order = True
-            raise
-        self._in_order = True
-        return examples
-
-    def _next(self) -> list[Any]:
-        self._plan_ahead()
-        if not self._planned:
-            raise self._stop()
-        self._prepare()
-        for planned in self._planned:
-            if planned.parts is None:
-                self._start(planned)
-        try:
-            results = self._await(self._planned[0])
-        except self._failures:
-            raise
-        except Exception:
-            self._delivered()  # the next call goes on behind this batch
-            raise
-        self._delivered()
-        examples = results[0]
-        for more in results[1:]:
-            examples += more
-        return examples
-
-    def _plan_ahead(self) -> None:
-        while len(self._planned) <= self._ahead:
-            try:
-                if self._plan() is None:
-                    return
-            except Exception:
-                if not self._planned:
-                    raise
-                return  # raised when it is the turn of that batch
-
-    def _prepare(self) -> None:
-        """Make sure that batches can be started."""
-
-    def _start(self, planned: Planned) -> None:
-        """Begin to fetch a batch and set its `parts`."""
-        raise TypeError(f"{type(self).__name__} does not define _start()")
-
-    def _await(self, planned: Planned) -> list[list[Any]]:
-        """Wait for the examples of each part; raises what fetching raised."""
-        raise TypeError(f"{type(self).__name__} does not define _await()")
-
-    def _abandon(self) -> None:
-        for planned in self._planned:
-            planned.parts = None
-        self._in_order = True
-
-
-def shares(indices: list[int], count: int) -> list[list[int]]:
-    """The indices in at most `count` runs of nearly equal length.
-
-    Examples
-    --------
-    >>> shares([5, 6, 7], 2)
-    [[5], [6, 7]]
-    """
-    count = max(min(count, len(indices)), 1)
-    edges = [len(indices) * i // count for i in range(count + 1)]
-    return [indices[a:b] for a, b in zip(edges, edges[1:], strict=False)]
 
 
 def fetch(dataset: Any, indices: list[int]) -> list[Any]:

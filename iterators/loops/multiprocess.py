@@ -1,7 +1,7 @@
 """`MultiprocessIterator`: the examples of the next batches are fetched by processes.
 
-For data sets that are written in Python and need the processor.  The memory of arrays is shared with
-the processes, so that nothing is copied on the way.
+For data sets that are written in Python and need the processor.  The memory of arrays is shared
+with the processes, so that nothing is copied on the way.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..core.parameters import integer, real
-from .iterator import Planned, PrefetchingIterator, shares
+from .iterator import Planned
 from .pool import WorkerDiedError, WorkerPool
+from .prefetching import PrefetchingIterator, shares
 
 __all__ = ["MultiprocessIterator", "TimeoutWarning"]
 
@@ -35,8 +36,8 @@ class MultiprocessIterator(PrefetchingIterator):
     n_processes : int, optional
         Number of worker processes; as many as there are processors without it.
     n_prefetch : int
-        Batches under way while the consumer works on another one, at least 1.  If there are fewer of
-        them than processes, the processes share the examples of a batch.
+        Batches under way while the consumer works on another one, at least 1.  If there are fewer
+        of them than processes, the processes share the examples of a batch.
     shared_mem : int, optional
         Bytes of shared memory for each example; arrays that do not fit go through a pipe, with a
         UserWarning.  0 for none.  Without it there is as much as the examples need.
@@ -53,16 +54,16 @@ class MultiprocessIterator(PrefetchingIterator):
 
     Notes
     -----
-    The processes start with the first batch. Each inherits or unpickles the data set once, and draws
-    from NumPy's, Python's and torch's global generators differently from the others.
+    The processes start with the first batch.  Each inherits or unpickles the data set once, and
+    draws from NumPy's, Python's and torch's global generators differently from the others.
 
     An exception of the data set comes out of the call that would have returned that batch, with the
     worker's traceback as its cause; the next call goes on behind that batch.  When a worker is
     killed, `WorkerDiedError` is raised; the next call starts new processes and makes the same batch
     again.
 
-    Arrays of a batch lie in memory that is used again when nobody refers to any of them any more; to
-    keep one example for long, copy it.
+    Arrays of a batch lie in memory that is used again when nobody refers to any of them any more:
+    to keep one example for long, copy it.
 
     Raises
     ------
@@ -71,9 +72,9 @@ class MultiprocessIterator(PrefetchingIterator):
 
     Examples
     --------
-    >>> with MultiprocessIterator(range(5), 2, repeat=False, shuffle=False, n_processes=1) as batches:
-    ...     list(batches)
-    [[0, 1], [2, 3], [4]]
+    >>> with MultiprocessIterator(range(5), 2, shuffle=False, n_processes=1) as batches:
+    ...     next(batches), next(batches), next(batches)
+    ([0, 1], [2, 3], [4, 0])
     """
 
     TimeoutWarning = TimeoutWarning
@@ -154,7 +155,8 @@ class MultiprocessIterator(PrefetchingIterator):
             planned.parts.append(self._pool.submit(part))
 
     def _await(self, planned: Planned) -> list[list[Any]]:
-        assert self._pool is not None and planned.parts is not None
+        assert self._pool is not None
+        assert planned.parts is not None
         results, failed = [], None
         for ticket in planned.parts:
             try:
@@ -169,8 +171,8 @@ class MultiprocessIterator(PrefetchingIterator):
 
     def _late(self) -> None:
         warnings.warn(
-            f"a batch has not come for {self.dataset_timeout:g} seconds and is still waited for: the "
-            "data set is slow, or a worker process hangs",
+            f"a batch has not come for {self.dataset_timeout:g} seconds and is still waited for: "
+            "the data set is slow, or a worker process hangs",
             TimeoutWarning,
             stacklevel=6,
         )

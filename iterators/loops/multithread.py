@@ -10,7 +10,8 @@ from typing import Any
 
 from ..core.parameters import integer
 from ..core.prefetch import Prefetcher
-from .iterator import Planned, PrefetchingIterator, fetch, shares
+from .iterator import Planned, fetch
+from .prefetching import PrefetchingIterator, shares
 
 __all__ = ["MultithreadIterator"]
 
@@ -75,7 +76,8 @@ class MultithreadIterator(PrefetchingIterator):
             self._engine.submit(part, 0)
 
     def _await(self, planned: Planned) -> list[list[Any]]:
-        assert self._engine is not None and planned.parts is not None
+        assert self._engine is not None
+        assert planned.parts is not None
         results = [self._engine.collect() for _ in planned.parts]
         for *_, failures in results:
             for _, error in failures:

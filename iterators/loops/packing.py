@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
     place: Place
     dtype: np.dtype
-    count: int
+    examples: int
     #: Shape of one example; None for NumPy scalars, which have a shape () and no memory.
     shape: tuple[int, ...] | None
 
@@ -178,9 +178,9 @@ def stack(row: list[Any], plan: Plan) -> Column | None:
 
 def unstack(column: Column, memory: memoryview) -> list[Any]:
     """The entries of a column."""
-    array = view(memory, column.dtype, (column.count, *(column.shape or ())))
+    array = view(memory, column.dtype, (column.examples, *(column.shape or ())))
     if column.shape == ():
-        return [array[i, ...] for i in range(column.count)]
+        return [array[i, ...] for i in range(column.examples)]
     return list(array)
 
 

@@ -65,7 +65,7 @@ class Slot:
 
         Every array made of it keeps the array here alive.
         """
-        array = np.frombuffer(self.mapping, np.uint8)
+        array: Any = np.frombuffer(self.mapping, np.uint8)
         number, given_back = self.number, self.given_back
         # Runs in any thread, wherever the last reference goes: it only makes a note.
         self.guard = weakref.ref(array, lambda _: given_back.append(number))

@@ -1,7 +1,7 @@
 """Where a run over a data set is, and what the next batch takes from it.
 
-`advance` is the one rule that all iterators of this package follow: a pure step from one position to
-the next, except that an order sampler is asked for the order of a new sweep.  Nothing here reads
+`advance` is the one rule that all iterators of this package follow: a pure step from one position
+to the next, except that an order sampler is asked for the order of a new sweep.  Nothing here reads
 data, knows threads or keeps a position.
 """
 

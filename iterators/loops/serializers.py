@@ -183,8 +183,10 @@ def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
     """
     serializer = DictionarySerializer()
     serializer.save(obj)
-    arrays = {key: NONE if a.dtype.hasobject else a for key, a in serializer.target.items()}
-    save = np.savez_compressed if compression else np.savez
+    arrays: dict[str, Any] = {
+        key: NONE if a.dtype.hasobject else a for key, a in serializer.target.items()
+    }
+    save: Any = np.savez_compressed if compression else np.savez
     if isinstance(file, (str, os.PathLike)):
         with AtomicOutput(file) as output:
             save(output.files[0], **arrays)
