@@ -335,7 +335,7 @@ class DatasetIterator(Iterator):
             old.is_new_epoch,
             old.previous_epoch_detail,
         )
-        if same and (old.order is None or np.array_equal(order, old.order)):
+        if same and (old.order is None or np.array_equal(np.asarray(order), old.order)):
             return  # saved, or nothing to change: what is under way stays
         self._move(
             place, epoch, is_new_epoch, detail, None if order is None else checked_order(order)

@@ -24,8 +24,8 @@ def from_dlpack(batch: Any) -> Any:
     Parameters
     ----------
     batch : DataBatch, array, or list, tuple or dict of such
-        Arrays are everything with ``__dlpack__`` (NumPy, CuPy, JAX, torch, ...) and DLPack capsules,
-        which can be used once.  Anything else (numbers, None) stays what it is.
+        Arrays are everything with ``__dlpack__`` (NumPy, CuPy, JAX, torch, ...) and DLPack
+        capsules, which can be used once.  Anything else (numbers, None) stays what it is.
 
     Raises
     ------
@@ -46,8 +46,8 @@ def from_dlpack(batch: Any) -> Any:
 def to_dlpack(batch: Any) -> Any:
     """The batch with DLPack capsules in place of its arrays, for libraries that take capsules.
 
-    Libraries that know ``__dlpack__`` take the arrays of a batch as they are.  A capsule can be used
-    once.
+    Libraries that know ``__dlpack__`` take the arrays of a batch as they are.  A capsule can be
+    used once.
 
     Parameters
     ----------

@@ -58,9 +58,9 @@ class RecordBatches(torch.utils.data.IterableDataset):
     many batches as any other, a few samples at the end of an epoch being delivered twice; pass
     ``even=False`` to have every sample once.
 
-    `state_dict` tells where the run is, after every batch. A state may be loaded under another world
-    size if the provider shuffles.  With workers, torchdata's ``StatefulDataLoader`` gathers the
-    states of all of them and needs as many workers to go on.
+    `state_dict` tells where the run is, after every batch.  A state may be loaded under another
+    world size if the provider shuffles.  With workers, torchdata's ``StatefulDataLoader`` gathers
+    the states of all of them and needs as many workers to go on.
 
     Examples
     --------
@@ -123,6 +123,11 @@ class RecordBatches(torch.utils.data.IterableDataset):
         if distributed.is_available() and distributed.is_initialized():
             return distributed.get_rank(), distributed.get_world_size()
         return 0, 1
+
+    @property
+    def epoch(self) -> int:
+        """Number of the running epoch; between loops, of the next one."""
+        return self._epoch
 
     # -- parts ------------------------------------------------------------------------------------
 
@@ -223,12 +228,12 @@ class RecordBatches(torch.utils.data.IterableDataset):
         if self._resume is not None:
             return dict(self._resume)
         worker, provider = self._own_provider()
-        if torch.utils.data.get_worker_info() is None and self._loops[1:].any():
-            if not self._running and self._epoch == self._loops[0]:
-                raise RuntimeError(
-                    "the batches are delivered by workers of a DataLoader: use num_workers=0, or "
-                    "torchdata's StatefulDataLoader and its state_dict()"
-                )
+        elsewhere = torch.utils.data.get_worker_info() is None and bool(self._loops[1:].any())
+        if elsewhere and not self._running and self._epoch == self._loops[0]:
+            raise RuntimeError(
+                "the batches are delivered by workers of a DataLoader: use num_workers=0, or "
+                "torchdata's StatefulDataLoader and its state_dict()"
+            )
         if not self._running:
             epoch = int(self._loops[0] + self._loops[1 + worker])
             begin_epoch(provider, epoch)

@@ -49,9 +49,7 @@ def flat(batches):
 
 def test_each_loop_is_the_next_epoch_of_the_provider():
     with ArrayDataProvider(np.arange(10.0), batch_size=3, shuffle=True, seed=2) as provider:
-        wanted = [
-            [batch.data[0][: batch.count].tolist() for batch in provider] for _ in range(3)
-        ]
+        wanted = [[batch.data[0][: batch.count].tolist() for batch in provider] for _ in range(3)]
     batches = dataset()
     assert len(batches) == len(loader(batches)) == 4
     assert [values(batches), values(loader(batches)), values(batches)] == wanted
@@ -162,8 +160,7 @@ def test_ranks_may_have_everything_just_once():
 
 def test_ranks_and_workers_together():
     parts = [
-        values(loader(dataset(24, 2, rank=rank, world_size=2), num_workers=2))
-        for rank in range(2)
+        values(loader(dataset(24, 2, rank=rank, world_size=2), num_workers=2)) for rank in range(2)
     ]
     assert len(parts[0]) == len(parts[1])
     assert sorted(flat(flat(parts))) == list(range(24))
