@@ -29,6 +29,7 @@ from .providers.image_record import (
 from .providers.libsvm import LibSVMIter, LibSVMProvider
 from .providers.mnist import MNISTIter, MNISTProvider
 from .providers.wrappers import MXDataProvider, PrefetchingIter, ResizeIter
+from .samples import Dataset, Sample
 from .spaces import (
     CompositeSpace,
     Conv2DSpace,
@@ -55,6 +56,7 @@ __all__ = [
     "DataDesc",
     "DataSpecsMapping",
     "DataView",
+    "Dataset",
     "ImageDetRecordIter",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
@@ -80,6 +82,7 @@ __all__ = [
     "OrderSampler",
     "PrefetchingIter",
     "ResizeIter",
+    "Sample",
     "SequenceView",
     "SerialIterator",
     "ShuffleOrderSampler",

@@ -1,9 +1,15 @@
 """Fixtures that more than one folder of tests needs."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# A shell that starts the suite in the background has Ctrl-C ignored, which children would inherit;
+# a handler of our own is not inherited, so that they begin with the usual one.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ FLOORS = {
     "iterators.views": 2,
     "iterators.datasets": 2,
     "iterators.images": 2,
+    "iterators.samples": 2,
     "iterators.loops": 3,
     "iterators.providers": 3,
     "iterators.torch": 4,

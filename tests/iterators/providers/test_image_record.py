@@ -645,10 +645,13 @@ def test_ctrl_c_interrupts_a_loop_and_the_provider_still_works(pack):
         except KeyboardInterrupt:
             print(provider.next().data[0].shape)
     """
-    child = run_script(script, pack)
-    assert child.stdout.readline() == "started\n"
-    child.send_signal(signal.SIGINT)
-    out, error = child.communicate(timeout=60)
+    with run_script(script, pack) as child:
+        try:
+            assert child.stdout.readline() == "started\n"
+            child.send_signal(signal.SIGINT)
+            out, error = child.communicate(timeout=60)
+        finally:
+            child.kill()
     assert (child.returncode, error) == (0, "")
     assert out == "(64, 3, 400, 400)\n"
 

@@ -1,0 +1,24 @@
+"""Samples and data sets that see data lazily: nothing is read before it is called.
+
+`Sample` sees one thing with named parts, `Dataset` many of them along the first axis, and
+`StreamDataset` what can only be read in its own order.  The storage is a NumPy array, a torch
+tensor, a memory-mapped file, a list, a record file - anything that takes an index.  After a design
+note of 2010; all methods begin with an underscore, because all other names belong to the fields.
+"""
+
+from .batching import Minibatches
+from .functions import fields, minibatches, shape
+from .region import ReadOnlyError
+from .sample import Dataset, Sample
+from .stream import StreamDataset
+
+__all__ = [
+    "Dataset",
+    "Minibatches",
+    "ReadOnlyError",
+    "Sample",
+    "StreamDataset",
+    "fields",
+    "minibatches",
+    "shape",
+]

@@ -1,0 +1,157 @@
+"""A data set whose elements are several rows of another one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import is_tensor
+from .arithmetic import equal
+from .region import Endless, is_index_list, select_rows
+from .sample import Dataset
+
+__all__ = ["Minibatches"]
+
+
+class Minibatches(Dataset):
+    """Minibatches of a data set; `Dataset._minibatches` makes it.
+
+    ``mb()`` is a stacked array when all batches are full, otherwise a list of arrays.
+
+    Examples
+    --------
+    >>> d = Dataset(np.arange(12).reshape(6, 2), fields={"x": 0})
+    >>> mb = d._minibatches(3)
+    >>> mb._shape(), mb.x(), mb[1][2]()
+    ((2, 3, 2), array([[ 0,  2,  4],
+           [ 6,  8, 10]]), array([10, 11]))
+    """
+
+    __slots__ = ("_batch_size", "_batches", "_index", "_source")
+
+    def __init__(self, source: Dataset, batch_size: int, drop_last: bool = False) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+        length = source._length()
+        if length == math.inf:
+            batches: Any = Endless()
+        elif drop_last:
+            batches = range(int(length) // batch_size)
+        else:
+            batches = range(-(-int(length) // batch_size))
+        self._become(source, int(batch_size), batches, ())
+
+    def _become(self, source: Dataset, batch_size: int, batches: Any, index: tuple) -> None:
+        """`index` is applied to every batch."""
+        self._source = source
+        self._batch_size = batch_size
+        self._batches = batches
+        self._index = index
+        self._set(None, source._entries, source._own_meta, source._is_readonly, None,
+                  source._fields_meta)  # fmt: skip
+
+    def _like(self, source: Dataset, batches: Any, index: tuple) -> Minibatches:
+        view = Minibatches.__new__(Minibatches)
+        view._become(source, self._batch_size, batches, index)
+        return view
+
+    def _batch(self, number: int) -> Any:
+        start = number * self._batch_size
+        batch = self._source[start : start + self._batch_size]
+        return batch[self._index] if self._index else batch
+
+    def __getitem__(self, index: Any) -> Any:
+        rest: tuple = ()
+        if isinstance(index, tuple):
+            index, *others = index
+            rest = tuple(others)
+        chosen = select_rows(self._batches, slice(None) if index is Ellipsis else index)
+        if isinstance(index, slice) or index is Ellipsis or is_index_list(index):
+            if rest and self._index:
+                raise IndexError("minibatches can be indexed inside once: call them first")
+            return self._like(self._source, chosen, rest or self._index)
+        batch = self._batch(chosen)
+        return batch[rest if len(rest) > 1 else rest[0]] if rest else batch
+
+    def _length(self) -> float:
+        return math.inf if isinstance(self._batches, Endless) else len(self._batches)
+
+    def __iter__(self) -> Iterator[Any]:
+        number = 0
+        while number < self._length():
+            yield self[number]
+            number += 1
+
+    def __call__(self) -> Any:
+        """All batches: a stacked array, or a list where they differ in length."""
+        if isinstance(self._batches, Endless):
+            raise TypeError("data without an end cannot be read as a whole: choose minibatches")
+        parts = [self._batch(int(number))() for number in self._batches]
+        if not parts or len({np.shape(part) for part in parts}) > 1:
+            return parts
+        if is_tensor(parts[0]):
+            import torch
+
+            return torch.stack(parts)
+        return np.stack(parts) if isinstance(parts[0], np.ndarray) else parts
+
+    def _field(self, name: str) -> Any:
+        self._entry(name)
+        if self._index:
+            raise AttributeError(f"field {name!r}: what is left of the batches has no fields")
+        return self._like(self._source._field(name), self._batches, ())
+
+    def _shape(self) -> tuple[int, ...]:
+        if isinstance(self._batches, Endless):
+            raise TypeError("data without an end have no shape")
+        if not len(self._batches):
+            return (0,)
+        # All batches but the last of the data are alike.
+        ends = {self._batch(int(self._batches[i]))._shape() for i in (0, len(self._batches) - 1)}
+        if len(ends) > 1 or self._is_ragged():
+            raise ValueError("the last minibatch is shorter: they have no common shape")
+        return (len(self._batches), *ends.pop())
+
+    def _is_ragged(self) -> bool:
+        length, rest = int(self._source._length()), int(self._source._length()) % self._batch_size
+        short = length // self._batch_size
+        numbers = np.asarray(self._batches)
+        return bool(rest and (numbers == short).any() and (numbers != short).any())
+
+    def _write(self, value: Any) -> None:
+        self._check_writable()
+        value = value() if isinstance(value, Dataset) else value
+        if np.ndim(value) and len(value) != len(self) and len(value) != 1:
+            raise ValueError(f"{len(value)} values do not fit {len(self)} minibatches")
+        for place, batch in enumerate(self):
+            batch._write(value[place % len(value)] if np.ndim(value) else value)
+
+    def _update(self, operation: Any, value: Any) -> Any:
+        for batch in self:
+            batch._update(operation, value)
+        return self
+
+    def _set_field(self, name: str, sample: Any) -> None:
+        raise TypeError("give the data set another field, before it is cut into minibatches")
+
+    def _sees_the_same(self, other: Any) -> bool:
+        return self is other or (
+            isinstance(other, Minibatches)
+            and self._source._sees_the_same(other._source)
+            and self._batch_size == other._batch_size
+            and np.array_equal(np.asarray(self._batches), np.asarray(other._batches))
+            and equal(list(self._index), list(other._index))
+        )
+
+    def _readonly(self, flag: bool = True) -> Any:
+        return self._like(self._source._readonly(flag), self._batches, self._index)
+
+    def _copy(self) -> Any:
+        return self._like(self._source._copy(), self._batches, self._index)
+
+    @property
+    def _deterministic(self) -> bool:
+        return self._source._deterministic

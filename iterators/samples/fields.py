@@ -1,0 +1,154 @@
+"""Named parts of what a sample sees: their names, and what remains of them after an index.
+
+A field is a *selector*, applied to the data of the sample, or a sample of its own.  Nothing here
+touches data.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Selector", "check_name", "is_selector", "on_axis", "remaining"]
+
+
+class Selector:
+    """An index expression; its first part is about the axis of the fields.
+
+    Parameters
+    ----------
+    index : int, slice, list of int, Ellipsis, or a tuple that begins with one of them
+    """
+
+    __slots__ = ("first", "rest")
+
+    def __init__(self, index: Any) -> None:
+        parts = index if isinstance(index, tuple) else (index,)
+        self.first: Any = parts[0] if parts else slice(None)
+        self.rest: tuple = tuple(parts[1:])
+
+    @property
+    def index(self) -> tuple:
+        """The whole expression."""
+        return (self.first, *self.rest)
+
+    def within(self, start: int, stop: float, length: int | None) -> Selector | None:
+        """The selector for the elements from `start` to `stop`; None if it is not among them."""
+        places = _places(self.first, length)
+        if places is None or not all(start <= place < stop for place in places):
+            return None
+        moved: Any
+        if isinstance(places, range):
+            end = places.stop - start
+            # A range that goes down to the first element ends "before" it, which slices write None.
+            moved = slice(places.start - start, end if end >= 0 else None, places.step)
+        elif isinstance(self.first, list):
+            moved = [place - start for place in places]
+        else:
+            moved = places[0] - start
+        return Selector((moved, *self.rest))
+
+
+def is_selector(value: Any) -> bool:
+    """Whether a value given for a field of stored data selects from them.
+
+    Arrays, tensors and samples are data of their own; numbers, slices, lists and tuples select.
+
+    Examples
+    --------
+    >>> is_selector(slice(0, 3)), is_selector([0, 2]), is_selector(np.zeros(3))
+    (True, True, False)
+    """
+    return value is Ellipsis or isinstance(value, (int, np.integer, slice, list, tuple))
+
+
+def check_name(name: Any, taken: Iterable[str] = ()) -> str:
+    """The name of a field, checked.
+
+    Raises
+    ------
+    ValueError
+        If it could not follow a dot, begins with an underscore (as the methods do), or is taken.
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"the name of a field must be a Python name, not {name!r}")
+    if name.startswith("_"):
+        raise ValueError(f"field {name!r}: names that begin with an underscore are methods")
+    if name in taken:
+        raise ValueError(f"there are two fields called {name!r}")
+    return name
+
+
+def on_axis(index: Any, axis: int, axes: int | None) -> Any:
+    """The part of an index expression that is about an axis; a full slice if there is none.
+
+    Returns None where the axes of the result are not those of the data any more: for new axes,
+    masks of several axes, and an ellipsis in data whose number of axes is not known.
+    """
+    parts = list(index) if isinstance(index, tuple) else [index]
+    if any(part is None or isinstance(part, (bool, np.bool_)) for part in parts):
+        return None
+    if any(np.ndim(part) > 1 for part in parts if isinstance(part, (list, np.ndarray))):
+        return None
+    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if dots and dots[0] <= axis:
+        if axes is None:
+            return slice(None) if dots[0] == len(parts) - 1 else None
+        parts[dots[0] : dots[0] + 1] = [slice(None)] * max(axes - len(parts) + 1, 0)
+    return parts[axis] if axis < len(parts) else slice(None)
+
+
+def remaining(
+    fields: dict[str, Any], part: Any, length: int | None
+) -> dict[str, Selector]:  # fmt: skip
+    """The fields that lie completely inside a slice of their axis, counted from its start.
+
+    Parameters
+    ----------
+    fields : dict
+        `Selector` objects; others belong to other data and are left out.
+    part : object
+        What the axis of the fields is indexed by.  Only slices of step 1 keep fields.
+    length : int or None
+        Length of that axis, if it is known.
+    """
+    if not isinstance(part, slice) or part.step not in (None, 1):
+        return {}
+    start, stop = part.start or 0, float("inf") if part.stop is None else part.stop
+    if length is not None:
+        start, stop, _ = part.indices(length)
+    elif start < 0 or stop < 0:
+        return {}
+    kept = {}
+    for name, field in fields.items():
+        moved = field.within(start, stop, length) if isinstance(field, Selector) else None
+        if moved is not None:
+            kept[name] = moved
+    return kept
+
+
+def _places(first: Any, length: int | None) -> Any:
+    """What a selector's first part chooses of its axis: a range or a list of numbers, if known."""
+    if isinstance(first, (int, np.integer)):
+        numbers = [int(first)]
+    elif isinstance(first, list):
+        numbers = [int(place) for place in first] if _integers(first) else [-1]
+    elif isinstance(first, slice):
+        if length is not None:
+            return range(*first.indices(length))
+        known = first.stop is not None and min(first.start or 0, first.stop) >= 0
+        if not known or (first.step or 1) < 1:
+            return None
+        return range(first.start or 0, first.stop, first.step or 1)
+    else:
+        return range(length) if length is not None else None
+    if length is not None:
+        numbers = [place + length if place < 0 else place for place in numbers]
+    return numbers if min(numbers, default=0) >= 0 else None
+
+
+def _integers(places: list[Any]) -> bool:
+    return all(isinstance(place, (int, np.integer)) and place is not True for place in places)

@@ -1,0 +1,246 @@
+"""Parts of stored data, named without being read.
+
+A *region* is the data that a sample sees: the whole of an array or a list, or what is left of it
+after any number of index expressions.  Selecting from a region gives a region and touches nothing;
+only reading, writing and - where the data do not know it - asking for a shape do.  Regions know
+nothing of fields.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+__all__ = [
+    "Endless",
+    "FailedRegion",
+    "ReadOnlyError",
+    "Region",
+    "Rows",
+    "is_index_list",
+    "rows_of",
+    "select_rows",
+]
+
+
+class ReadOnlyError(ValueError):
+    """Something tried to write to data that cannot, or must not, be written."""
+
+
+class Region(ABC):
+    """Part of stored data."""
+
+    @abstractmethod
+    def read(self) -> Any:
+        """The data; they may share memory with what is stored."""
+
+    @abstractmethod
+    def write(self, value: Any) -> None:
+        """Store `value`, broadcast to the shape of the region as in an assignment of NumPy."""
+
+    @abstractmethod
+    def select(self, index: Any, rowwise: bool = False) -> Region:
+        """The part of this region that an index expression names.
+
+        Parameters
+        ----------
+        index : object
+            What may stand between brackets behind the data.
+        rowwise : bool
+            A tuple ``(rows, *rest)`` means ``[row[rest] for row in data[rows]]`` where the data
+            themselves, as a list, take no tuples.
+        """
+
+    @abstractmethod
+    def length(self) -> float:
+        """Number of elements along the first axis; ``math.inf`` without an end.
+
+        Raises
+        ------
+        TypeError
+            If there is no such axis.
+        """
+
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Length of every axis.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data have no shape: the elements are no numbers, or their lengths differ.
+        """
+
+    @abstractmethod
+    def axis_length(self, axis: int) -> int | None:
+        """Length of an axis; None if there is no such axis or only the data would tell."""
+
+    @abstractmethod
+    def same_as(self, other: Region) -> bool:
+        """Whether both name the same part of the same storage."""
+
+    @property
+    @abstractmethod
+    def storage(self) -> Any:
+        """The data that the region is part of."""
+
+
+class FailedRegion(Region):
+    """What an impossible selection gives: every use raises its error.
+
+    Selecting must not read, and an index out of range is reported when the data are asked for.
+    """
+
+    def __init__(self, error: Exception, storage: Any) -> None:
+        self._error = error
+        self._storage = storage
+
+    def _fail(self) -> Any:
+        raise self._error
+
+    def read(self) -> Any:
+        """The data."""
+        return self._fail()
+
+    def write(self, value: Any) -> None:
+        """Store a value, broadcast to the shape of the region."""
+        self._fail()
+
+    def select(self, index: Any, rowwise: bool = False) -> Region:
+        """The part that an index expression names; see `Region.select`."""
+        return self
+
+    def length(self) -> float:
+        """Number of elements along the first axis."""
+        return self._fail()
+
+    def shape(self) -> tuple[int, ...]:
+        """Length of every axis."""
+        return self._fail()
+
+    def axis_length(self, axis: int) -> int | None:
+        """Length of an axis, where it is known without reading."""
+        return None
+
+    def same_as(self, other: Region) -> bool:
+        """Whether both name the same part of the same storage."""
+        return self is other
+
+    @property
+    def storage(self) -> Any:
+        """The data that the region is part of."""
+        return self._storage
+
+
+class Endless:
+    """The numbers ``start, start + step, ...``: the rows of data without an end."""
+
+    __slots__ = ("start", "step")
+
+    def __init__(self, start: int = 0, step: int = 1) -> None:
+        self.start = start
+        self.step = step
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Endless) and (self.start, self.step) == (other.start, other.step)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._cut(index)
+        if index < 0:
+            raise IndexError(f"index {index}: data without an end have no last element")
+        return self.start + self.step * index
+
+    def _cut(self, index: slice) -> range | Endless:
+        first = 0 if index.start is None else int(index.start)
+        step = 1 if index.step is None else int(index.step)
+        if first < 0 or (index.stop is not None and index.stop < 0) or step < 1:
+            raise IndexError(
+                f"slice {index.start}:{index.stop}:{index.step}: data without an end can be "
+                "counted neither from their end nor backwards"
+            )
+        start, stride = self.start + self.step * first, self.step * step
+        if index.stop is None:
+            return Endless(start, stride)
+        return range(start, self.start + self.step * max(int(index.stop), first), stride)
+
+
+class Rows(Protocol):
+    """Numbers of the chosen rows: a range, an array of integers, or `Endless`."""
+
+    def __getitem__(self, index: Any) -> Any: ...
+
+
+def is_index_list(index: Any) -> bool:
+    """Whether an index expression is a list of places or a mask, not a number or a slice."""
+    if isinstance(index, np.ndarray):
+        return index.ndim > 0
+    return isinstance(index, (list, Sequence)) and not isinstance(index, (str, bytes, tuple))
+
+
+def rows_of(index: Any, length: float) -> np.ndarray:
+    """Places named by a list of numbers, or by a mask, of `length` rows.
+
+    Raises
+    ------
+    IndexError
+        If a place is not there, or a mask has another length.
+
+    Examples
+    --------
+    >>> rows_of([0, -1], 5), rows_of([True, False, True], 3)
+    (array([0, 4]), array([0, 2]))
+    """
+    places = np.asarray(index)
+    if places.size == 0 and places.dtype != bool:
+        places = places.astype(np.intp)
+    if places.ndim != 1 or places.dtype.kind not in "biu":
+        raise IndexError(f"a list of places must be one row of integers or booleans, not {index!r}")
+    if places.dtype == bool:
+        if len(places) != length:
+            raise IndexError(f"the mask has {len(places)} elements for {length} rows")
+        return np.flatnonzero(places)
+    wrong = places[(places < -length) | (places >= length)]
+    if wrong.size:
+        raise IndexError(f"index {wrong[0]} is out of range for {length} rows")
+    # Unsigned numbers are never negative, and adding to them could overflow.
+    return places.astype(np.intp) if places.dtype.kind == "u" else _from_start(places, length)
+
+
+def _from_start(places: np.ndarray, length: float) -> np.ndarray:
+    places = places.astype(np.intp)
+    if not (places < 0).any():
+        return places
+    if length == float("inf"):
+        raise IndexError("data without an end have no last element")
+    return np.where(places < 0, places + int(length), places)
+
+
+def select_rows(rows: Any, index: Any) -> Any:
+    """Some of the rows that a range, an array or `Endless` names: one number, or rows again.
+
+    Costs nothing that grows with the data, only what a list of places itself costs.
+
+    Raises
+    ------
+    IndexError
+        If a number is out of range.
+    """
+    if is_index_list(index):
+        if isinstance(rows, Endless):
+            return rows.start + rows.step * rows_of(index, float("inf"))
+        places = rows_of(index, len(rows))
+        if isinstance(rows, range):
+            return rows.start + rows.step * places
+        return rows[places]
+    if not isinstance(index, slice):
+        index = index.__index__()
+        if not isinstance(rows, Endless) and not -len(rows) <= index < len(rows):
+            raise IndexError(f"index {index} is out of range for {len(rows)} rows")
+        return int(rows[index])
+    return rows[index]

@@ -1,0 +1,516 @@
+"""`Sample` and `Dataset`: objects that see data, and read them only when they are called.
+
+Indexing and field access build further views of the same storage.  Every public method begins with
+an underscore, so that the names of fields, which may not, never collide with them.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import is_tensor
+from .arithmetic import computed, equal
+from .fields import Selector, check_name, is_selector, on_axis, remaining
+from .region import ReadOnlyError, Region
+from .sequence_region import region_of
+
+__all__ = ["Dataset", "Sample"]
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Sample:
+    """Data that are seen, not held: reading, indexing and fields are views until they are called.
+
+    Parameters
+    ----------
+    data : numpy.ndarray, torch.Tensor, list or object with ``__getitem__``, optional
+        The stored data.  Without them the sample is a *composite* of its fields.
+    fields : mapping of str to object, optional
+        With `data`: an int, slice, list of ints or a tuple that begins with one of them selects
+        from the data - along the first axis of a sample, the second axis of a dataset; anything
+        else is data of its own.  Without `data`: data or samples.  Fields may overlap.
+    meta : mapping, optional
+        Facts about the data, kept by what does not change the axes that they describe.
+    readonly : bool
+        Refuse to write; views inherit it.
+    primary : str, optional
+        The field of a composite that stands for the whole: calls, lengths, indices, iteration and
+        shapes are its own.
+    fields_meta : mapping of str to mapping, optional
+        `meta` of the fields.
+
+    Notes
+    -----
+    ``s()`` is the data, of which no copy is made where that is free; whether changing them changes
+    the sample is not promised, ``s._write(value)`` is the way.  ``s.name`` is the sample that sees
+    a field, ``s[i]`` the one that sees ``s()[i]``; ``s.name = value`` writes, ``s.name = sample``
+    gives the field another storage, as ``s._set_field("name", sample)`` says more clearly.
+
+    Examples
+    --------
+    >>> s = Sample(np.arange(4.0), fields={"position": slice(0, 3), "x": 0, "weight": 3})
+    >>> s.position(), float(s.weight())
+    (array([0., 1., 2.]), 3.0)
+    >>> s.position *= 10
+    >>> s.x = -1
+    >>> s()
+    array([-1., 10., 20.,  3.])
+    >>> s[1:4]._fields
+    ('weight',)
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_entries",
+        "_fields_meta",
+        "_is_readonly",
+        "_own_meta",
+        "_primary",
+        "_region",
+    )
+    #: Axis of the data that selectors are about.
+    _field_axis = 0
+    __array_ufunc__ = None  # otherwise ``array == sample`` would be answered element by element
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        data: Any = None,
+        fields: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        readonly: bool = False,
+        primary: str | None = None,
+        *,
+        fields_meta: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        if data is None and not fields:
+            raise ValueError("a sample needs data, fields or both")
+        entries: dict[str, Any] = {}
+        for name, field in dict(fields or {}).items():
+            check_name(name, entries)
+            if isinstance(field, Sample):
+                entries[name] = field
+            elif data is not None and is_selector(field):
+                entries[name] = Selector(field)
+            else:
+                entries[name] = type(self)(field)
+        if isinstance(data, Sample):
+            data, region = None, data._region
+        else:
+            region = None if data is None else region_of(data)
+        if primary is not None and primary not in entries:
+            raise ValueError(f"the primary field {primary!r} is none of {tuple(entries)}")
+        for name in fields_meta or {}:
+            if name not in entries:
+                raise ValueError(f"fields_meta is about {name!r}, the fields are {tuple(entries)}")
+        self._set(region, entries, meta or NOTHING, readonly, primary, fields_meta or NOTHING)
+
+    def _set(
+        self,
+        region: Region | None,
+        entries: dict[str, Any],
+        meta: Mapping[str, Any],
+        readonly: bool,
+        primary: str | None,
+        fields_meta: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        self._region = region
+        self._entries = entries
+        self._own_meta = dict(meta)
+        self._is_readonly = bool(readonly)
+        self._primary = primary
+        self._fields_meta = dict(fields_meta)
+
+    def _view(
+        self,
+        kind: type[Sample],
+        region: Region | None,
+        entries: dict[str, Any],
+        meta: Mapping[str, Any] = NOTHING,
+        fields_meta: Mapping[str, Mapping[str, Any]] = NOTHING,
+        primary: str | None = None,
+    ) -> Any:
+        view = kind.__new__(kind)
+        view._set(region, entries, meta, self._is_readonly, primary, fields_meta)
+        return view
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def __call__(self) -> Any:
+        """The data; of a composite, a dict of the data of its fields."""
+        if self._primary is not None:
+            return self._chief()
+        if self._region is None:
+            return {name: field() for name, field in self._iter_fields()}
+        return self._region.read()
+
+    def __getattr__(self, name: str) -> Sample:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no method {name}")
+        return self._field(name)
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._primary is not None:
+            return self._chief[index]
+        if self._region is None:
+            return self._parts_at(index)
+        region = self._region.select(index, rowwise=self._field_axis == 1)
+        part = on_axis(index, 0, self._axes())
+        whole = isinstance(part, slice) and part == slice(None)
+        fields = remaining(self._entries, part, self._region.axis_length(0))
+        if whole and not isinstance(index, tuple):
+            fields = dict(self._entries)
+        kept = {name: meta for name, meta in self._fields_meta.items() if name in fields}
+        meta = self._own_meta if whole and not isinstance(index, tuple) else NOTHING
+        return self._view(Sample, region, fields, meta, kept)
+
+    def __len__(self) -> int:
+        length = self._length()
+        if length == math.inf:
+            raise TypeError("these data have no end and so no length; `_length()` is infinite")
+        return int(length)
+
+    def __iter__(self) -> Iterator[Any]:
+        length = self._length()
+        number = 0
+        while number < length:
+            try:
+                element = self[number]
+            except IndexError:
+                return  # the storage has been shortened meanwhile
+            yield element
+            number += 1
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, Sample):
+            return NotImplemented
+        return equal(self(), other())
+
+    def __repr__(self) -> str:
+        named = f", fields {', '.join(self._entries)}" if self._entries else ""
+        seen = "fields" if self._region is None else type(self._region.storage).__name__
+        return f"<{type(self).__name__} of {seen}{named}>"
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        """Names of the fields, in the order of their declaration."""
+        return tuple(self._entries)
+
+    def _iter_fields(self) -> Iterator[tuple[str, Sample]]:
+        """Pairs of name and sample, in the order of declaration."""
+        for name in tuple(self._entries):
+            yield name, self._field(name)
+
+    def _length(self) -> float:
+        """Number of elements; ``math.inf`` where the storage has no end."""
+        if self._primary is not None:
+            return self._chief._length()
+        if self._region is not None:
+            return self._region.length()
+        lengths = {name: field._length() for name, field in self._iter_fields()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(
+                f"the fields differ in length: {lengths}; name a primary one, or index the fields"
+            )
+        return next(iter(lengths.values()))
+
+    def _shape(self) -> tuple[int, ...]:
+        """Length of every axis; ``()`` for a single number."""
+        return self._whole()._shape() if self._region is None else self._region.shape()
+
+    def _size(self) -> int:
+        """Number of elements along all axes."""
+        return math.prod(self._shape())
+
+    def _width(self) -> int:
+        """Length of one element: the number of values in a row, of rows in a minibatch."""
+        return len(self[0])
+
+    @property
+    def _meta(self) -> Mapping[str, Any]:
+        """Facts about the data; cannot be changed."""
+        return MappingProxyType(self._own_meta)
+
+    @property
+    def _deterministic(self) -> bool:
+        """Whether two calls give equal data; storage that says otherwise has it False."""
+        if self._region is None:
+            return all(field._deterministic for _, field in self._iter_fields())
+        return bool(getattr(self._region.storage, "_deterministic", True))
+
+    def _copy(self) -> Any:
+        """The same with storage of its own, which can be written."""
+        if self._region is None:
+            fields = {name: field._copy() for name, field in self._iter_fields()}
+            return type(self)(None, fields, self._own_meta, primary=self._primary,
+                              fields_meta=self._fields_meta)  # fmt: skip
+        data = self._region.read()
+        data = data.clone() if is_tensor(data) else copy.deepcopy(data)
+        fields = {
+            name: field.index if isinstance(field, Selector) else self._field(name)._copy()
+            for name, field in self._entries.items()
+        }
+        return type(self)(data, fields, self._own_meta, fields_meta=self._fields_meta)
+
+    def _readonly(self, flag: bool = True) -> Any:
+        """The same view, unable to write.
+
+        Raises
+        ------
+        ReadOnlyError
+            If `flag` is False for what is read-only already: a view cannot allow what its parent
+            refuses.
+        """
+        if self._is_readonly and not flag:
+            raise ReadOnlyError("the sample is read-only, and so is every view of it; `_copy()` it")
+        view = self._view(type(self), self._region, dict(self._entries), self._own_meta,
+                          self._fields_meta, self._primary)  # fmt: skip
+        view._is_readonly = bool(flag)
+        return view
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def _write(self, value: Any) -> None:
+        """Store values in the region that is seen; whoever sees the same storage sees them.
+
+        Parameters
+        ----------
+        value : array_like, Sample or dict
+            Broadcast to the shape of the region; for a composite, a dict of values by field.
+
+        Raises
+        ------
+        ReadOnlyError
+            If the sample or its storage is read-only.
+        ValueError
+            If the shapes do not fit.
+        """
+        self._check_writable()
+        value = _data_of(value)
+        if self._primary is not None:
+            self._chief._write(value)
+        elif self._region is None:
+            if not isinstance(value, Mapping):
+                raise TypeError("a composite is written by a dict of values by field")
+            for name in value:
+                self._entry(name)
+            for name, part in value.items():
+                self._field(name)._write(part)
+        else:
+            self._region.write(value)
+
+    def _set_field(self, name: str, sample: Any) -> None:
+        """See another sample under a name, old or new; nothing is written, the old storage stays.
+
+        Parameters
+        ----------
+        name : str
+        sample : Sample or data
+        """
+        check_name(name)
+        self._entries[name] = sample if isinstance(sample, Sample) else type(self)(sample)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+            return
+        self._entry(name)
+        if not isinstance(value, Sample):
+            self._field(name)._write(value)
+        elif not self._field(name)._sees_the_same(value):
+            # Otherwise it is what ``s.name += 1`` assigns: the view that has been written through.
+            self._set_field(name, value)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        target = self[index]
+        if isinstance(value, Sample) and target._sees_the_same(value):
+            return
+        target._write(value)
+
+    def __iadd__(self, value: Any) -> Any:
+        return self._update(operator.add, value)
+
+    def __isub__(self, value: Any) -> Any:
+        return self._update(operator.sub, value)
+
+    def __imul__(self, value: Any) -> Any:
+        return self._update(operator.mul, value)
+
+    def __itruediv__(self, value: Any) -> Any:
+        return self._update(operator.truediv, value)
+
+    def _update(self, operation: Callable[[Any, Any], Any], value: Any) -> Any:
+        self._check_writable()
+        if self._region is None:
+            self._whole()._update(operation, value)
+        else:
+            self._region.write(computed(operation, self._region.read(), _data_of(value)))
+        return self
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    @property
+    def _chief(self) -> Any:
+        return self._field(str(self._primary))
+
+    def _whole(self) -> Any:
+        """The one field that stands for a composite."""
+        if self._primary is None:
+            raise TypeError("a composite without a primary field is no single array")
+        return self._chief
+
+    def _entry(self, name: str) -> Any:
+        try:
+            return self._entries[name]
+        except KeyError:
+            known = ", ".join(self._entries) or "none"
+            raise AttributeError(f"no field {name!r}; the fields are: {known}") from None
+
+    def _field(self, name: str) -> Any:
+        entry = self._entry(name)
+        if isinstance(entry, _Later):
+            entry = entry()
+        if isinstance(entry, Sample):
+            return entry._readonly() if self._is_readonly and not entry._is_readonly else entry
+        assert self._region is not None  # a composite has no selectors
+        region = self._region.select(self._field_index(entry), rowwise=self._field_axis == 1)
+        return self._view(type(self), region, {}, self._fields_meta.get(name, NOTHING))
+
+    def _field_index(self, selector: Selector) -> Any:
+        return (slice(None),) * self._field_axis + selector.index
+
+    def _parts_at(self, index: Any) -> Any:
+        """An element or part of a composite: the same of each field."""
+        self._length()
+        fields = {name: field[index] for name, field in self._iter_fields()}
+        kind = Sample if any(type(f) is Sample for f in fields.values()) else type(self)
+        return self._view(kind, None, fields, self._own_meta, self._fields_meta)
+
+    def _axes(self) -> int | None:
+        """Number of axes, where that is known without reading."""
+        if self._region is None or not hasattr(self._region.storage, "shape"):
+            return None
+        return len(self._region.shape())
+
+    def _check_writable(self) -> None:
+        if self._is_readonly:
+            raise ReadOnlyError("the sample is read-only; `_copy()` can be written")
+
+    def _sees_the_same(self, other: Sample) -> bool:
+        if self is other:
+            return True
+        if self._region is None or other._region is None:
+            return (
+                self._region is other._region
+                and self._fields == other._fields
+                and all(f._sees_the_same(other._field(name)) for name, f in self._iter_fields())
+            )
+        return self._region.same_as(other._region)
+
+
+class Dataset(Sample):
+    """Samples along the first axis: a `Sample` whose fields are parts of every row.
+
+    Parameters
+    ----------
+    data, fields, meta, readonly, primary, fields_meta
+        As for `Sample`; selectors apply to the second axis, to every row.
+
+    Notes
+    -----
+    ``d[i]`` is a `Sample`; ``d[i:j]``, ``d[[3, 1]]`` and ``d[mask]`` are data sets of those rows,
+    repeats allowed, and ``d[numpy.random.permutation(len(d))]`` is the shuffled one.  Row numbers
+    and fields commute: ``d[i].name == d.name[i]``.
+
+    Examples
+    --------
+    >>> d = Dataset(
+    ...     np.array([[1, 2, 3, 9], [4, 5, 6, 8], [7, 8, 9, 7]]),
+    ...     fields={"input": slice(0, 3), "target": 3},
+    ... )
+    >>> d[1].input(), d.target(), d.input._width()
+    (array([4, 5, 6]), array([9, 8, 7]), 3)
+    >>> d[[2, 0]].target(), d.input[:, 1]()
+    (array([7, 9]), array([2, 5, 8]))
+    >>> for batch in d._minibatches(2):
+    ...     print(len(batch), batch.target())
+    2 [9 8]
+    1 [7]
+    """
+
+    __slots__ = ()
+    _field_axis = 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._primary is not None:
+            return self._chief[index]
+        if self._region is None:
+            return self._parts_at(index)
+        region = self._region.select(index, rowwise=True)
+        axes = self._axes()
+        rows, columns = on_axis(index, 0, axes), on_axis(index, 1, axes)
+        single = hasattr(rows, "__index__") and np.ndim(rows) == 0
+        kind = Sample if single else Dataset
+        if isinstance(index, tuple) and not (isinstance(columns, slice) and columns == slice(None)):
+            fields = remaining(self._entries, columns, self._region.axis_length(1))
+            kept = {name: meta for name, meta in self._fields_meta.items() if name in fields}
+            return self._view(kind, region, fields, NOTHING, kept)
+        # Fields with storage of their own are indexed when they are asked for: they may be shorter.
+        later: dict[str, Any] = {
+            name: field if isinstance(field, Selector) else _Later(self, name, rows)
+            for name, field in self._entries.items()
+        }
+        meta = NOTHING if isinstance(index, tuple) and len(index) > 2 else self._own_meta
+        return self._view(kind, region, later, meta, self._fields_meta)
+
+    def _minibatches(self, batch_size: int, drop_last: bool = False) -> Any:
+        """The data set whose elements are this one's rows, `batch_size` at a time.
+
+        Parameters
+        ----------
+        batch_size : int
+            Rows of a minibatch, at least 1.
+        drop_last : bool
+            Leave out the last one if it has fewer rows.
+
+        Returns
+        -------
+        Minibatches
+            ``mb[j]`` sees ``d[j * batch_size:(j + 1) * batch_size]``; ``mb.name`` are minibatches
+            of that field.
+
+        Examples
+        --------
+        >>> mb = Dataset(np.arange(6).reshape(3, 2))._minibatches(2)
+        >>> len(mb), mb[1]()
+        (2, array([[4, 5]]))
+        """
+        from .batching import Minibatches
+
+        return Minibatches(self, batch_size, drop_last)
+
+
+class _Later:
+    """The rows of a field that has storage of its own, once somebody asks for them."""
+
+    __slots__ = ("index", "name", "owner")
+
+    def __init__(self, owner: Dataset, name: str, index: Any) -> None:
+        self.owner = owner
+        self.name = name
+        self.index = index
+
+    def __call__(self) -> Any:
+        return self.owner._field(self.name)[self.index]
+
+
+def _data_of(value: Any) -> Any:
+    return value() if isinstance(value, Sample) else value

@@ -1,0 +1,227 @@
+"""Regions of lists and of everything else that takes an index: record files, rows on a server.
+
+Rows are chosen by number and read one at a time, when they are asked for; what is chosen of a row
+is again a region.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import is_tensor
+from .array_region import ArrayRegion
+from .region import Endless, FailedRegion, ReadOnlyError, Region, is_index_list, select_rows
+
+__all__ = ["SequenceRegion", "region_of"]
+
+
+def region_of(data: Any) -> Region:
+    """All of some data.
+
+    Parameters
+    ----------
+    data : object
+        A NumPy array, a torch tensor, or anything with ``__getitem__``; without ``__len__`` it has
+        no end.  A single value is a region as well.
+    """
+    if (isinstance(data, np.ndarray) and data.ndim) or is_tensor(data):
+        return ArrayRegion(data)
+    if hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, np.ndarray, np.generic)):
+        return SequenceRegion(data)
+    return _Value(data)
+
+
+class SequenceRegion(Region):
+    """Some rows of a sequence, and what each of them is indexed by.
+
+    Parameters
+    ----------
+    data : object
+        Has ``__getitem__`` for numbers.
+    rows : range, numpy.ndarray, Endless or int, optional
+        The rows; a number stands for that row itself.
+    steps : tuple
+        Index expressions that are applied to each row, one after the other.
+    """
+
+    def __init__(self, data: Any, rows: Any = None, steps: tuple = ()) -> None:
+        self._data = data
+        self._rows = rows
+        self._steps = steps
+
+    @property
+    def storage(self) -> Any:
+        """The data that the region is part of."""
+        return self._data
+
+    @property
+    def rows(self) -> Any:
+        """Numbers of the rows; asks the data for their length, if nobody has chosen yet."""
+        if self._rows is None:
+            self._rows = range(len(self._data)) if hasattr(self._data, "__len__") else Endless()
+        return self._rows
+
+    # -- selecting --------------------------------------------------------------------------------
+
+    def select(self, index: Any, rowwise: bool = False) -> Region:
+        """The part that an index expression names; see `Region.select`."""
+        if isinstance(self.rows, int):
+            if isinstance(index, tuple) and len(index) == 1:
+                (index,) = index
+            return SequenceRegion(self._data, self._rows, (*self._steps, index))
+        rest: tuple = ()
+        if isinstance(index, tuple):
+            if not rowwise and len(index) > 1:
+                raise TypeError(f"a {type(self._data).__name__} takes no tuple of indices: {index}")
+            index, *others = index
+            rest = (others[0] if len(others) == 1 else tuple(others),) if others else ()
+        if index is Ellipsis:
+            index = slice(None)
+        try:
+            rows = select_rows(self.rows, index)
+        except IndexError as error:
+            if is_index_list(index) or isinstance(index, slice):
+                return FailedRegion(error, self._data)
+            raise
+        except AttributeError:
+            raise TypeError(
+                f"rows are chosen by numbers, slices, lists and masks, not by {index!r}"
+            ) from None
+        return SequenceRegion(self._data, rows, (*self._steps, *rest))
+
+    # -- facts ------------------------------------------------------------------------------------
+
+    def length(self) -> float:
+        """Number of elements along the first axis."""
+        if isinstance(self.rows, int):
+            return self._row(self.rows).length()
+        return math.inf if isinstance(self.rows, Endless) else len(self.rows)
+
+    def shape(self) -> tuple[int, ...]:
+        """Length of every axis."""
+        try:
+            numbers = np.asarray(self.read())
+        except ValueError:
+            raise ValueError("the elements differ in length: they have no common shape") from None
+        if numbers.dtype.kind not in "biufc":
+            raise TypeError("only numbers have a shape")
+        return numbers.shape
+
+    def axis_length(self, axis: int) -> int | None:
+        """Length of an axis, where it is known without reading."""
+        if axis or isinstance(self.rows, (int, Endless)):
+            return None
+        return len(self.rows)
+
+    def same_as(self, other: Region) -> bool:
+        """Whether both name the same part of the same storage."""
+        return (
+            isinstance(other, SequenceRegion)
+            and self._data is other._data
+            and type(self.rows) is type(other.rows)
+            and bool(np.all(self.rows == other.rows))
+            and repr(self._steps) == repr(other._steps)
+        )
+
+    # -- data -------------------------------------------------------------------------------------
+
+    def read(self) -> Any:
+        """The data."""
+        if isinstance(self.rows, int):
+            return self._row(self.rows).read()
+        if isinstance(self.rows, Endless):
+            raise TypeError("data without an end cannot be read as a whole: choose rows")
+        whole = range(len(self._data)) if type(self._data) is list else None
+        if not self._steps and isinstance(self.rows, range) and self.rows == whole:
+            return self._data
+        return [self._row(number).read() for number in self._numbers()]
+
+    def write(self, value: Any) -> None:
+        """Store a value, broadcast to the shape of the region."""
+        if isinstance(self.rows, Endless):
+            raise TypeError("data without an end cannot be written as a whole: choose rows")
+        if isinstance(self.rows, int):
+            self._write_row(self.rows, value)
+            return
+        numbers = self._numbers()
+        values = _spread(value, len(numbers))
+        for number, element in zip(numbers, values, strict=True):
+            self._write_row(number, element)
+
+    def _numbers(self) -> list[int]:
+        return [int(number) for number in self.rows]
+
+    def _row(self, number: int) -> Region:
+        region = region_of(self._data[number])
+        for step in self._steps:
+            region = region.select(step)
+        return region
+
+    def _write_row(self, number: int, value: Any) -> None:
+        row = self._data[number] if self._steps else None
+        if self._steps and not isinstance(row, (str, bytes)) and hasattr(row, "__setitem__"):
+            self._row(number).write(value)
+        elif not self._steps and hasattr(self._data, "__setitem__"):
+            self._data[number] = value
+        else:
+            raise ReadOnlyError(f"a {type(row or self._data).__name__} cannot be written")
+
+
+class _Value(Region):
+    """A single value, which has no parts."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    @property
+    def storage(self) -> Any:
+        """The data that the region is part of."""
+        return self._value
+
+    def read(self) -> Any:
+        """The data."""
+        return self._value[()] if isinstance(self._value, np.ndarray) else self._value
+
+    def write(self, value: Any) -> None:
+        """Store a value, broadcast to the shape of the region."""
+        if not isinstance(self._value, np.ndarray):
+            raise ReadOnlyError(f"a single {type(self._value).__name__} cannot be written")
+        self._value[...] = value
+
+    def select(self, index: Any, rowwise: bool = False) -> Region:
+        """The part that an index expression names; see `Region.select`."""
+        if index == () or index is Ellipsis:
+            return self
+        return region_of(self._value[index])  # fails, or not, as the value does
+
+    def length(self) -> float:
+        """Number of elements along the first axis."""
+        return len(self._value)
+
+    def shape(self) -> tuple[int, ...]:
+        """Length of every axis."""
+        if isinstance(self._value, (str, bytes)):
+            raise TypeError("only numbers have a shape")
+        return np.shape(self._value)
+
+    def axis_length(self, axis: int) -> int | None:
+        """Length of an axis, where it is known without reading."""
+        return None
+
+    def same_as(self, other: Region) -> bool:
+        """Whether both name the same part of the same storage."""
+        return isinstance(other, _Value) and self._value is other._value
+
+
+def _spread(value: Any, count: int) -> list[Any]:
+    """One element of `value` for each of `count` rows."""
+    if not hasattr(value, "__len__") or isinstance(value, (str, bytes)) or np.ndim(value) == 0:
+        return [value] * count
+    if len(value) == count:
+        return list(value)
+    if len(value) == 1:
+        return [value[0]] * count
+    raise ValueError(f"{len(value)} values do not fit {count} rows")
