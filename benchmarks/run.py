@@ -20,6 +20,7 @@ import array_cases  # noqa: F401  (importing registers the cases)
 import harness
 import image_cases  # noqa: F401
 import layout_cases  # noqa: F401
+import loop_cases  # noqa: F401
 import numpy
 import record_cases  # noqa: F401
 import text_cases  # noqa: F401
