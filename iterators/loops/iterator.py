@@ -165,8 +165,12 @@ class DatasetIterator(Iterator):
     def _plan(self) -> Planned | None:
         """Plan one more batch, behind those that are planned; None at the end."""
         last = self._planned[-1].after if self._planned else self._position
-        before = self.order_sampler.state_dict() if self._draws_globally else None
-        step = advance(last, len(self.dataset), self.batch_size, self.repeat, self.order_sampler)
+        length, before = len(self.dataset), None
+        # Only where a sweep ends, because NumPy takes its time for this.
+        ends = last.current_position + self.batch_size >= last.epoch_size(length)
+        if ends and self._draws_globally:
+            before = self.order_sampler.state_dict()
+        step = advance(last, length, self.batch_size, self.repeat, self.order_sampler)
         if step is None:
             return None
         drawn = step[1].sampler_state is not last.sampler_state

@@ -139,13 +139,14 @@ def advance(
         if order is not None and sampler is not None:
             # A copy, because a sampler may shuffle what it is given in place.
             order = checked_order(sampler(order.copy(), start), size)
-            state = sampler_state(sampler)
         epoch, is_new_epoch, start = epoch + 1, True, 0
         if not repeat:
             end = 0
             break
         end -= size
     indices += places(order, start, end)
+    if is_new_epoch and order is not None and sampler is not None:
+        state = sampler_state(sampler)
     return indices, Position(end, epoch, is_new_epoch, position.detail(length), order, state)
 
 
