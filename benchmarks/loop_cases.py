@@ -56,36 +56,37 @@ def counted(batches, samples):
     return samples
 
 
-@case
-def multiprocess_iterator(material):
-    """Examples of 100 kB from processes, as lists and as collated batches."""
+def processes(material, name, collate, convert):
+    """Compare examples of 100 kB from processes with those of a loader."""
     from torch.utils.data import DataLoader
 
-    dataset, processes = Computed(), material.threads
-    for name, collate, convert in (
-        ("collated", None, concat_examples),
-        ("as lists", as_they_are, as_they_are),
-    ):
-        loader = DataLoader(
-            dataset, BATCH, num_workers=processes, persistent_workers=True, collate_fn=collate
+    dataset, count = Computed(), material.threads
+    loader = DataLoader(
+        dataset, BATCH, num_workers=count, persistent_workers=True, collate_fn=collate
+    )
+    with MultiprocessIterator(
+        dataset,
+        BATCH,
+        shuffle=False,
+        n_processes=count,
+        n_prefetch=2 * count,  # what the loader has under way
+    ) as batches:
+        return compare(
+            f"MultiprocessIterator, 100 kB, {name}",
+            "examples/s",
+            partial(timed, lambda: counted(map(convert, batches), len(dataset))),
+            partial(timed, lambda: counted(loader, len(dataset))),
+            bar=1.5,
+            rounds=material.rounds,
+            detail="reference: torch DataLoader with as many workers",
         )
-        with MultiprocessIterator(
-            dataset,
-            BATCH,
-            shuffle=False,
-            n_processes=processes,
-            n_prefetch=2 * processes,  # what the loader has under way
-        ) as batches:
-            yield compare(
-                f"MultiprocessIterator, 100 kB, {name}",
-                "examples/s",
-                partial(timed, lambda: counted(map(convert, batches), len(dataset))),  # noqa: B023
-                partial(timed, lambda: counted(loader, len(dataset))),  # noqa: B023
-                bar=1.5,
-                rounds=material.rounds,
-                detail="reference: torch DataLoader with as many workers",
-            )
-        del loader
+
+
+@case
+def multiprocess_iterator(material):
+    """Examples of 100 kB from processes, as collated batches and as lists."""
+    yield processes(material, "collated", None, concat_examples)
+    yield processes(material, "as lists", as_they_are, as_they_are)
 
 
 @case

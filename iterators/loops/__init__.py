@@ -1,5 +1,6 @@
 """Floor 3: iterators over data sets, for batches that are lists of examples (Chainer's names)."""
 
+from .dali import DaliIterator
 from .iterator import Iterator
 from .multiprocess import MultiprocessIterator, TimeoutWarning
 from .multithread import MultithreadIterator
@@ -17,6 +18,7 @@ from .serializers import (
 from .worker import WorkerError
 
 __all__ = [
+    "DaliIterator",
     "Deserializer",
     "DictionarySerializer",
     "Iterator",

@@ -130,7 +130,7 @@ class DatasetIterator(Iterator):
             raise TypeError(f"order_sampler={order_sampler!r} cannot be called")
         self.order_sampler = order_sampler
         self._planned: deque[Planned] = deque()
-        self._position = first_position(len(dataset), order_sampler)
+        self._position = first_position(dataset, order_sampler)
 
     # -- where it is ------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class DatasetIterator(Iterator):
     def reset(self) -> None:
         """Start again at epoch 0, in a fresh order."""
         self._forget_plans()
-        self._position = first_position(len(self.dataset), self.order_sampler)
+        self._position = first_position(self.dataset, self.order_sampler)
 
     # -- states -----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ data, knows threads or keeps a position.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,11 +82,11 @@ def sampler_state(sampler: Sampler) -> Any:
     return None if state_dict is None else state_dict()
 
 
-def first_position(length: int, sampler: Sampler | None) -> Position:
-    """The start of a run; the order sampler is asked for the first order."""
+def first_position(dataset: Sized, sampler: Sampler | None) -> Position:
+    """The start of a run over a data set; the order sampler is asked for the first order."""
     if sampler is None:
         return Position()
-    order = checked_order(sampler(np.arange(length), 0))
+    order = checked_order(sampler(np.arange(len(dataset)), 0))
     return Position(order=order, sampler_state=sampler_state(sampler))
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from iterators import MultiprocessIterator, SerialIterator
+from iterators.core.adjacent import joined
 from iterators.loops import WorkerDiedError, WorkerError, segments
 
 METHODS = multiprocessing.get_all_start_methods()
@@ -220,6 +221,27 @@ def test_memory_is_used_again():
     del batches
     gc.collect()
     assert maps() == 0
+
+
+def test_examples_of_a_batch_lie_side_by_side_and_can_be_joined_without_a_copy():
+    with MultiprocessIterator(Arrays(), 5, shuffle=False, n_processes=1, n_prefetch=1) as batches:
+        images, labels, indices, ragged, _ = zip(*next(batches), strict=True)
+        together = joined(images)
+        assert np.shares_memory(together, images[0])
+        np.testing.assert_array_equal(together, np.stack(images))
+        np.testing.assert_array_equal(joined(indices), np.arange(5))
+        assert joined(images[::2]) is None
+        assert joined(images[::-1]) is None
+        assert joined(ragged) is None
+        assert np.array_equal(joined(images[1:3]), np.stack(images[1:3]))
+        assert joined([image.T for image in images]) is None
+        assert joined([image[0] for image in images]) is None
+        views = joined([images[0].view(np.int32), images[1].view(np.int32)])
+        assert views is None
+        del images, indices, ragged
+        for _ in range(20):
+            next(batches)
+        assert together[:, 0, 0, 0].tolist() == [0, 1, 2, 3, 4]  # keeps the memory
 
 
 # -- errors ----------------------------------------------------------------------------------------
