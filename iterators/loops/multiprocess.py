@@ -132,8 +132,13 @@ class MultiprocessIterator(PrefetchingIterator):
             self.context,
             self.shared_mem,
             self.maxtasksperchild,
+            2 + -(-(self.n_prefetch + 1) * self._sharing() // self.n_processes),
             self._entropy(),
         )
+
+    def _sharing(self) -> int:
+        """Processes that share the examples of a batch, so that all have something to do."""
+        return -(-self.n_processes // self.n_prefetch)
 
     def _entropy(self) -> tuple[int, ...]:
         """What the workers' generators are seeded with: follows from this process' generator.
@@ -151,7 +156,7 @@ class MultiprocessIterator(PrefetchingIterator):
     def _start(self, planned: Planned) -> None:
         assert self._pool is not None
         planned.parts = []
-        for part in shares(planned.indices, -(-self.n_processes // self.n_prefetch)):
+        for part in shares(planned.indices, self._sharing()):
             planned.parts.append(self._pool.submit(part))
 
     def _await(self, planned: Planned) -> list[list[Any]]:

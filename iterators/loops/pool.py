@@ -31,8 +31,6 @@ __all__ = ["WorkerDiedError", "WorkerPool"]
 MOST_TASKS = 2
 #: A longer message is sent only to a worker that waits for it: a pipe may be full.
 LONG_MESSAGE = 4096
-#: Slots of a worker that nobody refers to and that are kept nevertheless.
-KEPT_SLOTS = MOST_TASKS + 1
 #: Seconds that a worker has to end by itself, and then by SIGTERM, before it is killed.
 GRACE = 0.5
 
@@ -76,7 +74,8 @@ class Slot:
 class WorkerHandle:
     """A worker process and what this side knows of it."""
 
-    def __init__(self, process: Any, connection: Any) -> None:
+    def __init__(self, process: Any, connection: Any, kept_slots: int) -> None:
+        self.kept_slots = kept_slots
         self.process = process
         self.connection = connection
         self.sent = 0
@@ -90,7 +89,7 @@ class WorkerHandle:
         free, drop = [], []
         while self.given_back:
             number = self.given_back.popleft()
-            if len(self.kept) < KEPT_SLOTS:
+            if len(self.kept) < self.kept_slots:
                 self.kept.add(number)
                 free.append(number)
             elif self.slots.pop(number, None) is not None:
@@ -129,6 +128,8 @@ class WorkerPool:
         Bytes of shared memory for each example; None for as many as are needed.
     most_tasks : int or None
         Tasks after which a worker is replaced.
+    kept_slots : int
+        Slots of a worker that are kept although nobody refers to them, to be used again.
     entropy : tuple of int
         Determines, with the number of a worker, the generators that a data set finds there.
     """
@@ -140,6 +141,7 @@ class WorkerPool:
         context: BaseContext,
         shared: int | None,
         most_tasks: int | None,
+        kept_slots: int,
         entropy: tuple[int, ...],
     ) -> None:
         self.owner = os.getpid()
@@ -147,6 +149,7 @@ class WorkerPool:
         self._context = context
         self._shared = shared
         self._most_tasks = most_tasks
+        self._kept_slots = kept_slots
         self._entropy = entropy
         self._started = 0
         self._ticket = 0
@@ -184,7 +187,7 @@ class WorkerPool:
             raise
         finally:
             there.close()
-        return WorkerHandle(process, here)
+        return WorkerHandle(process, here, self._kept_slots)
 
     @property
     def pids(self) -> list[int]:
