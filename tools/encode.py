@@ -1,7 +1,8 @@
 """One image file -> the bytes of one image record.
 
 Decoding, resampling and encoding are OpenCV's, in the order of MXNet's tool: centre crop, resize,
-encode.  Nothing here knows about lists, threads or record files.
+encode; where `iterators.images.jpeg_resize` gives the same pixels in less time, it does the first
+two.  Nothing here knows about lists, threads or record files.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from iterators.images.jpeg_resize import decode_resized
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
 
@@ -32,11 +34,20 @@ INTERPOLATIONS = {
     4: cv2.INTER_LANCZOS4,
 }
 AUTOMATIC_INTERPOLATION = 9
+ONE_PASS_METHODS = (1, 3)
+
+JPEG_START = b"\xff\xd8\xff"
 
 RECORD_LIMIT = 2**29
 DEFAULT_QUALITY = 95
 LARGEST_JPEG_SIDE = 65500
 LARGEST_IMAGE = 2**30  # pixels; what OpenCV's readers accept
+
+
+#: Without blocking: a pipe named in a list must not hang the run.
+OPEN_FLAGS = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC")
+)
 
 
 @dataclass(frozen=True)
@@ -178,21 +189,19 @@ def encode_image(data: bytes, options: EncodeOptions) -> bytes:
         if options.check == "decode" or (options.check == "header" and header is None):
             _decode(data, cv2.IMREAD_UNCHANGED)
         return data
-    image = _decode(data, options.color)
-    if options.center_crop:
-        image = _crop_square(image)
-    if options.resize:
-        image = _resize_short_side(image, options)
+    image = _decode_resized_jpeg(data, options, header)
+    if image is None:
+        image = _decode(data, options.color)
+        if options.center_crop:
+            image = _crop_square(image)
+        if options.resize:
+            image = _resize_short_side(image, options)
     return _encode(image, options)
 
 
 def _read_file(path: str) -> bytes:
-    """The content of a regular file, with as few system calls as possible.
-
-    Opened without blocking: a pipe named in a list must not hang the run.
-    """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+    """The content of a regular file, with as few system calls as possible."""
+    descriptor = os.open(path, OPEN_FLAGS)
     try:
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
@@ -237,11 +246,32 @@ def _decode(data: bytes, color: int) -> np.ndarray:
     except cv2.error as error:
         raise ImageDecodeError(f"OpenCV cannot decode it: {error.err}") from None
     if image is None:
-        known = data.startswith((b"\xff\xd8\xff", b"\x89PNG"))
+        known = data.startswith((JPEG_START, b"\x89PNG"))
         raise ImageDecodeError(
             "the image is damaged" if known else "not an image that OpenCV can read"
         )
     return image
+
+
+def _decode_resized_jpeg(
+    data: bytes, options: EncodeOptions, header: ImageHeader | None
+) -> np.ndarray | None:
+    """What decoding, cropping and resizing one after the other give, or None: do it that way."""
+    if not options.resize or options.color < 0 or not data.startswith(JPEG_START):
+        return None
+    method = options.inter_method
+    if method == AUTOMATIC_INTERPOLATION and header is not None:
+        method = 3 if options.resize < min(header.width, header.height) else method
+    if method not in ONE_PASS_METHODS:
+        return None
+    return decode_resized(
+        data,
+        options.resize,
+        method,
+        3 if options.color else 1,
+        square=options.center_crop,
+        largest_side=LARGEST_JPEG_SIDE,
+    )
 
 
 def _crop_square(image: np.ndarray) -> np.ndarray:

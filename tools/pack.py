@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import cv2
-from tqdm import tqdm
 
 from recordio import RecordIOError, RecordWriter
 
@@ -245,14 +244,7 @@ def _write_records(
     with (
         one_opencv_thread(),
         contextlib.closing(parts),
-        tqdm(
-            total=len(entries),
-            desc=os.path.basename(report.path),
-            unit=" images",
-            file=sys.stderr,
-            disable=not progress,
-            dynamic_ncols=True,
-        ) as bar,
+        _progress_bar(len(entries), os.path.basename(report.path), progress) as advance,
     ):
         position = 0
         for part in parts:
@@ -264,7 +256,7 @@ def _write_records(
                     report.packed += 1
                     report.bytes_written += len(record)
                 position += 1
-            bar.update(len(part))
+            advance(len(part))
     if report.skipped and not report.packed:
         path, reason = report.skipped[0]
         raise PackingError(
@@ -273,6 +265,18 @@ def _write_records(
             path=report.path,
             skipped=report.skipped,
         )
+
+
+@contextlib.contextmanager
+def _progress_bar(total: int, name: str, shown: bool) -> Iterator[Callable[[int], object]]:
+    """A bar on standard error, as the function that advances it; without effect if not shown."""
+    if not shown:
+        yield lambda count: None
+        return
+    from tqdm import tqdm  # loading it takes longer than packing ten photographs
+
+    with tqdm(total=total, desc=name, unit=" images", file=sys.stderr, dynamic_ncols=True) as bar:
+        yield bar.update
 
 
 @contextlib.contextmanager

@@ -35,6 +35,11 @@ cdef extern from "jpeg_decoder.h" nogil:
         JPEG_BAD_ARGUMENT
         JPEG_UNAVAILABLE
 
+    cdef enum jpeg_channels:
+        JPEG_GREY
+        JPEG_RGB
+        JPEG_BGR
+
     const int64_t JPEG_DEFAULT_MAX_PIXELS
     const int JPEG_DEFAULT_MAX_SCANS
 

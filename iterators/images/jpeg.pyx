@@ -308,6 +308,8 @@ def decode(data, int channels=3, region=None, int denominator=1, *,
     cdef _Decoder decoder
     cdef jpeg_info info
     cdef int status, x, y, width, height
+    if channels not in (1, 3):
+        raise ValueError(f"channels must be 1 or 3, not {channels}")
     if denominator not in (1, 2, 4, 8):
         raise ValueError(f"denominator must be 1, 2, 4 or 8, not {denominator}")
     decoder = _borrow_decoder()

@@ -426,6 +426,7 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
 {
     struct jpeg_decompress_struct *library = &decoder->library;
     JDIMENSION first, count;
+    const int samples = channels < 0 ? -channels : channels;
     int full_width, skipped;
 
     if (decoder->state != OPENED)
@@ -433,14 +434,16 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
     decoder->status = JPEG_OK; /* a refused start may be tried again with other arguments */
     if (!decoder->supported)
         return fail(decoder, JPEG_UNSUPPORTED, "this kind of JPEG is not decoded here");
-    if ((channels != 1 && channels != 3) ||
+    if ((channels != JPEG_GREY && channels != JPEG_RGB && channels != JPEG_BGR) ||
         (denominator != 1 && denominator != 2 && denominator != 4 && denominator != 8))
         return fail(decoder, JPEG_BAD_ARGUMENT, "channels must be 1 or 3, denominator 1, 2, 4 or 8");
     if (SET_JUMP(decoder->failure)) {
         jpeg_decoder_finish(decoder);
         return decoder->status;
     }
-    library->out_color_space = channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
+    library->out_color_space = channels == JPEG_GREY  ? JCS_GRAYSCALE
+                               : channels == JPEG_RGB ? JCS_RGB
+                                                      : JCS_EXT_BGR;
     library->dct_method = JDCT_ISLOW;
     library->do_fancy_upsampling = TRUE;
     library->scale_num = 1;
@@ -465,8 +468,8 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
     }
 
     decoder->end_row = y + height;
-    decoder->left = (ptrdiff_t)(x - (int)first) * channels;
-    if (reserve_strip(decoder, (int)library->output_width, channels) != JPEG_OK) {
+    decoder->left = (ptrdiff_t)(x - (int)first) * samples;
+    if (reserve_strip(decoder, (int)library->output_width, samples) != JPEG_OK) {
         jpeg_decoder_finish(decoder);
         return decoder->status;
     }

@@ -34,6 +34,9 @@ enum jpeg_status {
     JPEG_UNAVAILABLE     /* built without libjpeg-turbo */
 };
 
+/* What a pixel is made of; the absolute value is the number of bytes. */
+enum jpeg_channels { JPEG_GREY = 1, JPEG_RGB = 3, JPEG_BGR = -3 };
+
 typedef struct jpeg_decoder jpeg_decoder;
 
 typedef struct {
@@ -65,7 +68,7 @@ int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
                       const jpeg_limits *limits, jpeg_info *info);
 
 /* Ask for a rectangle in the coordinates of the scaled image, whose size is
- * ceil(width / denominator) x ceil(height / denominator).  `channels`: 1 grey, 3 RGB. */
+ * ceil(width / denominator) x ceil(height / denominator).  `channels`: JPEG_GREY, _RGB or _BGR. */
 int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int x, int y,
                        int width, int height);
 

@@ -4,6 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
+from iterators.images import jpeg
 from recordio import ImageDecodeError, LabelError, RecordTooLargeError, unpack
 from recordio.tools import encode as encode_module
 from recordio.tools.encode import EncodeOptions, encode_image, encode_record
@@ -147,6 +148,34 @@ def test_resampling_methods(images, method, resize, flag):
     size = (36 * resize // 24, resize)
     reference = cv2.resize(images.gradient(24, 36), size, interpolation=flag)
     np.testing.assert_array_equal(stored, reference)
+
+
+@pytest.mark.parametrize("method", [0, 1, 2, 3, 4, 9])
+@pytest.mark.parametrize("resize", [10, 24, 48])
+@pytest.mark.parametrize("center_crop", [False, True])
+@pytest.mark.parametrize("color", [-1, 0, 1])
+@pytest.mark.parametrize(("channels", "orientation"), [(3, None), (1, None), (3, 6)])
+def test_decoding_and_resizing_in_one_pass_changes_no_byte(
+    images, monkeypatch, method, resize, center_crop, color, channels, orientation
+):
+    data = images.jpeg(24, 39, channels, orientation)
+    options = EncodeOptions(
+        resize=resize, center_crop=center_crop, color=color, inter_method=method, quality=95
+    )
+    stored = encode_image(data, options)
+    monkeypatch.setattr(encode_module, "decode_resized", lambda *args, **options: None)
+    assert encode_image(data, options) == stored
+
+
+@pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
+@pytest.mark.parametrize(("method", "resize"), [(1, 10), (1, 48), (3, 10), (9, 10)])
+@pytest.mark.parametrize("check", ["header", "decode"])
+def test_an_ordinary_jpeg_does_not_reach_the_decoder_of_opencv(
+    images, monkeypatch, method, resize, check
+):
+    monkeypatch.delattr(encode_module, "_decode")
+    options = EncodeOptions(resize=resize, inter_method=method, quality=90, check=check)
+    assert images.decode(encode_image(images.jpeg(), options)).shape[0] == resize
 
 
 def test_quality_sets_the_size_of_a_jpeg(images):

@@ -1,0 +1,59 @@
+"""`import iterators` loads nothing, and everything public is there all the same."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import iterators
+
+
+def run(program):
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_the_import_loads_no_other_module():
+    run(
+        "import sys, iterators\n"
+        "loaded = {name for name in sys.modules if name.startswith(('iterators.', 'numpy'))}\n"
+        "sys.exit(', '.join(sorted(loaded)) or 0)"
+    )
+
+
+def test_a_star_import_and_attribute_access_find_everything():
+    run(
+        "import iterators\n"
+        "from iterators import *\n"
+        "assert all(globals()[name] is getattr(iterators, name) for name in iterators.__all__)\n"
+        "assert iterators.providers.csv.CSVIter is CSVIter"
+    )
+
+
+def test_the_names_for_type_checkers_are_those_that_are_loaded():
+    tree = ast.parse(Path(iterators.__file__).read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    shown = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert sorted(shown) == iterators.__all__ == sorted(iterators.__all__)
+    assert shown.pop("datasets") is None
+    for name, module in shown.items():
+        place = importlib.import_module(f"iterators.{module}")
+        assert getattr(iterators, name) is getattr(place, name)
+
+
+def test_all_public_names_are_listed_by_dir():
+    assert set(iterators.__all__) <= set(dir(iterators))
+
+
+def test_other_names_are_refused():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        iterators.nothing  # noqa: B018
+    with pytest.raises(ImportError, match="nothing"):
+        from iterators import nothing  # noqa: F401
