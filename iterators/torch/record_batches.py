@@ -206,9 +206,11 @@ class RecordBatches(torch.utils.data.IterableDataset):
         self._epoch, self._running = epoch + 1, False
 
     def __len__(self) -> int:
-        """Batches of an epoch of this rank, without workers."""
+        """Batches of an epoch of this rank; with workers there may be a few more, short ones."""
         if self._given is not None:
             return len(self._given)  # type: ignore[arg-type]
+        if self._provider is not None and self._provider_of == (os.getpid(), *self.world):
+            return len(self._provider)  # type: ignore[arg-type]
         if self._length is None or self._length[0] != self.world:
             provider = self._made(*self.world)
             self._length = self.world, len(provider)  # type: ignore[arg-type]

@@ -3,6 +3,8 @@
 import copy
 import gc
 import io
+import multiprocessing
+import os
 import pickle
 import threading
 
@@ -25,6 +27,9 @@ from iterators.loops import (
     load_npz,
     save_npz,
 )
+
+#: Newer versions of Python warn when a process that has threads is forked.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 KINDS = {
     "serial": SerialIterator,
@@ -375,6 +380,26 @@ def test_pipelines_are_built_at_first_use_and_counted():
     other.load_state_dict({"current_position": 4, "epoch": 0})
     assert list(other) == ["run 1"]
     assert (other.epoch, other.current_position) == (1, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_goes_on_with_threads_of_its_own():
+    wanted = trace(made("serial", "state", 7, 3), 6)
+    with made("threads", "state", 7, 3) as batches:
+        found = trace(batches, 2)
+        reader, writer = multiprocessing.Pipe()
+
+        def child():
+            writer.send(trace(batches, 4))
+            batches.finalize()
+
+        process = multiprocessing.get_context("fork").Process(target=child)
+        process.start()
+        there = reader.recv()
+        process.join()
+        assert process.exitcode == 0
+        assert found + trace(batches, 4) == wanted
+        assert there == wanted[2:]
 
 
 def test_the_base_class_says_what_is_missing():

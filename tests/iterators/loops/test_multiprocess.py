@@ -21,6 +21,9 @@ from iterators import MultiprocessIterator, SerialIterator
 from iterators.core.adjacent import joined
 from iterators.loops import WorkerDiedError, WorkerError, segments
 
+#: Newer versions of Python warn when a process that has threads is forked.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
 METHODS = multiprocessing.get_all_start_methods()
 SHARED = Path("/dev/shm")
 
