@@ -293,6 +293,11 @@ class DatasetIterator(Iterator):
         self, place: Any, epoch: Any, is_new_epoch: Any, detail: Any, order: np.ndarray | None
     ) -> None:
         """Go to a position, which is checked first."""
+        # numpy.savez makes arrays without axes of numbers.
+        place, epoch, is_new_epoch, detail = (
+            value.item() if isinstance(value, np.ndarray) and not value.ndim else value
+            for value in (place, epoch, is_new_epoch, detail)
+        )
         length = len(self.dataset)
         size = length if order is None else len(order)
         position = Position(

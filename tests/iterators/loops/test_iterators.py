@@ -166,6 +166,17 @@ def test_states_without_an_order_keep_the_present_one():
     assert next(batches)[:2] == order[3:]
 
 
+def test_states_may_have_been_saved_by_numpy():
+    first, second = made("serial", "seeded", 7, 3), made("serial", "seeded", 7, 3)
+    trace(first, 4)
+    file = io.BytesIO()
+    state = first.state_dict()
+    np.savez(file, **{**state, "rng": state["rng"]["sweep"]})
+    with np.load(io.BytesIO(file.getvalue())) as saved:
+        second.load_state_dict({**saved, "rng": {"sweep": saved["rng"]}})
+    assert trace(second, 9) == trace(first, 9)
+
+
 @pytest.mark.parametrize(
     ("state", "message"),
     [
