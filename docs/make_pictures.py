@@ -1,7 +1,8 @@
 """Draw what the parameters of the image iterators do: ``python docs/make_pictures.py``.
 
-Every row of ``docs/image-record-iter.jpg`` and ``docs/image-det-record-iter.jpg`` is one batch from
-the provider itself, of one photograph that comes with scikit-image.
+Every row of ``docs/image-record-iter.jpg``, ``docs/image-det-record-iter.jpg`` and
+``docs/image-iter.jpg`` is one batch from the provider itself, of one photograph that comes with
+scikit-image.
 """
 
 import tempfile
@@ -41,6 +42,14 @@ DET_ROWS = [
     {"max_random_hue": 30, "random_hue_prob": 1, "max_random_contrast": 0.4,
      "random_contrast_prob": 1},
 ]  # fmt: skip
+LIST_ROWS = [
+    {"resize": 112},
+    {"rand_crop": True, "rand_resize": True, "rand_mirror": True},
+    {"resize": 112, "brightness": 0.4, "contrast": 0.4, "saturation": 0.8},
+    {"resize": 112, "hue": 0.5},
+    {"resize": 112, "pca_noise": 0.5},
+    {"resize": 112, "rand_gray": 0.5},
+]
 
 
 def main():
@@ -53,6 +62,7 @@ def main():
         draw_sheet(
             here / "image-det-record-iter.jpg", iterators.ImageDetRecordIter, boxed, DET_ROWS
         )
+        draw_sheet(here / "image-iter.jpg", iterators.ImageIter, plain, LIST_ROWS)
 
 
 def pack(folder, name, label, photo):
@@ -71,14 +81,14 @@ def draw_sheet(path, kind, records, rows):
     for number, settings in enumerate(rows):
         with kind(
             path_imgrec=records, data_shape=(3, SIDE, SIDE), batch_size=COLUMNS, layout="NHWC",
-            dtype="uint8", seed=3, **settings,
+            seed=3, **settings,
         ) as provider:  # fmt: skip
             batch = provider.next()
         top = number * (SIDE + CAPTION)
         draw.text((2, top + 2), ", ".join(f"{k}={v}" for k, v in settings.items()), "black")
         for column, (picture, label) in enumerate(zip(batch.data[0], batch.label[0], strict=True)):
             place = column * SIDE, top + CAPTION
-            sheet.paste(Image.fromarray(np.ascontiguousarray(picture)), place)
+            sheet.paste(Image.fromarray(picture.clip(0, 255).round().astype(np.uint8)), place)
             if np.ndim(label):
                 draw_boxes(draw, place, label)
     sheet.save(path, quality=70)

@@ -14,6 +14,8 @@ from .core.batch import DataDesc as DataDesc
 from .core.layout import Layout as Layout
 from .core.layout import LayoutError as LayoutError
 from .core.layout import plan as plan
+from .images.augmenter import Augmenter as Augmenter
+from .images.augmenter import CreateAugmenter as CreateAugmenter
 from .loops import Iterator as Iterator
 from .loops import MultiprocessIterator as MultiprocessIterator
 from .loops import MultithreadIterator as MultithreadIterator
@@ -26,6 +28,7 @@ from .providers.arrays import NDArrayIter as NDArrayIter
 from .providers.csv import CSVIter as CSVIter
 from .providers.csv import CSVProvider as CSVProvider
 from .providers.image_det_record import ImageDetRecordIter as ImageDetRecordIter
+from .providers.image_iter import ImageIter as ImageIter
 from .providers.image_record import ImageRecordInt8Iter as ImageRecordInt8Iter
 from .providers.image_record import ImageRecordIter as ImageRecordIter
 from .providers.image_record import ImageRecordIter_v1 as ImageRecordIter_v1

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from recordio.errors import TextFormatError
+
 def read_csv(
     path: str | PathLike[str],
     shape: Sequence[int] | int | None = None,
@@ -13,6 +15,7 @@ def read_csv(
     delimiter: str = ",",
     skip_header: int = 0,
     threads: int | None = None,
+    bad_rows: dict[int, TextFormatError] | None = None,
 ) -> NDArray[Any]: ...
 
 class CSVReader:
@@ -38,3 +41,7 @@ class CSVReader:
     ) -> None: ...
     def close(self) -> None: ...
     def __iter__(self) -> Iterator[NDArray[Any]]: ...
+    def count(self) -> int: ...
+    def rows(
+        self, start: int = 0, bad_rows: dict[int, TextFormatError] | None = None
+    ) -> Iterator[NDArray[Any]]: ...

@@ -10,13 +10,15 @@ import weakref
 import numpy as np
 
 from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t
+from libc.string cimport memchr, memset
 
 from recordio.decimal cimport parse_double, parse_integer, short_double, short_integer, short_pair
 from recordio.lines cimport TextChunk
 
 from recordio.errors import TextFormatError
-from recordio.lines import LineChunks
+from recordio.lines import LineChunks, note_bad_row
 from recordio.ordered import OrderedWork, default_threads
+from recordio.row_count import RowPlaces
 from recordio.table import Table
 
 __all__ = ["CSVReader", "read_csv"]
@@ -88,13 +90,15 @@ cdef inline const uint8_t* _short_field(const uint8_t* at, number* out) noexcept
 cdef Status _any_field(
     const uint8_t** start, uint8_t delimiter, bint last, number* out
 ) noexcept nogil:
-    """Any field with what may surround it; `start` moves behind the delimiter or line end."""
+    """Any field with what may surround it; `start` moves behind the delimiter or line end.
+
+    If the row is too short, it stays, or moves to the line end if there is a field before that.
+    """
     cdef const uint8_t* at = _skip_blanks(start[0], delimiter)
     cdef double real = 0
     cdef int64_t integer = 0
     cdef int overflow = 0
     if at[0] == c'\n':
-        start[0] = at + 1
         return TOO_SHORT
     if at[0] == delimiter:
         return EMPTY
@@ -194,12 +198,16 @@ cdef int64_t _parse_rows(
 
 
 cdef int64_t _parse_chunk(
-    TextChunk chunk, int64_t columns, uint8_t delimiter, array, int64_t row
+    TextChunk chunk, int64_t columns, uint8_t delimiter, array, int64_t row, list bad
 ) except -1:
-    """Parse a chunk into `array` (rows, columns), from row `row` on; returns the rows."""
+    """Parse a chunk into `array` (rows, columns), from row `row` on; returns the rows.
+
+    With `bad` a row that cannot be read is zero, and the list gets pairs of its place in the chunk
+    and its error; with None that is raised.
+    """
     cdef const uint8_t[::1] text = chunk.buffer
     cdef uint8_t[::1] raw = array.reshape(-1).view(np.uint8)
-    cdef int64_t rows = 0, itemsize = array.itemsize
+    cdef int64_t rows = 0, line = 0, itemsize = array.itemsize, row_bytes
     cdef char kind = ord(array.dtype.kind)
     cdef Place place
     if raw.shape[0] < (row + chunk.lines) * columns * itemsize:
@@ -208,25 +216,35 @@ cdef int64_t _parse_chunk(
         raise ValueError("a chunk must end with a line end")
     cdef const uint8_t* at = &text[0]
     cdef const uint8_t* end = at + chunk.length
-    cdef void* out = &raw[0] + row * columns * itemsize
-    place.status = OK
-    place.line = place.column = 0
-    place.field = at
-    with nogil:
-        if kind == c'f' and itemsize == 4:
-            rows = _parse_rows(at, end, columns, delimiter, <float*>out, &place)
-        elif kind == c'f':
-            rows = _parse_rows(at, end, columns, delimiter, <double*>out, &place)
-        elif kind == c'i' and itemsize == 4:
-            rows = _parse_rows(at, end, columns, delimiter, <int32_t*>out, &place)
-        elif kind == c'i':
-            rows = _parse_rows(at, end, columns, delimiter, <int64_t*>out, &place)
-        else:
-            rows = _parse_rows(at, end, columns, delimiter, <uint8_t*>out, &place)
-    if place.status != OK:
-        start = place.field - at
-        raise _error(chunk, start, place, columns, chr(delimiter), array.dtype)
-    return rows
+    cdef uint8_t* out
+    row_bytes = columns * itemsize
+    while True:
+        out = &raw[0] + (row + rows) * row_bytes
+        place.status = OK
+        place.line = place.column = 0
+        place.field = at
+        with nogil:
+            if kind == c'f' and itemsize == 4:
+                rows += _parse_rows(at, end, columns, delimiter, <float*>out, &place)
+            elif kind == c'f':
+                rows += _parse_rows(at, end, columns, delimiter, <double*>out, &place)
+            elif kind == c'i' and itemsize == 4:
+                rows += _parse_rows(at, end, columns, delimiter, <int32_t*>out, &place)
+            elif kind == c'i':
+                rows += _parse_rows(at, end, columns, delimiter, <int64_t*>out, &place)
+            else:
+                rows += _parse_rows(at, end, columns, delimiter, <uint8_t*>out, &place)
+        if place.status == OK:
+            return rows
+        place.line += line
+        error = _error(chunk, place.field - &text[0], place, columns, chr(delimiter), array.dtype)
+        note_bad_row(bad, rows, error)
+        memset(&raw[0] + (row + rows) * row_bytes, 0, row_bytes)
+        rows += 1
+        line = place.line + 1
+        at = <const uint8_t*>memchr(place.field, c'\n', end - place.field) + 1
+        if at == end:
+            return rows
 
 
 cdef object _error(TextChunk chunk, start, Place place, columns, delimiter, dtype):
@@ -299,7 +317,9 @@ def _count(name, value, smallest):
     return count
 
 
-def read_csv(path, shape=None, dtype="float32", delimiter=",", skip_header=0, threads=None):
+def read_csv(
+    path, shape=None, dtype="float32", delimiter=",", skip_header=0, threads=None, bad_rows=None
+):
     """Read a CSV file of numbers into one array.
 
     Parameters
@@ -318,6 +338,9 @@ def read_csv(path, shape=None, dtype="float32", delimiter=",", skip_header=0, th
         Lines to leave out at the start of every file.
     threads : int, optional
         Threads that parse; by default one for every processor of the process.
+    bad_rows : dict, optional
+        If given, a row that cannot be read is no error: it is zero in the array, and
+        ``bad_rows[row]`` becomes what would have been raised, about 1 KB each.
 
     Returns
     -------
@@ -360,18 +383,31 @@ def read_csv(path, shape=None, dtype="float32", delimiter=",", skip_header=0, th
 
         def parse(chunk):
             array, row = chunk.target
-            rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, row)
-            return array, row + rows, chunk.lines - rows
+            bad = None if bad_rows is None else []
+            rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, row, bad)
+            return array, row + rows, chunk.lines - rows, rows, bad
 
         work = OrderedWork(read, parse, threads=form.threads, ahead=4 * form.threads)
         try:
-            for array, row, blank in work:
+            first = 0
+            for array, row, blank, rows, bad in work:
                 if blank:
                     table.leave_out(array, row, blank)
+                _note(bad_rows, first, bad)
+                first += rows
         finally:
             work.close()
         rows = table.finish()
         return rows.reshape(len(rows), *form.shape)
+
+
+def _note(bad_rows, first, bad):
+    """Number the bad rows of a chunk that begins with row `first`; without a dict, raise."""
+    for row, error in bad or ():
+        if bad_rows is None:
+            raise error
+        error.record = first + row
+        bad_rows[first + row] = error
 
 
 class CSVReader:
@@ -403,8 +439,9 @@ class CSVReader:
     Notes
     -----
     Iterating yields arrays of shape ``(rows, *shape)``, at least one row each, in the order of the
-    file; together they are what `read_csv` returns.  Each iteration starts at the first row, with
-    threads of its own that parse ahead; they end with the iteration or with `close`.
+    file; together they are what `read_csv` returns.  Each iteration starts at the first row, or
+    with `rows` at any other, with threads of its own that parse ahead; they end with the iteration
+    or with `close`.
 
     Examples
     --------
@@ -422,6 +459,7 @@ class CSVReader:
     ):
         self._format = _Format(path, shape, dtype, delimiter, skip_header, threads)
         self._chunk_bytes = _count("chunk_bytes", chunk_bytes, 1)
+        self._places = None
         self._running = weakref.WeakSet()
         self._closed = False
         self.path = self._format.path
@@ -441,29 +479,88 @@ class CSVReader:
             work.close()
 
     def __iter__(self):
+        return self.rows()
+
+    def count(self):
+        """Number of rows; the first call reads all text once, without parsing it.
+
+        Raises
+        ------
+        TextFormatError, OSError
+            If it cannot be read; what is no number is a row like others.
+        """
+        if self._places is None:
+            form = self._format
+            self._places = RowPlaces(
+                form.path, form.skip_header, form.delimiter, min(self._chunk_bytes, 1 << 20)
+            )
+        return self._places.count
+
+    def rows(self, start=0, bad_rows=None):
+        """Iterate from any row on, without parsing more than a chunk of those before it.
+
+        Parameters
+        ----------
+        start : int
+            The first row, counted from 0.  If it is not 0, `count` finds where rows are; of files
+            that are gzip, what comes before it is unpacked.
+        bad_rows : dict, optional
+            If given, a row that cannot be read is no error: it is zero, and ``bad_rows[row]`` is
+            what would have been raised from the moment on when its array is delivered.
+
+        Yields
+        ------
+        numpy.ndarray
+            As by iterating.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
+        >>> _ = path.write_text("1,2\\n3,x\\n5,6\\n")
+        >>> bad_rows = {}
+        >>> with CSVReader(path, shape=2) as reader:
+        ...     [rows.tolist() for rows in reader.rows(1, bad_rows)], list(bad_rows)
+        ([[[0.0, 0.0], [5.0, 6.0]]], [1])
+        """
         if self._closed:
             raise ValueError(f"the reader of {self.path} is closed")
-        return self._iterate()
+        return self._iterate(_count("start", start, 0), bad_rows)
 
-    def _iterate(self):
+    def _iterate(self, start, bad_rows):
         form = self._format
+        place = None
+        if start:
+            if start >= self.count():
+                return
+            place = self._places.before(start)
 
         def parse(chunk):
             array = np.empty((chunk.lines, form.columns), form.dtype)
-            rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, 0)
+            # What is wrong before the first row that is wanted is nobody's business.
+            is_first = place is not None and (chunk.file_number, chunk.offset) == place[1:3]
+            bad = [] if is_first or bad_rows is not None else None
+            rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, 0, bad)
             if rows < len(array):
                 array = array[:rows].copy()     # blank lines need no memory
-            return array.reshape(rows, *form.shape)
+            return array.reshape(rows, *form.shape), bad
 
         with LineChunks(form.path, self._chunk_bytes, form.skip_header) as chunks:
+            first = 0
+            if place is not None:
+                first = place[0]
+                chunks.go_to(*place[1:])
             work = OrderedWork(
                 chunks.read, parse, threads=form.threads, ahead=2 * form.threads + 2
             )
             self._running.add(work)
             try:
-                for array in work:
-                    if len(array):
-                        yield array
+                for array, bad in work:
+                    before = max(start - first, 0)
+                    _note(bad_rows, first, [one for one in bad or () if one[0] >= before])
+                    first += len(array)
+                    if len(array) > before:
+                        yield array[before:]
                     del array
                 if self._closed:
                     raise ValueError(f"the reader of {self.path} is closed")

@@ -14,6 +14,7 @@ __all__ = [
     "CorruptRecordError",
     "ErrorBudgetError",
     "ImageDecodeError",
+    "ImageFileError",
     "IndexFileError",
     "KeyNotFoundError",
     "LabelError",
@@ -133,6 +134,10 @@ class LabelError(RecordIOError):
 
 class ImageDecodeError(RecordIOError):
     """The image in a record cannot be decoded, is truncated, or exceeds a limit."""
+
+
+class ImageFileError(RecordIOError, OSError):
+    """An image file of a list cannot be opened or read."""
 
 
 class ErrorBudgetError(RecordIOError):

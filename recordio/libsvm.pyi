@@ -3,10 +3,13 @@ from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
+from recordio.errors import TextFormatError
+
 def read_libsvm(
     path: str | PathLike[str],
     num_features: int | None = None,
     dtype: DTypeLike = "float32",
     zero_based: bool = True,
     threads: int | None = None,
+    bad_rows: dict[int, TextFormatError] | None = None,
 ) -> tuple[Any, NDArray[Any]]: ...

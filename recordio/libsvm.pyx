@@ -9,12 +9,13 @@ import os
 import numpy as np
 
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t
+from libc.string cimport memchr
 
 from recordio.decimal cimport parse_double, parse_integer, short_double, short_integer
 from recordio.lines cimport TextChunk, count_byte
 
 from recordio.errors import TextFormatError
-from recordio.lines import LineChunks
+from recordio.lines import LineChunks, note_bad_row
 from recordio.ordered import OrderedWork, default_threads
 
 __all__ = ["read_libsvm"]
@@ -130,12 +131,11 @@ cdef Status _parse_rows(
     Parsed* parsed,
     Place* place,
 ) noexcept nogil:
-    cdef int64_t line = 0, entries = 0, first, ignored = 0
+    """Parse whole lines behind what is parsed; stops at the first one that is wrong."""
+    cdef int64_t line = 0, entries = parsed.entries, first, largest, ignored = 0
     cdef int overflow = 0
     cdef const uint8_t* next
     cdef Status status = OK
-    parsed.rows = 0
-    parsed.largest = -1
     while at < end:
         place.column = 0
         while _is_blank(at[0]):
@@ -144,6 +144,7 @@ cdef Status _parse_rows(
             place.item = at
             status = _parse_label(&at, labels + parsed.rows)
             first = entries
+            largest = parsed.largest
             while status == OK:
                 while _is_blank(at[0]):
                     at += 1
@@ -160,8 +161,8 @@ cdef Status _parse_rows(
                     continue
                 status = _parse_entry(&at, base, limit, indices + entries, values + entries)
                 if status == OK:
-                    if indices[entries] > parsed.largest:
-                        parsed.largest = indices[entries]
+                    if indices[entries] > largest:
+                        largest = indices[entries]
                     entries += 1
             if status != OK:
                 place.status = status
@@ -169,19 +170,26 @@ cdef Status _parse_rows(
                 return status
             counts[parsed.rows] = entries - first
             parsed.rows += 1
+            parsed.entries = entries
+            parsed.largest = largest
         while at[0] != c'\n':
             at += 1
         at += 1
         line += 1
-    parsed.entries = entries
     return OK
 
 
-cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit):
-    """Labels, entries in each row, indices, values, and the largest index."""
+cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, list bad):
+    """Labels, entries in each row, indices, values, the largest index, and `bad`.
+
+    With the list `bad` a row that cannot be read is empty, its label is 0, and the list gets its
+    place in the chunk and its error; with None that is raised.
+    """
     cdef const uint8_t[::1] text = chunk.buffer
-    cdef int64_t entries, length = chunk.length
+    cdef int64_t entries, line = 0, length = chunk.length
     cdef Status status
+    cdef const uint8_t* at = &text[0]
+    cdef const uint8_t* end = at + length
     cdef Parsed parsed
     cdef Place place
     cdef float[::1] labels32, values32
@@ -191,25 +199,37 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit):
     labels, counts = np.empty(chunk.lines + 1, dtype), np.empty(chunk.lines + 1, np.int64)
     indices, values = np.empty(entries, np.int64), np.empty(entries, dtype)
     cdef int64_t[::1] count_view = counts, index_view = indices
-    if dtype == np.float32:
+    cdef bint single = dtype == np.float32
+    if single:
         labels32, values32 = labels, values
-        with nogil:
-            status = _parse_rows(
-                &text[0], &text[0] + length, base, limit, &labels32[0], &count_view[0],
-                &index_view[0], &values32[0], &parsed, &place,
-            )
     else:
         labels64, values64 = labels, values
+    parsed.rows = parsed.entries = 0
+    parsed.largest = -1
+    while True:
         with nogil:
-            status = _parse_rows(
-                &text[0], &text[0] + length, base, limit, &labels64[0], &count_view[0],
-                &index_view[0], &values64[0], &parsed, &place,
-            )
-    if status != OK:
-        raise _error(chunk, place.item - &text[0], place, base, limit)
+            if single:
+                status = _parse_rows(
+                    at, end, base, limit, &labels32[0], &count_view[0], &index_view[0],
+                    &values32[0], &parsed, &place,
+                )
+            else:
+                status = _parse_rows(
+                    at, end, base, limit, &labels64[0], &count_view[0], &index_view[0],
+                    &values64[0], &parsed, &place,
+                )
+        if status == OK:
+            break
+        place.line += line
+        error = _error(chunk, place.item - &text[0], place, base, limit)
+        note_bad_row(bad, parsed.rows, error)
+        labels[parsed.rows] = counts[parsed.rows] = 0
+        parsed.rows += 1
+        line = place.line + 1
+        at = <const uint8_t*>memchr(place.item, c'\n', end - place.item) + 1
     return (
         labels[:parsed.rows], counts[:parsed.rows], indices[:parsed.entries],
-        values[:parsed.entries], parsed.largest,
+        values[:parsed.entries], parsed.largest, bad,
     )
 
 
@@ -244,7 +264,9 @@ def _import_sparse():
     return sparse
 
 
-def read_libsvm(path, num_features=None, dtype="float32", zero_based=True, threads=None):
+def read_libsvm(
+    path, num_features=None, dtype="float32", zero_based=True, threads=None, bad_rows=None
+):
     """Read a LibSVM file into a sparse matrix and labels.
 
     Parameters
@@ -260,6 +282,9 @@ def read_libsvm(path, num_features=None, dtype="float32", zero_based=True, threa
         Whether the first feature is 0, as for MXNet, or 1, as in the files of LibSVM itself.
     threads : int, optional
         Threads that parse; by default one for every processor of the process.
+    bad_rows : dict, optional
+        If given, a row that cannot be read is no error: it is empty, its label is 0, and
+        ``bad_rows[row]`` becomes what would have been raised, about 1 KB each.
 
     Returns
     -------
@@ -314,13 +339,22 @@ def read_libsvm(path, num_features=None, dtype="float32", zero_based=True, threa
     pieces = []
     with LineChunks(name) as chunks:
         work = OrderedWork(
-            chunks.read, lambda chunk: _parse_chunk(chunk, kind, base, limit),
+            chunks.read,
+            lambda chunk: _parse_chunk(
+                chunk, kind, base, limit, None if bad_rows is None else []
+            ),
             threads=count, ahead=4 * count,
         )
         try:
             pieces.extend(work)
         finally:
             work.close()
+    first = 0
+    for piece in pieces:
+        for row, error in piece[5] or ():
+            error.record = first + row
+            bad_rows[first + row] = error
+        first += len(piece[0])
     largest = max((piece[4] for piece in pieces), default=-1)
     features = largest + 1 if num_features is None else limit
     entries = sum(len(piece[2]) for piece in pieces)

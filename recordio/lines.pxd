@@ -10,6 +10,8 @@ cdef int64_t count_byte(const uint8_t* text, int64_t length, uint8_t byte) noexc
 
 cdef class TextChunk:
     cdef readonly object path
+    cdef readonly int64_t file_number
+    cdef readonly int64_t offset
     cdef readonly int64_t first_line
     cdef readonly int64_t lines
     cdef readonly int64_t length

@@ -3,12 +3,20 @@ from typing import Any, BinaryIO
 
 from typing_extensions import Self
 
+from recordio.errors import TextFormatError
+
+MAX_BAD_ROWS: int
 MAX_LINE_BYTES: int
 
 def open_bytes(path: str | PathLike[str]) -> tuple[BinaryIO, bool]: ...
+def note_bad_row(
+    bad: list[tuple[int, TextFormatError]] | None, row: int, error: TextFormatError
+) -> None: ...
 
 class TextChunk:
     path: str
+    file_number: int
+    offset: int
     first_line: int
     lines: int
     length: int
@@ -16,11 +24,13 @@ class TextChunk:
     target: Any
 
 class LineChunks:
+    sizes: list[int]
     def __init__(
         self, path: str | PathLike[str], chunk_bytes: int = ..., skip_header: int = ...
     ) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...
     def close(self) -> None: ...
+    def go_to(self, file_number: int, offset: int, line: int) -> None: ...
     def read(self, buffer: bytearray | None = ...) -> TextChunk | None: ...
     def stored_bytes(self) -> int: ...

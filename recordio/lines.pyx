@@ -13,10 +13,14 @@ from libc.stdint cimport int64_t, uint8_t
 
 from recordio.errors import TextFormatError
 
-__all__ = ["MAX_LINE_BYTES", "LineChunks", "TextChunk", "open_bytes"]
+__all__ = [
+    "MAX_BAD_ROWS", "MAX_LINE_BYTES", "LineChunks", "TextChunk", "note_bad_row", "open_bytes",
+]
 
 #: No line may be longer, so that a file without line ends does not fill the memory.
 MAX_LINE_BYTES = 1 << 30
+#: No chunk may have more bad rows, so that errors do not fill the memory where all rows are bad.
+MAX_BAD_ROWS = 1 << 14
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -135,6 +139,33 @@ def open_bytes(path):
     return _unpacked(open(path, "rb"))
 
 
+def note_bad_row(bad, row, error):
+    """Add the error of a row to those of its chunk.
+
+    Parameters
+    ----------
+    bad : list or None
+        Of pairs of row and error; None if there may be none.
+    row : int
+        Counted from the first one of the chunk.
+    error : TextFormatError
+
+    Raises
+    ------
+    TextFormatError
+        The error itself if there may be none, or that there are more than `MAX_BAD_ROWS`.
+    """
+    if bad is None:
+        raise error
+    if len(bad) == MAX_BAD_ROWS:
+        raise TextFormatError(
+            f"{MAX_BAD_ROWS} rows shortly before this one cannot be read either, so that this seems"
+            f" to be another kind of file: {error.reason}",
+            path=error.path, line=error.line, column=error.column,
+        )
+    bad.append((row, error))
+
+
 cdef class TextChunk:
     """Whole lines of one file.
 
@@ -142,6 +173,10 @@ cdef class TextChunk:
     ----------
     path : str
         The file.
+    file_number : int
+        Its number among the files of the folder, from 0.
+    offset : int
+        Where the first line begins: bytes of text before it in the file, unpacked if it is gzip.
     first_line : int
         Number of the first line in the file, counted from 1.
     lines : int
@@ -172,7 +207,8 @@ class LineChunks:
     Notes
     -----
     A byte order mark at the start of a file is left out, and a missing line end at its end is
-    added.  One thread at a time may call `read`.
+    added.  One thread at a time may call `read`.  `sizes` has the bytes of text of every file that
+    was read from its start to its end.
 
     Examples
     --------
@@ -187,13 +223,16 @@ class LineChunks:
 
     def __init__(self, path, chunk_bytes=1 << 20, skip_header=0):
         self._names = _list_files(path)
+        self.sizes = []
         self._next = 0
         self._chunk_bytes = chunk_bytes
         self._skip_header = skip_header
         self._file = self._path = None
         self._carry = b""
+        self._offset = 0        # bytes of text before what `_fill` gives next
         self._line = 1
         self._skip = 0
+        self._added = 0         # bytes of that which are not in the file
         self._at_start = False
 
     def __enter__(self):
@@ -221,9 +260,44 @@ class LineChunks:
         self._next += 1
         buffering = {"buffering": 0} if opener is open else {}
         self._file, _ = _unpacked(opener(inside, "rb", **buffering))
+        self._offset = 0
         self._line = 1
         self._skip = self._skip_header
         self._at_start = True
+
+    def go_to(self, file_number, offset, line):
+        """Make the next chunk begin at a place that an earlier chunk of the same files had.
+
+        Parameters
+        ----------
+        file_number, offset, line : int
+            `file_number`, `offset` and `first_line` of that chunk.
+
+        Raises
+        ------
+        TextFormatError
+            If no line begins there, because the file was changed, and for damaged gzip.
+        OSError
+            If the file cannot be read.
+        """
+        self._close_file()
+        self._next = file_number
+        self._open_next()
+        if not offset:
+            return
+        mark = len(_BYTE_ORDER_MARK)
+        try:
+            # Gzip has to be unpacked up to there, but nobody looks at the text.
+            self._file.seek(offset - 1)
+            before = self._file.read(1)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise self._damaged(error) from error
+        if before != (_BYTE_ORDER_MARK[mark - 1:] if offset == mark and line == 1 else b"\n"):
+            raise TextFormatError(
+                f"no line begins at byte {offset} any more: the file was changed while it was read",
+                path=self._path, line=line,
+            )
+        self._offset, self._line, self._skip, self._at_start = offset, line, 0, False
 
     def read(self, buffer=None):
         """Read the next chunk.
@@ -257,8 +331,11 @@ class LineChunks:
                 self._open_next()
             buffer, length = self._fill(buffer)
             if length == 0:
+                self.sizes.append(self._offset)
                 self._close_file()
                 continue
+            offset = self._offset
+            self._offset += length - self._added
             start = self._skip_start(buffer, length)
             if start == length:
                 continue
@@ -272,6 +349,8 @@ class LineChunks:
             view = None
             chunk = TextChunk.__new__(TextChunk)
             chunk.path = self._path
+            chunk.file_number = self._next - 1
+            chunk.offset = offset + start
             chunk.first_line = self._line
             chunk.lines = count
             chunk.length = length
@@ -281,6 +360,7 @@ class LineChunks:
 
     def _fill(self, buffer):
         """Whole lines of the file that is open: the buffer, perhaps a new one, and their bytes."""
+        self._added = 0
         have = len(self._carry)
         stop = 0        # behind the last line end
         while have + TEXT_PADDING >= len(buffer):
@@ -294,6 +374,7 @@ class LineChunks:
                 if have and buffer[have - 1] != 10:
                     buffer[have] = 10       # the line end that the last line lacks
                     have += 1
+                    self._added = 1
                 return buffer, have
             newline = buffer.rfind(b"\n", have, have + got)
             have += got
@@ -315,9 +396,12 @@ class LineChunks:
         try:
             return self._file.readinto(view)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise TextFormatError(
-                f"the gzip data is damaged or truncated: {error}", path=self._path, line=self._line
-            ) from error
+            raise self._damaged(error) from error
+
+    def _damaged(self, error):
+        return TextFormatError(
+            f"the gzip data is damaged or truncated: {error}", path=self._path, line=self._line
+        )
 
     def _skip_start(self, buffer, length):
         """Where the text begins behind byte order mark and header lines."""

@@ -1,4 +1,4 @@
-"""Which records belong to part k of n, by the two rules of MXNet's iterators.
+"""Which records belong to part k of n, by the rules of MXNet's iterators.
 
 Pure functions over sizes, offsets and counts; this module opens no file and draws no random
 numbers.
@@ -12,7 +12,7 @@ from operator import index as as_integer
 
 import numpy as np
 
-__all__ = ["byte_range", "part_by_bytes", "part_by_count"]
+__all__ = ["byte_range", "part_by_bytes", "part_by_count", "part_by_lines"]
 
 
 def part_by_count(count, num_parts, part_index):
@@ -120,6 +120,49 @@ def part_by_bytes(sizes, offsets, num_parts, part_index):
         find = np.searchsorted if isinstance(table, np.ndarray) else bisect_left
         parts.append(range(int(find(table, begin - start)), int(find(table, end - start))))
     return parts
+
+
+def part_by_lines(sizes, starts, num_parts, part_index):
+    """Rows of one part of one or more text files, cut by size, as MXNet does for LibSVM.
+
+    A cut that does not fall on the start of a file moves to the next line behind it, also where it
+    falls on the start of a line.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Bytes in each file, in the order in which the files are read.
+    starts : numpy.ndarray of int64
+        Ascending offsets of the rows, counted through all files.
+    num_parts, part_index : int
+        As for `part_by_count`.
+
+    Returns
+    -------
+    range
+        Positions of the rows.
+
+    Raises
+    ------
+    ValueError
+        If there is no such part.
+
+    Examples
+    --------
+    >>> [part_by_lines([12], np.array([0, 4, 6]), 3, k) for k in range(3)]
+    [range(0, 2), range(2, 3), range(3, 3)]
+    """
+    num_parts, part_index = _check_part(num_parts, part_index)
+    files = set(accumulate(sizes, initial=0))
+    total = sum(sizes)
+    step = -(-total // num_parts)
+
+    def before(cut):
+        if cut >= total:
+            return len(starts)
+        return int(np.searchsorted(starts, cut, side="left" if cut in files else "right"))
+
+    return range(before(step * part_index), before(step * (part_index + 1)))
 
 
 def _check_part(num_parts, part_index):

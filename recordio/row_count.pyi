@@ -1,3 +1,20 @@
 from os import PathLike
 
-def count_rows(path: str | PathLike[str], skip_header: int = 0) -> int: ...
+import numpy as np
+from numpy.typing import NDArray
+
+class RowPlaces:
+    count: int
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        skip_header: int = 0,
+        delimiter: str = ",",
+        chunk_bytes: int = ...,
+    ) -> None: ...
+    def before(self, row: int) -> tuple[int, int, int, int]: ...
+
+def row_starts(
+    path: str | PathLike[str], comment: str = "#"
+) -> tuple[list[int], NDArray[np.int64]]: ...
+def count_rows(path: str | PathLike[str], skip_header: int = 0, delimiter: str = ",") -> int: ...

@@ -32,7 +32,17 @@ FLOORS = {
 }
 
 #: Extras: imported inside the function that needs them, because everything else works without.
-OPTIONAL = {"torch", "ray", "fsspec", "scipy", "sklearn", "skimage", "starlette", "uvicorn"}
+OPTIONAL = {
+    "torch",
+    "ray",
+    "fsspec",
+    "google_crc32c",
+    "scipy",
+    "sklearn",
+    "skimage",
+    "starlette",
+    "uvicorn",
+}
 ADAPTERS = {"iterators.torch", "iterators.ray"}
 
 #: ``from X import a, b`` and ``from X cimport (a, b)``; ``import X, Y`` and ``cimport X``.

@@ -1,1 +1,4 @@
-"""Console commands over the library: `im2rec` and `rec2idx`; installed as ``recordio.tools``."""
+"""Console commands over the library: `im2rec`, `rec2idx` and `recordio`.
+
+Installed as ``recordio.tools``.
+"""

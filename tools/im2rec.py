@@ -6,23 +6,19 @@ This is the command line alone; the work is done in `image_list` and `pack`, whi
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from recordio.errors import RecordIOError
 
 from .arguments import IMAGE_OPTIONS, LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
+from .console import Interruption, printable, run_command, say, say_skipped
 from .image_list import (
     ImageList,
-    Skipped,
     read_list,
     shuffle_entries,
-    skipped_path,
     split_entries,
     write_classes,
     write_list,
@@ -35,58 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["find_lists", "main"]
 
-SHOWN_SKIPPED = 10
-
 #: The path of a list and what is, or will be, in it.
 NamedList: TypeAlias = tuple[str, ImageList]
-
-
-class _Interruption:
-    """Ctrl-C and SIGTERM: noted while packing, `KeyboardInterrupt` elsewhere.
-
-    An exception out of nowhere could strike between the two renames of a publication; while packing
-    the signal is therefore only noted, and asked for between images.  A second one strikes.
-    """
-
-    def __init__(self) -> None:
-        self.number: int | None = None
-        self.deferred = False
-
-    def __call__(self, number: int, frame: object) -> None:
-        again = self.number is not None
-        self.number = number
-        if again or not self.deferred:
-            raise KeyboardInterrupt
-
-    def requested(self) -> bool:
-        """Whether a signal has come."""
-        return self.number is not None
-
-    @contextlib.contextmanager
-    def installed(self) -> Iterator[None]:
-        """Handle both signals for a while; in another thread than the main one nothing changes."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        # What is ignored stays ignored: `nohup` and background jobs rely on it.
-        before = {number: old for number, old in before.items() if old is not signal.SIG_IGN}
-        try:
-            for number in before:
-                signal.signal(number, self)
-            yield
-        finally:
-            for number, old in before.items():
-                signal.signal(number, signal.SIG_DFL if old is None else old)
-
-    @contextlib.contextmanager
-    def deferring(self) -> Iterator[None]:
-        """Only note signals for a while."""
-        self.deferred = True
-        try:
-            yield
-        finally:
-            self.deferred = False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,37 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The arguments are wrong (code 2), or help was asked for (code 0).
     """
     settings = parse_arguments(sys.argv[1:] if arguments is None else arguments)
-    interruption = _Interruption()
-    try:
-        with interruption.installed():
-            _check_places(settings)
-            return _make_lists(settings) if settings.list else _pack(settings, interruption)
-    except KeyboardInterrupt:
-        _say("interrupted; nothing half-written was left")
-        return 128 + (interruption.number or signal.SIGINT)
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename is not None else ""
-        _say(f"error: {place}{error.strerror or error}")
-        return 1
-    except RecordIOError as error:
-        _say(f"error: {error}")
-        return 1
 
+    def action(interruption: Interruption) -> int:
+        _check_places(settings)
+        return _make_lists(settings) if settings.list else _pack(settings, interruption)
 
-def _say(text: str) -> None:
-    print(f"im2rec: {_printable(text, sys.stderr)}", file=sys.stderr, flush=True)
-
-
-def _printable(text: str, stream: TextIO) -> str:
-    """The text with what the stream cannot write escaped: file names may be any bytes."""
-    encoding = stream.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def _say_skipped(prefix: str, skipped: Sequence[Skipped]) -> None:
-    for path, reason in skipped[:SHOWN_SKIPPED]:
-        _say(f"skipped {path}: {reason}")
-    _say(f"{len(skipped)} skipped in all; see {skipped_path(prefix)}")
+    return run_command("im2rec", action)
 
 
 def _check_places(settings: argparse.Namespace) -> None:
@@ -152,7 +73,7 @@ def _check_places(settings: argparse.Namespace) -> None:
 def _note_without_effect(settings: argparse.Namespace, names: Sequence[str], why: str) -> None:
     given = given_options(settings, names)
     if given:
-        _say(f"note: no effect of {', '.join(given)}: {why}")
+        say("im2rec", f"note: no effect of {', '.join(given)}: {why}")
 
 
 def _scan(settings: argparse.Namespace, recursive: bool) -> ImageList:
@@ -168,7 +89,7 @@ def _scan(settings: argparse.Namespace, recursive: bool) -> ImageList:
 def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[NamedList]:
     """The lists of a scan, each with its file name; what the scan skipped goes with the first."""
     if settings.train_ratio == 1 and settings.test_ratio:
-        _say("note: no effect of --test-ratio: it needs --train-ratio below 1")
+        say("im2rec", "note: no effect of --test-ratio: it needs --train-ratio below 1")
     entries = shuffle_entries(found.entries) if settings.shuffle else found.entries
     parts = split_entries(
         prefix, entries, settings.chunks, settings.train_ratio, settings.test_ratio
@@ -181,9 +102,9 @@ def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[
 def _write_lists(prefix: str, lists: Sequence[NamedList], classes: Sequence[str]) -> None:
     for path, images in lists:
         write_list(path, images.entries)
-        _say(f"wrote {path}: {len(images.entries)} images")
+        say("im2rec", f"wrote {path}: {len(images.entries)} images")
     write_classes(f"{prefix}.classes.txt", classes)
-    _say(f"wrote {prefix}.classes.txt: {len(classes)} classes")
+    say("im2rec", f"wrote {prefix}.classes.txt: {len(classes)} classes")
 
 
 def _make_lists(settings: argparse.Namespace) -> int:
@@ -197,10 +118,10 @@ def _make_lists(settings: argparse.Namespace) -> int:
     _write_lists(settings.prefix, lists, found.classes)
     if settings.recursive:  # where scripts written for MXNet's tool look for the labels
         for label, folder in enumerate(found.classes):
-            print(_printable(folder, sys.stdout), label)
+            print(printable(folder, sys.stdout), label)
     if found.skipped:
         write_skipped(settings.prefix, found.skipped)
-        _say_skipped(settings.prefix, found.skipped)
+        say_skipped("im2rec", settings.prefix, found.skipped)
     return int(bool(found.skipped) and not settings.skip_errors)
 
 
@@ -233,7 +154,7 @@ def find_lists(prefix: str) -> list[str]:
     return matching(prefix, prefix) or matching(beside, f"{prefix}.lst", f"{prefix}_")
 
 
-def _pack(settings: argparse.Namespace, interruption: _Interruption) -> int:
+def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
     """Pack the lists, made first where there are none, and return the exit code."""
     if settings.pass_through:
         _note_without_effect(settings, IMAGE_OPTIONS, "--pass-through stores the files as they are")
@@ -246,9 +167,15 @@ def _pack(settings: argparse.Namespace, interruption: _Interruption) -> int:
         if os.path.isdir(prefix):
             prefix = os.path.join(prefix, os.path.basename(settings.root) or "images")
         found = _scan(settings, settings.recursive is not False)
-        _say(f"no list {prefix}.lst yet: found {len(found.entries)} images in {settings.root}")
+        say(
+            "im2rec",
+            f"no list {prefix}.lst yet: found {len(found.entries)} images in {settings.root}",
+        )
         if settings.recursive is None and found.classes != ["."]:
-            _say("ROOT has sub-folders with images: every folder is a class, as with --recursive")
+            say(
+                "im2rec",
+                "ROOT has sub-folders with images: every folder is a class, as with --recursive",
+            )
         classes = found.classes
         lists = _split(settings, prefix, found)
     if not any(images.entries or images.skipped for _, images in lists):
@@ -263,7 +190,7 @@ def _pack(settings: argparse.Namespace, interruption: _Interruption) -> int:
 def _pack_lists(
     lists: Sequence[NamedList],
     settings: argparse.Namespace,
-    interruption: _Interruption,
+    interruption: Interruption,
 ) -> tuple[list[NamedList], int]:
     """Pack every list beside itself; which were packed, and the exit code."""
     from .encode import EncodeOptions  # loading OpenCV takes longer than making a list
@@ -288,22 +215,23 @@ def _pack_lists(
         try:
             report = pack(images, settings.root, prefix, **common)
         except PackingError as error:
-            _say_skipped(prefix, error.skipped)
-            _say(f"error: {error}")
+            say_skipped("im2rec", prefix, error.skipped)
+            say("im2rec", f"error: {error}")
             code = 1  # also with --skip-errors: there is no record file at all
             continue
         done.append((path, images))
         if report.skipped:
-            _say_skipped(prefix, report.skipped)
+            say_skipped("im2rec", prefix, report.skipped)
             code = code if settings.skip_errors else 1
         _say_packed(report)
     return done, code
 
 
 def _say_packed(report: PackReport) -> None:
-    _say(
+    say(
+        "im2rec",
         f"packed {report.packed} images, {report.bytes_written / 1e6:.1f} MB, into {report.path} "
-        f"in {report.seconds:.1f} s ({report.packed / max(report.seconds, 1e-9):.0f} images/s)"
+        f"in {report.seconds:.1f} s ({report.packed / max(report.seconds, 1e-9):.0f} images/s)",
     )
 
 

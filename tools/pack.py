@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +18,11 @@ import cv2
 
 from recordio import RecordIOError, RecordWriter
 
+from .console import progress_bar
 from .encode import EncodeOptions, encode_record
 from .image_list import ImageList, ListEntry, Skipped, read_list, write_skipped
 from .ordered_pool import map_in_order
+from .outputs import naming_output
 
 #: What `pack` packs: a ``.lst`` file or its content.
 Source: TypeAlias = "str | os.PathLike[str] | ImageList | Sequence[ListEntry]"
@@ -180,7 +181,7 @@ def pack_together(
     with contextlib.ExitStack() as publication:
         for (source, _), prefix, report in zip(jobs, prefixes, reports, strict=True):
             start = time.perf_counter()
-            publication.enter_context(_naming_output(report.path))
+            publication.enter_context(naming_output(report.path))
             writer = publication.enter_context(RecordWriter(report.path, f"{prefix}.idx"))
             try:
                 _write_records(
@@ -244,7 +245,7 @@ def _write_records(
     with (
         one_opencv_thread(),
         contextlib.closing(parts),
-        _progress_bar(len(entries), os.path.basename(report.path), progress) as advance,
+        progress_bar(len(entries), os.path.basename(report.path), "images", progress) as advance,
     ):
         position = 0
         for part in parts:
@@ -265,29 +266,6 @@ def _write_records(
             path=report.path,
             skipped=report.skipped,
         )
-
-
-@contextlib.contextmanager
-def _progress_bar(total: int, name: str, shown: bool) -> Iterator[Callable[[int], object]]:
-    """A bar on standard error, as the function that advances it; without effect if not shown."""
-    if not shown:
-        yield lambda count: None
-        return
-    from tqdm import tqdm  # loading it takes longer than packing ten photographs
-
-    with tqdm(total=total, desc=name, unit=" images", file=sys.stderr, dynamic_ncols=True) as bar:
-        yield bar.update
-
-
-@contextlib.contextmanager
-def _naming_output(path: str) -> Iterator[None]:
-    """Name the file in errors of the system, which does not when a write fails."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None:
-            error.filename = path
-        raise
 
 
 def _as_image_list(source: Source) -> ImageList:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 from recordio import build_index
 
+from .console import Interruption, run_command, say
+
 __all__ = ["main"]
 
 DESCRIPTION = """\
@@ -30,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 done, 1 failure.
+        The exit code: 0 done, 1 failure, 130 and 143 interrupted.
 
     Raises
     ------
@@ -52,20 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "(default: position)",
     )
     settings = parser.parse_args(arguments)
-    try:
+
+    def action(interruption: Interruption) -> int:
         count = build_index(settings.record, settings.index, settings.keys)
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename is not None else ""
-        print(f"rec2idx: error: {place}{error.strerror or error}", file=sys.stderr)
-        return 1
-    except ValueError as error:  # a damaged record file is one too
-        print(f"rec2idx: error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("rec2idx: interrupted; nothing was written", file=sys.stderr)
-        return 130
-    print(f"rec2idx: wrote {settings.index}: {count} records", file=sys.stderr)
-    return 0
+        say("rec2idx", f"wrote {settings.index}: {count} records")
+        return 0
+
+    return run_command("rec2idx", action)
 
 
 if __name__ == "__main__":

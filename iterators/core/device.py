@@ -171,7 +171,7 @@ def placement(device: Any, ring: int = 4) -> Placement:
         ) from error
     try:
         target = torch.device(device)
-    except (RuntimeError, TypeError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"device={device!r} is not a device that torch knows") from error
     if target.type == "cpu":
         return TorchPlacement(torch)

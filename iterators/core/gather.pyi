@@ -9,4 +9,5 @@ def gather_scaled(
     rows: NDArray[np.int64],
     factor: float,
     target: NDArray[np.float32],
+    vectors: bool = True,
 ) -> None: ...

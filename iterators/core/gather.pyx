@@ -11,7 +11,8 @@ __all__ = ["gather_rows", "gather_scaled"]
 
 cdef extern from "gather.h" nogil:
     void gather_copy(const uint8_t*, ptrdiff_t, size_t, const int64_t*, ptrdiff_t, uint8_t*)
-    void gather_scale(const uint8_t*, ptrdiff_t, size_t, const int64_t*, ptrdiff_t, float, float*)
+    void gather_scale(const uint8_t*, ptrdiff_t, size_t, const int64_t*, ptrdiff_t, float, float*,
+                      int)
 
 
 cdef Py_ssize_t first_outside(const int64_t[::1] rows, Py_ssize_t size) noexcept nogil:
@@ -74,7 +75,7 @@ def gather_rows(const uint8_t[:, :] source not None, const int64_t[::1] rows not
 
 
 def gather_scaled(const uint8_t[:, :] source not None, const int64_t[::1] rows not None,
-                  float factor, float[:, ::1] target not None):
+                  float factor, float[:, ::1] target not None, bint vectors=True):
     """Copy rows of a table of bytes as float32, each value multiplied by `factor`.
 
     Parameters
@@ -82,6 +83,8 @@ def gather_scaled(const uint8_t[:, :] source not None, const int64_t[::1] rows n
     source, rows, target
         As for `gather_rows`, `target` being float32.
     factor : float
+    vectors : bool
+        Use vector instructions where the processor has them; the result is the same.
 
     Raises
     ------
@@ -101,4 +104,4 @@ def gather_scaled(const uint8_t[:, :] source not None, const int64_t[::1] rows n
         return
     with nogil:
         gather_scale(&source[0, 0], source.strides[0], source.shape[1], &rows[0], rows.shape[0],
-                     factor, &target[0, 0])
+                     factor, &target[0, 0], vectors)

@@ -41,6 +41,10 @@ class EpochOrder(Protocol):
     def size(self) -> int:
         """Places of an epoch."""
 
+    @property
+    def repeats(self) -> bool:
+        """Whether a record may come more than once in an epoch."""
+
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
         """Record numbers at `places`, each in ``[0, size)``."""
 
@@ -64,6 +68,7 @@ class ShuffledOrder:
 
     size: int
     seed: int = 0
+    repeats: ClassVar[bool] = False
 
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
         """Record numbers at `places` of the epoch."""
@@ -97,6 +102,7 @@ class BlockOrder:
     block_seed: int = 0
     shuffle: bool = False
     seed: int = 0
+    repeats: ClassVar[bool] = False
 
     @property
     def size(self) -> int:
@@ -142,14 +148,18 @@ class WeightedOrder:
     weights: np.ndarray
     seed: int = 0
     _cumulated: np.ndarray = field(init=False, repr=False, compare=False)
+    repeats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, np.float64)
         if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any():
             raise ValueError("weights must be finite numbers of at least 0, one for every record")
-        cumulated = np.cumsum(weights)
+        with np.errstate(over="ignore"):
+            cumulated = np.cumsum(weights)
         if not len(cumulated) or not cumulated[-1] > 0:
             raise ValueError("at least one weight must be above 0")
+        if not np.isfinite(cumulated[-1]):
+            raise ValueError("weights must have a finite sum")
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "_cumulated", cumulated)
 
@@ -179,6 +189,9 @@ class Order(Protocol):
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Record numbers at places ``[begin, end)`` of this part, counted from `done`; int64."""
+
+    def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
+        """What tells the occurrences of a record in an epoch apart; int64, 0 where there is one."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +233,10 @@ class SequentialOrder:
         start = self.first + done
         records = np.arange(start + begin, start + end, dtype=np.int64)
         return records if self.size is None else records % self.size
+
+    def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
+        """Zeros: what comes again for want of places does so unchanged."""
+        return np.zeros(end - begin, np.int64)
 
 
 @dataclass(frozen=True)
@@ -270,8 +287,24 @@ class DealtOrder:
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Record numbers at places ``[begin, end)`` of this part, counted from `done`."""
-        places = np.arange(begin, end, dtype=np.int64) * self.num_parts + (done + self.part_index)
-        return self.whole.at(epoch, places % self.whole.size)
+        return self.whole.at(epoch, self._places(begin, end, done))
+
+    def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
+        """The places of the whole epoch if its records may repeat, else zeros.
+
+        A place is the same whatever the number of parts and wherever the epoch was resumed.
+        """
+        if self.whole.repeats:
+            return self._places(begin, end, done)
+        return np.zeros(end - begin, np.int64)
+
+    def _places(self, begin: int, end: int, done: int) -> np.ndarray:
+        step = self.num_parts
+        start = begin * step + done + self.part_index
+        places = np.arange(start, start + (end - begin) * step, step, dtype=np.int64)
+        if len(places) and places[-1] >= self.whole.size:  # with `even`
+            places %= self.whole.size
+        return places
 
 
 @dataclass(frozen=True)
@@ -352,16 +385,40 @@ class BatchPlan:
         pad : int
             Places of the batch that hold no sample of their own.
         """
+        pieces, pad = self._pieces(number, done)
+        rows = [self.order.take(epoch + ago, *places) for ago, *places in pieces]
+        return np.concatenate(rows), pad
+
+    def draws(self, number: int, done: int = 0) -> np.ndarray:
+        """What tells the occurrences of a record apart, for every row of a batch.
+
+        The random numbers of a sample depend on its record, its epoch and this number: 0 for orders
+        without repetitions.  Padding is drawn as in its own place of the epoch; what was carried
+        over from an epoch before is drawn anew.
+
+        Returns
+        -------
+        numpy.ndarray of int64
+            As many as `rows` has records.
+        """
+        pieces, _ = self._pieces(number, done)
+        # Behind the numbers of all places of this epoch.
+        return np.concatenate(
+            [self.order.draws(*places) - ago * self.order.count() for ago, *places in pieces]
+        )
+
+    def _pieces(self, number: int, done: int) -> tuple[list[tuple[int, int, int, int]], int]:
+        """Runs of places that make up a batch, as (epochs ago, begin, end, done), and its pad."""
         begin = number * self.batch_size
-        count = self.order.count(done)
-        end = min(begin + self.batch_size, count)
-        rows = self.order.take(epoch, begin, end, done)
-        pad = begin + self.batch_size - end
-        if pad and self.tail == "wrap":
+        end = min(begin + self.batch_size, self.order.count(done))
+        pieces = [(0, begin, end, done)]
+        pad = left = begin + self.batch_size - end
+        while left and self.tail == "wrap":
             # The epoch's own start, which lies before `done` when the run was resumed.
-            whole = self.order.take(epoch, 0, min(pad, self.order.count()))
-            rows = np.concatenate([rows, np.resize(whole, pad)])
-        return rows, pad
+            end = min(left, self.order.count())
+            pieces.append((0, 0, end, 0))
+            left -= end
+        return pieces, pad
 
 
 @dataclass(frozen=True)
@@ -371,6 +428,14 @@ class RollOverPlan(BatchPlan):
     An epoch that begins with ``done=-c`` has the last ``c`` places of the epochs before it in front
     (the rule of MXNet's ``NDArrayIter(last_batch_handle="roll_over")``).  For orders with one part.
 
+    Parameters
+    ----------
+    order, batch_size, tail
+        As for `BatchPlan`; `tail` has no meaning.
+    pads_new : bool
+        What the pad of a batch with places from the epochs before counts: those places, as MXNet's
+        NDArrayIter does, or the other ones, as its ImageIter does.
+
     Examples
     --------
     >>> plan = RollOverPlan(SequentialOrder(0, 5), batch_size=3)
@@ -379,6 +444,8 @@ class RollOverPlan(BatchPlan):
     >>> plan.batches(-2), plan.rows(epoch=1, number=0, done=-2)
     (2, (array([3, 4, 0]), 2))
     """
+
+    pads_new: bool = False
 
     @property
     def first_done(self) -> int:  # type: ignore[override]
@@ -408,8 +475,8 @@ class RollOverPlan(BatchPlan):
         """Minus the number of places that are left for the epoch after this one."""
         return -(max(self.order.count() - done, 0) % self.batch_size)
 
-    def rows(self, epoch: int, number: int, done: int = 0) -> tuple[np.ndarray, int]:
-        """Record numbers of one batch, and how many of its places came from the epochs before."""
+    def _pieces(self, number: int, done: int) -> tuple[list[tuple[int, int, int, int]], int]:
+        """Runs of places of this epoch and those before; the pad is what came from those before."""
         count = self.order.count()
         begin = number * self.batch_size + done
         end = begin + self.batch_size
@@ -417,6 +484,7 @@ class RollOverPlan(BatchPlan):
         while begin < end:
             ago, start = divmod(begin, count)
             stop = min(start + end - begin, count)
-            pieces.append(self.order.take(epoch + ago, start, stop))
+            pieces.append((ago, start, stop, 0))
             begin += stop - start
-        return np.concatenate(pieces), max(-done, 0) if number == 0 else 0
+        carried = max(-done, 0) if number == 0 else 0
+        return pieces, self.batch_size - carried if carried and self.pads_new else carried

@@ -10,12 +10,13 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["boolean", "choice", "integer", "integers", "real", "unknown_keyword"]
+__all__ = ["boolean", "choice", "integer", "integers", "path", "real", "unknown_keyword"]
 
 
 def _refuse(name: str, value: Any, expected: str, kind: type[Exception] = ValueError) -> Exception:
@@ -105,9 +106,28 @@ def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
     ValueError: inter_method=7: expected one of 0, 1, 2
     """
     allowed = tuple(allowed)
-    if value not in allowed:
-        raise _refuse(name, value, f"one of {', '.join(map(repr, allowed))}")
-    return allowed[allowed.index(value)]
+    try:
+        return allowed[allowed.index(value)]
+    except ValueError:  # also from the comparison with an array
+        raise _refuse(name, value, f"one of {', '.join(map(repr, allowed))}") from None
+
+
+def path(name: str, value: Any) -> str:
+    """A path as text; empty for None.
+
+    Numbers are refused, which the functions of the system take for open files.
+
+    Examples
+    --------
+    >>> path("path_imgidx", "train.idx"), path("path_imgidx", None)
+    ('train.idx', '')
+    """
+    if value is None:
+        return ""
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str):
+        raise _refuse(name, value, "a path", TypeError)
+    return text
 
 
 def integers(

@@ -49,6 +49,9 @@ class Prefetcher:
         Number of threads.  With 1 the calls come in the order of submission, never two at once.
         With 0 there is no background: `collect` makes the batch, which is right for work that costs
         less than handing it to another thread.
+    replace : callable, optional
+        ``replace(record, data, label, ids, slot)`` puts another record into a slot that failed of a
+        collected batch, or raises what is wrong with it.  Called by whoever collects.
     finish : callable, optional
         Called once when the prefetcher is closed, after the last call of `produce`.
     name : str
@@ -76,11 +79,13 @@ class Prefetcher:
         depth: int,
         *,
         threads: int = 1,
+        replace: Callable[[int, Any, Any, Any, int], None] | None = None,
         finish: Callable[[], None] | None = None,
         name: str = "prefetch",
     ) -> None:
         self.depth = depth
         self._produce = produce
+        self._replace = replace
         self._finish = finish
         self._process = os.getpid()
         # Reentrant: a thread that holds it can be made to collect garbage, and so to close us.
@@ -107,8 +112,10 @@ class Prefetcher:
         """Number of batches submitted and not yet collected."""
         return len(self._jobs)
 
-    def submit(self, records: Any, epoch: int) -> None:
+    def submit(self, records: Any, epoch: int, draws: Any = None) -> None:
         """Start work on a batch; returns at once.
+
+        `draws` is for engines that draw random numbers; here a record is always the same.
 
         Raises
         ------
@@ -153,9 +160,13 @@ class Prefetcher:
             return None, None, None, [(0, job.error)]
         return job.result
 
-    def retry(self, record: int, epoch: int, data: Any, label: Any, ids: Any, slot: int) -> None:
-        """Never possible: what is made here are whole batches, without failed slots."""
-        raise TypeError("a prefetcher makes whole batches")
+    def retry(
+        self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
+    ) -> None:
+        """Put another record into a slot of a collected batch."""
+        if self._replace is None:
+            raise TypeError("this prefetcher makes whole batches")
+        self._replace(record, data, label, ids, slot)
 
     def stats(self) -> dict[str, float]:
         """Batches made, also ahead of the consumer, and the seconds that took in all threads."""

@@ -23,6 +23,7 @@ cdef enum:
     ROUNDS = 12
     SMALL_ROUNDS = 64
     SMALL_BITS = 12
+    LANES = 8           # values under way at a time, to hide the latency of multiplications
 
 
 cdef struct Network:
@@ -56,18 +57,30 @@ cdef void network_init(Network* network, uint64_t size, uint64_t key) noexcept n
         network.keys[i] = <uint64_t>block.word[0] << 32 | block.word[1]
 
 
-cdef inline uint64_t network_apply(const Network* network, uint64_t x) noexcept nogil:
-    cdef uint64_t left, right
-    cdef int i
-    while True:
-        left = x >> network.right_bits
-        right = x & network.right_mask
-        for i in range(0, network.rounds, 2):
-            left ^= mix(right ^ network.keys[i]) & network.left_mask
-            right ^= mix(left ^ network.keys[i + 1]) & network.right_mask
-        x = left << network.right_bits | right
-        if x < network.size:
-            return x
+cdef inline void network_pass(const Network* network, uint64_t* x, int lanes) noexcept nogil:
+    """Apply the network once; the processor works on several lanes at a time."""
+    cdef uint64_t[LANES] left
+    cdef uint64_t[LANES] right
+    cdef int i, lane
+    for lane in range(lanes):
+        left[lane] = x[lane] >> network.right_bits
+        right[lane] = x[lane] & network.right_mask
+    for i in range(0, network.rounds, 2):
+        for lane in range(lanes):
+            left[lane] ^= mix(right[lane] ^ network.keys[i]) & network.left_mask
+        for lane in range(lanes):
+            right[lane] ^= mix(left[lane] ^ network.keys[i + 1]) & network.right_mask
+    for lane in range(lanes):
+        x[lane] = left[lane] << network.right_bits | right[lane]
+
+
+cdef inline void network_apply(const Network* network, uint64_t* x, int lanes) noexcept nogil:
+    """Permute the values in place."""
+    cdef int lane
+    network_pass(network, x, lanes)
+    for lane in range(lanes):
+        while x[lane] >= network.size:
+            network_pass(network, x + lane, 1)
 
 
 def permute(uint64_t key, int64_t n, places):
@@ -95,15 +108,27 @@ def permute(uint64_t key, int64_t n, places):
     if not 1 <= n < (<int64_t>1 << 62):
         raise ValueError(f"the permuted range must have 1 to 2**62 - 1 items, not {n}")
     values = np.array(places, dtype=np.int64, ndmin=1)
-    if values.size and not (0 <= values.min() and values.max() < n):
-        raise IndexError(f"places must lie in [0, {n})")
     cdef int64_t[::1] view = values.reshape(-1)
+    cdef Py_ssize_t i, count = view.shape[0]
+    if not count:
+        return values
     cdef Network network
-    cdef Py_ssize_t i
+    cdef uint64_t* x = <uint64_t*>&view[0]
+    cdef bint inside = True
     with nogil:
-        network_init(&network, n, key)
-        for i in range(view.shape[0]):
-            view[i] = <int64_t>network_apply(&network, <uint64_t>view[i])
+        for i in range(count):
+            inside &= x[i] < <uint64_t>n
+        if inside:
+            network_init(&network, n, key)
+            i = 0
+            while i + LANES <= count:
+                network_apply(&network, x + i, LANES)
+                i += LANES
+            while i < count:
+                network_apply(&network, x + i, 1)
+                i += 1
+    if not inside:
+        raise IndexError(f"places must lie in [0, {n})")
     return values
 
 

@@ -1,7 +1,8 @@
 """Random numbers of one image: what each is for, and where it comes from.
 
 Every purpose has numbers of its own, so that switching one step on or off leaves the draws of all
-others as they were.  All of them depend on the augmentation key, the epoch and the record alone.
+others as they were.  All of them depend on the augmentation key, the epoch, the record and, where a
+record comes more than once in an epoch, on a number that tells its occurrences apart.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -26,6 +27,7 @@ cdef enum Purpose:
     DRAW_LIGHTNESS = 7      # ... and lightness
     DRAW_NOISE = 8          # and 9: two words for each of three normal numbers
     DRAW_EXPOSURE = 10      # contrast, illumination
+    DRAW_TURN = 11          # hue as an angle, whether to turn grey
     DRAW_AREA = 16          # one block for every try: 16 ... 25
     DRAW_SHIFTS = 32        # of detection images: hue, saturation, illumination, contrast ...
     DRAW_SHIFT_CHANCES = 33     # ... and whether each of them happens
@@ -45,6 +47,16 @@ cdef struct ImageKey:
 cdef inline philox_block draw(const ImageKey* image, uint32_t purpose) noexcept nogil:
     return philox4x32(image.key, purpose, image.epoch, <uint32_t>image.record,
                       <uint32_t>(<uint64_t>image.record >> 32))
+
+
+cdef inline uint64_t draw_key(uint64_t key, int64_t draw) noexcept nogil:
+    """The key of one occurrence: `key` itself for number 0."""
+    cdef philox_block block
+    if draw == 0:
+        return key
+    block = philox4x32(key, <uint32_t>draw, <uint32_t>(<uint64_t>draw >> 32), 0,
+                       0x64726177)  # "draw"
+    return <uint64_t>block.word[0] << 32 | block.word[1]
 
 
 cdef inline double draw_between(uint32_t word, double low, double high) noexcept nogil:

@@ -23,6 +23,8 @@ cdef struct GeometryRecipe:
     double max_area
     double min_ratio
     double max_ratio
+    bint crops_first        # a small image is cropped to the target's proportions, then grown
+    bint log_ratio          # the aspect ratio of a random area is uniform in its logarithm
     bint warps
     int max_rotate_angle
     int rotate

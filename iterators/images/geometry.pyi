@@ -1,6 +1,6 @@
 from .recipe import Recipe
 
 def layers(
-    recipe: Recipe, key: int, epoch: int, record: int, width: int, height: int
+    recipe: Recipe, key: int, epoch: int, record: int, width: int, height: int, occurrence: int = 0
 ) -> tuple[list[dict[str, int]], bool]: ...
 def geometry_message(status: int) -> str: ...

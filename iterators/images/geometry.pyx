@@ -6,12 +6,12 @@ default augmenter, with its steps in its order: resize, affine warp, pad, one ki
 random numbers are not MXNet's: they depend on the augmentation key, the epoch and the record alone.
 """
 
-from libc.math cimport floorf, round as c_round, sqrt
+from libc.math cimport exp, floorf, log, round as c_round, sqrt
 from libc.stdint cimport int64_t, uint32_t
 
 from iterators.images.draw cimport (
     DRAW_AREA, DRAW_CROP, DRAW_METHOD, DRAW_MIRROR, DRAW_STRETCH, DRAW_WARP, ImageKey, draw,
-    draw_between, draw_integer, philox_block,
+    draw_between, draw_integer, draw_key, philox_block,
 )
 from iterators.images.warp cimport WARP_LARGEST_SIDE, affine_forward, warp_invert
 
@@ -120,11 +120,14 @@ cdef bint crop_area(const GeometryRecipe* recipe, const ImageKey* image, int wid
     for i in range(AREA_TRIES):
         block = draw(image, DRAW_AREA + i)
         area = draw_between(block.word[0], recipe.min_area, recipe.max_area)
-        ratio = draw_between(block.word[1], recipe.min_ratio, recipe.max_ratio)
+        if recipe.log_ratio:
+            ratio = exp(draw_between(block.word[1], log(recipe.min_ratio), log(recipe.max_ratio)))
+        else:
+            ratio = draw_between(block.word[1], recipe.min_ratio, recipe.max_ratio)
         area *= <double>width * height
         crop_height = <int>c_round(sqrt(area / ratio))
         crop_width = <int>c_round(sqrt(area * ratio))
-        if block.word[2] >= <uint32_t>1 << 31:
+        if not recipe.log_ratio and block.word[2] >= <uint32_t>1 << 31:
             crop_width, crop_height = crop_height, crop_width
         if 1 <= crop_width <= width and 1 <= crop_height <= height:
             place = draw(image, DRAW_CROP)
@@ -163,6 +166,33 @@ cdef void crop_and_resize(const GeometryRecipe* recipe, const ImageKey* image, i
     layer = add_layer(geometry, LAYER_RESAMPLE, method, &width, &height, recipe.width,
                       recipe.height)
     layer.x, layer.y = x, y
+
+
+cdef int crop_fitting(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
+                      Geometry* geometry) noexcept nogil:
+    """The largest crop of up to the target's size and in its proportions, resized to the target.
+
+    The rule of MXNet's `mx.image`: an image that is too small loses its edges before it grows.
+    """
+    cdef double crop_width = recipe.width, crop_height = recipe.height
+    cdef int x, y
+    cdef philox_block place
+    if height < crop_height:
+        crop_width, crop_height = crop_width * height / crop_height, height
+    if width < crop_width:
+        crop_width, crop_height = width, crop_height * width / crop_width
+    if crop_width < 1 or crop_height < 1:
+        return GEOMETRY_TOO_LARGE
+    x, y = width - <int>crop_width, height - <int>crop_height
+    if recipe.rand_crop:
+        place = draw(image, DRAW_CROP)
+        x = draw_integer(place.word[0], 0, x)
+        y = draw_integer(place.word[1], 0, y)
+    else:
+        x //= 2
+        y //= 2
+    crop_and_resize(recipe, image, x, y, <int>crop_width, <int>crop_height, geometry)
+    return GEOMETRY_OK
 
 
 cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
@@ -227,7 +257,10 @@ cdef int draw_geometry(const GeometryRecipe* recipe, const ImageKey* image, int 
     if recipe.max_crop_size != -1:
         status = crop_square(recipe, image, width, height, geometry)
     elif not (recipe.random_resized_crop and crop_area(recipe, image, width, height, geometry)):
-        status = crop_plain(recipe, image, width, height, geometry)
+        if recipe.crops_first:
+            status = crop_fitting(recipe, image, width, height, geometry)
+        else:
+            status = crop_plain(recipe, image, width, height, geometry)
     geometry.coloured = geometry.count - 1
     return status
 
@@ -243,6 +276,7 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
     target.random_resized_crop = recipe.random_resized_crop
     target.min_area, target.max_area = recipe.min_random_area, recipe.max_random_area
     target.min_ratio, target.max_ratio = recipe.aspect_range
+    target.crops_first, target.log_ratio = recipe.crops_first, recipe.log_ratio
     target.warps = recipe.warps
     target.max_rotate_angle, target.rotate = recipe.max_rotate_angle, recipe.rotate
     target.num_angles = len(recipe.rotate_list)
@@ -256,7 +290,7 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
     target.inter_method = recipe.inter_method
 
 
-def layers(recipe, key, epoch, record, int width, int height):
+def layers(recipe, key, epoch, record, int width, int height, occurrence=0):
     """The layers drawn for one image, for tests and for looking at what a recipe does.
 
     Parameters
@@ -264,8 +298,8 @@ def layers(recipe, key, epoch, record, int width, int height):
     recipe : Recipe
     key : int
         Augmentation key.
-    epoch, record : int
-        Which image of which epoch.
+    epoch, record, occurrence : int
+        Which image of which epoch, and which of its occurrences there.
     width, height : int
         Size of the decoded image in pixels.
 
@@ -285,7 +319,7 @@ def layers(recipe, key, epoch, record, int width, int height):
     cdef GeometryRecipe settings
     cdef Geometry geometry
     cdef ImageKey image
-    image.key, image.epoch, image.record = key, epoch, record
+    image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
     load_recipe(&settings, recipe)
     cdef int status = draw_geometry(&settings, &image, width, height, &geometry)
     if status:

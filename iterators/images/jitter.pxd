@@ -42,3 +42,6 @@ cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
                       Jitter* jitter) noexcept nogil
 cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int channels, int width,
                        int height) noexcept nogil
+# Noise of R, G and B along the principal colours of ImageNet.
+cdef void draw_principal_noise(const ImageKey* image, double deviation,
+                               double* noise) noexcept nogil

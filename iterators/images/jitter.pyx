@@ -14,7 +14,7 @@ from iterators.images.colour cimport (
 )
 from iterators.images.draw cimport (
     DRAW_EXPOSURE, DRAW_HUE, DRAW_JITTER, DRAW_LIGHTNESS, DRAW_NOISE, ImageKey, draw, draw_between,
-    draw_integer, philox_block, philox_unit,
+    draw_integer, draw_key, philox_block, philox_unit,
 )
 
 cdef enum:
@@ -82,6 +82,15 @@ cdef void draw_shifts(const JitterRecipe* recipe, const ImageKey* image,
 
 cdef void draw_noise(const JitterRecipe* recipe, const ImageKey* image,
                      Jitter* jitter) noexcept nogil:
+    cdef double[3] noise
+    cdef int channel
+    draw_principal_noise(image, recipe.noise, noise)
+    for channel in range(3):
+        jitter.noise[channel] = noise[channel]
+
+
+cdef void draw_principal_noise(const ImageKey* image, double deviation,
+                               double* noise) noexcept nogil:
     cdef philox_block block = draw(image, DRAW_NOISE), more = draw(image, DRAW_NOISE + 1)
     cdef double[3] normal = [
         draw_normal(block.word[0], block.word[1]), draw_normal(block.word[2], block.word[3]),
@@ -92,8 +101,8 @@ cdef void draw_noise(const JitterRecipe* recipe, const ImageKey* image,
         sum = 0
         for component in range(3):
             sum += (EIGENVECTORS[3 * channel + component] * EIGENVALUES[component]
-                    * normal[component] * recipe.noise)
-        jitter.noise[channel] = sum
+                    * normal[component] * deviation)
+        noise[channel] = sum
 
 
 cdef void draw_exposure(const JitterRecipe* recipe, const ImageKey* image,
@@ -147,7 +156,7 @@ cdef void load_jitter(JitterRecipe* target, recipe):
     target.exposes = bool(recipe.max_random_contrast or recipe.max_random_illumination)
 
 
-def drawn(recipe, key, epoch, record):
+def drawn(recipe, key, epoch, record, occurrence=0):
     """What is drawn for the colours of one image, for tests and for looking at what a recipe does.
 
     Parameters
@@ -155,15 +164,15 @@ def drawn(recipe, key, epoch, record):
     recipe : Recipe
     key : int
         Augmentation key.
-    epoch, record : int
-        Which image of which epoch.
+    epoch, record, occurrence : int
+        Which image of which epoch, and which of its occurrences there.
 
     Returns
     -------
     dict
         `factor` (brightness, contrast, saturation), their `order`, the shifts `hue`, `lightness`
         and `saturation`, the `noise` of R, G and B, `exposure` and `illumination`; what the recipe
-        does         not use is left out.
+        does not use is left out.
 
     Examples
     --------
@@ -174,7 +183,7 @@ def drawn(recipe, key, epoch, record):
     cdef JitterRecipe settings
     cdef Jitter jitter
     cdef ImageKey image
-    image.key, image.epoch, image.record = key, epoch, record
+    image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
     load_jitter(&settings, recipe)
     draw_jitter(&settings, &image, &jitter)
     found = {}

@@ -21,7 +21,7 @@ typedef struct {
 } normalise_recipe;
 
 /* Row y of the mean image for a channel, or NULL. */
-static const float* normalise_means(const normalise_recipe* recipe, int channel, int y) {
+static SIMD_UNUSED const float* normalise_means(const normalise_recipe* recipe, int channel, int y) {
     if (recipe->mean_image == NULL) return NULL;
     return recipe->mean_image + ((ptrdiff_t)channel * recipe->mean_height + y) * recipe->mean_width;
 }

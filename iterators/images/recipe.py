@@ -211,6 +211,10 @@ class Recipe:
         ("std_r", "std_g", "std_b", "std_a", "scale")
         + ("max_random_contrast", "max_random_illumination")
     )
+    #: Whether an image that is too small is cropped before it grows, and whether the aspect ratio
+    #: of a random area is uniform in its logarithm: the rules of MXNet's Python iterators.
+    crops_first: ClassVar[bool] = False
+    log_ratio: ClassVar[bool] = False
     #: Whether the means per channel are used instead of a mean image.
     means_win: ClassVar[bool] = False
 

@@ -91,7 +91,7 @@ cdef class Renderer:
     cdef double total_seconds
 
     cdef int render(self, const uint8_t* record, size_t length, uint32_t epoch, int64_t number,
-                    const Slot* slot, Outcome* outcome) noexcept nogil
+                    int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil
     cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
                          const Slot* slot, Outcome* outcome) noexcept nogil
     cdef int read_labels(self, const uint8_t* record, uint32_t flag, const Slot* slot,
@@ -135,5 +135,5 @@ cdef class Renderer:
     cdef int fail(self, Outcome* outcome, int status, const char* message) noexcept nogil
 
 
-# The exception for an outcome that is not RENDER_OK.
-cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, path, offset, record)
+# The exception for an outcome that is not RENDER_OK; `place` holds keywords of RecordIOError.
+cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, dict place)

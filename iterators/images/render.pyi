@@ -9,5 +9,9 @@ class Renderer:
     plan: RenderPlan
     def __init__(self, plan: RenderPlan) -> None: ...
     def sample(
-        self, record: bytes | bytearray | memoryview, epoch: int = 0, number: int = 0
+        self,
+        record: bytes | bytearray | memoryview,
+        epoch: int = 0,
+        number: int = 0,
+        draw: int = 0,
     ) -> tuple[NDArray[Any], NDArray[np.float32], int]: ...

@@ -16,7 +16,7 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError, RecordIOError
 
-from iterators.images.draw cimport ImageKey
+from iterators.images.draw cimport ImageKey, draw_key
 from iterators.images.geometry cimport (
     LAYER_PAD, LAYER_RESAMPLE, LAYER_WARP, Geometry, Layer, draw_geometry,
 )
@@ -86,15 +86,16 @@ cdef class Renderer:
         for i in range(BUFFERS):
             free(self.buffers[i])
 
-    def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0):
+    def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0,
+               int64_t draw=0):
         """Render one record into a batch of one.
 
         Parameters
         ----------
         record : bytes-like
             Header, labels and encoded image.
-        epoch, number : int
-            Choose the random numbers.
+        epoch, number, draw : int
+            Choose the random numbers; `draw` is 0 for the first occurrence in an epoch.
 
         Returns
         -------
@@ -118,13 +119,13 @@ cdef class Renderer:
         slot.data = <void*><size_t>data.ctypes.data
         slot.label = <float*><size_t>label.ctypes.data
         with nogil:
-            status = self.render(first, record.shape[0], epoch, number, &slot, &outcome)
+            status = self.render(first, record.shape[0], epoch, number, draw, &slot, &outcome)
         if status:
-            raise outcome_error(&outcome, plan.label_width, None, None, None)
+            raise outcome_error(&outcome, plan.label_width, {})
         return data, label, outcome.record_id
 
     cdef int render(self, const uint8_t* record, size_t length, uint32_t epoch, int64_t number,
-                    const Slot* slot, Outcome* outcome) noexcept nogil:
+                    int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil:
         """Fill one slot from one record."""
         cdef size_t content
         cdef ImageKey image
@@ -134,7 +135,8 @@ cdef class Renderer:
         outcome.record_id = 0
         if self.read_header(record, length, &content, slot, outcome):
             return outcome.status
-        image.key, image.epoch, image.record = self.plan.key, epoch, number
+        image.key = draw_key(self.plan.key, draw)
+        image.epoch, image.record = epoch, number
         self.render_image(record + content, length - content, &image, slot.data, outcome)
         normalise_done()
         self.images += 1
@@ -555,9 +557,9 @@ cdef void expose(normalise_recipe* normalise, const Jitter* jitter) noexcept nog
             normalise.factor[i] = jitter.exposure * normalise.factor[i]
 
 
-cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, path, offset, record):
+cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, dict place):
     """The exception for a sample that could not be rendered."""
-    place = {"path": path, "offset": offset, "record": record}
+    place = dict(place)
     cdef int status = outcome.status
     if status == RENDER_MEMORY:
         return MemoryError("no memory to decode and resample an image")

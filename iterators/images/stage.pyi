@@ -1,22 +1,20 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recordio.errors import RecordIOError
-from recordio.reader import RecordReader
 
 from .render_plan import RenderPlan
+from .source import Source
 
 class Stage:
     batch_size: int
     depth: int
     def __init__(
         self,
-        readers: Sequence[RecordReader],
-        offsets: NDArray[np.int64],
-        starts: NDArray[np.int64],
+        source: Source,
         plan: RenderPlan,
         *,
         batch_size: int,
@@ -26,7 +24,9 @@ class Stage:
     ) -> None: ...
     @property
     def pending(self) -> int: ...
-    def submit(self, records: NDArray[np.int64], epoch: int) -> None: ...
+    def submit(
+        self, records: NDArray[np.int64], epoch: int, draws: NDArray[np.int64] | None = None
+    ) -> None: ...
     def collect(
         self,
     ) -> tuple[
@@ -36,6 +36,7 @@ class Stage:
         self,
         record: int,
         epoch: int,
+        draw: int,
         data: NDArray[Any],
         label: NDArray[np.float32],
         ids: NDArray[np.uint64],

@@ -15,17 +15,13 @@ import threading
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 
 import numpy as np
 
-from recordio.frames cimport FRAME_OK, Frame, FRAME_HEAD, frame_error, frame_join, frame_scan
-from recordio.reader cimport RecordReader
-
-from iterators.images.render cimport (
-    Outcome, Renderer, RENDER_MEMORY, RENDER_OK, Slot, outcome_error,
-)
+from iterators.images.render cimport Outcome, Renderer, RENDER_OK, Slot, outcome_error
 from iterators.images.render_plan cimport RenderPlan
+from iterators.images.source cimport FETCH_OK, Scratch, Source
 
 from ..core.pool import BufferPool
 
@@ -49,13 +45,6 @@ cdef enum:
     SIGNAL_INTERVAL = 50    # milliseconds between two looks for Ctrl-C while waiting
 
 
-# A mapped record file and the number of its first record.
-cdef struct File:
-    const uint8_t* base
-    int64_t size
-    int64_t start
-
-
 # A batch on its way.  `next` and `finished` are guarded by the stage's mutex.
 cdef struct Batch:
     Py_ssize_t count        # tickets
@@ -63,24 +52,21 @@ cdef struct Batch:
     Py_ssize_t finished
     uint32_t epoch
     int64_t* records        # record numbers
+    int64_t* draws          # what tells the occurrences of a record apart
     Outcome* outcomes
-    int* frames             # status of the record frame, FrameStatus
+    int* fetched            # status of the source, FetchStatus
     char* data
     float* label
     uint64_t* ids
 
 
 cdef class Stage:
-    """Threads that render records of one file into batches.
+    """Threads that render records into batches.
 
     Parameters
     ----------
-    readers : sequence of recordio.RecordReader
-        The files.
-    offsets : numpy.ndarray of int64
-        Offset of every record in its file; the place in this array is the record number.
-    starts : numpy.ndarray of int64
-        Number of the first record of each file.
+    source : Source
+        Where the bytes of a record come from.
     plan : RenderPlan
         What becomes of a record.
     batch_size : int
@@ -95,13 +81,7 @@ cdef class Stage:
 
     cdef readonly Py_ssize_t batch_size
     cdef readonly Py_ssize_t depth
-    cdef list paths
-    cdef list views                 # keep the mappings while threads read them
-    cdef File* files
-    cdef Py_ssize_t num_files
-    cdef object offsets
-    cdef const int64_t* offset_of
-    cdef Py_ssize_t num_records
+    cdef Source source
     cdef list renderers
     cdef Renderer spare             # for the consumer's thread
     cdef RenderPlan plan
@@ -120,41 +100,25 @@ cdef class Stage:
     cdef sync_condition work        # tickets were added, or the stage stops
     cdef sync_condition done        # a batch was finished, or a thread put its tickets down
 
-    def __cinit__(self, readers, offsets, starts, RenderPlan plan, *, Py_ssize_t batch_size,
+    def __cinit__(self, Source source not None, RenderPlan plan not None, *, Py_ssize_t batch_size,
                   Py_ssize_t threads, Py_ssize_t depth, allocate=None):
         cdef Py_ssize_t i
-        cdef const int64_t[::1] table = offsets
-        cdef RecordReader reader
         self.batches = NULL
-        self.files = NULL
         sync_mutex_init(&self.mutex)
         sync_condition_init(&self.work)
         sync_condition_init(&self.done)
         self.batch_size, self.depth = batch_size, depth
-        self.plan = plan
-        self.offsets = offsets
-        self.num_files = len(readers)
-        self.files = <File*>calloc(self.num_files, sizeof(File))
-        if self.files == NULL:
-            raise MemoryError
-        self.paths, self.views = [], []
-        for i in range(self.num_files):
-            reader = readers[i]
-            self.paths.append(reader.path)
-            self.views.append(reader.view)
-            self.files[i].base, self.files[i].size = reader.base, reader.size
-            self.files[i].start = starts[i]
-        self.num_records = table.shape[0]
-        self.offset_of = &table[0] if self.num_records else NULL
+        self.plan, self.source = plan, source
         self.batches = <Batch*>calloc(depth, sizeof(Batch))
         if self.batches == NULL:
             raise MemoryError
         for i in range(depth):
             self.batches[i].records = <int64_t*>calloc(batch_size, sizeof(int64_t))
+            self.batches[i].draws = <int64_t*>calloc(batch_size, sizeof(int64_t))
             self.batches[i].outcomes = <Outcome*>calloc(batch_size, sizeof(Outcome))
-            self.batches[i].frames = <int*>calloc(batch_size, sizeof(int))
-            if (self.batches[i].records == NULL or self.batches[i].outcomes == NULL
-                    or self.batches[i].frames == NULL):
+            self.batches[i].fetched = <int*>calloc(batch_size, sizeof(int))
+            if (self.batches[i].records == NULL or self.batches[i].draws == NULL
+                    or self.batches[i].outcomes == NULL or self.batches[i].fetched == NULL):
                 raise MemoryError
         data_bytes = int(np.prod(plan.shape(batch_size))) * plan.item_size
         self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
@@ -182,10 +146,10 @@ cdef class Stage:
         if self.batches != NULL:
             for i in range(self.depth):
                 free(self.batches[i].records)
+                free(self.batches[i].draws)
                 free(self.batches[i].outcomes)
-                free(self.batches[i].frames)
+                free(self.batches[i].fetched)
             free(self.batches)
-        free(self.files)
         sync_condition_destroy(&self.done)
         sync_condition_destroy(&self.work)
         sync_mutex_destroy(&self.mutex)
@@ -195,7 +159,8 @@ cdef class Stage:
         """Number of batches submitted and not yet collected."""
         return self.submitted - self.collected
 
-    def submit(self, const int64_t[::1] records not None, uint32_t epoch):
+    def submit(self, const int64_t[::1] records not None, uint32_t epoch,
+               const int64_t[::1] draws=None):
         """Start work on a batch; returns at once.
 
         Parameters
@@ -204,6 +169,10 @@ cdef class Stage:
             Record numbers, at most `batch_size`; the remaining slots will be zero.
         epoch : int
             Chooses the random numbers of the augmentation.
+        draws : numpy.ndarray of int64, optional
+            One number of at least 0 for every record, which chooses them as well: records that come
+            more than once in an epoch look different each time if their numbers are.  Zeros if not
+            given.
         """
         self._check_usable()
         cdef Py_ssize_t count = records.shape[0], i
@@ -211,9 +180,11 @@ cdef class Stage:
             raise RuntimeError(f"{self.depth} batches are under way already: collect one first")
         if count > self.batch_size:
             raise ValueError(f"{count} records do not fit a batch of {self.batch_size}")
+        if draws is not None and draws.shape[0] != count:
+            raise ValueError(f"{draws.shape[0]} draw numbers for {count} records")
         for i in range(count):
-            if not 0 <= records[i] < self.num_records:
-                raise IndexError(f"record {records[i]} of {self.num_records}")
+            if not 0 <= records[i] < self.source.count:
+                raise IndexError(f"record {records[i]} of {self.source.count}")
         cdef Py_ssize_t place = self.submitted % self.depth
         cdef Batch* batch = &self.batches[place]
         plan = self.plan
@@ -226,6 +197,7 @@ cdef class Stage:
         batch.count, batch.next, batch.finished, batch.epoch = count, 0, 0, epoch
         for i in range(count):
             batch.records[i] = records[i]
+            batch.draws[i] = 0 if draws is None else draws[i]
         batch.data = <char*><size_t>data.ctypes.data
         batch.label = <float*><size_t>label.ctypes.data
         batch.ids = <uint64_t*><size_t>ids.ctypes.data
@@ -258,15 +230,16 @@ cdef class Stage:
         failures = []
         cdef Py_ssize_t slot
         for slot in range(batch.count):
-            if batch.frames[slot] != FRAME_OK or batch.outcomes[slot].status != RENDER_OK:
-                failures.append((slot, self._failure(batch.records[slot], batch.frames[slot],
+            if batch.fetched[slot] != FETCH_OK or batch.outcomes[slot].status != RENDER_OK:
+                failures.append((slot, self._failure(batch.records[slot], batch.fetched[slot],
                                                      &batch.outcomes[slot])))
         # Only now, so that an interrupt in between leaves the batch to be collected again.
         self.arrays[place] = None
         self.collected += 1
         return data, label, ids, failures
 
-    def retry(self, int64_t record, uint32_t epoch, data, label, ids, Py_ssize_t slot):
+    def retry(self, int64_t record, uint32_t epoch, int64_t draw, data, label, ids,
+              Py_ssize_t slot):
         """Render another record into a slot of a collected batch, in the caller's thread.
 
         Raises
@@ -275,19 +248,19 @@ cdef class Stage:
             If that record cannot be used either.
         """
         cdef Outcome outcome
-        cdef int frame = FRAME_OK
+        cdef int fetched = FETCH_OK
         cdef Slot target
         cdef uint64_t[::1] id_table = ids
+        cdef Scratch scratch
+        scratch.bytes, scratch.capacity = NULL, 0
         self._locate_slot(<char*><size_t>data.ctypes.data, <float*><size_t>label.ctypes.data, slot,
                           &target)
-        cdef uint8_t* joined = NULL
-        cdef size_t capacity = 0
         with nogil:
-            self.render_record(self.spare, record, epoch, &target, &frame, &outcome, &joined,
-                               &capacity)
-            free(joined)
-        if frame != FRAME_OK or outcome.status != RENDER_OK:
-            raise self._failure(record, frame, &outcome)
+            self.render_record(self.spare, record, epoch, draw, &target, &fetched, &outcome,
+                               &scratch)
+            free(scratch.bytes)
+        if fetched != FETCH_OK or outcome.status != RENDER_OK:
+            raise self._failure(record, fetched, &outcome)
         id_table[slot] = outcome.record_id
 
     def stats(self):
@@ -384,30 +357,15 @@ cdef class Stage:
             self._check_usable()
         return 0
 
-    cdef const File* file_of(self, int64_t record) noexcept nogil:
-        cdef Py_ssize_t low = 0, high = self.num_files, middle
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.files[middle].start <= record:
-                low = middle
-            else:
-                high = middle
-        return &self.files[low]
-
     cdef void _locate_slot(self, char* data, float* label, Py_ssize_t slot,
                            Slot* target) noexcept nogil:
         target.data = data + slot * self.plan.sample_stride * self.plan.item_size
         target.label = label + slot * self.plan.label_width
 
-    cdef object _failure(self, int64_t record, int frame_status, Outcome* outcome):
-        cdef int64_t offset = self.offset_of[record]
-        cdef const File* file = self.file_of(record)
-        cdef Frame frame
-        path, number = self.paths[file - self.files], record - file.start
-        if frame_status != FRAME_OK:
-            frame_scan(file.base, file.size, offset, &frame)
-            return frame_error(frame_status, path, frame.end, number)
-        return outcome_error(outcome, self.plan.label_width, path, offset, number)
+    cdef object _failure(self, int64_t record, int fetched, Outcome* outcome):
+        if fetched != FETCH_OK:
+            return self.source.failure(record, fetched)
+        return outcome_error(outcome, self.plan.label_width, self.source.place(record))
 
     def _work(self, Renderer renderer):
         """Body of a worker thread."""
@@ -417,13 +375,13 @@ cdef class Stage:
     cdef void serve(self, Renderer renderer) noexcept nogil:
         cdef Batch* batch
         cdef Py_ssize_t first, last, slot
-        cdef uint8_t* joined = NULL
-        cdef size_t capacity = 0
+        cdef Scratch scratch
+        scratch.bytes, scratch.capacity = NULL, 0
         while self.take_tickets(&batch, &first, &last):
             for slot in range(first, last):
-                self.render_slot(renderer, batch, slot, &joined, &capacity)
+                self.render_slot(renderer, batch, slot, &scratch)
             self.put_down(batch, last - first)
-        free(joined)
+        free(scratch.bytes)
 
     cdef bint take_tickets(self, Batch** batch, Py_ssize_t* first, Py_ssize_t* last) noexcept nogil:
         """Wait for tickets and take some; False when the stage stops."""
@@ -456,33 +414,20 @@ cdef class Stage:
             sync_wake_all(&self.done)
         sync_unlock(&self.mutex)
 
-    cdef void render_slot(self, Renderer renderer, Batch* batch, Py_ssize_t slot, uint8_t** joined,
-                          size_t* capacity) noexcept nogil:
+    cdef void render_slot(self, Renderer renderer, Batch* batch, Py_ssize_t slot,
+                          Scratch* scratch) noexcept nogil:
         cdef Slot target
         self._locate_slot(batch.data, batch.label, slot, &target)
-        self.render_record(renderer, batch.records[slot], batch.epoch, &target, &batch.frames[slot],
-                           &batch.outcomes[slot], joined, capacity)
+        self.render_record(renderer, batch.records[slot], batch.epoch, batch.draws[slot], &target,
+                           &batch.fetched[slot], &batch.outcomes[slot], scratch)
         batch.ids[slot] = batch.outcomes[slot].record_id
 
-    cdef void render_record(self, Renderer renderer, int64_t number, uint32_t epoch,
-                            const Slot* target, int* frame_status, Outcome* outcome,
-                            uint8_t** joined, size_t* capacity) noexcept nogil:
-        cdef Frame frame
-        cdef uint8_t* memory
-        cdef const File* file = self.file_of(number)
+    cdef void render_record(self, Renderer renderer, int64_t number, uint32_t epoch, int64_t draw,
+                            const Slot* target, int* fetched, Outcome* outcome,
+                            Scratch* scratch) noexcept nogil:
         cdef const uint8_t* record
+        cdef size_t length
         outcome.record_id = 0
-        frame_status[0] = frame_scan(file.base, file.size, self.offset_of[number], &frame)
-        if frame_status[0] != FRAME_OK:
-            return
-        record = file.base + frame.offset + FRAME_HEAD
-        if frame.parts > 1:
-            if <size_t>frame.length > capacity[0]:
-                memory = <uint8_t*>realloc(joined[0], frame.length)
-                if memory == NULL:
-                    outcome.status = RENDER_MEMORY
-                    return
-                joined[0], capacity[0] = memory, frame.length
-            frame_join(file.base, &frame, joined[0])
-            record = joined[0]
-        renderer.render(record, frame.length, epoch, number, target, outcome)
+        fetched[0] = self.source.fetch(number, scratch, &record, &length)
+        if fetched[0] == FETCH_OK:
+            renderer.render(record, length, epoch, number, draw, target, outcome)

@@ -12,11 +12,11 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from ..core.batch import DataBatch
 from ..core.order import BatchPlan, RollOverPlan, Tail
 from ..core.parameters import choice, integer
 from .columns import Columns, DenseColumn, SparseColumn, column_of
-from .rows import RowOptions, RowProvider, refuse_unknown
+from .roll_over import FullBatch, RollingProvider
+from .rows import RowOptions, RowProvider
 
 __all__ = ["ArrayDataProvider", "NDArrayIter"]
 
@@ -51,7 +51,9 @@ class ArrayDataProvider(RowProvider):
     even : bool
         Give every part the same number of samples; those missing to that come twice in the epoch.
     layout : str, optional
-        Names of the axes of the data arrays, one letter each, the first being N.
+        Axes of the batches of data, one letter each, such as "NHWC"; by default as they are.
+    data_layout : str, optional
+        Axes of the data arrays, the first being N; by default "N", "NC" or "NCHW" for so many.
     prefetch_buffer : int
         Batches prepared ahead of the consumer, at least 1.
     device : str or torch.device, optional
@@ -59,7 +61,7 @@ class ArrayDataProvider(RowProvider):
         for tensors on that device.
     epoch : int
         Number of the first epoch.
-    on_error : {"raise", "skip"}
+    on_error, error_budget
         As for all providers; samples in arrays cannot be bad.
 
     Raises
@@ -99,18 +101,33 @@ class ArrayDataProvider(RowProvider):
         part_index: int = 0,
         even: bool = False,
         layout: str | None = None,
+        data_layout: str | None = None,
         prefetch_buffer: int = 4,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
+        error_budget: float | None = None,
         **unknown: Any,
     ) -> None:
-        refuse_unknown(self, unknown)
-        options = RowOptions(
-            num_parts, part_index, even, shuffle, seed, prefetch_buffer, device, epoch, on_error
+        options = RowOptions.of(
+            self,
+            unknown,
+            num_parts=num_parts,
+            part_index=part_index,
+            even=even,
+            shuffle=shuffle,
+            seed=seed,
+            prefetch_buffer=prefetch_buffer,
+            device=device,
+            epoch=epoch,
+            on_error=on_error,
+            error_budget=error_budget,
         )
         columns = Columns(
-            [column_of(n, a, dtype, data_padding, layout) for n, a in _named(data, "data")],
+            [
+                column_of(name, array, dtype, data_padding, layout, data_layout)
+                for name, array in _named(data, "data")
+            ],
             [column_of(n, a, dtype, label_padding) for n, a in _named(label, "softmax_label")],
         )
         batch_size = integer("batch_size", batch_size, low=0)
@@ -120,20 +137,10 @@ class ArrayDataProvider(RowProvider):
             )
         order = options.order(len(columns))
         plan = BatchPlan(order, batch_size or max(order.count(), 1), "pad")
-        columns.prepare(plan.batch_size, options.prefetch_buffer, options.place.allocate)
-        data_desc, label_desc = columns.describe()
-        super().__init__(
-            plan,
-            columns,
-            data_desc,
-            label_desc,
-            options,
-            settings=columns.settings(),
-            threads=columns.threads(),
-        )
+        super().__init__(columns, plan, options)
 
 
-class NDArrayIter(RowProvider):
+class NDArrayIter(RollingProvider, RowProvider):
     """Batches of arrays, with the rules of MXNet's iterator of that name.
 
     Parameters
@@ -156,13 +163,16 @@ class NDArrayIter(RowProvider):
     data_name, label_name : str
         Names of single arrays.
     layout : str
-        What `provide_data` says; the samples are along axis 0 whatever it is.
+        What `provide_data` says; as in MXNet the samples are along axis 0 whatever it is.
     dtype : dtype_like, optional
         Type of the batches, "float32" as in MXNet; None keeps the type of every array.  Arrays of
         MXNet keep theirs.
+    data_layout : str, optional
+        Axes of the data arrays, the first being N.  If given, batches of data are put in the order
+        of `layout`.
     seed : int
         Determines the permutations.
-    num_parts, part_index, even, prefetch_buffer, device, epoch, on_error
+    num_parts, part_index, even, prefetch_buffer, device, epoch, on_error, error_budget
         As for `ArrayDataProvider`.  "roll_over" needs ``num_parts=1``.
 
     Raises
@@ -195,6 +205,7 @@ class NDArrayIter(RowProvider):
         layout: str = "NCHW",
         *,
         dtype: DTypeLike | None = "float32",
+        data_layout: str | None = None,
         seed: int = 0,
         num_parts: int = 1,
         part_index: int = 0,
@@ -203,11 +214,22 @@ class NDArrayIter(RowProvider):
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
+        error_budget: float | None = None,
         **unknown: Any,
     ) -> None:
-        refuse_unknown(self, unknown)
-        options = RowOptions(
-            num_parts, part_index, even, shuffle, seed, prefetch_buffer, device, epoch, on_error
+        options = RowOptions.of(
+            self,
+            unknown,
+            num_parts=num_parts,
+            part_index=part_index,
+            even=even,
+            shuffle=shuffle,
+            seed=seed,
+            prefetch_buffer=prefetch_buffer,
+            device=device,
+            epoch=epoch,
+            on_error=on_error,
+            error_budget=error_budget,
         )
         batch_size = integer("batch_size", batch_size, low=1)
         handle = choice("last_batch_handle", last_batch_handle, ("pad", "discard", "roll_over"))
@@ -217,51 +239,22 @@ class NDArrayIter(RowProvider):
                 'cannot agree on: use "pad" or "discard" with num_parts'
             )
         columns = Columns(
-            _sorted_columns(data, data_name, dtype, layout),
+            _sorted_columns(data, data_name, dtype, layout, data_layout),
             _sorted_columns(label, label_name, dtype, layout),
         )
         order = options.order(len(columns))
         if handle == "roll_over":
             plan: BatchPlan = RollOverPlan(order, batch_size)
-            self.batch_type = _FullBatch
+            self.batch_type = FullBatch
         else:
             tail: Tail = "wrap" if handle == "pad" else "drop"
             plan = BatchPlan(order, batch_size, tail)
-        columns.prepare(batch_size, options.prefetch_buffer, options.place.allocate)
-        data_desc, label_desc = columns.describe()
-        super().__init__(
-            plan,
-            columns,
-            data_desc,
-            label_desc,
-            options,
-            settings={"last_batch_handle": handle, **columns.settings()},
-            threads=columns.threads(),
-        )
+        super().__init__(columns, plan, options, last_batch_handle=handle)
 
     @property
     def num_data(self) -> int:
         """`num_samples`, under MXNet's name."""
         return self.num_samples
-
-    def __len__(self) -> int:
-        """Number of batches of a whole epoch; with "roll_over" of the running one."""
-        return self._plan.batches(min(self._position.done, 0))
-
-    def hard_reset(self) -> None:
-        """Begin a new epoch without the samples that the last one left over."""
-        with self._lock:
-            self.reset()
-            self._position = self._position._replace(done=max(self._position.done, 0))
-
-
-class _FullBatch(DataBatch):
-    """A batch of samples only, whatever `pad` says."""
-
-    @property
-    def count(self) -> int:
-        """Number of samples."""
-        return self._size()
 
 
 def _named(value: Any, default: str) -> list[tuple[str, Any]]:
@@ -291,7 +284,7 @@ def _named(value: Any, default: str) -> list[tuple[str, Any]]:
 
 
 def _sorted_columns(
-    value: Any, default: str, dtype: DTypeLike | None, layout: str
+    value: Any, default: str, dtype: DTypeLike | None, layout: str, data_layout: str | None = None
 ) -> list[DenseColumn | SparseColumn]:
     """Columns for the forms that MXNet's NDArrayIter accepts."""
     if value is None:
@@ -305,7 +298,12 @@ def _sorted_columns(
         value = {default: value}
     columns: list[DenseColumn | SparseColumn] = []
     for name in sorted(value):
-        column = column_of(name, value[name], None if hasattr(value[name], "asnumpy") else dtype)
-        column.layout = layout
+        array = value[name]
+        kind = None if hasattr(array, "asnumpy") else dtype
+        if data_layout is None:
+            column = column_of(name, array, kind)
+            column.layout = layout
+        else:
+            column = column_of(name, array, kind, layout=layout, data_layout=data_layout)
         columns.append(column)
     return columns

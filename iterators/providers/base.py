@@ -48,13 +48,15 @@ class Engine(Protocol):
     def pending(self) -> int:
         """Number of batches submitted and not yet collected."""
 
-    def submit(self, records: np.ndarray, epoch: int) -> None:
-        """Start work on a batch."""
+    def submit(self, records: np.ndarray, epoch: int, draws: np.ndarray) -> None:
+        """Start work on a batch; `draws` tells occurrences of a record in the epoch apart."""
 
     def collect(self) -> tuple[Any, Any, np.ndarray, Sequence[tuple[int, Exception]]]:
         """Wait for the oldest batch: data, label, sample ids, failed slots with their errors."""
 
-    def retry(self, record: int, epoch: int, data: Any, label: Any, ids: Any, slot: int) -> None:
+    def retry(
+        self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
+    ) -> None:
         """Put another record into a slot of a collected batch; raises what is wrong with it."""
 
     def stats(self) -> dict[str, float]:
@@ -84,6 +86,7 @@ class Position(NamedTuple):
 class _Request:
     position: Position
     pad: int
+    draws: np.ndarray
 
 
 class _Skipped:
@@ -135,6 +138,8 @@ class PlannedProvider(AbstractDataProvider):
     error_budget : int or float, optional
         With "skip": how many different records may be skipped, as a number or, below 1, as a
         fraction of `num_samples`, before an `ErrorBudgetError` is raised.  None for any number.
+    skipped : sequence of RecordIOError
+        Records already known to be of no use.
     settings : mapping of str to object
         What a saved state must agree with to be loaded.
     verbose : bool
@@ -156,6 +161,7 @@ class PlannedProvider(AbstractDataProvider):
         *,
         on_error: str = "raise",
         error_budget: float | None = None,
+        skipped: Sequence[RecordIOError] = (),
         settings: Mapping[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
@@ -171,9 +177,14 @@ class PlannedProvider(AbstractDataProvider):
         self._requests: deque[_Request] = deque()
         self._lock = threading.RLock()  # of position, requests and engine
         self._inside = False
+        self._counted = (0, plan.batches(0))
         self._current: DataBatch | None = None
         self._loop: object | None = None
         self._skipped = _Skipped(on_error, error_budget, plan.order.count())
+        for error in skipped:
+            self._skipped.add(error)
+        # Where the last search for a good record began and ended: (epoch, done, first, found).
+        self._searched = (-1, 0, 0, 0)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         self._verbose = verbose
         self._samples = 0
@@ -252,7 +263,7 @@ class PlannedProvider(AbstractDataProvider):
     def _next(self) -> DataBatch:
         position = self._position
         self._current = None
-        if position.number >= self._plan.batches(position.done):
+        if position.number >= self._batches_left(position.done):
             self._delivered = True  # the rest of an epoch may be empty; a new loop means the next
             raise StopIteration
         asked = time.perf_counter()
@@ -265,7 +276,7 @@ class PlannedProvider(AbstractDataProvider):
             for slot, error in failures:
                 if data is None or self._skipped.on_error == "raise":
                     raise error
-                self._replace(position, slot, error, data, label, ids)
+                self._replace(position, slot, int(request.draws[slot]), error, data, label, ids)
             batch = self._batch(data, label, ids, request.pad)
         except Exception:
             self._move(following)
@@ -281,18 +292,31 @@ class PlannedProvider(AbstractDataProvider):
         self._delivered = True
 
     def _replace(
-        self, position: Position, slot: int, error: Exception, data: Any, label: Any, ids: Any
+        self,
+        position: Position,
+        slot: int,
+        draw: int,
+        error: Exception,
+        data: Any,
+        label: Any,
+        ids: Any,
     ) -> None:
-        """Fill a slot with the next good record of the epoch."""
+        """Fill a slot with the next good record of the epoch; the slot keeps its draw number."""
         if not isinstance(error, RecordIOError):
             raise error
         self._skipped.add(error)
         first = position.number * self.batch_size + slot + 1
         last = max(first, self._plan.order.count(position.done)) + self._plan.order.count()
-        for place in range(first, last):
+        epoch, done, begin, found = self._searched
+        if (epoch, done) != (position.epoch, position.done) or not begin <= first <= found:
+            begin = found = first
+        # All places from `begin` to `found` are known to be bad, so that long runs of bad records
+        # are gone through once and not again for every one of them.
+        for place in range(found, last):
             record = self._plan.record(position.epoch, place, position.done)
             try:
-                self._engine.retry(record, position.epoch, data, label, ids, slot)
+                self._engine.retry(record, position.epoch, draw, data, label, ids, slot)
+                self._searched = (position.epoch, position.done, begin, place)
                 return
             except RecordIOError as another:
                 self._skipped.add(another)
@@ -306,7 +330,7 @@ class PlannedProvider(AbstractDataProvider):
         self._samples += batch.count
         self._returned = now
         position = self._position
-        if self._verbose and position.number == self._plan.batches(position.done):
+        if self._verbose and position.number == self._batches_left(position.done):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
                 self.epoch,
@@ -346,13 +370,22 @@ class PlannedProvider(AbstractDataProvider):
             following = self._settle(last.next())
         while len(self._requests) < self._engine.depth:
             rows, pad = self._plan.rows(following.epoch, following.number, following.done)
-            self._engine.submit(rows, following.epoch)
-            self._requests.append(_Request(following, pad))
+            draws = self._plan.draws(following.number, following.done)
+            self._engine.submit(rows, following.epoch, draws)
+            self._requests.append(_Request(following, pad, draws))
             following = self._settle(following.next())
+
+    def _batches_left(self, done: int) -> int:
+        """`BatchPlan.batches`, which is asked for many times with the same argument."""
+        known, batches = self._counted
+        if known != done:
+            batches = self._plan.batches(done)
+            self._counted = done, batches
+        return batches
 
     def _settle(self, position: Position) -> Position:
         """The same position, or, at the end of an epoch, the start of the next one with a batch."""
-        while position.number >= self._plan.batches(position.done):
+        while position.number >= self._batches_left(position.done):
             position = self._end(position)
             if self._plan.empty:
                 break
@@ -375,7 +408,7 @@ class PlannedProvider(AbstractDataProvider):
             self._delivered = False
             if not asked and position.done <= 0:
                 return
-            if position.number >= self._plan.batches(position.done):
+            if position.number >= self._batches_left(position.done):
                 self._position = self._end(position)
             else:
                 self._position = Position(position.epoch + 1)

@@ -6,18 +6,22 @@ to the batch any more.  It never changes the array it was given, and never copie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from recordio.errors import RecordIOError
+
 from ..core.batch import DataDesc
 from ..core.gather import gather_rows, gather_scaled
 from ..core.pool import BufferPool
+from .axes import Axes
 
-__all__ = ["Columns", "DenseColumn", "SparseColumn", "as_array", "column_of"]
+__all__ = ["Columns", "DenseColumn", "SparseColumn", "as_array", "column_of", "refuse_layout"]
 
 
 #: Gathering is limited by memory, which two threads already keep busy.
@@ -68,9 +72,11 @@ class DenseColumn:
     fill : float
         What the places of a batch without a sample hold.
     layout : str, optional
-        One letter for every axis of the batch.
+        What `describe` calls the axes; by default their names in `axes`.
     shape : tuple of int, optional
-        Shape of a row in the batch; by default that of a row of the array.
+        Shape of a row; by default that of a row of the array.
+    axes : Axes, optional
+        Names and orders of the axes of a batch whose rows have that shape.
     factor : float, optional
         For uint8 arrays and float32 batches: what every value is multiplied by.
 
@@ -90,6 +96,7 @@ class DenseColumn:
     layout: str | None = None
     shape: tuple[int, ...] | None = None
     factor: float | None = None
+    axes: Axes | None = None
     _pool: BufferPool | None = field(init=False, repr=False, default=None)
     _bytes: np.ndarray | None = field(init=False, repr=False, default=None)
     _batch_shape: tuple[int, ...] = field(init=False, repr=False, default=())
@@ -99,6 +106,10 @@ class DenseColumn:
         self.dtype = np.dtype(own if self.dtype is None else self.dtype).newbyteorder("=")
         if self.shape is None:
             self.shape = self.array.shape[1:]
+        if self.axes is None:
+            self.axes = Axes(self.name, len(self.shape) + 1)
+        if self.layout is None:
+            self.layout = self.axes.wanted
         if self.dtype.kind in "biu" and not _represents(self.dtype, self.fill):
             raise ValueError(f"{self.name}: {self.dtype} cannot hold the padding {self.fill!r}")
         self._bytes = _row_bytes(self.array)
@@ -109,7 +120,9 @@ class DenseColumn:
     def describe(self, batch_size: int) -> DataDesc:
         """What a batch of it looks like."""
         assert self.shape is not None
-        return DataDesc(self.name, (batch_size, *self.shape), self.dtype, self.layout)
+        assert self.axes is not None
+        shape = self.axes.shape((batch_size, *self.shape))
+        return DataDesc(self.name, shape, self.dtype, self.layout)
 
     def prepare(self, batch_size: int, keep: int, allocate: Callable[[int], Any] | None) -> None:
         """Get ready for batches of that size, `keep` of which may be waiting to be used again."""
@@ -119,19 +132,35 @@ class DenseColumn:
         self._pool = BufferPool(nbytes, keep, allocate) if nbytes else None
 
     @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of a row before its axes are put in order."""
+        assert self.shape is not None
+        return self.shape
+
+    @property
     def nbytes(self) -> int:
         """Bytes of a batch."""
         return 0 if self._pool is None else self._pool.nbytes
 
     def make(self, rows: np.ndarray) -> np.ndarray:
         """A batch whose first places are `rows`."""
+        assert self.axes is not None
         if self._pool is None:
-            return np.empty(self._batch_shape, self.dtype)
+            return self.axes.convert(np.empty(self._batch_shape, self.dtype))
         batch = np.frombuffer(self._pool.take(), self.dtype)
         table = batch.reshape(self._batch_shape[0], -1)
         self._fill(rows, table)
-        table[len(rows) :] = self.fill
-        return batch.reshape(self._batch_shape)
+        if len(rows) < len(table):
+            table[len(rows) :] = self.fill
+        return self.axes.convert(batch.reshape(self._batch_shape))
+
+    def put(self, row: int, batch: np.ndarray, slot: int) -> np.ndarray:
+        """The batch with another row in a slot."""
+        assert self.axes is not None
+        one = np.empty((1, *self._batch_shape[1:]), self.dtype)
+        self._fill(np.array([row]), one.reshape(1, -1))
+        self.axes.rows(batch)[slot] = one[0]
+        return batch
 
     def _fill(self, rows: np.ndarray, table: np.ndarray) -> None:
         if self._bytes is not None and self.factor is not None:
@@ -195,7 +224,12 @@ class SparseColumn:
 
     def describe(self, batch_size: int) -> DataDesc:
         """What a batch of it looks like."""
-        return DataDesc(self.name, (batch_size, self.matrix.shape[1]), self.dtype, self.layout)
+        return DataDesc(self.name, (batch_size, *self.row_shape), self.dtype, self.layout)
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """How many features there are, as a shape."""
+        return (self.matrix.shape[1],)
 
     def prepare(self, batch_size: int, keep: int, allocate: Any) -> None:
         """Get ready for batches of that size."""
@@ -211,6 +245,18 @@ class SparseColumn:
         shape = self._batch_size, self.matrix.shape[1]
         return type(taken)((taken.data, taken.indices, indptr), shape=shape)
 
+    def put(self, row: int, batch: Any, slot: int) -> Any:
+        """A batch like this one with another row in a slot."""
+        new = self.matrix[[row]].astype(self.dtype, copy=False)
+        begin, end = batch.indptr[slot], batch.indptr[slot + 1]
+        indptr = batch.indptr.copy()
+        indptr[slot + 1 :] += new.nnz - (end - begin)
+        parts = [
+            np.concatenate([old[:begin], inserted, old[end:]])
+            for old, inserted in ((batch.data, new.data), (batch.indices, new.indices))
+        ]
+        return type(batch)((*parts, indptr), shape=batch.shape)
+
 
 def column_of(
     name: str,
@@ -218,19 +264,21 @@ def column_of(
     dtype: DTypeLike | None = None,
     fill: float = 0,
     layout: str | None = None,
+    data_layout: str | None = None,
 ) -> DenseColumn | SparseColumn:
-    """The column for what a user passes as an array."""
+    """The column for what a user passes as an array; `layout` is wanted, `data_layout` is there."""
     if hasattr(value, "tocsr"):
+        refuse_layout(name, layout, data_layout)
         return SparseColumn(name, value.tocsr(), dtype)
     array = as_array(name, value)
-    if layout is not None and (len(layout) != array.ndim or layout[0] != "N"):
-        raise ValueError(
-            f"layout={layout!r}: {name} has shape {array.shape}, so it needs {array.ndim} letters, "
-            "the first being N"
-        )
-    return DenseColumn(
-        name, array, dtype, fill, layout or {1: "N", 2: "NC", 4: "NCHW"}.get(array.ndim)
-    )
+    return DenseColumn(name, array, dtype, fill, axes=Axes(name, array.ndim, data_layout, layout))
+
+
+def refuse_layout(name: str, *layouts: str | None) -> None:
+    """Raise for a layout that sparse rows cannot have."""
+    for layout in layouts:
+        if layout not in (None, "NC"):
+            raise ValueError(f'layout={layout!r}: {name} is sparse, which is "NC" always')
 
 
 @dataclass
@@ -241,6 +289,8 @@ class Columns:
     ----------
     data, label : sequence of DenseColumn or SparseColumn
         All with the same number of rows.
+    bad_rows : mapping of int to RecordIOError, optional
+        Rows that cannot be used, with the reason.
 
     Raises
     ------
@@ -257,6 +307,7 @@ class Columns:
 
     data: Sequence[DenseColumn | SparseColumn]
     label: Sequence[DenseColumn | SparseColumn]
+    bad_rows: Mapping[int, RecordIOError] = field(default_factory=dict)
     batch_size: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -298,19 +349,35 @@ class Columns:
         )
 
     def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
-        """Data, labels and row numbers of a batch."""
+        """Data, labels, row numbers and bad places of a batch."""
         ids = np.zeros(self.batch_size, np.uint64)
         ids[: len(rows)] = rows
+        bad = self.bad_rows
         return (
             [column.make(rows) for column in self.data],
             [column.make(rows) for column in self.label],
             ids,
-            [],
+            [(slot, bad[row]) for slot, row in enumerate(rows.tolist()) if row in bad]
+            if bad
+            else [],
         )
+
+    def replace(self, row: int, data: list, label: list, ids: np.ndarray, slot: int) -> None:
+        """Put another row into a slot of a batch, or raise what is wrong with it."""
+        if row in self.bad_rows:
+            # A copy, because an error that was raised keeps the frames that it went through.
+            raise copy.copy(self.bad_rows[row])
+        for columns, arrays in ((self.data, data), (self.label, label)):
+            for number, column in enumerate(columns):
+                arrays[number] = column.put(row, arrays[number], slot)
+        ids[slot] = row
+
+    def close(self) -> None:
+        """Nothing goes on in the background."""
 
     def settings(self) -> dict[str, str]:
         """What a saved state must agree with."""
         return {
-            column.name: f"{len(column)} rows, {tuple(column.describe(1).shape[1:])}"
+            column.name: f"{len(column)} rows, {column.row_shape}"
             for column in (*self.data, *self.label)
         }

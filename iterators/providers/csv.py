@@ -7,22 +7,19 @@ shuffled, the whole file is read at once.  Parsing happens in `recordio.csv`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from recordio.csv import CSVReader, read_csv
-from recordio.errors import RecordIOError, TextFormatError
-from recordio.row_count import count_rows
+from recordio.errors import TextFormatError
 
-from ..core.batch import DataDesc
-from ..core.order import BatchPlan
+from ..core.order import BatchPlan, Order, Tail
 from ..core.parameters import boolean, choice, integer, integers
-from ..core.pool import BufferPool
+from .axes import Axes
 from .columns import Columns, DenseColumn
-from .libsvm import refuse_skipping
-from .rows import RowOptions, RowProvider, refuse_unknown
+from .row_stream import RowStream, StreamedRows
+from .rows import RowOptions, RowProvider, RowSource
 
 __all__ = ["CSVIter", "CSVProvider"]
 
@@ -70,14 +67,21 @@ class CSVIter(RowProvider):
         Names in `provide_data` and `provide_label`; ``label_name=None`` for no labels.
     dtype : str
         "float32" (also for None), "float64", "int32", "int64" or "uint8", for data and labels.
+    layout : str, optional
+        Axes of a batch of data: any order of NCHW if `data_shape` has three numbers, which are then
+        channels, rows and columns, or of NC if it has one.  By default in that order.
     device : str or torch.device, optional
         None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
         for tensors on that device.
     epoch : int
         Number of the first epoch.
-    on_error : {"raise"}
-        A line that cannot be read is an error: when its batch is asked for, or with `shuffle` when
-        the provider is made.
+    on_error : {"raise", "skip"}
+        A line that cannot be read is an error: when its batch is asked for, the next call going on
+        behind it, or with `shuffle` when the provider is made.  With "skip" its row is replaced by
+        the next good one of the epoch and listed in `skipped`.  A row that is bad in one of two
+        files is bad in both.
+    error_budget : int or float, optional
+        With "skip": how many rows may be skipped, as a number or, below 1, as a fraction.
     ctx : {"cpu", "gpu"}
         Accepted because scripts pass it; where MXNet would put its buffers, which is `device` here.
 
@@ -90,8 +94,9 @@ class CSVIter(RowProvider):
 
     Notes
     -----
-    The rows are counted when the provider is made, which reads the file once without parsing it.
-    Parts after the first one and resumed epochs parse the rows before theirs, too.
+    In the order of the file, the rows are counted when the provider is made, which reads the file
+    once without parsing it.  Parts after the first one and resumed epochs go to their rows at once;
+    of a file that is gzip, they unpack what comes before.
 
     Examples
     --------
@@ -126,227 +131,117 @@ class CSVIter(RowProvider):
         data_name: str = "data",
         label_name: str | None = "softmax_label",
         dtype: str | None = None,
+        layout: str | None = None,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
+        error_budget: float | None = None,
         ctx: str = "gpu",
         **unknown: Any,
     ) -> None:
-        refuse_unknown(self, unknown)
-        options = RowOptions(
-            num_parts, part_index, even, shuffle, seed, prefetch_buffer, device, epoch, on_error
+        options = RowOptions.of(
+            self,
+            unknown,
+            ctx,
+            num_parts=num_parts,
+            part_index=part_index,
+            even=even,
+            shuffle=shuffle,
+            seed=seed,
+            prefetch_buffer=prefetch_buffer,
+            device=device,
+            epoch=epoch,
+            on_error=on_error,
+            error_budget=error_budget,
         )
-        refuse_skipping(options.on_error)
-        choice("ctx", ctx, ("cpu", "gpu"))
         form = {
             "dtype": choice("dtype", dtype or "float32", DTYPES),
             "delimiter": delimiter,
             "skip_header": integer("skip_header", skip_header, low=0),
             "threads": None if threads is None else integer("threads", threads, low=1),
         }
-        data_shape = integers("data_shape", data_shape)
+        files = [_File(data_name, data_csv, integers("data_shape", data_shape), layout)]
         label_shape = integers("label_shape", label_shape)
-        with_labels = label_name is not None and label_csv not in (None, "NULL")
-        files: list[tuple[str, Any, tuple[int, ...]]] = [(data_name, data_csv, data_shape)]
-        if with_labels:
-            assert label_name is not None
-            files.append((label_name, label_csv, label_shape))
-        counts = [count_rows(path, form["skip_header"]) for _, path, _ in files]
-        if not counts[0]:
-            raise TextFormatError("the file holds no rows", path=os.fspath(data_csv))
-        if with_labels and counts[1] < counts[0]:
-            raise TextFormatError(
-                f"{counts[1]} labels for the {counts[0]} rows of {os.fspath(data_csv)}",
-                path=os.fspath(files[1][1]),
-            )
-        plan = BatchPlan(
-            options.order(counts[0]),
-            integer("batch_size", batch_size, low=1),
-            "wrap" if boolean("round_batch", round_batch) else "pad",
-        )
-        allocate, depth = options.place.allocate, options.prefetch_buffer
-        produce: Any
-        if options.shuffle:
-            columns = [
-                DenseColumn(
-                    name, read_csv(path, shape, **form)[: counts[0]], shape=_batched(shape, i)
-                )
-                for i, (name, path, shape) in enumerate(files)
-            ]
-            if label_name is not None and not with_labels:
-                columns.append(DenseColumn(label_name, np.zeros(counts[0], form["dtype"])))
-            produce = Columns(columns[:1], columns[1:])
-            produce.prepare(plan.batch_size, depth, allocate)
-            finish, workers = None, produce.threads()
-        else:
-            # Always a sequential order here; the rows of other parts come before its first one.
-            first = int(options.order(counts[0]).take(0, 0, 1)[0]) if len(plan) else 0
-            streams = [
-                _RowStream(CSVReader(path, shape, **form), first, plan.batch_size, depth, allocate)
-                for _, path, shape in files
-            ]
-            produce = _StreamedBatches(
-                streams, plan.batch_size, with_labels, label_name is not None, form["dtype"]
-            )
-            # The reader has threads of its own that parse ahead; copying needs none.
-            finish, workers = produce.close, 0
-        descriptions = [
-            DataDesc(name, (plan.batch_size, *_batched(shape, i)), form["dtype"], _layout(shape, i))
-            for i, (name, _, shape) in enumerate(files)
-        ]
-        if label_name is not None and not with_labels:
-            descriptions.append(DataDesc(label_name, (plan.batch_size,), form["dtype"], "N"))
-        super().__init__(
-            plan,
-            produce,
-            descriptions[:1],
-            descriptions[1:],
-            options,
-            settings={
-                "rows": counts[0],
-                "data_shape": data_shape,
-                "label_shape": label_shape,
-                "dtype": form["dtype"],
-            },
-            threads=workers,
-            finish=finish,
-        )
+        constant_label = label_name
+        if label_name is not None and label_csv not in (None, "NULL"):
+            assert label_csv is not None
+            files.append(_File(label_name, label_csv, label_shape, scalar=label_shape == (1,)))
+            constant_label = None
+        batch_size = integer("batch_size", batch_size, low=1)
+        tail: Tail = "wrap" if boolean("round_batch", round_batch) else "pad"
+        make = _read_at_once if options.shuffle else _stream
+        source, order = make(files, constant_label, form, options)
+        super().__init__(source, BatchPlan(order, batch_size, tail), options, dtype=form["dtype"])
 
 
 CSVProvider = CSVIter
 
 
-def _batched(shape: tuple[int, ...], is_label: int) -> tuple[int, ...]:
-    """Shape of a row in the batch: a label of one number has no axis of its own."""
-    return () if is_label and shape == (1,) else shape
-
-
-def _layout(shape: tuple[int, ...], is_label: int) -> str | None:
-    return {0: "N", 1: "NC", 3: "NCHW"}.get(len(_batched(shape, is_label)))
-
-
-class _RowStream:
-    """Rows of one file by number, cheap as long as the numbers go up.
-
-    Asking for an earlier row starts again at the top of the file, except for the first rows of the
-    part: they are kept, because the last batch of every epoch is filled with them.
-    """
-
-    def __init__(
-        self, reader: CSVReader, first: int, batch_size: int, depth: int, allocate: Any
-    ) -> None:
-        self.reader = reader
-        self.batch_shape = (batch_size, *reader.shape)
-        nbytes = int(np.prod(self.batch_shape)) * reader.dtype.itemsize
-        self.pool = BufferPool(nbytes, depth + 2, allocate)
-        self.first = first
-        self.head = np.empty((0, *reader.shape), reader.dtype)
-        self.rows: Iterator[np.ndarray] | None = None
-        self.chunk = self.head
-        self.place = 0  # number of the first row of `chunk`
-        self.at = 0  # number of the next row
-
-    def batch(self, rows: np.ndarray) -> np.ndarray:
-        """A batch whose first places are `rows`; the others are zero."""
-        batch = np.frombuffer(self.pool.take(), self.reader.dtype).reshape(self.batch_shape)
-        begin = 0
-        while begin < len(rows):
-            steps = np.flatnonzero(np.diff(rows[begin:]) != 1)
-            end = begin + 1 + int(steps[0]) if len(steps) else len(rows)
-            self.fill(batch[begin:end], int(rows[begin]))
-            begin = end
-        batch[len(rows) :] = 0
-        return batch
-
-    def fill(self, target: np.ndarray, row: int) -> None:
-        """Fill `target` with the rows from `row` on."""
-        kept = row - self.first
-        if row < self.at and kept >= 0 and kept + len(target) <= len(self.head):
-            target[...] = self.head[kept : kept + len(target)]
-            return
-        if row < self.at or self.rows is None:
-            self.restart()
-        self.skip(row)
-        filled = 0
-        while filled < len(target):
-            offset = self.at - self.place
-            count = min(len(self.chunk) - offset, len(target) - filled)
-            if not count:
-                self.advance()
-                continue
-            target[filled : filled + count] = self.chunk[offset : offset + count]
-            filled += count
-            self.at += count
-
-    def skip(self, row: int) -> None:
-        while self.place + len(self.chunk) < row:
-            self.advance()
-        self.at = row
-
-    def advance(self) -> None:
-        """Go to the next chunk, keeping what belongs to the head."""
-        assert self.rows is not None
-        self.place += len(self.chunk)
-        self.at = self.place
-        self.chunk = self.chunk[:0]
-        chunk = next(self.rows, None)
-        if chunk is None:
-            raise TextFormatError(
-                f"the file had more rows when it was opened; now there are {self.place}",
-                path=self.reader.path,
-            )
-        self.chunk = chunk
-        missing = self.batch_shape[0] - len(self.head)
-        begin = self.first + len(self.head) - self.place
-        if missing > 0 and begin < len(chunk):
-            self.head = np.concatenate([self.head, chunk[begin : begin + missing]])
-
-    def restart(self) -> None:
-        """Go to the top of the file."""
-        self.stop()
-        self.chunk = self.head[:0]
-        self.place = self.at = 0
-        self.rows = iter(self.reader)
-
-    def stop(self) -> None:
-        rows, self.rows = self.rows, None
-        if rows is not None:
-            rows.close()  # type: ignore[attr-defined]
-
-
-class _StreamedBatches:
-    """Batches made of one or two streams in step."""
+class _File:
+    """One of the files: what its arrays are called and look like."""
 
     def __init__(
         self,
-        streams: list[_RowStream],
-        batch_size: int,
-        with_labels: bool,
-        has_labels: bool,
-        dtype: str,
+        name: str,
+        path: str | os.PathLike[str],
+        shape: tuple[int, ...],
+        layout: str | None = None,
+        scalar: bool = False,
     ) -> None:
-        self.streams = streams
-        self.batch_size = batch_size
-        self.constant_labels = has_labels and not with_labels
-        self.dtype = dtype
+        self.name = name
+        self.path = path
+        self.shape = shape
+        self.scalar = scalar  # a label of one number has no axis of its own
+        self.axes = Axes(name, 1 if scalar else len(shape) + 1, wanted=layout)
 
-    def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
-        """Data, labels and row numbers of a batch."""
-        try:
-            data, *label = [stream.batch(rows) for stream in self.streams]
-        except RecordIOError:
-            for stream in self.streams:
-                stream.stop()  # what comes after an error starts again at the top of the file
-            raise
-        label = [array[:, 0] if array.shape[1:] == (1,) else array for array in label]
-        if self.constant_labels:
-            label = [np.zeros(self.batch_size, self.dtype)]
-        ids = np.zeros(self.batch_size, np.uint64)
-        ids[: len(rows)] = rows
-        return [data], label, ids, []
 
-    def close(self) -> None:
-        """End the threads that parse."""
-        for stream in self.streams:
-            stream.stop()
-            stream.reader.close()
+def _check_counts(files: list[_File], counts: list[int]) -> int:
+    """How many rows there are; every one needs a label."""
+    if not counts[0]:
+        raise TextFormatError("the file holds no rows", path=os.fspath(files[0].path))
+    for file, count in zip(files[1:], counts[1:], strict=True):
+        if count < counts[0]:
+            raise TextFormatError(
+                f"{count} labels for the {counts[0]} rows of {os.fspath(files[0].path)}",
+                path=os.fspath(file.path),
+            )
+    return counts[0]
+
+
+def _read_at_once(
+    files: list[_File], constant_label: str | None, form: dict[str, Any], options: RowOptions
+) -> tuple[RowSource, Order]:
+    """All rows in memory, and their order."""
+    skipping = options.on_error == "skip"
+    found: list[dict[int, TextFormatError]] = [{} for _ in files]
+    arrays = [
+        read_csv(file.path, file.shape, bad_rows=bad if skipping else None, **form)
+        for file, bad in zip(files, found, strict=True)
+    ]
+    count = _check_counts(files, [len(array) for array in arrays])
+    columns = [
+        DenseColumn(
+            file.name, array[:count], shape=() if file.scalar else file.shape, axes=file.axes
+        )
+        for file, array in zip(files, arrays, strict=True)
+    ]
+    if constant_label is not None:
+        columns.append(DenseColumn(constant_label, np.zeros(count, form["dtype"])))
+    # A row that is bad in both is named once.
+    bad_rows = {row: error for bad in reversed(found) for row, error in bad.items()}
+    return Columns(columns[:1], columns[1:], bad_rows), options.order(count)
+
+
+def _stream(
+    files: list[_File], constant_label: str | None, form: dict[str, Any], options: RowOptions
+) -> tuple[RowSource, Order]:
+    """Rows as they are needed, and their order."""
+    readers = [CSVReader(file.path, file.shape, **form) for file in files]
+    count = _check_counts(files, [reader.count() for reader in readers])
+    order = options.order(count)
+    first = int(order.take(0, 0, 1)[0]) if order.count() else 0
+    streams = [
+        RowStream(file.name, reader, first, file.axes, file.scalar)
+        for file, reader in zip(files, readers, strict=True)
+    ]
+    return StreamedRows(count, streams, constant_label), order

@@ -102,10 +102,10 @@ class ImageDetRecordIter(RecordImageProvider):
     plan_class = DetPlan
     augmenter = "det_aug_default"
     default_label_width = -1
+    class_labels = False
     least_label_width = -1
 
-    @classmethod
-    def _recipe(cls, data_shape: Any, augmentation: dict[str, Any]) -> DetRecipe:
+    def _recipe(self, data_shape: Any, augmentation: dict[str, Any]) -> DetRecipe:
         recipe = super()._recipe(data_shape, augmentation)
         if not recipe.means_win:
             for name in ("mean_r", "mean_g", "mean_b", "mean_a"):

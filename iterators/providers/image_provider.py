@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -16,14 +17,15 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
-from ..core.order import BatchPlan
-from ..core.parameters import boolean, choice, integer, unknown_keyword
+from ..core.order import BatchPlan, Order
+from ..core.parameters import boolean, choice, integer, path, unknown_keyword
 from ..core.random import derive_key
 from ..images.render_plan import RenderPlan
 from ..images.stage import Stage
 from .base import PlannedProvider
 from .forms import BatchForm
 from .image_settings import (
+    ImageSource,
     changed_parameters,
     check_effect,
     check_of,
@@ -44,6 +46,8 @@ AUGMENT_KEY = (
 SEEDS = -(1 << 63), (1 << 64) - 1
 MOST_THREADS = 1 << 10
 MOST_BATCHES = 1 << 16
+MOST_SAMPLES = (1 << 31) - 1
+MOST_LABELS = (1 << 27) - 1  # those of the longest record
 
 logger = logging.getLogger("iterators")
 
@@ -64,6 +68,8 @@ class RecordImageProvider(PlannedProvider):
     dtypes: tuple[str, ...] = ("float32", "float16", "uint8", "int8")
     #: `label_width` when none is asked for, and the least that means something.
     default_label_width = 1
+    #: Whether the first label of a record is what a mapping of weights can name.
+    class_labels = True
     least_label_width = 1
 
     def __init__(
@@ -105,7 +111,15 @@ class RecordImageProvider(PlannedProvider):
         **augmentation: Any,
     ) -> None:
         recipe = self._recipe(data_shape, augmentation)
-        batch_size = integer("batch_size", batch_size, low=1)
+        batch_size = integer("batch_size", batch_size, 1, MOST_SAMPLES)
+        path_imgrec, path_imgidx = (
+            path("path_imgrec", path_imgrec),
+            path("path_imgidx", path_imgidx),
+        )
+        path_imglist, mean_img = path("path_imglist", path_imglist), path("mean_img", mean_img)
+        for name, value in (("data_name", data_name), ("label_name", label_name or "none")):
+            if not isinstance(value, str):
+                raise TypeError(f"{name}={value!r}: expected a name")
         layout = checked_layout(layout)
         self._form = None
         if data_specs is not None:
@@ -113,9 +127,10 @@ class RecordImageProvider(PlannedProvider):
                 raise ValueError(f"data_specs says which axes to use: drop layout={layout!r}")
             form = BatchForm(data_specs, recipe.data_shape, batch_size, data_name, label_name)
             layout = form.layout
-            dtype = dtype or (form.dtype if form.dtype in self.dtypes else None)
+            if dtype is None and form.dtype in self.dtypes:
+                dtype = form.dtype
             self._form = form
-        dtype = choice("dtype", dtype or self.dtypes[0], self.dtypes)
+        dtype = choice("dtype", self.dtypes[0] if dtype is None else dtype, self.dtypes)
         self._normalise = None
         if choice("normalise_on", normalise_on, ("host", "device")) == "device":
             self._normalise = device_normalisation(recipe, layout, dtype, device, mean_img)
@@ -124,31 +139,33 @@ class RecordImageProvider(PlannedProvider):
             check_effect(recipe, dtype, mean_img)
         if label_width is None:
             label_width = self.default_label_width
-        label_width = integer("label_width", label_width, low=self.least_label_width)
+        label_width = integer("label_width", label_width, self.least_label_width, MOST_LABELS)
         seed = integer("seed", seed, *SEEDS)
         seed_aug = None if seed_aug is None else integer("seed_aug", seed_aug, *SEEDS)
         prefetch_buffer = integer("prefetch_buffer", prefetch_buffer, 1, MOST_BATCHES)
         threads = integer("preprocess_threads", preprocess_threads, 1, MOST_THREADS)
         round_batch = boolean("round_batch", round_batch)
         verbose = boolean("verbose", verbose)
-        choice("aug_seq", aug_seq or self.augmenter, (self.augmenter,))
+        choice("aug_seq", self.augmenter if aug_seq is None else aug_seq, (self.augmenter,))
         choice("ctx", ctx, ("cpu", "gpu"))
         integer("device_id", device_id, low=-1)
         place = placement(device, ring=prefetch_buffer)
-        source = RecordSource(path_imgrec, path_imgidx, on_error)
+        choice("on_error", on_error, ("raise", "skip"))
+        source = self._open(path_imgrec, path_imgidx, on_error)
         labels = self._plan_labels(source, recipe, label_width, path_imglist)
         listed = labels["labels"]
-        order = make_order(
+        order, unusable = make_order(
             source,
             num_parts=integer("num_parts", num_parts, low=1),
             part_index=integer("part_index", part_index, low=0),
             even=boolean("even", even),
             shuffle=boolean("shuffle", shuffle),
             seed=seed,
-            weights=weights,
+            weights=_checked_weights(weights, self.class_labels),
             listed=listed,
             chunk_size=integer("shuffle_chunk_size", shuffle_chunk_size, 0, 1 << 40),
             chunk_seed=integer("shuffle_chunk_seed", shuffle_chunk_seed, *SEEDS),
+            on_error=on_error,
         )
         mean_image = None
         if mean_img and not recipe.means_win:
@@ -192,14 +209,12 @@ class RecordImageProvider(PlannedProvider):
             settings["path_imglist"] = check_of(*listed)
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
-        self.path_imgrec = os.fspath(path_imgrec)
+        self.path_imgrec = source.name
         self.identities = source.identities
         super().__init__(
-            BatchPlan(order, batch_size, "wrap" if round_batch else "pad"),
+            self._plan_batches(order, batch_size, round_batch),
             Stage(
-                source.readers,
-                source.offsets,
-                source.starts,
+                source.bytes_source(),
                 plan,
                 batch_size=batch_size,
                 threads=threads,
@@ -212,6 +227,7 @@ class RecordImageProvider(PlannedProvider):
             epoch,
             on_error=on_error,
             error_budget=error_budget,
+            skipped=unusable,
             settings=settings,
             verbose=verbose,
         )
@@ -233,17 +249,24 @@ class RecordImageProvider(PlannedProvider):
             batch.data = [self._normalise(tensor) for tensor in batch.data]
         return batch
 
-    @classmethod
-    def _recipe(cls, data_shape: Any, augmentation: dict[str, Any]) -> Any:
-        known = {field.name for field in fields(cls.recipe_class)}
+    def _recipe(self, data_shape: Any, augmentation: dict[str, Any]) -> Any:
+        known = {field.name for field in fields(self.recipe_class)}
         for name in augmentation:
             if name not in known:
                 own = RecordImageProvider.__init__.__kwdefaults__ or {}
-                raise unknown_keyword(cls.__name__, name, known | set(own))
-        return cls.recipe_class(data_shape=data_shape, **augmentation)
+                raise unknown_keyword(type(self).__name__, name, known | set(own))
+        return self.recipe_class(data_shape=data_shape, **augmentation)
+
+    def _open(self, path_imgrec: Any, path_imgidx: Any, on_error: str) -> ImageSource:
+        """The images of the provider."""
+        return RecordSource(path_imgrec, path_imgidx, on_error)
+
+    def _plan_batches(self, order: Order, batch_size: int, round_batch: bool) -> BatchPlan:
+        """How an epoch is cut into batches."""
+        return BatchPlan(order, batch_size, "wrap" if round_batch else "pad")
 
     def _plan_labels(
-        self, source: RecordSource, recipe: Any, label_width: int, path_imglist: Any
+        self, source: Any, recipe: Any, label_width: int, path_imglist: Any
     ) -> dict[str, Any]:
         """What the plan is told about labels: keywords of `plan_class`, `labels` among them."""
         raise TypeError(f"{type(self).__name__} does not say what its labels are")
@@ -251,3 +274,9 @@ class RecordImageProvider(PlannedProvider):
     def _describe_labels(self, name: str, batch_size: int, width: int) -> DataDesc:
         """What the label array looks like, with `width` values for each sample."""
         return DataDesc(name, (batch_size, width), np.float32, "NC")
+
+
+def _checked_weights(weights: Any, class_labels: bool) -> Any:
+    if isinstance(weights, Mapping) and not class_labels:
+        raise ValueError("weights by label need class labels: give one weight for every record")
+    return weights

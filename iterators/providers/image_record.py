@@ -59,7 +59,8 @@ class ImageRecordIter(RecordImageProvider):
         A new permutation of all records in every epoch.
     weights : array_like or mapping, optional
         Draw records with replacement, each as often as its weight says: one weight per record in
-        file order, or per label, for example ``{0: 1.0, 1: 0.2}``.
+        file order, or per (first) label, for example ``{0: 1.0, 1: 0.2}``.  A record that comes
+        again in an epoch is augmented anew.
     shuffle_chunk_size : int
         If above 0, visit blocks of so many MiB in random order, for disks that are slow to seek;
         `shuffle` then shuffles inside the blocks.
@@ -151,8 +152,8 @@ class ImageRecordIter(RecordImageProvider):
     >>> folder.cleanup()
     """
 
-    recipe_class = Recipe
-    plan_class = RenderPlan
+    recipe_class: type[Recipe] = Recipe
+    plan_class: type[RenderPlan] = RenderPlan
 
     def _plan_labels(
         self, source: RecordSource, recipe: Recipe, label_width: int, path_imglist: Any

@@ -11,7 +11,7 @@ import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,10 +29,11 @@ from ..core.order import (
     WeightedOrder,
 )
 from ..images.mean_image import read_mean_image, write_mean_image
+from ..images.source import Source
 from ..images.stage import Stage
-from .record_source import RecordSource
 
 __all__ = [
+    "ImageSource",
     "changed_parameters",
     "check_effect",
     "check_of",
@@ -46,6 +47,35 @@ __all__ = [
 MIB = 1 << 20
 
 logger = logging.getLogger("iterators")
+
+
+class ImageSource(Protocol):
+    """The images behind a provider: what there is, in which parts and blocks, with which labels."""
+
+    #: What messages call it.
+    name: str
+    #: For a face-recognition pack, the keys of every identity's images.
+    identities: np.ndarray | None
+
+    def __len__(self) -> int:
+        """Number of images."""
+
+    def bytes_source(self) -> Source:
+        """What the image stage reads."""
+
+    def part(self, num_parts: int, part_index: int) -> range:
+        """Records of one part, when they are not shuffled."""
+
+    def blocks(self, nbytes: int) -> np.ndarray:
+        """Where to cut the records into blocks of about `nbytes` of neighbours."""
+
+    def labels(
+        self, listed: tuple[np.ndarray, ...] | None, on_error: str
+    ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
+        """First label of every record, and why some have none."""
+
+    def fingerprint(self) -> str:
+        """Short text that tells this source from others."""
 
 
 def changed_parameters(recipe: Any) -> dict[str, Any]:
@@ -103,7 +133,7 @@ def checked_layout(layout: str) -> str:
 
 
 def make_order(
-    source: RecordSource,
+    source: ImageSource,
     *,
     num_parts: int,
     part_index: int,
@@ -114,49 +144,65 @@ def make_order(
     listed: tuple[np.ndarray, ...] | None,
     chunk_size: int,
     chunk_seed: int,
-) -> Order:
-    """The order that the keywords of a provider ask for."""
+    on_error: str,
+) -> tuple[Order, list[RecordIOError]]:
+    """The order that the keywords of a provider ask for, and records found to be of no use."""
     if part_index >= num_parts:
         raise ValueError(f"part_index={part_index}: expected a number below num_parts={num_parts}")
     whole: EpochOrder | None = None
+    unusable: list[RecordIOError] = []
     if weights is not None:
         if shuffle or chunk_size:
             raise ValueError(
                 "weights draw the records at random: drop shuffle and shuffle_chunk_size"
             )
-        whole = WeightedOrder(_weights(source, weights, listed), seed)
+        table, unusable = _weights(source, weights, listed, on_error)
+        whole = WeightedOrder(table, seed)
     elif chunk_size:
         whole = BlockOrder(source.blocks(chunk_size * MIB), chunk_seed, shuffle, seed)
     elif shuffle:
         whole = ShuffledOrder(len(source), seed)
     if whole is not None:
-        return DealtOrder(whole, num_parts, part_index, even)
+        return DealtOrder(whole, num_parts, part_index, even), unusable
     mine = source.part(num_parts, part_index)
     if not even:
-        return SequentialOrder(mine.start, mine.stop)
+        return SequentialOrder(mine.start, mine.stop), unusable
     places = max(len(source.part(num_parts, k)) for k in range(num_parts))
-    return SequentialOrder(mine.start, mine.stop, places, len(source))
+    return SequentialOrder(mine.start, mine.stop, places, len(source)), unusable
 
 
 def _weights(
-    source: RecordSource, weights: Any, listed: tuple[np.ndarray, ...] | None
-) -> np.ndarray:
+    source: ImageSource, weights: Any, listed: tuple[np.ndarray, ...] | None, on_error: str
+) -> tuple[np.ndarray, list[RecordIOError]]:
+    """One weight for every record; with weights by label 0 for those whose label is unknown."""
     if not isinstance(weights, Mapping):
-        table = np.asarray(weights, np.float64)
+        table = _numbers(weights)
         if table.shape != (len(source),):
             raise ValueError(
                 f"weights has shape {table.shape}: expected one weight for each of {len(source)} "
                 "records, or a mapping from labels to weights"
             )
-        return table
-    if listed is not None and len(listed) != 2:
-        raise ValueError("weights by label need class labels: give one weight for every record")
-    labels = source.labels(listed)
-    found, place = np.unique(labels, return_inverse=True)
+        return table, []
+    labels, errors = source.labels(listed, on_error)
+    known = np.ones(len(labels), bool)
+    known[list(errors)] = False
+    found, place = np.unique(labels[known], return_inverse=True)
     missing = [float(label) for label in found if float(label) not in weights]
     if missing:
         raise ValueError(f"weights has no entry for the labels {missing[:5]}")
-    return np.array([weights[float(label)] for label in found], np.float64)[place]
+    table = np.zeros(len(labels))
+    table[known] = _numbers([weights[float(label)] for label in found])[place]
+    return table, list(errors.values())
+
+
+def _numbers(weights: Any) -> np.ndarray:
+    try:
+        return np.asarray(weights, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"weights={weights!r}: expected one number for each record, or a mapping from labels "
+            "to numbers"
+        ) from None
 
 
 def describe_order(order: Order) -> str:
@@ -181,7 +227,7 @@ def check_of(*arrays: np.ndarray) -> str:
 
 
 def make_mean_image(
-    source: RecordSource,
+    source: ImageSource,
     order: Order,
     plan_class: Any,
     recipe: Any,
@@ -199,15 +245,13 @@ def make_mean_image(
 
 
 def _average(
-    source: RecordSource, order: Order, plan_class: Any, recipe: Any, threads: int, on_error: str
+    source: ImageSource, order: Order, plan_class: Any, recipe: Any, threads: int, on_error: str
 ) -> np.ndarray:
     batch_size = 64
     batches = BatchPlan(order, batch_size, "pad")
     plan = plan_class(recipe, label_width=0, dtype="uint8", batch_size=batch_size)
     stage = Stage(
-        source.readers,
-        source.offsets,
-        source.starts,
+        source.bytes_source(),
         plan,
         batch_size=batch_size,
         threads=threads,

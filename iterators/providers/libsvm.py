@@ -10,11 +10,13 @@ from typing import Any
 
 from recordio.errors import TextFormatError
 from recordio.libsvm import read_libsvm
+from recordio.partition import part_by_count, part_by_lines
+from recordio.row_count import row_starts
 
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer, integers
-from .columns import Columns, DenseColumn, SparseColumn
-from .rows import RowOptions, RowProvider, refuse_unknown
+from .columns import Columns, DenseColumn, SparseColumn, refuse_layout
+from .rows import PartRule, RowOptions, RowProvider
 
 __all__ = ["LibSVMIter", "LibSVMProvider"]
 
@@ -43,10 +45,13 @@ class LibSVMIter(RowProvider):
     seed : int
         Determines the permutations.
     num_parts, part_index : int
-        Deliver only part `part_index` of `num_parts`: without `shuffle` the block of
-        ``ceil(n / num_parts)`` rows, with it every `num_parts`-th place of the one permutation.
+        Deliver only part `part_index` of `num_parts`: without `shuffle` the rows in that part of
+        the bytes of the file, as MXNet cuts it, with it every `num_parts`-th place of the one
+        permutation.
     even : bool
         Give every part the same number of rows; those missing to that come twice in the epoch.
+    layout : {"NC"}
+        Sparse batches have no other.
     prefetch_buffer : int
         Batches prepared ahead of the consumer, at least 1.
     data_name, label_name : str
@@ -57,8 +62,12 @@ class LibSVMIter(RowProvider):
         None for scipy, "cpu" or "cuda" for sparse CSR tensors of torch.
     epoch : int
         Number of the first epoch.
-    on_error : {"raise"}
-        A line that cannot be read is an error when the provider is made.
+    on_error : {"raise", "skip"}
+        A line that cannot be read is an error when the provider is made, or its row is replaced by
+        the next good one of the epoch and listed in `skipped`.  A row that is bad in one of two
+        files is bad in both.
+    error_budget : int or float, optional
+        With "skip": how many rows may be skipped, as a number or, below 1, as a fraction.
     ctx : {"cpu", "gpu"}
         Accepted because scripts pass it; where MXNet would put its buffers, which is `device` here.
 
@@ -94,6 +103,7 @@ class LibSVMIter(RowProvider):
         num_parts: int = 1,
         part_index: int = 0,
         even: bool = False,
+        layout: str = "NC",
         prefetch_buffer: int = 4,
         data_name: str = "data",
         label_name: str | None = "softmax_label",
@@ -101,15 +111,26 @@ class LibSVMIter(RowProvider):
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
+        error_budget: float | None = None,
         ctx: str = "gpu",
         **unknown: Any,
     ) -> None:
-        refuse_unknown(self, unknown)
-        options = RowOptions(
-            num_parts, part_index, even, shuffle, seed, prefetch_buffer, device, epoch, on_error
+        options = RowOptions.of(
+            self,
+            unknown,
+            ctx,
+            num_parts=num_parts,
+            part_index=part_index,
+            even=even,
+            shuffle=shuffle,
+            seed=seed,
+            prefetch_buffer=prefetch_buffer,
+            device=device,
+            epoch=epoch,
+            on_error=on_error,
+            error_budget=error_budget,
         )
-        refuse_skipping(options.on_error)
-        choice("ctx", ctx, ("cpu", "gpu"))
+        refuse_layout(data_name, layout)
         dtype = choice("dtype", dtype or "float32", ("float32", "float64"))
         (features,) = integers("data_shape", data_shape, length=1)
         (width,) = integers("label_shape", label_shape, length=1)
@@ -120,46 +141,39 @@ class LibSVMIter(RowProvider):
                 f"label_shape=({width},) and label_libsvm={label_libsvm!r}: labels of more than "
                 "one number come from label_libsvm, and only those"
             )
-        matrix, labels = read_libsvm(data_libsvm, features, dtype=dtype)
+        bad_rows: dict[int, TextFormatError] | None = {} if options.on_error == "skip" else None
+        matrix, labels = read_libsvm(data_libsvm, features, dtype=dtype, bad_rows=bad_rows)
         if not matrix.shape[0]:
             raise TextFormatError("the file holds no rows", path=os.fspath(data_libsvm))
         targets: list[DenseColumn | SparseColumn] = []
         if label_name is not None and label_libsvm is None:
-            targets = [DenseColumn(label_name, labels, layout="N")]
+            targets = [DenseColumn(label_name, labels)]
         elif label_name is not None:
             assert label_libsvm is not None
-            vectors, _ = read_libsvm(label_libsvm, width, dtype=dtype)
+            bad_labels: dict[int, TextFormatError] | None = None if bad_rows is None else {}
+            vectors, _ = read_libsvm(label_libsvm, width, dtype=dtype, bad_rows=bad_labels)
+            bad_rows = None if bad_rows is None else {**(bad_labels or {}), **bad_rows}
             if vectors.shape[0] < matrix.shape[0]:
                 raise TextFormatError(
                     f"{vectors.shape[0]} labels for {matrix.shape[0]} rows of {data_libsvm}",
                     path=os.fspath(label_libsvm),
                 )
             targets = [SparseColumn(label_name, vectors[: matrix.shape[0]])]
-        table = Columns([SparseColumn(data_name, matrix)], targets)
+        table = Columns([SparseColumn(data_name, matrix)], targets, bad_rows or {})
         plan = BatchPlan(
-            options.order(len(table)),
+            options.order(len(table), _part_rule(data_libsvm, options)),
             integer("batch_size", batch_size, low=1),
             "wrap" if boolean("round_batch", round_batch) else "pad",
         )
-        table.prepare(plan.batch_size, options.prefetch_buffer, options.place.allocate)
-        data_desc, label_desc = table.describe()
-        super().__init__(
-            plan,
-            table,
-            data_desc,
-            label_desc,
-            options,
-            settings=table.settings(),
-            threads=1,
-        )
+        super().__init__(table, plan, options)
 
 
 LibSVMProvider = LibSVMIter
 
 
-def refuse_skipping(on_error: str) -> None:
-    """Raise for ``on_error="skip"``: a line that cannot be read leaves no row to be replaced."""
-    if choice("on_error", on_error, ("raise", "skip")) == "skip":
-        raise ValueError(
-            'on_error="skip" works for records only: a line that cannot be read is always an error'
-        )
+def _part_rule(path: str | os.PathLike[str], options: RowOptions) -> PartRule:
+    """MXNet's rule: the file is cut by its size, and the cuts move to ends of lines."""
+    if options.num_parts == 1 or options.shuffle:
+        return part_by_count
+    sizes, starts = row_starts(path)
+    return lambda count, num_parts, part_index: part_by_lines(sizes, starts, num_parts, part_index)

@@ -16,8 +16,9 @@ from recordio.idx_array import read_idx_array
 
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer
+from .axes import Axes
 from .columns import Columns, DenseColumn
-from .rows import RowOptions, RowProvider, refuse_unknown
+from .rows import RowOptions, RowProvider
 
 __all__ = ["MNISTIter", "MNISTProvider"]
 
@@ -54,7 +55,7 @@ class MNISTIter(RowProvider):
     data_name, label_name : str
         Names in `provide_data` and `provide_label`; ``label_name=None`` for no labels.
     layout : str
-        "NCHW" or "NHWC"; with `flat` it must be left alone.
+        Axes of a batch of images, any order of NCHW; with `flat` it must be left alone.
     dtype : str
         "float32", or "uint8" for pixels as they are in the file.  Labels are float32 always.
     device : str or torch.device, optional
@@ -62,7 +63,7 @@ class MNISTIter(RowProvider):
         for tensors on that device.
     epoch : int
         Number of the first epoch.
-    on_error : {"raise", "skip"}
+    on_error, error_budget
         As for all providers; a damaged file is an error in either case, single images cannot be
         bad.
     ctx : {"cpu", "gpu"}
@@ -111,15 +112,25 @@ class MNISTIter(RowProvider):
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
+        error_budget: float | None = None,
         ctx: str = "gpu",
         **unknown: Any,
     ) -> None:
-        refuse_unknown(self, unknown)
-        options = RowOptions(
-            num_parts, part_index, even, shuffle, seed, prefetch_buffer, device, epoch, on_error
+        options = RowOptions.of(
+            self,
+            unknown,
+            ctx,
+            num_parts=num_parts,
+            part_index=part_index,
+            even=even,
+            shuffle=shuffle,
+            seed=seed,
+            prefetch_buffer=prefetch_buffer,
+            device=device,
+            epoch=epoch,
+            on_error=on_error,
+            error_budget=error_budget,
         )
-        choice("ctx", ctx, ("cpu", "gpu"))
-        layout = choice("layout", layout, ("NCHW", "NHWC"))
         dtype = choice("dtype", dtype or "float32", ("float32", "uint8"))
         flat = boolean("flat", flat)
         if flat and layout != "NCHW":
@@ -131,35 +142,23 @@ class MNISTIter(RowProvider):
                 path=os.fspath(label),
             )
         rows, columns = images.shape[1:]
-        shape = (1, rows, columns) if layout == "NCHW" else (rows, columns, 1)
+        shape = (rows * columns,) if flat else (1, rows, columns)
         data = DenseColumn(
             data_name,
             images,
             dtype,
-            layout="NC" if flat else layout,
-            shape=(rows * columns,) if flat else shape,
+            shape=shape,
             factor=1 / 256 if dtype == "float32" else None,
+            axes=Axes(data_name, len(shape) + 1, wanted=None if flat else layout),
         )
         targets = [] if label_name is None else [DenseColumn(label_name, labels, "float32")]
-        for target in targets:
-            target.layout = "N"
         table = Columns([data], targets)
         plan = BatchPlan(
             options.order(len(table), _part),
             integer("batch_size", batch_size, low=1),
             choice("last_batch", last_batch, ("drop", "pad")),
         )
-        table.prepare(plan.batch_size, options.prefetch_buffer, options.place.allocate)
-        data_desc, label_desc = table.describe()
-        super().__init__(
-            plan,
-            table,
-            data_desc,
-            label_desc,
-            options,
-            settings=table.settings(),
-            threads=table.threads(),
-        )
+        super().__init__(table, plan, options)
         if not boolean("silent", silent):
             logger.info(
                 "%s: %d of %d images of %d x %d",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ from recordio.partition import part_by_bytes, part_by_count
 from recordio.reader import RecordReader
 
 from ..images.det_labels import longest
+from ..images.source import RecordFiles, Source
 
-__all__ = ["RecordSource", "read_label_list", "read_label_vectors"]
+__all__ = ["RecordSource", "list_lines", "read_label_list", "read_label_vectors"]
 
 HEADER = struct.Struct("<IfQQ")
 READ_AT_ONCE = 4096
@@ -46,6 +47,8 @@ class RecordSource:
 
     Attributes
     ----------
+    name : str
+        The `path`.
     readers : list of RecordReader
     offsets : numpy.ndarray of int64
         Offset of every record in its file, ascending within a file.
@@ -68,6 +71,7 @@ class RecordSource:
         index: str | os.PathLike[str] = "",
         on_error: str = "raise",
     ) -> None:
+        self.name = os.fspath(path)
         self.paths = _files(path, ".rec")
         if not self.paths:
             raise ValueError(f"path_imgrec={os.fspath(path)!r} names no file")
@@ -118,31 +122,52 @@ class RecordSource:
                 edges.append(int(start) + len(table))
         return np.unique(np.array(edges, np.int64))
 
-    def labels(self, listed: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
+    def bytes_source(self) -> Source:
+        """What the image stage reads."""
+        return RecordFiles(self.readers, self.offsets, self.starts)
+
+    def labels(
+        self, listed: tuple[np.ndarray, ...] | None = None, on_error: str = "raise"
+    ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
         """First label of every record, float32, read from the headers.
 
         Parameters
         ----------
         listed : tuple of numpy.ndarray, optional
             What `read_label_list` returned; its labels then count instead.
+        on_error : {"raise", "skip"}
+            What becomes of records without a label.
+
+        Returns
+        -------
+        labels : numpy.ndarray of float32
+            NaN for records without a label.
+        errors : dict of int to RecordIOError
+            By record number, why these have none; empty with "raise".
 
         Raises
         ------
         LabelError
-            If the list has no line for a record.
+            With "raise", if the list has no line for a record.
         RecordIOError
-            If a record is damaged or too short for its header.
+            With "raise", if a record is damaged or too short for its header.
         """
-        labels = np.empty(len(self), np.float32)
+        labels = np.full(len(self), np.nan, np.float32)
+        errors: dict[int, RecordIOError] = {}
         for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
             for i, offset in enumerate(table.tolist()):
-                record = reader.read_at(offset, i)[0] or memoryview(b"")
                 place = {"path": reader.path, "offset": offset, "record": i}
-                if listed is None:
-                    labels[start + i] = _first_label(record, place)
-                else:
-                    labels[start + i] = _listed_label(record, listed, place)
-        return labels
+                try:
+                    record = reader.read_at(offset, i)[0] or memoryview(b"")
+                    if listed is None:
+                        labels[start + i] = _first_label(record, place)
+                    else:
+                        labels[start + i] = _listed_label(record, listed, place)
+                except RecordIOError as error:
+                    if on_error == "raise":
+                        raise
+                    errors[int(start) + i] = error
+        return labels, errors
 
     def longest_label(self) -> tuple[int, int]:
         """Length of the longest label vector that a header announces, and its record's number.
@@ -252,7 +277,21 @@ def read_label_vectors(
     LabelError
         If a line has no labels, or something else where a number should be.
     """
-    table: dict[int, list[float]] = {}
+    table = {key: values for _, key, values, _ in list_lines(path)}
+    rows = [table[i] for i in sorted(table)]
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    labels = np.array([value for row in rows for value in row], np.float32)
+    return np.array(sorted(table), np.uint64), starts, labels
+
+
+def list_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, int, list[float], str]]:
+    """Lines of a list file: their number, id, labels (at least one) and path.
+
+    Raises
+    ------
+    LabelError
+        If a line has no labels, or something else where a number should be.
+    """
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -261,17 +300,14 @@ def read_label_vectors(
             try:
                 if len(items) < 3 or not 0 <= int(items[0]) < 1 << 64:
                     raise ValueError
-                table[int(items[0])] = [float(item) for item in items[1:-1]]
+                values = [float(item) for item in items[1:-1]]
             except ValueError:
                 raise LabelError(
                     f"expected an id, labels and a path, found {line.strip()[:80]!r}",
                     path=path,
                     line=number,
                 ) from None
-    rows = [table[i] for i in sorted(table)]
-    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    labels = np.array([value for row in rows for value in row], np.float32)
-    return np.array(sorted(table), np.uint64), starts, labels
+            yield number, int(items[0]), values, items[-1]
 
 
 def _files(path: str | os.PathLike[str], suffix: str) -> list[str]:
@@ -317,7 +353,7 @@ def _in_file_order(offsets: np.ndarray) -> np.ndarray:
 
 
 def _listed_label(
-    record: memoryview, listed: tuple[np.ndarray, np.ndarray], place: dict[str, Any]
+    record: memoryview, listed: tuple[np.ndarray, ...], place: dict[str, Any]
 ) -> float:
     ids, labels = listed
     if len(record) < HEADER.size:

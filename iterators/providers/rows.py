@@ -1,7 +1,7 @@
 """What all providers over numbered rows share: arrays, MNIST, CSV and LibSVM files.
 
 `RowOptions` checks the keywords they have in common and makes orders of them; `RowProvider` joins
-an order and a function that makes batches of rows.  Neither knows where rows come from.
+an order and a source that makes batches of rows.  Neither knows where rows come from.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from recordio.partition import part_by_count
 from ..core.batch import DataDesc
 from ..core.device import Placement, placement
 from ..core.order import BatchPlan, DealtOrder, Order, SequentialOrder, ShuffledOrder
-from ..core.parameters import boolean, integer, unknown_keyword
+from ..core.parameters import boolean, choice, integer, unknown_keyword
 from ..core.prefetch import Prefetcher
 from .base import PlannedProvider
 
-__all__ = ["PartRule", "RowOptions", "RowProvider", "refuse_unknown"]
+__all__ = ["PartRule", "RowOptions", "RowProvider", "RowSource"]
 
 #: ``rule(count, num_parts, part_index)`` -> the rows of a part when nothing is shuffled.
 PartRule = Callable[[int, int, int], range]
@@ -72,6 +72,34 @@ class RowOptions:
     error_budget: float | None = None
     place: Placement = field(init=False)
 
+    @classmethod
+    def of(
+        cls, provider: object, unknown: Iterable[str], ctx: str = "cpu", **keywords: Any
+    ) -> RowOptions:
+        """The options of a provider that is being made.
+
+        Parameters
+        ----------
+        provider : object
+            Its constructor says which keywords there are.
+        unknown : iterable of str
+            Keywords that it got and does not have.
+        ctx : {"cpu", "gpu"}
+            What scripts for MXNet pass; it says nothing here.
+        **keywords
+            The fields.
+
+        Raises
+        ------
+        TypeError
+            For the first of `unknown`, with the closest keyword that exists.
+        """
+        for name in unknown:
+            known = inspect.signature(type(provider).__init__).parameters
+            raise unknown_keyword(type(provider).__name__, name, [*known][1:-1])
+        choice("ctx", ctx, ("cpu", "gpu"))
+        return cls(**keywords)
+
     def __post_init__(self) -> None:
         self.num_parts = integer("num_parts", self.num_parts, low=1)
         self.part_index = integer("part_index", self.part_index, low=0)
@@ -84,6 +112,7 @@ class RowOptions:
         self.seed = integer("seed", self.seed)
         self.prefetch_buffer = integer("prefetch_buffer", self.prefetch_buffer, low=1)
         self.epoch = integer("epoch", self.epoch, low=0)
+        self.on_error = choice("on_error", self.on_error, ("raise", "skip"))
         self.place = placement(self.device, ring=self.prefetch_buffer)
 
     def order(self, count: int, rule: PartRule = part_by_count) -> Order:
@@ -99,51 +128,67 @@ class RowOptions:
         return SequentialOrder(mine.start, mine.stop, places, count)
 
 
+class RowSource(Protocol):
+    """Makes batches of rows that are asked for by number."""
+
+    def __len__(self) -> int:
+        """Number of rows."""
+
+    def prepare(self, batch_size: int, depth: int, allocate: Callable[[int], Any] | None) -> None:
+        """Get ready for batches of that size, `depth` of them under way."""
+
+    def describe(self) -> tuple[list[DataDesc], list[DataDesc]]:
+        """What the data and label arrays of a batch look like."""
+
+    def threads(self) -> int:
+        """How many threads should make batches; 0 if handing them over would cost more."""
+
+    def settings(self) -> Mapping[str, Any]:
+        """What a saved state must agree with."""
+
+    def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
+        """Data, labels, row numbers and failed slots of a batch; see `Prefetcher`."""
+
+    def replace(self, row: int, data: list, label: list, ids: np.ndarray, slot: int) -> None:
+        """Put another row into a slot of a batch, or raise what is wrong with that row."""
+
+    def close(self) -> None:
+        """End background work; called after the last batch."""
+
+
 class RowProvider(PlannedProvider):
-    """A provider whose samples are numbered rows, made into batches by a function.
+    """A provider whose samples are numbered rows of a source.
 
     Parameters
     ----------
+    source : RowSource
+        What makes batches of rows.
     plan : BatchPlan
         Which rows make up which batch.
-    produce : callable
-        ``produce(rows, epoch)`` -> ``(data, label, ids, failures)``; see `Prefetcher`.
-    data_desc, label_desc : list of DataDesc
-        The arrays of a batch.
     options : RowOptions
         The common keywords.
-    settings : mapping
-        What a saved state must agree with, beyond the order and the batches.
-    threads : int
-        Threads that make batches.
-    finish : callable, optional
-        Called when the provider is closed.
+    **settings
+        What a saved state must agree with, beyond the order, the batches and the source.
     """
 
     def __init__(
-        self,
-        plan: BatchPlan,
-        produce: Callable[[np.ndarray, int], tuple[Any, Any, Any, list]],
-        data_desc: list[DataDesc],
-        label_desc: list[DataDesc],
-        options: RowOptions,
-        *,
-        settings: Mapping[str, Any],
-        threads: int = 1,
-        finish: Callable[[], None] | None = None,
+        self, source: RowSource, plan: BatchPlan, options: RowOptions, **settings: Any
     ) -> None:
         order = plan.order
         if isinstance(order, SequentialOrder):
             described = f"rows {order.first} to {order.last}"
         else:
             described = f"shuffled, seed {options.seed}"
+        source.prepare(plan.batch_size, options.prefetch_buffer, options.place.allocate)
+        data_desc, label_desc = source.describe()
         super().__init__(
             plan,
             Prefetcher(
-                produce,
+                source,
                 options.prefetch_buffer,
-                threads=min(threads, options.prefetch_buffer),
-                finish=finish,
+                threads=min(source.threads(), options.prefetch_buffer),
+                replace=source.replace,
+                finish=source.close,
                 name="row-provider",
             ),
             data_desc,
@@ -156,13 +201,7 @@ class RowProvider(PlannedProvider):
                 "order": described,
                 "batch_size": plan.batch_size,
                 "tail": plan.tail,
+                **source.settings(),
                 **settings,
             },
         )
-
-
-def refuse_unknown(provider: object, unknown: Iterable[str]) -> None:
-    """Raise the TypeError for keywords that the constructor of a provider does not have."""
-    for name in unknown:
-        known = inspect.signature(type(provider).__init__).parameters
-        raise unknown_keyword(type(provider).__name__, name, [*known][1:-1])

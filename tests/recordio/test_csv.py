@@ -465,6 +465,76 @@ def test_forked_child_is_told_to_start_its_own(write):
         assert len(next(iterator))
 
 
+# ---- bad rows, and rows from any one on
+
+
+def test_bad_rows_are_noted_with_their_places_and_zero(write):
+    path = write("1,2\n\n3,x\n4\n 5,6\n,\n")
+    expected = [[1, 2], [0, 0], [0, 0], [5, 6], [0, 0]]
+    lines = {1: (3, 2), 2: (4, 2), 4: (6, 1)}
+    noted = {}
+    assert read_csv(path, bad_rows=noted).tolist() == expected
+    for chunk_bytes in (1, 9, 1 << 20):
+        for start in range(7):
+            bad_rows = {}
+            with CSVReader(path, chunk_bytes=chunk_bytes) as reader:
+                assert reader.count() == 5
+                got = [row for rows in reader.rows(start, bad_rows) for row in rows.tolist()]
+            assert got == expected[start:]
+            places = {row: (error.line, error.column) for row, error in bad_rows.items()}
+            assert places == {row: place for row, place in lines.items() if row >= start}
+            assert all(error.record == row for row, error in bad_rows.items())
+            assert all(str(error) == str(noted[row]) for row, error in bad_rows.items())
+
+
+def test_rows_before_the_first_one_may_be_bad(write):
+    path = write("x\n1\ny\n2\n")
+    with CSVReader(path, 1) as reader:
+        assert [rows.tolist() for rows in reader.rows(3)] == [[[2]]]
+        with pytest.raises(TextFormatError) as caught:
+            list(reader.rows(1))
+        assert caught.value.line == 3
+        with pytest.raises(ValueError, match="start must be at least 0"):
+            reader.rows(-1)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_rows_of_a_folder_from_any_one_on(tmp_path, packed):
+    mark = b"\xef\xbb\xbf"
+    texts = [mark + b"a\n1\n2\n\n3", b"", b"a\n\n", mark + b"a\r\n4\r\n5\r\n", b"a\n6\n"]
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.csv").write_bytes(gzip.compress(text) if packed else text)
+    for chunk_bytes in (1, 4, 1 << 20):
+        with CSVReader(tmp_path, 1, skip_header=1, chunk_bytes=chunk_bytes) as reader:
+            for start in range(8):
+                got = [row for rows in reader.rows(start) for row in rows[:, 0].tolist()]
+                assert got == [1, 2, 3, 4, 5, 6][start:]
+
+
+def test_going_to_a_row_of_a_changed_file_is_an_error(write):
+    path = write("".join(f"{i}\n" for i in range(1000)))
+    with CSVReader(path, 1, chunk_bytes=100) as reader:
+        assert reader.count() == 1000
+        for text, message in (("x" * 9000, "no line begins"), ("1\n", "no line begins")):
+            path.write_text(text)
+            with pytest.raises(TextFormatError, match=message):
+                list(reader.rows(900))
+
+
+@pytest.mark.parametrize("bad", [None, 0])
+def test_more_bad_rows_in_a_chunk_than_fit_are_an_error(write, bad):
+    path = write("x\n" * (recordio.lines.MAX_BAD_ROWS + 1))
+    with pytest.raises(TextFormatError, match="another kind of file" if bad == 0 else "'x'"):
+        read_csv(path, 1, bad_rows=None if bad is None else {})
+
+
+@pytest.mark.parametrize("tail", ["", " ", "\n", "\n\n", "7"])
+def test_a_short_row_is_described_by_itself_alone(write, tail):
+    error = error_of(write(f"1,2,\n{tail}"), 3)
+    assert "2 fields instead of 3; it ends with ''" in str(error)
+    assert error.column == 3
+
+
 # ---- any bytes
 
 ALPHABET = st.sampled_from(

@@ -187,6 +187,19 @@ def test_same_matrix_with_any_number_of_threads(write):
         np.testing.assert_array_equal(labels, np.arange(40_000) % 7)
 
 
+def test_bad_rows_are_noted_and_empty(write):
+    path = write("1 0:1 # c\n\n2 1:1 2\n#\nx\n3 7:1 9:1\n4 1:5\n")
+    for threads in (1, 3):
+        bad_rows = {}
+        data, labels = read_libsvm(path, 8, threads=threads, bad_rows=bad_rows)
+        assert labels.tolist() == [1, 0, 0, 0, 4]
+        assert data.indptr.tolist() == [0, 1, 1, 1, 1, 2]
+        assert data.indices.tolist() == [0, 1]
+        places = {row: (e.line, e.column, e.record) for row, e in bad_rows.items()}
+        assert places == {1: (3, 3, 1), 2: (5, 1, 2), 3: (6, 3, 3)}
+    assert read_libsvm(write("1 900:x\n1 3:1"), bad_rows={})[0].shape == (2, 4)
+
+
 PIECES = st.sampled_from(
     [
         b"1",

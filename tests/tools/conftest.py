@@ -86,3 +86,23 @@ def output(tmp_path):
     folder = tmp_path / "output"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def command():
+    """Run the console command ``recordio`` in this process; returns the exit code."""
+    from recordio.tools.cli import main
+
+    return lambda *words: main([str(word) for word in words])
+
+
+@pytest.fixture
+def contents():
+    """Header and content of every record of a pack, in its order."""
+    from recordio import RecordReader, unpack
+
+    def read(prefix):
+        with RecordReader(f"{prefix}.rec", f"{prefix}.idx") as reader:
+            return [unpack(bytes(record)) for record in reader]
+
+    return read

@@ -21,9 +21,11 @@ def test_rows_are_those_of_numpy(data):
     assert np.array_equal(target[:-1], table[rows])
     assert (target[-1] == 7).all()
     scaled = np.full((len(rows) + 1, width), 7, np.float32)
-    gather_scaled(table, rows, 1 / 256, scaled)
-    assert np.array_equal(scaled[:-1], table[rows].astype(np.float32) / 256)
-    assert (scaled[-1] == 7).all()
+    for vectors in (True, False):
+        for factor in (1 / 256, 0.1):
+            gather_scaled(table, rows, factor, scaled, vectors)
+            assert np.array_equal(scaled[:-1], table[rows] * np.float32(factor))
+            assert (scaled[-1] == 7).all()
 
 
 @pytest.mark.parametrize("row", [-1, 5, 2**62, -(2**63)])

@@ -141,3 +141,57 @@ def test_a_place_of_a_rolling_epoch_has_the_record_of_its_batch(size, batch_size
         assert not plan.is_over(done + number * batch_size)
     assert plan.is_over(done + plan.batches(done) * batch_size)
     assert plan.record(epoch, size - done, done) == plan.record(epoch, 0)
+
+
+# -- occurrences -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tail", ["wrap", "pad", "drop"])
+@pytest.mark.parametrize(
+    "order", [SequentialOrder(2, 9), DealtOrder(ShuffledOrder(9), 2, 1, even=True)]
+)
+def test_orders_without_repetitions_have_one_occurrence(order, tail):
+    plan = BatchPlan(order, 4, tail)
+    for number in range(len(plan)):
+        rows, _ = plan.rows(0, number)
+        assert plan.draws(number).tolist() == [0] * len(rows)
+
+
+@given(
+    size=st.integers(1, 40), parts=st.integers(1, 5), batch=st.integers(1, 7), data=st.data()
+)  # fmt: skip
+def test_occurrences_of_a_weighted_epoch_are_its_places_for_any_world(size, parts, batch, data):
+    """Resumed anywhere and dealt to any number of parts, a place keeps record and number."""
+    whole = WeightedOrder(np.arange(1, size + 1), seed=3)
+    expected = whole.at(1, np.arange(size))
+    done = data.draw(st.integers(0, size - 1))
+    seen = []
+    for part in range(parts):
+        plan = BatchPlan(DealtOrder(whole, parts, part), batch, "pad")
+        for number in range(plan.batches(done)):
+            records, _ = plan.rows(1, number, done)
+            draws = plan.draws(number, done)
+            assert expected[draws].tolist() == records.tolist()
+            seen += draws.tolist()
+    assert sorted(seen) == list(range(done, size))
+
+
+def test_padding_of_a_weighted_epoch_repeats_its_start():
+    plan = BatchPlan(DealtOrder(WeightedOrder(np.ones(5))), 4)
+    assert plan.draws(1).tolist() == [4, 0, 1, 2]
+    assert plan.draws(0, done=3).tolist() == [3, 4, 0, 1]
+
+
+def test_what_was_carried_over_is_drawn_anew():
+    plan = RollOverPlan(SequentialOrder(0, 5), 3)
+    assert plan.rows(1, 0, -2)[0].tolist() == [3, 4, 0]
+    assert plan.draws(0, -2).tolist() == [5, 5, 0]
+    plan = RollOverPlan(DealtOrder(WeightedOrder(np.ones(5))), 3)
+    assert plan.draws(0, -2).tolist() == [8, 9, 0]
+
+
+def test_both_ways_to_count_the_pad_of_a_batch_with_old_places():
+    order = SequentialOrder(0, 5)
+    for pads_new, pads in ((False, [2, 0]), (True, [1, 0])):
+        plan = RollOverPlan(order, 3, pads_new=pads_new)
+        assert [plan.rows(1, number, -2)[1] for number in range(2)] == pads

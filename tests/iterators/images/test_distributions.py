@@ -277,10 +277,10 @@ EVERYTHING = Recipe(
 )  # fmt: skip
 
 
-def numbers(key, epoch, record):
+def numbers(key, epoch, record, occurrence=0):
     """One number for every parameter of an image."""
-    steps, mirror = layers(EVERYTHING, key, epoch, record, 101, 103)
-    colour = drawn(EVERYTHING, key, epoch, record)
+    steps, mirror = layers(EVERYTHING, key, epoch, record, 101, 103, occurrence)
+    colour = drawn(EVERYTHING, key, epoch, record, occurrence)
     matrix = forward(steps[0])
     ratio = np.sqrt(matrix[0, 1] ** 2 + matrix[0, 0] ** 2)
     return [
@@ -321,9 +321,15 @@ def test_all_parameters_of_an_image_are_independent():
         lambda key, epoch, record: (key, epoch, record + (1 << 32)),
         lambda key, epoch, record: (key + (1 << 32), epoch, record),
         lambda key, epoch, record: (key, record, epoch),
+        lambda key, epoch, record: (key, epoch, record, 1),
+        lambda key, epoch, record: (key, epoch, record, 1 << 32),
+        lambda key, epoch, record: (key, epoch, record, record),
     ],
-    ids=["record", "epoch", "seed", "large record", "large seed", "exchanged"],
-)
+    ids=[
+        "record", "epoch", "seed", "large record", "large seed", "exchanged", "occurrence",
+        "large occurrence", "place",
+    ],
+)  # fmt: skip
 def test_neighbours_are_independent(other):
     places = [(11, 3, 10 + 2 * i) for i in range(3000)]
     first = np.array([numbers(*place) for place in places], float)
@@ -331,6 +337,22 @@ def test_neighbours_are_independent(other):
     assert not (first[:, 0] == second[:, 0]).all()
     width = first.shape[1]
     correlations_are_noise(np.hstack([first, second]), [(i, i + width) for i in range(width)])
+
+
+def test_draws_are_those_of_every_release():
+    """Whoever goes on with a saved state needs the same crops; these use no rounded functions."""
+    recipe = Recipe(
+        data_shape=(3, 20, 20), random_resized_crop=True, min_random_area=0.1, rand_mirror=True
+    )
+    found = []
+    for record in (0, 1, 1 << 40):
+        for occurrence in (0, 1):
+            (crop,), mirror = layers(recipe, 7, 2, record, 100, 90, occurrence)
+            found.append((crop["x"], crop["y"], crop["width"], crop["height"], mirror))
+    assert found == [
+        (17, 0, 76, 76, False), (24, 25, 62, 62, False), (19, 3, 81, 81, True),
+        (8, 1, 89, 89, False), (11, 7, 61, 61, False), (12, 16, 74, 74, False),
+    ]  # fmt: skip
 
 
 def test_switching_a_step_off_leaves_the_others_as_they_were():

@@ -11,6 +11,7 @@ import recordio
 from iterators.images import codec
 from iterators.images.recipe import Recipe
 from iterators.images.render_plan import RenderPlan
+from iterators.images.source import RecordFiles
 from iterators.images.stage import Stage
 
 
@@ -29,9 +30,12 @@ def stage_of(tmp_path):
         reader = recordio.RecordReader(path)
         plan = RenderPlan(Recipe(data_shape=(3, 8, 8)))
         return Stage(
-            [reader], reader.offsets, np.zeros(1, np.int64), plan,
-            batch_size=4, threads=1, depth=2,
-        )  # fmt: skip
+            RecordFiles([reader], reader.offsets, np.zeros(1, np.int64)),
+            plan,
+            batch_size=4,
+            threads=1,
+            depth=2,
+        )
 
     return make
 

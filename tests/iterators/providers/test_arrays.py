@@ -228,8 +228,13 @@ def test_sparse_matrices(kind):
         ({"data": np.zeros(3), "part_index": 1}, ValueError, "part_index=1"),
         ({"data": np.zeros(3), "prefetch_buffer": 0}, ValueError, "prefetch_buffer=0"),
         ({"data": np.zeros(3), "on_error": "ignore"}, ValueError, "on_error='ignore'"),
-        ({"data": np.zeros((3, 2)), "layout": "NCHW"}, ValueError, "needs 2 letters"),
-        ({"data": np.zeros((3, 2)), "layout": "CN"}, ValueError, "first being N"),
+        ({"data": np.zeros((3, 2)), "layout": "NCHW"}, ValueError, "has the axes 'NC'"),
+        ({"data": np.zeros((3, 2)), "layout": "NN"}, ValueError, "has the axes 'NC'"),
+        ({"data": np.zeros((3, 2, 1)), "layout": "NTC"}, ValueError, "data_layout gives them"),
+        ({"data": np.zeros((3, 2)), "data_layout": "NHC"}, ValueError, "needs 2 different"),
+        ({"data": np.zeros((3, 2)), "data_layout": "CN"}, ValueError, "first being N"),
+        ({"data": np.zeros((3, 2)), "data_layout": "NN"}, ValueError, "different letters"),
+        ({"data": np.zeros((3, 2)), "error_budget": 1}, ValueError, "needs on_error='skip'"),
         ({"data": np.zeros(3), "device": "nowhere"}, ValueError, "nowhere"),
     ],
 )
@@ -600,3 +605,62 @@ def test_rolled_over_samples_survive_a_state_at_every_batch():
             assert batches(first, taken) == wanted[:taken]
             second.load_state_dict(first.state_dict())
             assert batches(second, 12 - taken) == wanted[taken:]
+
+
+def transposed(batch, own, wanted):
+    return batch.transpose([own.index(axis) for axis in wanted])
+
+
+@pytest.mark.parametrize("dtype", [None, "uint8", "float64"])
+@pytest.mark.parametrize(
+    ("own", "wanted", "named"),
+    [
+        ("NCHW", "NHWC", False),
+        ("NCHW", "CHWN", False),
+        ("NHWC", "NCHW", True),
+        ("NHWC", "NHWC", True),
+        ("NTC", "TNC", True),
+        ("NC", "CN", False),
+        ("N", "N", False),
+    ],
+)
+def test_batches_have_the_layout_that_was_asked_for(own, wanted, named, dtype):
+    shape = (11, 2, 3, 4)[: len(own)]
+    data = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    names = {"data_layout": own} if named else {}
+    provider = ArrayDataProvider(
+        data,
+        np.arange(11),
+        batch_size=4,
+        layout=wanted,
+        dtype=dtype,
+        data_padding=7,
+        shuffle=True,
+        **names,
+    )
+    with provider:
+        (desc,) = provider.provide_data
+        assert desc.layout == wanted
+        assert (provider.batch_size, len(provider)) == (4, 3)
+        for batch in provider:
+            want = np.full((4, *shape[1:]), 7, desc.dtype)
+            want[: batch.count] = data[batch.index.astype(int)[: batch.count]]
+            assert np.array_equal(batch.data[0], transposed(want, own, wanted))
+            assert batch.data[0].shape == desc.shape
+            assert batch.data[0].flags.c_contiguous
+            assert batch.label[0].shape == (4,)
+
+
+def test_layout_of_ndarray_iter_is_a_description_unless_data_layout_says_what_there_is():
+    data = np.arange(48, dtype=np.float32).reshape(2, 2, 3, 4)
+    (batch,) = NDArrayIter(data, batch_size=2, layout="NHWC")
+    assert np.array_equal(batch.data[0], data)
+    (batch,) = NDArrayIter(data, batch_size=2, data_layout="NHWC")
+    assert np.array_equal(batch.data[0], transposed(data, "NHWC", "NCHW"))
+
+
+def test_sparse_batches_have_one_layout():
+    matrix = pytest.importorskip("scipy.sparse").csr_array(np.eye(3))
+    assert len(list(ArrayDataProvider(matrix, batch_size=2, layout="NC"))) == 2
+    with pytest.raises(ValueError, match="sparse"):
+        ArrayDataProvider(matrix, batch_size=2, layout="CN")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from iterators import CSVIter, CSVProvider
 from recordio.csv import CSVReader
-from recordio.errors import TextFormatError
+from recordio.errors import ErrorBudgetError, TextFormatError
 from recordio.row_count import count_rows
 
 
@@ -227,8 +227,284 @@ def test_a_bad_line_is_an_error_with_its_place_again_and_again(tmp_path, shuffle
         for _ in range(4):
             with pytest.raises(TextFormatError, match="a.csv, line 3") as caught:
                 list(provider)
-            assert caught.value.line == 3
+            assert (caught.value.line, caught.value.record) == (3, 2)
+            assert provider.next().data[0].tolist() == [[7, 8]]  # goes on behind it
             provider.reset()
+
+
+# ---- bad rows
+
+
+def damaged(folder, bad, bad_labels, rows=40, ending="\n"):
+    """Rows ``i, 10 * i`` and labels ``-i``, some of which cannot be read."""
+    junk = ["x,1", "1", "1,2,3", "1,", ",", "1,2x"]
+    data = [junk[i % 6] if i in bad else f"{i},{10 * i}" for i in range(rows)]
+    label = ["?" if i in bad_labels else f"{-i}" for i in range(rows)]
+    (folder / "data.csv").write_text(ending.join(data) + ending * 2)
+    (folder / "label.csv").write_text(ending.join(label))
+    return {
+        "data_csv": folder / "data.csv",
+        "data_shape": (2,),
+        "label_csv": folder / "label.csv",
+        "threads": 2,
+    }
+
+
+def replaced(order, bad):
+    """What comes in every place of an epoch."""
+    good = []
+    for place in range(len(order)):
+        rows = [*order[place:], *order[:place]]
+        good.append(next(row for row in rows if row not in bad))
+    return good
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_bad_rows_are_replaced_by_the_next_good_ones(tmp_path, data):
+    rows = st.sets(st.integers(0, 39), max_size=20)
+    bad, bad_labels = data.draw(rows), data.draw(rows)
+    if len(bad | bad_labels) > 38:
+        return
+    arguments = damaged(
+        tmp_path, bad, bad_labels, ending=data.draw(st.sampled_from(["\n", "\r\n"]))
+    )
+    arguments |= {
+        "batch_size": data.draw(st.integers(1, 50)),
+        "num_parts": (parts := data.draw(st.integers(1, 3))),
+        "part_index": data.draw(st.integers(0, parts - 1)),
+        "shuffle": data.draw(st.booleans()),
+        "on_error": "skip",
+    }
+    bad |= bad_labels
+    import iterators.providers.csv as module
+
+    chunk_bytes = data.draw(st.sampled_from([8, 50, 1 << 20]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            module, "CSVReader", lambda *a, **k: CSVReader(*a, chunk_bytes=chunk_bytes, **k)
+        )
+        provider = CSVIter(**arguments)
+    with provider:
+        order = provider._plan.order
+        seen = set()
+        for epoch in range(2):
+            mine = order.take(epoch, 0, order.count()).tolist()
+            if mine and not set(mine) - bad:
+                with pytest.raises(TextFormatError):
+                    list(provider)
+                return
+            seen.update(mine)
+            batches = epoch_of(provider)
+            got = [i for _, _, index, pad in batches for i in index[: len(index) - pad]]
+            assert got == replaced(mine, bad)
+            for x, y, index, _ in batches:
+                assert np.array_equal(x, np.array([[i, 10 * i] for i in index]))
+                assert y.tolist() == [-i for i in index]
+        assert {row for row, _ in provider.skipped} == bad & seen
+        assert len(provider.skipped) == len(bad & seen)
+        assert all("line" in reason for _, reason in provider.skipped)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_the_budget_for_bad_rows(tmp_path, shuffle):
+    arguments = damaged(tmp_path, {3, 5, 7}, {5, 9}) | {"batch_size": 8, "shuffle": shuffle}
+    with CSVIter(on_error="skip", error_budget=4, **arguments) as provider:
+        assert len(list(provider)) == 5
+        assert len(provider.skipped) == 4
+        assert all(row in (3, 5, 7, 9) for row, _ in provider.skipped)
+        assert {row for row, reason in provider.skipped if "label.csv" in reason} == {9}
+    with CSVIter(on_error="skip", error_budget=3, **arguments) as provider:
+        with pytest.raises(ErrorBudgetError, match="more than the error_budget"):
+            list(provider)
+    with CSVIter(on_error="skip", error_budget=0.1, **arguments) as provider:
+        assert len(list(provider)) == 5
+
+
+def test_every_batch_with_a_bad_row_raises_and_no_other(tmp_path):
+    arguments = damaged(tmp_path, {3, 17}, {18, 38}) | {"batch_size": 4}
+    with CSVIter(**arguments) as provider:
+        for _ in range(2):
+            got, lines = [], []
+            while True:
+                try:
+                    got += provider.next().index.tolist()
+                except TextFormatError as error:
+                    lines.append((error.path[-9:], error.line, error.record))
+                except StopIteration:
+                    break
+            assert got == [i for i in range(40) if i // 4 not in (0, 4, 9)]
+            assert lines == [("/data.csv", 4, 3), ("/data.csv", 18, 17), ("label.csv", 39, 38)]
+            provider.reset()
+        assert provider.skipped == []
+
+
+def test_a_resumed_run_skips_the_same_rows(tmp_path):
+    arguments = damaged(tmp_path, {3, 4, 20, 39}, {5}) | {"batch_size": 3, "on_error": "skip"}
+    with CSVIter(**arguments) as provider:
+        whole, states = [], []
+        for batch in provider:
+            states.append(provider.state_dict())
+            whole.append(batch.index.tolist())
+    for number, state in enumerate(states[:-1]):
+        with CSVIter(**arguments) as provider:
+            provider.load_state_dict(state)
+            assert [batch.index.tolist() for batch in provider] == whole[number + 1 :]
+
+
+@pytest.mark.parametrize("method", ["advance", "row"])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_an_interrupt_anywhere_costs_no_row(tmp_path, monkeypatch, method, count):
+    import iterators.providers.csv as module
+
+    arguments = damaged(tmp_path, {3, 5, 20, 21, 33}, {8}) | {"batch_size": 4, "on_error": "skip"}
+    monkeypatch.setattr(module, "CSVReader", lambda *a, **k: CSVReader(*a, chunk_bytes=20, **k))
+    with CSVIter(**arguments) as provider:
+        want = [batch.index.tolist() for batch in provider]
+    with CSVIter(**arguments) as provider:
+        stream = provider._engine._produce.streams[0]
+        inside, calls = getattr(stream, method), []
+
+        def interrupted(*args):
+            result = inside(*args)
+            calls.append(None)
+            if len(calls) == count:
+                raise KeyboardInterrupt
+            return result
+
+        setattr(stream, method, interrupted)
+        got = []
+        for _ in range(2):
+            try:
+                while True:
+                    batch = provider.next()
+                    got.append(batch.index.tolist())
+                    assert batch.data[0][:, 0].tolist() == got[-1]
+            except (KeyboardInterrupt, StopIteration):
+                pass
+        assert got == want
+        assert len(calls) > count
+
+
+def test_rows_of_a_url_from_any_one_on():
+    fsspec = pytest.importorskip("fsspec")
+    text = "".join(f"{i},{-i}\n" for i in range(5000)).encode()
+    for name, content in (("a.csv", text), ("b.csv.gz", gzip.compress(text))):
+        with fsspec.open(f"memory://rows/{name}", "wb") as file:
+            file.write(content)
+        provider = CSVIter(
+            data_csv=f"memory://rows/{name}",
+            data_shape=(2,),
+            batch_size=1000,
+            num_parts=5,
+            part_index=3,
+        )
+        (batch,) = provider
+        assert batch.data[0][:, 1].tolist() == list(range(-3000, -4000, -1))
+
+
+def test_a_long_run_of_bad_rows_is_gone_through_once(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1\n" + "x\n" * 5000 + "2\n")
+    with CSVIter(data_csv=path, data_shape=(1,), batch_size=10, on_error="skip") as provider:
+        calls = []
+        replace = provider._engine._replace
+        provider._engine._replace = lambda *a: (calls.append(a[0]), replace(*a))
+        values = np.concatenate([batch.data[0][:, 0] for batch in provider])
+        assert values.tolist() == [1] + [2] * 5001 + [1] + [2] * 7
+        assert len(calls) < 16_000
+
+
+def test_a_file_of_something_else_does_not_fill_the_memory_with_errors(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n" * 100_000)
+    for shuffle in (False, True):
+        with pytest.raises(TextFormatError, match="another kind of file"):
+            CSVIter(
+                data_csv=path, data_shape=(1,), batch_size=1, on_error="skip", shuffle=shuffle
+            ).next()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_parts_and_resumed_runs_parse_little_of_what_comes_before(tmp_path, packed, monkeypatch):
+    import recordio.csv
+
+    text = "".join(f"{i},{i % 7}\n" + "\n" * (i % 5 == 0) for i in range(20_000)).encode()
+    path = tmp_path / "a.csv"
+    path.write_bytes(gzip.compress(text) if packed else text)
+    lines = []
+
+    class Noting(recordio.csv.LineChunks):
+        def read(self, buffer=None):
+            chunk = super().read(buffer)
+            if chunk is not None:
+                lines.append(chunk.first_line)
+            return chunk
+
+    import iterators.providers.csv as module
+
+    monkeypatch.setattr(recordio.csv, "LineChunks", Noting)
+    monkeypatch.setattr(module, "CSVReader", lambda *a, **k: CSVReader(*a, chunk_bytes=1000, **k))
+    arguments = {"data_csv": path, "data_shape": (2,), "batch_size": 100}
+    with CSVIter(num_parts=4, part_index=3, **arguments) as provider:
+        assert np.concatenate([b.index for b in provider]).tolist() == list(range(15_000, 20_000))
+        assert min(lines) > 17_800
+        lines.clear()
+        provider.reset()
+        assert provider.next().data[0][:, 0].tolist() == list(range(15_000, 15_100))
+        assert not lines  # the first rows of the part are kept
+        assert provider.next().data[0][:, 0].tolist() == list(range(15_100, 15_200))
+        assert min(lines) > 17_800
+    with CSVIter(**arguments) as provider:
+        state = {**provider.state_dict(), "done": 12_345}
+        lines.clear()
+        provider.load_state_dict(state)
+        assert provider.next().data[0][:, 0].tolist() == list(range(12_345, 12_445))
+        assert min(lines) > 14_650
+
+
+def test_layout_puts_the_axes_in_order(tmp_path):
+    table = np.arange(10 * 24, dtype=np.float32).reshape(10, 24)
+    np.savetxt(tmp_path / "a.csv", table, "%d", ",")
+    images = table.reshape(10, 2, 3, 4)
+    for shuffle in (False, True):
+        for layout in ("NCHW", "NHWC", "HWCN"):
+            provider = CSVIter(
+                data_csv=tmp_path / "a.csv",
+                data_shape=(2, 3, 4),
+                batch_size=5,
+                layout=layout,
+                shuffle=shuffle,
+            )
+            with provider:
+                (desc,) = provider.provide_data
+                assert desc.layout == layout
+                for batch in provider:
+                    want = images[batch.index.astype(int)].transpose(
+                        ["NCHW".index(axis) for axis in layout]
+                    )
+                    assert np.array_equal(batch.data[0], want)
+                    assert batch.data[0].flags.c_contiguous
+                    assert batch.data[0].shape == desc.shape
+                    assert (batch.count, provider.batch_size) == (5, 5)
+
+
+def test_bad_rows_are_replaced_in_any_layout(tmp_path):
+    (tmp_path / "a.csv").write_text("1,2,3,4\nx\n5,6,7,8\n")
+    for shuffle in (False, True):
+        provider = CSVIter(
+            data_csv=tmp_path / "a.csv",
+            data_shape=(2, 2, 1),
+            batch_size=3,
+            layout="HWCN",
+            on_error="skip",
+            shuffle=shuffle,
+        )
+        (batch,) = provider
+        rows = np.moveaxis(batch.data[0], 3, 0).transpose(0, 3, 1, 2).reshape(3, 4)
+        assert {1, 5} == set(rows[:, 0].tolist())
+        assert np.array_equal(rows, rows[:, :1] + np.arange(4))
+        assert set(batch.index.tolist()) == {0, 2}
 
 
 def test_a_file_that_shrinks_is_an_error(tmp_path):
@@ -250,7 +526,10 @@ def test_a_file_that_shrinks_is_an_error(tmp_path):
         ({"data_shape": (0,)}, ValueError, "data_shape"),
         ({"batch_size": 0}, ValueError, "batch_size=0"),
         ({"part_index": 2}, ValueError, "part_index=2"),
-        ({"on_error": "skip"}, ValueError, "records only"),
+        ({"on_error": "ignore"}, ValueError, "on_error='ignore'"),
+        ({"error_budget": 3}, ValueError, "needs on_error='skip'"),
+        ({"layout": "NCHW"}, ValueError, "has the axes 'NC'"),
+        ({"layout": "NC", "data_shape": (3, 1)}, ValueError, "have names"),
         ({"delimeter": ";"}, TypeError, "did you mean 'delimiter'"),
         ({"data_csv": "nowhere.csv"}, OSError, "nowhere.csv"),
     ],

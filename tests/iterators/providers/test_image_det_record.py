@@ -6,9 +6,17 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+import torch
 
 import recordio
-from iterators import ImageDetRecordIter
+from iterators import (
+    CompositeSpace,
+    Conv2DSpace,
+    ImageDetRecordIter,
+    IndexSpace,
+    SpecError,
+    VectorSpace,
+)
 from iterators.images.mean_image import read_mean_image, write_mean_image
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError
 
@@ -501,3 +509,74 @@ def test_every_parameter_of_mxnet_is_accepted(pack):
     assert len(arguments) + 4 == 60
     with provider_of(pack, **arguments) as given, provider_of(pack) as default:
         assert same(epoch_of(given), epoch_of(default))
+
+
+def test_weights_go_by_record_not_by_label(pack):
+    with pytest.raises(ValueError, match="weights by label need class labels"):
+        provider_of(pack, weights={2: 1})
+    weights = np.zeros(30)
+    weights[7] = 1
+    with provider_of(pack, weights=weights, **EVERYTHING) as provider:
+        batches = epoch_of(provider)
+    assert {int(number) for _, _, ids, _ in batches for number in ids} == {107}
+    images = [image.tobytes() for data, _, _, pad in batches for image in data[: 4 - pad]]
+    assert len(set(images)) > 20  # some may be left as they are by all chances
+
+
+# -- data_specs ------------------------------------------------------------------------------------
+
+
+def specs(dim, axes=("b", 0, 1, "c"), dtype="float32", **label):
+    image = Conv2DSpace((60, 50), num_channels=3, axes=axes, dtype=dtype)
+    target = VectorSpace(dim=dim, **({"dtype": "float32"} | label))
+    return CompositeSpace((image, target)), ("features", "targets")
+
+
+@pytest.mark.parametrize("axes", [("b", 0, 1, "c"), ("c", 0, 1, "b")])
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_objects_are_targets_of_data_specs(pack, axes, dtype):
+    arguments = {"label_pad_width": 30, "dtype": dtype, **EVERYTHING}
+    asked = specs(34, axes, dtype)
+    del arguments["dtype"]
+    with (
+        provider_of(pack, dtype=dtype, **arguments) as plain,
+        provider_of(pack, data_specs=asked, **arguments) as provider,
+    ):
+        assert [desc.name for desc in provider.provide_data] == ["features"]
+        assert provider.provide_label == [("targets", (4, 34))]
+        for expected, batch in zip(plain, provider, strict=True):
+            images, targets = batch
+            asked[0].np_validate(batch)
+            np.testing.assert_array_equal(targets, expected.label[0])
+            order = [axes.index(axis) for axis in ("b", "c", 0, 1)]
+            np.testing.assert_array_equal(images.transpose(order), expected.data[0])
+            assert batch["targets"] is targets and batch.pad == expected.pad
+            assert batch.index.tolist() == expected.index.tolist()
+
+
+def test_the_automatic_width_is_named_when_the_targets_do_not_fit(pack):
+    with provider_of(pack) as plain:
+        width = plain.provide_label[0].shape[1]
+    with pytest.raises(SpecError, match=f"label_width={width} does not fit into VectorSpace"):
+        provider_of(pack, data_specs=specs(width + 1))
+    with provider_of(pack, data_specs=specs(width, dtype="float64")) as provider:
+        assert next(provider)[1].shape == (4, width)
+
+
+def test_images_alone_and_torch_on_request(pack):
+    image = Conv2DSpace((60, 50), num_channels=3, axes=("b", 0, 1, "c"), dtype="float16")
+    with provider_of(pack, data_specs=(image, "features"), device="cpu") as provider:
+        (images,) = next(provider)
+        assert isinstance(images, torch.Tensor) and images.dtype == torch.float16
+        assert provider.provide_label == []
+    with provider_of(pack, data_specs=(image, "features"), label_name=None) as provider:
+        assert next(provider)[0].shape == (4, 60, 50, 3)
+
+
+def test_object_labels_are_no_classes(pack):
+    with provider_of(pack) as plain:
+        width = plain.provide_label[0].shape[1]
+    space = CompositeSpace((specs(1)[0].components[0], IndexSpace(dim=width, max_labels=9)))
+    with provider_of(pack, data_specs=(space, ("features", "targets"))) as provider:
+        with pytest.raises(SpecError, match="is not an integer|do not fit"):
+            next(provider)

@@ -1,6 +1,7 @@
 """Files, folders, parts, label lists, face-recognition packs, weights and bad records."""
 
 import io
+import re
 import struct
 from collections import Counter
 
@@ -385,6 +386,47 @@ def test_weights_by_label_follow_the_labels_that_are_delivered(ten, tmp_path, by
     assert set(counts) == ({5, 6, 7, 8, 9} if by_list else {1, 3, 5, 7, 9})
 
 
+def occurrences(path, **arguments):
+    """Contents of every occurrence of every record in three epochs."""
+    found = {}
+    arguments = {"weights": [1] * 9 + [40], "batch_size": 5, "rand_crop": True} | arguments
+    with provider_of(path, data_shape=(3, 6, 6), brightness=0.5, **arguments) as provider:
+        for epoch in range(3):
+            for batch in provider:
+                for image, number in zip(batch.data[0], batch.index.tolist(), strict=True):
+                    found.setdefault((epoch, number), []).append(image.tobytes())
+    return found
+
+
+def test_a_record_that_comes_again_in_an_epoch_looks_different(ten):
+    found = occurrences(ten)
+    assert max(map(len, found.values())) >= 5
+    for images in found.values():
+        assert len(set(images)) == len(images)
+
+
+def test_occurrences_depend_on_neither_threads_nor_parts(ten):
+    whole = occurrences(ten, preprocess_threads=1, prefetch_buffer=1)
+    assert occurrences(ten, preprocess_threads=7, prefetch_buffer=3) == whole
+    parts = {}
+    for part in range(5):
+        some = occurrences(ten, num_parts=5, part_index=part, batch_size=1)
+        for key, images in some.items():
+            parts.setdefault(key, []).extend(images)
+    assert {key: sorted(images) for key, images in parts.items()} == {
+        key: sorted(images) for key, images in whole.items()
+    }
+
+
+def test_a_record_that_takes_the_place_of_a_bad_one_looks_different_from_itself(tmp_path):
+    bad, good = image_record(0, data=b"no image"), image_record(1, data=png(1, 40, 40))
+    path = write(tmp_path / "two.rec", [bad, good] + 10 * [bad])
+    found = occurrences(path, weights=[1, 1] + 10 * [0], on_error="skip", batch_size=4)
+    assert set(found) == {(epoch, 1) for epoch in range(3)}
+    for images in found.values():
+        assert len(images) == 12 == len(set(images))
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
@@ -393,6 +435,18 @@ def test_weights_by_label_follow_the_labels_that_are_delivered(ten, tmp_path, by
         ({"weights": [-1] + [1] * 9}, ValueError, "weights must be finite"),
         ({"weights": [np.nan] * 10}, ValueError, "weights must be finite"),
         ({"weights": [0] * 10}, ValueError, "at least one weight"),
+        ({"weights": [1e308] * 10}, ValueError, "weights must have a finite sum"),
+        ({"weights": "even"}, ValueError, "weights='even'"),
+        ({"weights": {float(i): "one" for i in range(10)}}, ValueError, "weights="),
+        ({"path_imglist": 3}, TypeError, "path_imglist=3: expected a path"),
+        ({"mean_img": 3}, TypeError, "mean_img=3: expected a path"),
+        ({"path_imgidx": b"a.idx"}, TypeError, "path_imgidx=b'a.idx': expected a path"),
+        ({"dtype": np.zeros(2)}, ValueError, "dtype="),
+        ({"data_name": 3}, TypeError, "data_name=3: expected a name"),
+        ({"label_name": ["a"]}, TypeError, r"label_name=\['a'\]: expected a name"),
+        ({"aug_seq": ""}, ValueError, "aug_seq=''"),
+        ({"batch_size": 1 << 70}, ValueError, "batch_size="),
+        ({"label_width": 1 << 70}, ValueError, "label_width="),
         ({"weights": [1] * 10, "shuffle": True}, ValueError, "drop shuffle"),
         ({"weights": [1] * 10, "shuffle_chunk_size": 1}, ValueError, "drop shuffle"),
         ({"error_budget": 3}, ValueError, "error_budget=3 needs on_error='skip'"),
@@ -585,6 +639,42 @@ def test_replacements_do_not_depend_on_threads_and_can_be_resumed(bad, order):
             assert contents(provider, 3 - place // 5) == results[0][0][place:]
 
 
+@pytest.mark.parametrize("by_list", [False, True])
+def test_weights_by_label_leave_damaged_records_out(bad, tmp_path, by_list):
+    """Those without a label have no weight; those with a label and no image are met as always."""
+    unknown = {5, 25, LAST}
+    labels = {}
+    if by_list:
+        unknown |= {28}
+        lines = [f"{i}\t{i}\tx" for i in range(LAST) if i != 28]
+        labels = {"path_imglist": listed(tmp_path, *lines)}
+    weights = dict.fromkeys(map(float, range(LAST + 1)), 1.0)
+    with pytest.raises(RecordIOError, match="record 5"):
+        provider_of(bad, path_imgidx=bad.with_suffix(".idx"), weights=weights, **labels)
+    with skipping(bad, weights=weights, **labels) as provider:
+        numbers = [re.search(r"record (\d+)", reason)[1] for _, reason in provider.skipped]
+        assert sorted(map(int, numbers)) == sorted(unknown)
+        found = drawn(provider, 20)
+        # A list says the labels of records that hold another number of them, too.
+        usable = set(range(LAST + 1)) - ALL_BAD - unknown | ({9} if by_list else set())
+        assert set(found) == usable
+        state = provider.state_dict()
+    with skipping(bad, weights=weights, **labels) as provider:
+        provider.load_state_dict(state)
+
+
+def test_damaged_labels_count_for_the_budget_at_once(bad):
+    weights = dict.fromkeys(map(float, range(LAST + 1)), 1.0)
+    with pytest.raises(ErrorBudgetError, match="3 records could not be used"):
+        skipping(bad, weights=weights, error_budget=2)
+
+
+def test_weights_by_label_of_a_file_without_a_label_are_refused(tmp_path):
+    path = write(tmp_path / "bad.rec", [b"short"] * 3)
+    with pytest.raises(ValueError, match="at least one weight"):
+        provider_of(path, weights={0: 1}, on_error="skip")
+
+
 @pytest.mark.parametrize(
     ("budget", "enough"),
     [
@@ -689,3 +779,20 @@ def test_integer_iterators_have_one_dtype(ten):
             assert provider.next().data[0].dtype == name
         with pytest.raises(ValueError, match="dtype='float32'"):
             kind(dtype="float32", **arguments)
+
+
+def test_a_line_is_logged_at_the_end_of_every_epoch_when_verbose(ten, caplog):
+    caplog.set_level("INFO", logger="iterators")
+    with provider_of(ten, verbose=True) as provider:
+        lines = [record.getMessage() for record in caplog.records]
+        assert lines == [f"{ten}: 10 of 10 records, 2 threads"]
+        for epoch in range(2):
+            for number, _ in enumerate(provider):
+                assert len(caplog.records) == 1 + epoch + (number == 2)
+            line = caplog.records[-1].getMessage()
+            assert line.startswith(f"epoch {epoch}: {10 * (epoch + 1)} samples so far, waited ")
+            assert line.endswith("0 records skipped")
+    caplog.clear()
+    with provider_of(ten, verbose=False) as provider:
+        list(provider)
+    assert not caplog.records

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iterators import LibSVMIter, LibSVMProvider
-from recordio.errors import TextFormatError
+from recordio.errors import ErrorBudgetError, TextFormatError
 
 sparse = pytest.importorskip("scipy.sparse")
 
@@ -72,7 +72,10 @@ def test_parts_and_resuming(file):
     for part in range(3):
         with provider_of(file, num_parts=3, part_index=part, batch_size=1) as provider:
             rows.append([int(batch.index[0]) for batch in provider])
-    assert rows == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
+    starts = np.cumsum([0, *(len(line) + 1 for line in file[0].read_text().split("\n"))])[:-1]
+    part = -(-file[0].stat().st_size // 3)
+    cuts = [0, *((starts <= cut).sum() for cut in (part, 2 * part)), 11]
+    assert rows == [list(range(a, b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
     with provider_of(file, shuffle=True) as provider:
         provider.next()
         state = provider.state_dict()
@@ -113,7 +116,8 @@ def test_torch_gets_sparse_tensors(file):
         ({"data_shape": (2,)}, TextFormatError, "a.libsvm"),
         ({"label_shape": (3,)}, ValueError, "label_libsvm"),
         ({"dtype": "int32"}, ValueError, "dtype='int32'"),
-        ({"on_error": "skip"}, ValueError, "records only"),
+        ({"on_error": "ignore"}, ValueError, "on_error='ignore'"),
+        ({"layout": "CN"}, ValueError, "sparse"),
         ({"label_lbsvm": "x"}, TypeError, "did you mean 'label_libsvm'"),
     ],
 )
@@ -133,3 +137,76 @@ def test_names(file):
     with provider_of(file, data_name="x", label_name=None) as provider:
         assert provider.next()["x"].shape == (4, 6)
         assert provider.provide_label == []
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_bad_rows_are_replaced_by_the_next_good_ones(tmp_path, shuffle):
+    bad, bad_labels = {0: "1 9:1", 4: "1 2", 5: "x 1:1", 7: "1 1:1 2:x"}, {5: "0 y", 8: "0 -1:1"}
+    data = [bad.get(i, f"{i} {i % 6}:{i}.5 5:1") for i in range(12)]
+    label = [bad_labels.get(i, f"0 {i % 3}:{i}") for i in range(12)]
+    (tmp_path / "data").write_text("\n# no row\n\n".join(data))
+    (tmp_path / "label").write_text("\n".join(label))
+    arguments = {
+        "data_libsvm": tmp_path / "data",
+        "data_shape": (6,),
+        "label_libsvm": tmp_path / "label",
+        "label_shape": (3,),
+        "batch_size": 5,
+        "shuffle": shuffle,
+    }
+    with pytest.raises(TextFormatError, match="data, line 1"):
+        LibSVMIter(**arguments)
+    with LibSVMIter(on_error="skip", **arguments) as provider:
+        for epoch in range(2):
+            order = provider._plan.order.take(epoch, 0, 12).tolist()
+            got = []
+            for batch in provider:
+                index = batch.index.astype(int)
+                got += index[: batch.count].tolist()
+                want = np.zeros((5, 6), np.float32)
+                labels = np.zeros((5, 3), np.float32)
+                for slot, row in enumerate(index):
+                    want[slot, row % 6] += row + 0.5
+                    want[slot, 5] += 1
+                    labels[slot, row % 3] = row
+                assert np.array_equal(batch.data[0].toarray(), want)
+                assert np.array_equal(batch.label[0].toarray(), labels)
+            wrong = {0, 4, 5, 7, 8}
+            assert got == [
+                next(r for r in order[i:] + order[:i] if r not in wrong) for i in range(12)
+            ]
+        assert {row for row, _ in provider.skipped} == wrong
+        assert len(provider.skipped) == 5
+    with LibSVMIter(on_error="skip", error_budget=4, **arguments) as provider:
+        with pytest.raises(ErrorBudgetError):
+            list(provider)
+
+
+def test_parts_are_those_of_mxnet(tmp_path):
+    """How many rows of two files MXNet 1.9.1 delivers to each part."""
+    widths = [3, 3, 0, 2, 4, 3, 3, 2, 3, 2, 4, 1, 1, 0]
+    lines = [f"{i} " + " ".join(f"{j}:1" for j in range(w)) for i, w in enumerate(widths)]
+    (tmp_path / "a").write_text("\n".join(lines[:9]) + "\n")
+    (tmp_path / "b").write_text("\n".join(lines[9:]))
+    lengths = {
+        1: [14],
+        2: [7, 7],
+        3: [5, 4, 5],
+        4: [4, 3, 3, 4],
+        5: [4, 2, 2, 3, 3],
+        7: [2, 3, 1, 2, 2, 1, 3],
+        11: [2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1],
+    }
+    for parts, want in lengths.items():
+        rows = []
+        for part in range(parts):
+            with LibSVMIter(
+                data_libsvm=tmp_path,
+                data_shape=(9,),
+                batch_size=1,
+                num_parts=parts,
+                part_index=part,
+            ) as provider:
+                rows.append([int(batch.label[0][0]) for batch in provider])
+        assert [len(mine) for mine in rows] == want
+        assert sum(rows, []) == list(range(14))

@@ -107,6 +107,18 @@ def test_parts_follow_mxnets_rule(files):
         assert rows == list(range(23))
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "CHWN", "HWNC"])
+def test_any_order_of_axes(files, layout):
+    with provider_of(files, layout=layout, shuffle=True) as provider:
+        assert provider.provide_data[0].layout == layout
+        assert provider.batch_size == 5
+        for batch in provider:
+            want = files[2][batch.index.astype(int)][:, None] / np.float32(256)
+            want = want.transpose(["NCHW".index(axis) for axis in layout])
+            assert np.array_equal(batch.data[0], want)
+            assert batch.data[0].shape == provider.provide_data[0].shape
+
+
 def test_layouts_and_types(files):
     with provider_of(files, layout="NHWC", dtype="uint8") as provider:
         batch = provider.next()
@@ -138,7 +150,7 @@ def test_a_run_resumed_at_any_batch_is_the_run(files):
     [
         ({"last_batch": "wrap"}, ValueError, "last_batch='wrap'"),
         ({"dtype": "float64"}, ValueError, "dtype='float64'"),
-        ({"layout": "CHWN"}, ValueError, "layout='CHWN'"),
+        ({"layout": "NHW"}, ValueError, "has the axes 'NCHW'"),
         ({"layout": "NHWC", "flat": True}, ValueError, "no effect"),
         ({"batch_size": 0}, ValueError, "batch_size=0"),
         ({"part_index": 1}, ValueError, "part_index=1"),

@@ -234,6 +234,32 @@ def test_any_number_of_parts_goes_on(pack, wide, kind, before, after, even):
             assert sorted(seen) == everything
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (3, 2)])
+def test_any_number_of_parts_draws_the_same_weighted_epoch(pack, before, after):
+    """Every occurrence of a record has its own crop and colours, whoever delivers it."""
+
+    def rendered(batch):
+        images = [image.tobytes() for image in batch.data[0][: batch.count]]
+        return list(zip(delivered(batch), images, strict=True))
+
+    arguments = {"weights": {0: 1, 1: 0, 2: 0, 3: 1.5}, "batch_size": 2}
+    with provider_of(pack, **arguments) as provider:
+        expected = [pair for batch in provider for pair in rendered(batch)]
+    assert len({number for number, _ in expected}) < len(expected) == len(set(expected)) == COUNT
+    for steps in range(4):
+        seen = []
+        for part in range(before):
+            with provider_of(pack, num_parts=before, part_index=part, **arguments) as provider:
+                for _ in range(steps):
+                    seen += rendered(provider.next())
+                state = saved(provider)
+        for part in range(after):
+            with provider_of(pack, num_parts=after, part_index=part, **arguments) as provider:
+                provider.load_state_dict(state)
+                seen += [pair for batch in provider for pair in rendered(batch)]
+        assert sorted(seen) == sorted(expected)
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     count=st.integers(1, 12),

@@ -1,0 +1,12 @@
+from typing import Any
+
+from .augmenter import Augmenter
+from .render import Renderer
+from .render_plan import RenderPlan
+
+class LinearPlan(RenderPlan):
+    def __init__(self, recipe: Augmenter, *, dtype: str = "float32", **more: Any) -> None: ...
+    def renderer(self) -> LinearRenderer: ...
+
+class LinearRenderer(Renderer):
+    def __init__(self, plan: LinearPlan) -> None: ...

@@ -1,0 +1,52 @@
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+
+# Memory of one worker for records that are not in one piece; kept from record to record.
+cdef struct Scratch:
+    uint8_t* bytes
+    size_t capacity
+
+
+cdef enum FetchStatus:
+    FETCH_OK = 0            # every other value is the source's own
+
+
+# Where the bytes of records come from.
+cdef class Source:
+    cdef readonly int64_t count
+    # The bytes of a record in [0, count); valid until the next call with the same scratch.
+    cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                   size_t* length) noexcept nogil
+    # The exception for a status of `fetch` that is not FETCH_OK.
+    cdef object failure(self, int64_t number, int status)
+    # Where a record lies, as keywords of RecordIOError.
+    cdef dict place(self, int64_t number)
+
+
+# A mapped record file and the number of its first record.
+cdef struct File:
+    const uint8_t* base
+    int64_t size
+    int64_t start
+
+
+cdef class RecordFiles(Source):
+    cdef list paths
+    cdef list views                 # keep the mappings while threads read them
+    cdef File* files
+    cdef Py_ssize_t num_files
+    cdef object offsets
+    cdef const int64_t* offset_of
+
+    cdef const File* file_of(self, int64_t record) noexcept nogil
+
+
+cdef class ImageFiles(Source):
+    cdef list paths
+    cdef bytes names                # all paths, each ended by a zero
+    cdef const char* first_name
+    cdef object tables              # keep what the pointers below point to
+    cdef const int64_t* starts      # where each path begins in them
+    cdef const uint64_t* ids
+    cdef const float* labels
+    cdef Py_ssize_t label_width

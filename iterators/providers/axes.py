@@ -1,0 +1,98 @@
+"""Batches in the order of axes that ``layout=`` asks for, when rows lie in another one.
+
+`Axes` checks the two orders and applies the plan between them in both directions.  It neither
+gathers rows nor knows what the axes mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.layout import LayoutError, plan
+
+__all__ = ["KNOWN_AXES", "Axes"]
+
+#: How the axes of a batch are called by their number, if nobody says otherwise.
+KNOWN_AXES = {1: "N", 2: "NC", 4: "NCHW"}
+
+
+class Axes:
+    """The axes of a batch as it is gathered, and as it is delivered.
+
+    Parameters
+    ----------
+    name : str
+        Of the array, for errors.
+    count : int
+        Number of axes, that of the batch included.
+    own : str, optional
+        One letter for every axis of the rows as they are, the first being N; by default
+        `KNOWN_AXES` if it names so many.
+    wanted : str, optional
+        The same letters in the order of the batch; by default that of `own`.
+
+    Raises
+    ------
+    ValueError
+        If letters are missing, unknown or there too often, or if a layout is wanted of axes that
+        have no names.
+
+    Examples
+    --------
+    >>> axes = Axes("data", 4, wanted="NHWC")
+    >>> axes.shape((8, 3, 4, 5)), axes.convert(np.zeros((8, 3, 4, 5))).shape
+    ((8, 4, 5, 3), (8, 4, 5, 3))
+    >>> Axes("data", 2, wanted="NCHW")
+    Traceback (most recent call last):
+        ...
+    ValueError: layout='NCHW': data has the axes 'NC', in any order
+    """
+
+    def __init__(
+        self, name: str, count: int, own: str | None = None, wanted: str | None = None
+    ) -> None:
+        if own is not None and (len(own) != count or own[0] != "N" or not _distinct(own)):
+            raise ValueError(
+                f"data_layout={own!r}: {name} has {count} axes, so it needs {count} different "
+                "letters, the first being N"
+            )
+        self.own = own or KNOWN_AXES.get(count)
+        if wanted is not None and self.own is None:
+            raise ValueError(
+                f"layout={wanted!r}: {name} has {count} axes, and only those of 1, 2 or 4 axes "
+                "have names unless data_layout gives them"
+            )
+        if wanted is not None and sorted(wanted) != sorted(self.own or ""):
+            raise ValueError(f"layout={wanted!r}: {name} has the axes {self.own!r}, in any order")
+        self.wanted = wanted or self.own
+        #: Whether batches are delivered as they are gathered.
+        self.same = self.own == self.wanted
+        self._order = tuple(range(count))
+        if not self.same:
+            assert self.own is not None
+            assert self.wanted is not None
+            self._order = tuple(self.own.index(letter) for letter in self.wanted)
+            self._there = plan(self.own, self.wanted)
+            self._back = plan(self.wanted, self.own)
+
+    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Shape of the delivered batch for that of the gathered one."""
+        return tuple(shape[axis] for axis in self._order)
+
+    def convert(self, batch: np.ndarray) -> np.ndarray:
+        """The batch to deliver, contiguous."""
+        return batch if self.same else self._there(batch, contiguous=True)
+
+    def rows(self, batch: np.ndarray) -> np.ndarray:
+        """A view of a delivered batch with the rows along axis 0."""
+        return batch if self.same else self._back(batch)
+
+
+def _distinct(letters: str) -> bool:
+    try:
+        plan(letters, letters)
+    except LayoutError:
+        return False
+    return True

@@ -1,0 +1,285 @@
+"""Rows of one or two CSV files by number, streamed with bounded memory.
+
+`RowStream` finds the rows of one file, cheaply as long as their numbers go up; `StreamedRows` makes
+batches of one or two in step.  Parsing, and threads that do it ahead, are in `recordio.csv`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from recordio.csv import CSVReader
+from recordio.errors import TextFormatError
+
+from ..core.batch import DataDesc
+from ..core.pool import BufferPool
+from .axes import Axes
+
+__all__ = ["RowStream", "StreamedRows"]
+
+
+class RowStream:
+    """Rows of one file by number, cheap as long as the numbers go up.
+
+    Any other row costs a look for its place and the start of new threads, except for the first rows
+    of the part: they are kept, because the last batch of every epoch is filled with them.
+
+    Parameters
+    ----------
+    name : str
+        Of the arrays.
+    reader : CSVReader
+    first : int
+        The first row of the part.
+    axes : Axes
+        Of the batches.
+    scalar : bool
+        Whether rows of one number have no axis of their own in the batch.
+    """
+
+    def __init__(
+        self, name: str, reader: CSVReader, first: int, axes: Axes, scalar: bool = False
+    ) -> None:
+        self.name = name
+        self.reader = reader
+        self.first = first
+        self.axes = axes
+        self.scalar = scalar
+        self.batch_size = 0
+        self.head = np.empty((0, *reader.shape), reader.dtype)
+        self.head_bad: dict[int, TextFormatError] = {}
+        self.rows: Iterator[np.ndarray] | None = None
+        self.chunk = self.head
+        self.bad: dict[int, TextFormatError] = {}  # rows of the chunk that cannot be read
+        self.place = 0  # number of the first row of `chunk`
+        self.at = 0  # number of the next row
+        # What was read last to replace bad rows: first row, rows, bad ones.
+        self.spare: tuple[int, np.ndarray, dict[int, TextFormatError]] = (0, self.head, {})
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of a row in the batch, before its axes are put in order."""
+        return () if self.scalar else self.reader.shape
+
+    def prepare(self, batch_size: int, keep: int, allocate: Callable[[int], Any] | None) -> None:
+        """Get ready for batches of that size, `keep` of which may wait to be used again."""
+        self.batch_size = batch_size
+        nbytes = int(np.prod((batch_size, *self.reader.shape))) * self.reader.dtype.itemsize
+        self.pool = BufferPool(nbytes, keep, allocate)
+
+    def describe(self) -> DataDesc:
+        """What a batch looks like."""
+        shape = self.axes.shape((self.batch_size, *self.row_shape))
+        return DataDesc(self.name, shape, self.reader.dtype, self.axes.wanted)
+
+    def batch(self, rows: np.ndarray) -> tuple[np.ndarray, dict[int, TextFormatError]]:
+        """A batch whose first places are `rows`, the others zero; and its bad places."""
+        batch = np.frombuffer(self.pool.take(), self.reader.dtype)
+        table = batch.reshape(self.batch_size, *self.reader.shape)
+        failed: dict[int, TextFormatError] = {}
+        begin = 0
+        while begin < len(rows):
+            # Rows go up by one until they start again further up in the file.
+            end = len(rows)
+            if rows[-1] - rows[begin] != end - begin - 1:
+                steps = np.flatnonzero(np.diff(rows[begin:]) != 1)
+                end = begin + 1 + int(steps[0]) if len(steps) else end
+            bad = self.fill(table[begin:end], int(rows[begin]))
+            if bad:
+                failed.update((begin + place, error) for place, error in bad)
+            begin = end
+        if len(rows) < self.batch_size:
+            table[len(rows) :] = 0
+        return self.axes.convert(batch.reshape(self.batch_size, *self.row_shape)), failed
+
+    def fill(self, target: np.ndarray, row: int) -> list[tuple[int, TextFormatError]]:
+        """Fill `target` with the rows from `row` on; returns the places of bad ones."""
+        kept = row - self.first
+        if row < self.at and kept >= 0 and kept + len(target) <= len(self.head):
+            target[...] = self.head[kept : kept + len(target)]
+            return _among(self.head_bad, row, len(target), 0)
+        self.seek(row)
+        filled, bad = 0, []
+        while filled < len(target):
+            offset = self.at - self.place
+            count = min(len(self.chunk) - offset, len(target) - filled)
+            if not count:
+                self.advance()
+                continue
+            target[filled : filled + count] = self.chunk[offset : offset + count]
+            bad += _among(self.bad, self.at, count, filled)
+            filled += count
+            self.at += count
+        return bad
+
+    def seek(self, row: int) -> None:
+        """Make `row` the next one."""
+        if self.rows is None or not self.place <= row <= self.place + len(self.chunk):
+            self.stop()
+            self.place = row
+            self.rows = self.reader.rows(row, self.bad)
+        self.at = row
+
+    def advance(self) -> None:
+        """Go to the next chunk, keeping what belongs to the head."""
+        assert self.rows is not None
+        self.place += len(self.chunk)
+        self.at = self.place
+        self.chunk = self.chunk[:0]
+        self.bad.clear()
+        chunk = next(self.rows, None)
+        if chunk is None:
+            raise TextFormatError(
+                f"the file had more rows when it was opened; now there are {self.place}",
+                path=self.reader.path,
+            )
+        self.chunk = chunk
+        missing = self.batch_size - len(self.head)
+        begin = self.first + len(self.head) - self.place
+        if missing > 0 and 0 <= begin < len(chunk):
+            head = np.concatenate([self.head, chunk[begin : begin + missing]])
+            end = self.first + len(head)
+            self.head_bad.update((row, error) for row, error in self.bad.items() if row < end)
+            self.head = head  # last, because an interrupt may come anywhere
+
+    def row(self, row: int) -> np.ndarray:
+        """One row, to replace a bad one; raises what is wrong with it.
+
+        Where the next batch goes on does not change.
+        """
+        if self.rows is not None and row == self.at == self.place + len(self.chunk):
+            self.advance()  # as the next batch would
+        known = [
+            (self.place, self.chunk, self.bad),
+            (self.first, self.head, self.head_bad),
+            self.spare,
+        ]
+        found = next((rows for rows in known if 0 <= row - rows[0] < len(rows[1])), None)
+        if found is None:
+            spare_bad: dict[int, TextFormatError] = {}
+            chunks = self.reader.rows(row, spare_bad)
+            chunk = next(chunks, None)
+            chunks.close()  # type: ignore[attr-defined]
+            if chunk is None:
+                raise TextFormatError(
+                    f"the file had more rows when it was opened; now row {row} is missing",
+                    path=self.reader.path,
+                )
+            self.spare = found = row, chunk, spare_bad
+        first, rows, bad = found
+        if row in bad:
+            # A copy, because an error that was raised keeps the frames that it went through.
+            raise copy.copy(bad[row])
+        return rows[row - first]
+
+    def stop(self) -> None:
+        """End the threads that parse; the next row starts new ones."""
+        rows, self.rows = self.rows, None
+        self.chunk = self.chunk[:0]
+        self.bad.clear()
+        if rows is not None:
+            rows.close()  # type: ignore[attr-defined]
+
+
+def _among(
+    bad: dict[int, TextFormatError], row: int, count: int, place: int
+) -> list[tuple[int, TextFormatError]]:
+    """Bad ones of `count` rows that go to `place` and behind it."""
+    if not bad:
+        return []
+    return [(place + k, bad[row + k]) for k in range(count) if row + k in bad]
+
+
+class StreamedRows:
+    """Batches made of one or two streams in step.
+
+    Parameters
+    ----------
+    count : int
+        Number of rows.
+    streams : list of RowStream
+        Data and perhaps labels, with at least as many rows each.
+    constant_label : str, optional
+        Name of labels that are 0, where there is no stream of them.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        streams: list[RowStream],
+        constant_label: str | None = None,
+    ) -> None:
+        self.count = count
+        self.streams = streams
+        self.constant_label = constant_label
+        self.batch_size = 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def prepare(self, batch_size: int, depth: int, allocate: Callable[[int], Any] | None) -> None:
+        """Get ready for batches of that size."""
+        self.batch_size = batch_size
+        for stream in self.streams:
+            stream.prepare(batch_size, depth + 2, allocate)
+
+    def describe(self) -> tuple[list[DataDesc], list[DataDesc]]:
+        """What the data and label arrays of a batch look like."""
+        data, *label = [stream.describe() for stream in self.streams]
+        if self.constant_label is not None:
+            label = [DataDesc(self.constant_label, (self.batch_size,), data.dtype, "N")]
+        return [data], label
+
+    def threads(self) -> int:
+        """None: the readers have threads of their own that parse ahead, and copying needs none."""
+        return 0
+
+    def settings(self) -> dict[str, str]:
+        """What a saved state must agree with."""
+        return {stream.name: f"{self.count} rows, {stream.row_shape}" for stream in self.streams}
+
+    def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
+        """Data, labels, row numbers and bad places of a batch."""
+        try:
+            made = [stream.batch(rows) for stream in self.streams]
+        except BaseException:
+            # After a file that cannot be read, and after an interrupt anywhere, start anew.
+            self.stop()
+            raise
+        (data, failed), *label = made
+        for _, bad in label:
+            failed = {**bad, **failed}  # a row that is bad in both is named once
+        labels = [array for array, _ in label]
+        if self.constant_label is not None:
+            labels = [np.zeros(self.batch_size, data.dtype)]
+        ids = np.zeros(self.batch_size, np.uint64)
+        ids[: len(rows)] = rows
+        return [data], labels, ids, sorted(failed.items())
+
+    def replace(self, row: int, data: list, label: list, ids: np.ndarray, slot: int) -> None:
+        """Put another row into a slot of a batch, or raise what is wrong with that row."""
+        try:
+            values = [stream.row(row) for stream in self.streams]
+        except TextFormatError:
+            raise
+        except BaseException:
+            self.stop()
+            raise
+        for stream, batch, value in zip(self.streams, [*data, *label], values, strict=False):
+            stream.axes.rows(batch)[slot] = value.reshape(stream.row_shape)
+        ids[slot] = row
+
+    def stop(self) -> None:
+        """End the threads that parse, until the next batch."""
+        for stream in self.streams:
+            stream.stop()
+
+    def close(self) -> None:
+        """End the threads that parse, for good."""
+        self.stop()
+        for stream in self.streams:
+            stream.reader.close()

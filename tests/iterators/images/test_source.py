@@ -1,0 +1,117 @@
+"""Where the bytes of records come from: mapped files and image files."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import recordio
+from iterators.images.source import ImageFiles, RecordFiles, Source
+from recordio.errors import ImageFileError, RecordIOError
+from recordio.header import unpack
+
+
+def files_of(paths, labels=None, ids=None):
+    count = len(paths)
+    labels = np.zeros((count, 1), np.float32) if labels is None else labels
+    ids = np.arange(count, dtype=np.uint64) if ids is None else ids
+    return ImageFiles([os.fspath(path) for path in paths], ids, labels)
+
+
+def test_records_of_several_files(tmp_path):
+    magic = b"\x0a\x23\xd7\xce"
+    contents = [[b"one", b"", magic + b"two" + magic], [b"three"]]
+    readers = []
+    for i, records in enumerate(contents):
+        with recordio.RecordWriter(tmp_path / f"{i}.rec") as writer:
+            for record in records:
+                writer.write(record)
+        readers.append(recordio.RecordReader(tmp_path / f"{i}.rec"))
+    offsets = np.concatenate([reader.offsets for reader in readers])
+    source = RecordFiles(readers, offsets, np.array([0, 3]))
+    assert [source.record(i) for i in range(source.count)] == contents[0] + contents[1]
+    broken = RecordFiles(readers, np.append(offsets[:3], 4), np.array([0, 3]))
+    with pytest.raises(RecordIOError, match=r"1\.rec, offset 4, record 0"):
+        broken.record(3)
+
+
+@pytest.mark.parametrize("number", [-1, 1])
+def test_there_is_no_such_record(tmp_path, number):
+    (tmp_path / "a").write_bytes(b"")
+    with pytest.raises(IndexError):
+        files_of([tmp_path / "a"]).record(number)
+
+
+@pytest.mark.parametrize("width", [0, 1, 2, 5])
+def test_a_record_is_header_labels_and_the_file(tmp_path, width):
+    sizes = [0, 1, 4096, 100_000]
+    for size in sizes:
+        (tmp_path / f"{size}").write_bytes(bytes(range(256)) * (size // 256) + b"x" * (size % 256))
+    labels = np.arange(len(sizes) * width, dtype=np.float32).reshape(len(sizes), width)
+    ids = np.array([3, 2**64 - 1, 0, 3], np.uint64)
+    source = files_of([tmp_path / f"{size}" for size in sizes], labels, ids)
+    for i, size in enumerate(sizes):
+        if width == 0:
+            assert source.record(i)[24:] == (tmp_path / f"{size}").read_bytes()
+            continue
+        header, content = unpack(source.record(i))
+        assert np.atleast_1d(header.label).tolist() == labels[i].tolist()
+        assert header.id == ids[i] and content == (tmp_path / f"{size}").read_bytes()
+
+
+def test_names_of_any_bytes(tmp_path):
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/a\xff b\n.png")
+    with open(name, "wb") as file:
+        file.write(b"content")
+    assert files_of([name]).record(0).endswith(b"content")
+    with pytest.raises(ValueError, match="zero character"):
+        files_of(["a\0b"])
+
+
+def test_what_cannot_be_read_says_why(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(1 << 29)
+    os.symlink("loop", tmp_path / "loop")
+    source = files_of(
+        [tmp_path / name for name in ("none", "pipe", "large", "loop", "", "x" * 999)]
+    )
+    reasons = [
+        "No such file", "no regular file", "536870911 bytes", "symbolic links", "no regular file",
+        "too long",
+    ]  # fmt: skip
+    for i, reason in enumerate(reasons):
+        with pytest.raises(ImageFileError, match=reason) as caught:
+            source.record(i)
+        assert caught.value.record == i and caught.value.record_id == i
+        assert isinstance(caught.value, OSError) and isinstance(caught.value, ValueError)
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="one id and one row"):
+        ImageFiles(["a"], np.zeros(2, np.uint64), np.zeros((1, 1), np.float32))
+
+
+def test_many_threads_read_at_once(tmp_path):
+    for i in range(20):
+        (tmp_path / f"{i}").write_bytes(bytes([i]) * (1000 * i))
+    source = files_of([tmp_path / f"{i}" for i in range(20)])
+    wrong = []
+
+    def read():
+        for i in [*range(20), *range(19, -1, -1)]:
+            if source.record(i)[24:] != bytes([i]) * (1000 * i):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_source_without_records():
+    assert Source().count == 0
+    assert files_of([]).count == 0

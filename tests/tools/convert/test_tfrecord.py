@@ -1,0 +1,152 @@
+import gzip
+import sys
+
+import pytest
+
+from recordio import RecordReader
+from recordio.tools.convert.tf_example import decode_example, encode_example
+from recordio.tools.convert.tfrecord import checksums, read_frames
+
+#: A file with one example, written with the protobuf and crc32c packages.
+KNOWN_FILE = bytes.fromhex(
+    "36000000000000004f578cef0a340a0c0a016112070a050a01780a000a150a016312101a0e0a0cffffffffffffffff"
+    "ff01ac020a0d0a0162120812060a040000c03ff363a3d3"
+)
+
+
+def framed(*data):
+    checksum = checksums()
+    return b"".join(
+        (head := len(item).to_bytes(8, "little"))
+        + checksum(head).to_bytes(4, "little")
+        + item
+        + checksum(item).to_bytes(4, "little")
+        for item in data
+    )
+
+
+@pytest.fixture
+def examples(tmp_path, images):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(
+        framed(
+            encode_example({"image/encoded": [images.jpeg(20)], "image/class/label": [7]}),
+            encode_example({"label": [0.5, 2.0], "image": [images.png(21)], "other": [b"x"]}),
+        )
+    )
+    return path
+
+
+def test_the_checksum_is_masked_crc32c():
+    crc = 0xE3069283  # of b"123456789", the check value of CRC-32C
+    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    assert checksums()(b"123456789") == masked
+
+
+def test_a_file_of_other_software_is_read(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(KNOWN_FILE)
+    ((offset, data),) = read_frames(str(path), checksums())
+    assert offset == 0
+    assert decode_example(data) == {"a": [b"x", b""], "b": [1.5], "c": [-1, 300]}
+    assert framed(data) == KNOWN_FILE
+
+
+def test_an_example_becomes_an_image_record(examples, tmp_path, command, contents, images):
+    assert command("from-tfrecord", examples, tmp_path / "t") == 0
+    (one, first), (two, second) = contents(tmp_path / "t")
+    assert (one.label, two.label.tolist()) == (7, [0.5, 2])
+    assert (first, second) == (images.jpeg(20), images.png(21))
+
+
+def test_there_and_back_gives_the_same_records(examples, tmp_path, command, images):
+    assert command("from-tfrecord", examples, tmp_path / "t") == 0
+    back = tmp_path / "b.tfrecord"
+    assert command("export", tmp_path / "t", back, "--to", "tfrecord") == 0
+    one, two = (decode_example(data) for _, data in read_frames(str(back), checksums()))
+    assert one == {"image/encoded": [images.jpeg(20)], "image/class/label": [7]}
+    assert two == {"image/encoded": [images.png(21)], "image/class/label": [0.5, 2.0]}
+    assert command("from-tfrecord", back, tmp_path / "u") == 0
+    assert (tmp_path / "u.rec").read_bytes() == (tmp_path / "t.rec").read_bytes()
+
+
+def test_raw_records_are_the_same_bytes(examples, tmp_path, command):
+    assert command("from-tfrecord", examples, tmp_path / "t", "--raw") == 0
+    with RecordReader(tmp_path / "t.rec") as reader:
+        assert decode_example(bytes(reader[1]))["other"] == [b"x"]
+    words = ["export", tmp_path / "t", tmp_path / "b", "--to", "tfrecord", "--raw"]
+    assert command(*words) == 0
+    assert (tmp_path / "b").read_bytes() == examples.read_bytes()
+
+
+def test_features_are_chosen_by_name(tmp_path, command, contents, images, capsys):
+    path = tmp_path / "a"
+    path.write_bytes(framed(encode_example({"jpg": [images.jpeg()], "class": [4]})))
+    words = ["from-tfrecord", path, tmp_path / "t"]
+    assert command(*words) == 1
+    assert "--content chooses one of jpg, class" in capsys.readouterr().err
+    assert command(*words, "--content", "jpg", "--label", "class") == 0
+    assert contents(tmp_path / "t")[0][0].label == 4
+    words = ["--to", "tfrecord", "--content", "jpg", "--label", "class"]
+    assert command("export", tmp_path / "t", tmp_path / "b", *words) == 0
+    assert (tmp_path / "b").read_bytes() == path.read_bytes()
+
+
+def test_examples_without_image_or_label_are_reported(tmp_path, command, contents, images):
+    path = tmp_path / "a"
+    jpeg = images.jpeg()
+    path.write_bytes(
+        framed(
+            encode_example({"image": [jpeg], "label": [1]}),
+            encode_example({"image": [jpeg]}),
+            encode_example({"image": [jpeg, jpeg], "label": [1]}),
+            encode_example({"image": [1.5], "label": [1]}),
+            encode_example({"image": [jpeg[:-9]], "label": [1]}),
+            encode_example({"image": [jpeg], "label": [b"cat"]}),
+            b"no example",
+            b"",
+        )
+    )
+    assert command("from-tfrecord", path, tmp_path / "t") == 1
+    assert [header.id for header, _ in contents(tmp_path / "t")] == [0]
+    report = (tmp_path / "t.skipped.txt").read_text().splitlines()
+    assert len(report) == 7
+    assert report[0].startswith(f"{path}, record 1, offset ")
+    assert command("from-tfrecord", path, tmp_path / "u", "--no-labels") == 1
+    assert [header.id for header, _ in contents(tmp_path / "u")] == [0, 1, 5]
+
+
+def test_gzip_is_read(examples, tmp_path, command, contents):
+    packed = tmp_path / "a.gz"
+    packed.write_bytes(gzip.compress(examples.read_bytes()))
+    assert command("from-tfrecord", packed, tmp_path / "t") == 0
+    assert len(contents(tmp_path / "t")) == 2
+    packed.write_bytes(packed.read_bytes()[:-5])
+    assert command("from-tfrecord", packed, tmp_path / "u") == 1
+    assert not (tmp_path / "u.rec").exists()
+
+
+def test_every_truncation_and_every_changed_byte_is_an_error(tmp_path):
+    whole = framed(b"first", b"", b"third")
+    path, checksum = tmp_path / "a", checksums()
+    ends = {0, 21, 37, len(whole)}
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        if size in ends:
+            assert len(list(read_frames(str(path), checksum))) == sorted(ends).index(size)
+            continue
+        with pytest.raises(EOFError, match="offset"):
+            list(read_frames(str(path), checksum))
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x10
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="checksum") as raised:
+            list(read_frames(str(path), checksum))
+        assert raised.value.offset == max(end for end in ends if end <= place)
+
+
+def test_a_missing_package_is_named(examples, tmp_path, command, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "google_crc32c", None)
+    assert command("from-tfrecord", examples, tmp_path / "t") == 1
+    assert "pip install 'recordio-iterators[tfrecord]'" in capsys.readouterr().err

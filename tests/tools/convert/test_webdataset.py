@@ -1,0 +1,198 @@
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+
+def archive(path, *files):
+    with tarfile.open(path, "w") as target:
+        for name, content in files:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            target.addfile(info, io.BytesIO(content))
+    return path
+
+
+def listed(path):
+    with tarfile.open(path) as source:
+        return [(info.name, source.extractfile(info).read()) for info in source]
+
+
+@pytest.fixture
+def shard(tmp_path, images):
+    return archive(
+        tmp_path / "a.tar",
+        ("set/0001.jpg", images.jpeg(20)),
+        ("set/0001.cls", b"3"),
+        ("set/0002.left.png", images.png(21)),
+        ("set/0002.cls", b"12\n"),
+        ("set/0003.jpg", images.jpeg(22)),
+        ("set/0003.json", b'{"label": [1, 2.5]}'),
+    )
+
+
+def test_files_of_one_base_name_become_a_record(shard, tmp_path, command, contents, images):
+    assert command("from-webdataset", shard, tmp_path / "t") == 0
+    (one, first), (two, second), (three, _) = contents(tmp_path / "t")
+    assert (one.label, two.label, three.label.tolist()) == (3, 12, [1, 2.5])
+    assert (first, second) == (images.jpeg(20), images.png(21))
+    assert "set/0002.left.png" in (tmp_path / "t.lst").read_text()
+
+
+def test_there_and_back_gives_the_same_samples(shard, tmp_path, command):
+    assert command("from-webdataset", shard, tmp_path / "t") == 0
+    assert command("export", tmp_path / "t", tmp_path / "b.tar", "--to", "webdataset") == 0
+    expected = listed(shard)
+    expected[3] = ("set/0002.cls", b"12")
+    expected[5] = ("set/0003.json", b'{"labels": [1.0, 2.5]}')
+    assert listed(tmp_path / "b.tar") == expected
+    assert command("from-webdataset", tmp_path / "b.tar", tmp_path / "u") == 0
+    assert (tmp_path / "u.rec").read_bytes() == (tmp_path / "t.rec").read_bytes()
+    assert (tmp_path / "u.lst").read_bytes() == (tmp_path / "t.lst").read_bytes()
+
+
+def test_several_archives_make_one_file(shard, tmp_path, command, contents, images):
+    second = archive(tmp_path / "b.tar", ("x.jpg", images.jpeg(9)), ("x.cls", b"9"))
+    assert command("from-webdataset", shard, second, tmp_path / "t") == 0
+    assert [header.id for header, _ in contents(tmp_path / "t")] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_compressed_archives_are_read(shard, tmp_path, command, contents, compress):
+    packed = tmp_path / "packed"
+    packed.write_bytes(compress(shard.read_bytes()))
+    assert command("from-webdataset", packed, tmp_path / "t") == 0
+    assert len(contents(tmp_path / "t")) == 3
+    packed.write_bytes(packed.read_bytes()[: packed.stat().st_size // 2])
+    assert command("from-webdataset", packed, tmp_path / "u") == 1
+    assert not (tmp_path / "u.rec").exists()
+
+
+def test_remote_archives_are_read(shard, tmp_path, command, contents):
+    import fsspec
+
+    with fsspec.open("memory://recordio/a.tar", "wb") as file:
+        file.write(shard.read_bytes())
+    assert command("from-webdataset", "memory://recordio/a.tar", tmp_path / "t") == 0
+    assert len(contents(tmp_path / "t")) == 3
+
+
+def test_content_and_label_are_chosen(tmp_path, command, contents, images, capsys):
+    path = archive(
+        tmp_path / "a.tar",
+        ("./k.a.jpg", images.jpeg(20)),
+        ("./k.b.jpg", images.jpeg(21)),
+        ("./k.json", b'{"width": 5, "deep": {}}'),
+        ("./k.txt", b"words"),
+        ("k/", b""),
+        ("README", b"no sample"),
+        ("dir/.hidden", b"no sample"),
+    )
+    words = ["from-webdataset", path, tmp_path / "t", "--force"]
+    assert command(*words, "--content", "b.jpg", "--label", "json:width") == 0
+    ((header, content),) = contents(tmp_path / "t")
+    assert (header.label, content) == (5, images.jpeg(21))
+    assert "not stored: 1 .a.jpg, 1 .txt" in capsys.readouterr().err
+    assert command(*words, "--no-labels") == 0
+    assert contents(tmp_path / "t")[0][0].label == 0
+    for wrong in ("json:deep", "json:none", "txt", "cls"):
+        assert command(*words, "--label", wrong) == 1
+    assert command(*words, "--content", "webp") == 1
+
+
+def test_bad_samples_are_reported_and_the_rest_is_stored(tmp_path, command, contents, images):
+    path = archive(
+        tmp_path / "a.tar",
+        ("good.jpg", images.jpeg()),
+        ("good.cls", b"1"),
+        ("cut.jpg", images.jpeg()[:-9]),
+        ("cut.cls", b"1"),
+        ("text.jpg", b"<html>"),
+        ("text.cls", b"1"),
+        ("twice.cls", b"1"),
+        ("twice.cls", b"1"),
+        ("twice.jpg", images.jpeg()),
+        ("word.jpg", images.jpeg()),
+        ("word.cls", b"cat"),
+        ("alone.jpg", images.jpeg()),
+        ("lonely.cls", b"7"),
+        ("nan.jpg", images.jpeg()),
+        ("nan.json", b'{"label": "x"}'),
+        ("deep.jpg", images.jpeg()),
+        ("deep.json", b"[" * 100_000),
+        ("last.jpg", images.jpeg()),
+        ("last.cls", b"2"),
+    )
+    assert command("from-webdataset", path, tmp_path / "t") == 1
+    assert [header.id for header, _ in contents(tmp_path / "t")] == [0, 9]
+    report = (tmp_path / "t.skipped.txt").read_text().splitlines()
+    keys = [line.partition("\t")[0].rpartition(", ")[2] for line in report]
+    assert keys == ["cut", "text", "twice", "word", "alone", "lonely", "nan", "deep"]
+    assert command("from-webdataset", path, tmp_path / "u", "--strict") == 1
+    assert not list(tmp_path.glob("u*"))
+
+
+def test_every_truncation_is_an_error(shard, tmp_path, command, capsys):
+    data = shard.read_bytes().rstrip(b"\0")
+    for size in [*range(0, len(data), 331), *range(0, len(data), 512)]:
+        (tmp_path / "cut.tar").write_bytes(data[:size])
+        assert command("from-webdataset", tmp_path / "cut.tar", tmp_path / "t") == 1
+        assert "cut.tar" in capsys.readouterr().err
+    assert not (tmp_path / "t.rec").exists()
+
+
+def test_damage_in_a_header_is_no_end(shard, tmp_path, command, capsys):
+    data = bytearray(shard.read_bytes())
+    second = data.index(b"set/0001.cls")
+    data[second] ^= 1
+    shard.write_bytes(data)
+    assert command("from-webdataset", shard, tmp_path / "t") == 1
+    assert f"offset {second}" in capsys.readouterr().err
+
+
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(data=st.data())
+def test_any_bytes_end_with_a_message(shard, tmp_path, command, data):
+    whole = bytearray(shard.read_bytes()[:4096])
+    for place, byte in data.draw(
+        st.lists(st.tuples(st.integers(0, 700), st.integers(0, 255)), min_size=1, max_size=8)
+    ):
+        whole[place] = byte
+    if data.draw(st.booleans()):  # a right checksum, so that what is in the header is believed
+        whole[148:156] = b" " * 8
+        whole[148:156] = b"%06o\0 " % sum(whole[:512])
+    path = tmp_path / "damaged.tar"
+    path.write_bytes(
+        data.draw(st.sampled_from([whole, gzip.compress(whole), zlib.compress(whole)]))
+    )
+    assert command("from-webdataset", path, tmp_path / "t", "--force") in (0, 1)
+
+
+def test_arrays_travel_as_well(tmp_path, command):
+    np.save(tmp_path / "a.npy", np.arange(12.0).reshape(3, 4))
+    assert command("from-numpy", tmp_path / "a.npy", tmp_path / "t") == 0
+    assert command("export", tmp_path / "t", tmp_path / "b.tar", "--to", "webdataset") == 0
+    assert [name for name, _ in listed(tmp_path / "b.tar")][:2] == ["0.npy", "0.cls"]
+    assert command("from-webdataset", tmp_path / "b.tar", tmp_path / "u") == 0
+    assert (tmp_path / "u.rec").read_bytes() == (tmp_path / "t.rec").read_bytes()
+
+
+def test_records_of_one_name_stay_apart(tmp_path, command, images):
+    from recordio import IRHeader, RecordWriter, pack
+
+    with RecordWriter(tmp_path / "t.rec", tmp_path / "t.idx") as writer:
+        for key in (5, 5, 6):
+            writer.write(pack(IRHeader(0, 1.0, key, 0), images.jpeg()), key=key)
+    (tmp_path / "t.lst").write_text("6\t1\t5-1.jpg\n")
+    assert command("export", tmp_path / "t", tmp_path / "b.tar", "--to", "webdataset") == 0
+    names = [name for name, _ in listed(tmp_path / "b.tar")]
+    assert names == ["5.jpg", "5.cls", "5-1.jpg", "5-1.cls", "5-1-2.jpg", "5-1-2.cls"]

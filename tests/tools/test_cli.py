@@ -1,0 +1,259 @@
+import argparse
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from recordio import RecordReader
+from recordio.tools.cli import build_parser
+from recordio.tools.convert.exporting import export_records
+from recordio.tools.convert.table import EXPORTS, IMPORTS
+from recordio.tools.record_pack import RecordPack
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
+COMMAND = [sys.executable, "-m", "recordio.tools.cli"]
+COMMANDS = [
+    *(f"from-{name}" for name in IMPORTS),
+    "info",
+    "head",
+    "cat",
+    "check",
+    "index",
+    "export",
+]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def rows(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("".join(f"{row % 3},{row}\n" for row in range(300)))
+    return path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(command, capsys, name):
+    with pytest.raises(SystemExit) as ended:
+        command(name, "--help")
+    assert ended.value.code == 0
+    assert f"usage: recordio {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_every_export_explains_its_options(command, capsys, name):
+    with pytest.raises(SystemExit) as ended:
+        command("export", "--to", name, "--help")
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    actions = argparse.ArgumentParser()
+    EXPORTS[name].add_options(actions)
+    for action in actions._actions[1:]:
+        assert action.option_strings[0] in text
+
+
+def test_every_format_has_a_command():
+    assert set(COMMANDS) >= {
+        "from-csv",
+        "from-mnist",
+        "from-libsvm",
+        "from-numpy",
+        "from-imagefolder",
+        "from-webdataset",
+        "from-tfrecord",
+    }
+    assert "COMMAND" in build_parser().format_help()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["nonsense"],
+        ["from-csv", "a"],
+        ["from-csv", "a", "b", "--seed", "3"],
+        ["from-csv", "a", "b", "--strict", "--skip-errors"],
+        ["from-csv", "a", "b", "--raw"],
+        ["export", "a", "b", "--to", "nonsense"],
+        ["export", "a", "b", "--to", "npy", "--delimiter", ";"],
+        ["cat", "a"],
+        ["cat", "a", "key"],
+    ],
+)
+def test_wrong_words_give_exit_code_2(command, words):
+    with pytest.raises(SystemExit) as ended:
+        command(*words)
+    assert ended.value.code == 2
+
+
+def test_nothing_is_replaced_without_force(rows, tmp_path, command, capsys):
+    for name in ("t.rec", "t.idx", "t.lst", "t.classes.txt"):
+        (tmp_path / name).write_text("precious")
+        assert command("from-csv", rows, tmp_path / "t") == 1
+        assert f"{name}: exists already; --force" in capsys.readouterr().err
+        assert (tmp_path / name).read_text() == "precious"
+        if name != "t.classes.txt":
+            (tmp_path / name).unlink()
+    (tmp_path / "t.lst").write_text("of another pack")
+    assert command("from-csv", rows, tmp_path / "t", "--force") == 0
+    assert names(tmp_path) == ["rows.csv", "t.idx", "t.rec"]
+    (tmp_path / "b.csv").write_text("precious")
+    assert command("export", tmp_path / "t", tmp_path / "b.csv", "--to", "csv") == 1
+    assert (tmp_path / "b.csv").read_text() == "precious"
+    assert command("export", tmp_path / "t", tmp_path / "b.csv", "--to", "csv", "--force") == 0
+
+
+def test_a_prefix_may_end_with_rec(rows, tmp_path, command):
+    assert command("from-csv", rows, tmp_path / "t.rec") == 0
+    assert names(tmp_path) == ["rows.csv", "t.idx", "t.rec"]
+
+
+def test_missing_folders_and_files_are_named(rows, tmp_path, command, capsys):
+    assert command("from-csv", rows, tmp_path / "no" / "t") == 1
+    assert "make it first" in capsys.readouterr().err
+    for name in COMMANDS[:-1]:
+        extra = {"cat": ["1"], "from-mnist": [tmp_path / "missing", tmp_path / "t"]}.get(name, [])
+        target = [tmp_path / "t"] if name.startswith("from-") and not extra else []
+        assert command(name, tmp_path / "missing", *target, *extra) == 1
+        assert "missing" in capsys.readouterr().err
+    assert command("export", tmp_path / "missing", tmp_path / "x") == 1
+    assert names(tmp_path) == ["rows.csv"]
+
+
+def test_a_pack_is_not_replaced_by_its_export(rows, tmp_path, command):
+    assert command("from-csv", rows, tmp_path / "t") == 0
+    before = (tmp_path / "t.rec").read_bytes()
+    words = ["export", tmp_path / "t", tmp_path / "t.rec", "--to", "csv", "--force"]
+    assert command(*words) == 1
+    assert (tmp_path / "t.rec").read_bytes() == before
+
+
+def test_check_finds_damage_and_repairs_it(rows, tmp_path, command, capsys):
+    assert command("from-csv", rows, tmp_path / "t") == 0
+    assert command("check", tmp_path / "t") == 0
+    assert "no problems" in capsys.readouterr().out
+    data = bytearray((tmp_path / "t.rec").read_bytes())
+    data[1600] ^= 1
+    (tmp_path / "t.rec").write_bytes(data)
+    lost = 1 if data[1600:1604] != b"\x0a\x23\xd7\xce" and command("check", tmp_path / "t") else 0
+    capsys.readouterr()
+    assert command("check", tmp_path / "t", "--repair", tmp_path / "u") == lost
+    assert command("check", tmp_path / "t", "--repair", tmp_path / "u") == 1
+    assert "--force" in capsys.readouterr().err
+    assert command("check", tmp_path / "u.rec") == 0
+
+
+def test_a_lost_index_is_made_anew(rows, tmp_path, command):
+    assert command("from-csv", rows, tmp_path / "t", "--shuffle") == 0
+    before = (tmp_path / "t.idx").read_bytes()
+    assert command("index", tmp_path / "t", "--keys", "id") == 1
+    (tmp_path / "t.idx").unlink()
+    assert command("index", tmp_path / "t", "--keys", "id") == 0
+    assert (tmp_path / "t.idx").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_interrupted_export_leaves_nothing(tmp_path, command, images, name):
+    of_images = name in ("folders", "mnist", "webdataset")
+    np.save(tmp_path / "a.npy", np.zeros((3, 4, 4) if of_images else (3, 4), np.uint8))
+    encoding = ".png" if of_images else ".npy"
+    words = ["from-numpy", tmp_path / "a.npy", tmp_path / "t", "--encoding", encoding]
+    assert command(*words) == 0
+    before = names(tmp_path)
+    calls = iter([False, False, True])
+    settings = build_parser(name).parse_args(
+        ["export", str(tmp_path / "t"), str(tmp_path / "out"), "--to", name]
+    )
+    pack = RecordPack(settings.pack, cancelled=lambda: next(calls))
+    with pytest.raises(KeyboardInterrupt):
+        export_records(pack, settings.target, EXPORTS[name], settings)
+    assert names(tmp_path) == before
+
+
+def run_with(words, prepare):
+    return subprocess.Popen(
+        [*COMMAND, *map(str, words)], stderr=subprocess.PIPE, text=True, preexec_fn=prepare
+    )
+
+
+@posix_only
+@pytest.mark.parametrize("words", [[], ["--shuffle"]])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_converting_leaves_nothing(tmp_path, output, number, words):
+    # A file with a hole, which takes minutes to convert.
+    np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.uint8, (30_000_000, 64))
+
+    def default_signals():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    process = run_with(["from-numpy", tmp_path / "a.npy", output / "t", *words], default_signals)
+    while not list(output.glob("**/*.rec.*")):  # until it writes
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.01)
+    process.send_signal(number)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "interrupted" in messages
+    assert "Traceback" not in messages
+    assert names(output) == []
+
+
+@posix_only
+@pytest.mark.parametrize("words", [[], ["--shuffle"]])
+def test_a_full_disk_leaves_nothing_and_is_explained(rows, output, words):
+    import resource
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    process = run_with(["from-csv", rows, output / "t", *words], small_files)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "recordio: error: " in messages
+    assert "Traceback" not in messages
+    assert names(output) == []
+
+
+@posix_only
+def test_a_full_disk_while_exporting_leaves_nothing(photo_folder, tmp_path, command, output):
+    import resource
+
+    assert command("from-imagefolder", photo_folder, tmp_path / "p") == 0
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+
+    for words in ([output / "x"], [output / "x.tar", "--to", "webdataset"]):
+        process = run_with(["export", tmp_path / "p", *words], small_files)
+        _, messages = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert "recordio: error: " in messages
+        assert "Traceback" not in messages
+        assert names(output) == []
+
+
+@posix_only
+def test_a_closed_pipe_ends_quietly(photo_folder, tmp_path, command):
+    assert command("from-imagefolder", photo_folder, tmp_path / "p") == 0
+    for words in (["head", tmp_path / "p"], ["cat", tmp_path / "p", *range(20)]):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run(
+            [*COMMAND, *map(str, words)], stdout=writing, stderr=subprocess.PIPE, timeout=60
+        )
+        os.close(writing)
+        assert done.stderr == b""
+        assert done.returncode == 141
+
+
+def test_bars_are_for_terminals_only(rows, tmp_path, command, capsys):
+    assert command("from-csv", rows, tmp_path / "t") == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["recordio"]
+    with RecordReader(tmp_path / "t.rec") as reader:
+        assert len(reader) == 300

@@ -1,0 +1,109 @@
+import io
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from recordio import IRHeader, RecordIOError, pack
+from recordio.tools.npy import decode_npy, encode_npy
+from recordio.tools.payloads import check_content, describe, kind_of, number_text, read_payload
+
+
+def encoded(name, mode="RGB"):
+    target = io.BytesIO()
+    Image.new(mode, (5, 3)).save(target, name)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "png", "gif", "webp", "bmp", "tiff", "jpeg2000"])
+def test_images_are_known_by_their_first_bytes(kind):
+    content = encoded(kind)
+    assert kind_of(content) == kind
+    assert describe(content, kind).startswith("5 x 3 x ")
+    check_content(content)
+    with pytest.raises(RecordIOError):
+        check_content(content[:17])
+
+
+@given(st.binary(max_size=200))
+def test_any_record_is_taken_apart(record):
+    payload = read_payload(record)
+    assert bytes(record).endswith(bytes(payload.content))
+    try:
+        describe(payload.content, payload.kind)
+    except RecordIOError:
+        assert payload.kind not in ("other", "empty")
+
+
+@pytest.mark.parametrize("label", [3.0, [1, 2, 3]])
+@pytest.mark.parametrize("content", [b"", b"bytes of any kind", b"\x89PNG\r\n\x1a\n"])
+def test_headers_are_recognised(label, content):
+    payload = read_payload(pack(IRHeader(0, label, 7, 0), content))
+    assert payload.header.id == 7
+    assert bytes(payload.content) == content
+
+
+@pytest.mark.parametrize(
+    "record", [b"", b"short", b"a text of more than twenty-four bytes", encoded("png")]
+)
+def test_records_without_header_are_recognised(record):
+    payload = read_payload(record)
+    assert payload.header is None
+    assert bytes(payload.content) == record
+
+
+@given(st.floats(width=32))
+def test_the_text_of_a_number_reads_back_as_the_same(value):
+    again = np.float32(number_text(value))
+    assert again.tobytes() == np.float32(value).tobytes() or value != value
+
+
+def test_every_truncation_of_an_array_is_an_error():
+    whole = encode_npy(np.arange(3))
+    for size in range(len(whole)):
+        with pytest.raises(RecordIOError):
+            decode_npy(whole[:size], path="a.rec", record=4)
+    with pytest.raises(RecordIOError, match=r"a\.rec, record 4: .* there are 25"):
+        decode_npy(whole + b"x", path="a.rec", record=4)
+
+
+def headed(text):
+    header = text.encode().ljust(118) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000, 1000), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 10000000000000000000), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 0), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (0,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': 3, }",
+        "{'descr': 'x', 'fortran_order': False, 'shape': (), }",
+        "__import__('os').abort()",
+        "(" * 100,
+        "",
+    ],
+)
+def test_headers_of_arrays_that_lie_are_errors(text):
+    with pytest.raises(RecordIOError):
+        decode_npy(headed(text))
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_give_an_array_or_an_error(data):
+    try:
+        decode_npy(b"\x93NUMPY\x01\x00" + data)
+    except RecordIOError:
+        return
+    raise AssertionError("80 bytes are too short for a header")
+
+
+def test_arrays_with_columns_first_are_read():
+    target = io.BytesIO()
+    np.save(target, np.asfortranarray(np.arange(6).reshape(2, 3)))
+    np.testing.assert_array_equal(decode_npy(target.getvalue()), [[0, 1, 2], [3, 4, 5]])

@@ -1,0 +1,182 @@
+"""What the console commands share: messages, signals, progress bars and exit codes.
+
+Nothing here knows what a command does; nothing is read or written but the terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TextIO
+
+from .image_list import Skipped, skipped_path
+
+__all__ = [
+    "Interruption",
+    "printable",
+    "progress_bar",
+    "run_command",
+    "say",
+    "say_skipped",
+]
+
+SHOWN_SKIPPED = 10
+BROKEN_PIPE = 128 + 13  # what the shell reports for a command that SIGPIPE ended
+
+
+class Interruption:
+    """Ctrl-C and SIGTERM: noted while output is written, `KeyboardInterrupt` elsewhere.
+
+    An exception out of nowhere could strike between the two renames of a publication; while writing
+    the signal is therefore only noted, and asked for between records.  A second one strikes.
+
+    Attributes
+    ----------
+    number : int or None
+        The last signal that came.
+    deferred : bool
+        Whether signals are only noted now.
+    """
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.deferred = False
+
+    def __call__(self, number: int, frame: object) -> None:
+        """Note a signal; `KeyboardInterrupt` unless that is deferred."""
+        again = self.number is not None
+        self.number = number
+        if again or not self.deferred:
+            raise KeyboardInterrupt
+
+    def requested(self) -> bool:
+        """Whether a signal has come."""
+        return self.number is not None
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Handle both signals for a while; in another thread than the main one nothing changes."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        # What is ignored stays ignored: `nohup` and background jobs rely on it.
+        before = {number: old for number, old in before.items() if old is not signal.SIG_IGN}
+        try:
+            for number in before:
+                signal.signal(number, self)
+            yield
+        finally:
+            for number, old in before.items():
+                signal.signal(number, signal.SIG_DFL if old is None else old)
+
+    @contextlib.contextmanager
+    def deferring(self) -> Iterator[None]:
+        """Only note signals for a while."""
+        self.deferred = True
+        try:
+            yield
+        finally:
+            self.deferred = False
+
+
+def run_command(command: str, action: Callable[[Interruption], int]) -> int:
+    """Run a command and turn whatever stops it into a message and an exit code.
+
+    Parameters
+    ----------
+    command : str
+        Its name, which begins every message.
+    action : callable
+        ``action(interruption)`` does the work and returns the exit code.
+
+    Returns
+    -------
+    int
+        That of `action`; 1 after an error, 130 and 143 after Ctrl-C and SIGTERM, 141 when nobody
+        reads standard output any more.
+
+    Examples
+    --------
+    >>> run_command("demo", lambda interruption: 0)
+    0
+    """
+    interruption = Interruption()
+    try:
+        with interruption.installed():
+            code = action(interruption)
+            sys.stdout.flush()
+            return code
+    except KeyboardInterrupt:
+        say(command, "interrupted; nothing half-written was left")
+        return 128 + (interruption.number or signal.SIGINT)
+    except BrokenPipeError:
+        _forget_output()
+        return BROKEN_PIPE
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        say(command, f"error: {place}{error.strerror or error}")
+    except (ValueError, ImportError) as error:  # a RecordIOError is a ValueError
+        say(command, f"error: {error}")
+    except MemoryError:
+        say(command, "error: not enough memory")
+    return 1
+
+
+def _forget_output() -> None:
+    """Let what is still buffered go nowhere, so that the end of the process stays quiet."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def say(command: str, text: str) -> None:
+    """Print a message of a command to standard error."""
+    print(f"{command}: {printable(text, sys.stderr)}", file=sys.stderr, flush=True)
+
+
+def say_skipped(command: str, prefix: str, skipped: Sequence[Skipped]) -> None:
+    """Name the first things that were skipped, and the file that names all of them."""
+    for path, reason in skipped[:SHOWN_SKIPPED]:
+        say(command, f"skipped {path}: {reason}")
+    say(command, f"{len(skipped)} skipped in all; see {skipped_path(prefix)}")
+
+
+def printable(text: str, stream: TextIO) -> str:
+    r"""The text with what a stream cannot write escaped: file names may be any bytes.
+
+    Examples
+    --------
+    >>> import io
+    >>> printable("\u00e9t\u00e9", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    '\\xe9t\\xe9'
+    """
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+@contextlib.contextmanager
+def progress_bar(
+    total: int | None, description: str, unit: str, shown: bool | None = None
+) -> Iterator[Callable[[int], object]]:
+    """Show a progress bar on standard error, by default only where that is a terminal.
+
+    Yields
+    ------
+    callable
+        ``advance(count)`` moves it; without effect if it is not shown.
+    """
+    if not (sys.stderr.isatty() if shown is None else shown):
+        yield lambda count: None
+        return
+    from tqdm import tqdm  # loading it takes longer than packing ten photographs
+
+    with tqdm(
+        total=total, desc=description, unit=f" {unit}", file=sys.stderr, dynamic_ncols=True
+    ) as bar:
+        yield bar.update

@@ -1,0 +1,254 @@
+"""CSV files of numbers: a row becomes a record with its labels and an array, and back.
+
+Rows are read in chunks by `recordio.CSVReader`, so that files may be larger than the memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from recordio import CSVReader, RecordIOError
+from recordio.row_count import count_rows
+from recordio.storage import AtomicOutput
+
+from ..npy import decode_npy, is_sparse, npy_header
+from ..payloads import number_text, numbers_text
+from ..record_pack import Record, RecordPack
+from .format import Export, Import, Item, Items, Source
+
+__all__ = ["FROM_CSV", "TO_CSV"]
+
+DTYPES = ("float32", "float64", "int32", "int64", "uint8")
+
+
+def columns(text: str) -> list[int]:
+    """Numbers of columns: ``0,1,-1``."""
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of column numbers") from None
+    return numbers
+
+
+def shape(text: str) -> tuple[int, ...]:
+    """A shape: ``3,32,32``."""
+    try:
+        lengths = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        lengths = (0,)
+    if min(lengths) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of lengths")
+    return lengths
+
+
+def delimiter(text: str) -> str:
+    r"""One character; ``\t`` stands for a TAB."""
+    text = text.replace("\\t", "\t")
+    if len(text) != 1 or ord(text) > 127 or text in "\r\n\0+-." or text.isalnum():
+        raise argparse.ArgumentTypeError(f"{text!r} is no delimiter")
+    return text
+
+
+def natural(text: str) -> int:
+    """A number that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of lines")
+    return int(text)
+
+
+def add_import_options(parser: argparse._ActionsContainer) -> None:
+    """The options of from-csv."""
+    parser.add_argument(
+        "--label-columns",
+        type=columns,
+        default=[],
+        metavar="N,...",
+        help="columns that hold labels, counted from 0, from the end with a minus (write "
+        "--label-columns=-1); they are stored in the image header and not in the array "
+        "(default: none, every label is 0)",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        default="float32",
+        help="type of the array's elements (default: float32)",
+    )
+    parser.add_argument(
+        "--shape",
+        type=shape,
+        metavar="N,...",
+        help="shape of the arrays, without the labels (default: one axis)",
+    )
+    parser.add_argument(
+        "--delimiter",
+        type=delimiter,
+        default=",",
+        metavar="C",
+        help=r"character between the fields; \t is a TAB (default: ,)",
+    )
+    parser.add_argument(
+        "--skip-header",
+        type=natural,
+        default=0,
+        metavar="N",
+        help="lines to leave out at the start (default: 0)",
+    )
+
+
+def open_csv(settings: argparse.Namespace) -> Source:
+    """Open a CSV file."""
+    path = settings.source
+    total = None
+    if "://" not in path:  # a remote file would be fetched twice
+        total = count_rows(path, settings.skip_header)
+    return Source(read_items(settings), total)
+
+
+def read_items(settings: argparse.Namespace) -> Items:
+    """Yield an item for each row."""
+    with CSVReader(
+        settings.source,
+        dtype=settings.dtype,
+        delimiter=settings.delimiter,
+        skip_header=settings.skip_header,
+    ) as reader:
+        chosen: list[int] | None = None
+        for rows in reader:
+            if chosen is None:
+                chosen = label_columns(settings.label_columns, rows.shape[1], settings.source)
+                data_shape = array_shape(settings.shape, rows.shape[1] - len(chosen), settings)
+                head = npy_header(rows.dtype.newbyteorder("<"), data_shape)
+            labels = rows[:, chosen].tolist()
+            data = np.delete(rows, chosen, axis=1) if chosen else rows
+            raw = data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes()
+            width = len(raw) // len(rows)
+            for number, row_labels in enumerate(labels):
+                yield Item(row_labels, head + raw[number * width : (number + 1) * width])
+
+
+def label_columns(wanted: Sequence[int], count: int, path: str) -> list[int]:
+    """Numbers of columns counted from the start, each once.
+
+    Examples
+    --------
+    >>> label_columns([0, -1], 5, "a.csv")
+    [0, 4]
+    """
+    chosen = [number + count if number < 0 else number for number in wanted]
+    for number, asked in zip(chosen, wanted, strict=True):
+        if not 0 <= number < count:
+            raise RecordIOError(f"there is no column {asked} among {count}", path=path)
+    if len(set(chosen)) != len(chosen):
+        raise RecordIOError(f"a column is named twice in --label-columns {wanted}", path=path)
+    if len(chosen) == count:
+        raise RecordIOError("all columns are labels; nothing is left for the arrays", path=path)
+    return chosen
+
+
+def array_shape(
+    wanted: tuple[int, ...] | None, count: int, settings: argparse.Namespace
+) -> tuple[int, ...]:
+    """The shape of the arrays, which have `count` elements."""
+    if wanted is None:
+        return (count,)
+    if math.prod(wanted) != count:
+        raise RecordIOError(
+            f"--shape {wanted} takes {math.prod(wanted)} numbers, and a row has {count} besides"
+            " its labels",
+            path=settings.source,
+        )
+    return wanted
+
+
+def add_export_options(parser: argparse._ActionsContainer) -> None:
+    """The options of export --to csv."""
+    parser.add_argument(
+        "--label-columns",
+        type=columns,
+        metavar="N,...",
+        help="where the labels stand among the columns, as for from-csv (default: first)",
+    )
+    parser.add_argument("--no-labels", action="store_true", help="leave the labels out")
+    parser.add_argument(
+        "--delimiter",
+        type=delimiter,
+        default=",",
+        metavar="C",
+        help=r"character between the fields; \t is a TAB (default: ,)",
+    )
+
+
+def write_csv(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
+    """Write one row for each record."""
+    count = width = 0
+    with AtomicOutput(paths[0]) as output:
+        for record in pack:
+            fields = numbers_of(pack, record)
+            if not settings.no_labels:
+                fields = with_labels(fields, record, pack, settings.label_columns)
+            if count and len(fields) != width:
+                raise RecordIOError(
+                    f"{len(fields)} numbers, and the records before have {width}",
+                    **pack.place(record),
+                )
+            width = len(fields)
+            output.write(f"{settings.delimiter.join(fields)}\n".encode())
+            count += 1
+    return count
+
+
+def numbers_of(pack: RecordPack, record: Record) -> list[str]:
+    """The elements of the array in a record, as text that reads back as the same numbers."""
+    if record.kind != "npy":
+        raise RecordIOError(
+            f"it holds {record.kind}, not an array; --to labels writes labels alone",
+            **pack.place(record),
+        )
+    array = decode_npy(record.content, **pack.place(record))
+    if is_sparse(array):
+        raise RecordIOError("it holds a sparse row; use --to libsvm", **pack.place(record))
+    if array.dtype.kind not in "iuf":
+        raise RecordIOError(
+            f"an array of {array.dtype} has no numbers for CSV; use --to npy", **pack.place(record)
+        )
+    return numbers_text(array)
+
+
+def with_labels(
+    fields: list[str], record: Record, pack: RecordPack, wanted: Sequence[int] | None
+) -> list[str]:
+    """Put the labels between the other fields."""
+    labels = [number_text(label) for label in record.labels]
+    if wanted is None:
+        return labels + fields
+    if len(wanted) != len(labels):
+        raise RecordIOError(
+            f"it has {len(labels)} labels, and --label-columns names {len(wanted)} columns",
+            **pack.place(record),
+        )
+    places = label_columns(wanted, len(fields) + len(labels), pack.path)
+    result = list(fields)
+    for place, label in sorted(zip(places, labels, strict=True)):
+        result.insert(place, label)
+    return result
+
+
+def one_file(target: str) -> list[str]:
+    """The outputs of formats that write one file."""
+    return [os.fspath(target)]
+
+
+FROM_CSV = Import(
+    "csv",
+    "rows of numbers",
+    [("source", "the CSV file, gzip or not, a folder of such files, or an fsspec URL", False)],
+    open_csv,
+    add_import_options,
+    "Each row becomes a record: labels in the image header, the other numbers as a .npy array.",
+)
+TO_CSV = Export("csv", "rows of numbers; TARGET is a file", one_file, write_csv, add_export_options)

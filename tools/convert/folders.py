@@ -1,0 +1,171 @@
+"""Folders of images, one for each class: files become image records, and back, untouched.
+
+No image is decoded or encoded; `im2rec` is the command that resizes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+
+from recordio import RecordIOError
+
+from ..image_list import Skipped
+from ..outputs import new_folder
+from ..payloads import IMAGE_KINDS, check_content, number_text, suffixes_of
+from ..record_pack import Record, RecordPack, name_of
+from ..scan import DEFAULT_EXTENSIONS, scan_images
+from .format import Export, Import, Item, Items, Source
+from .labels import table_line
+
+__all__ = ["FROM_FOLDER", "TO_FOLDERS", "safe_parts"]
+
+TABLE = "labels.csv"
+#: What this system does not take in the name of a file, or understands as more than a name.
+FORBIDDEN = re.compile(r'[\0-\x1f<>:"|?*\\]' if os.name == "nt" else "\0")
+
+
+def add_import_options(parser: argparse._ActionsContainer) -> None:
+    """The options of from-imagefolder."""
+    parser.add_argument(
+        "--exts",
+        default=",".join(DEFAULT_EXTENSIONS),
+        metavar=".EXT,...",
+        help=f"suffixes to accept, in any case (default: {','.join(DEFAULT_EXTENSIONS)})",
+    )
+    add_check_option(parser)
+
+
+def add_check_option(parser: argparse._ActionsContainer) -> None:
+    """The option that says how contents are examined."""
+    parser.add_argument(
+        "--check",
+        choices=["header", "none"],
+        default="header",
+        help="header: leave out what is truncated, damaged or of no known kind, as far as that "
+        "shows without decoding; none: take anything (default: header)",
+    )
+
+
+def open_folder(settings: argparse.Namespace) -> Source:
+    """Find the images; every folder that holds some is a class, as for im2rec."""
+    extensions = [f".{part.strip().lstrip('.')}" for part in settings.exts.split(",")]
+    found = scan_images(settings.source, True, extensions)
+
+    def items() -> Items:
+        for entry in found.entries:
+            path = os.path.join(settings.source, entry.path)
+            try:
+                with open(path, "rb") as file:
+                    content = file.read(2**29 + 1)
+                if settings.check == "header":
+                    check_content(content)
+                yield Item(entry.labels, content, entry.path)
+            except OSError as error:
+                yield Skipped(entry.path, error.strerror or str(error))
+            except RecordIOError as error:
+                yield Skipped(entry.path, error.reason)
+        yield from found.skipped
+
+    return Source(items(), len(found.entries) + len(found.skipped), found.classes)
+
+
+def add_export_options(parser: argparse._ActionsContainer) -> None:
+    """The options of export --to folders."""
+    parser.add_argument(
+        "--classes",
+        metavar="FILE",
+        help="lines of label, TAB and folder (default: PREFIX.classes.txt; without it folders are "
+        "named after the labels)",
+    )
+
+
+def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
+    """Write each image into the folder of its first label, and a table of all labels."""
+    classes, names = pack.classes(settings.classes), pack.names()
+    count = 0
+    with new_folder(paths[0]) as folder, open(os.path.join(folder, TABLE), "wb") as table:
+        table.write(table_line(["path", "id", "labels"], []))
+        made: set[str] = set()
+        for record in pack:
+            if record.kind not in IMAGE_KINDS:
+                raise RecordIOError(
+                    f"it holds {record.kind}, not an image; choose another format with --to",
+                    **pack.place(record),
+                )
+            parts = folder_of(record, classes, pack)
+            name = os.path.basename(name_of(record, names, suffixes_of(record.kind)))
+            where = os.path.join(folder, *parts)
+            if where not in made:
+                os.makedirs(where, exist_ok=True)
+                made.add(where)
+            name = write_new(where, name if safe_parts(name) else str(record.key), record)
+            table.write(table_line(["/".join([*parts, name]), record.header.id], record.labels))
+            count += 1
+    return count
+
+
+def folder_of(record: Record, classes: dict[int, str], pack: RecordPack) -> list[str]:
+    """The parts of the folder that a record belongs to."""
+    label = record.labels[0]
+    name = classes.get(int(label)) if label.is_integer() else None
+    if name == ".":  # the images lay in the root itself
+        return []
+    parts = safe_parts(number_text(label) if name is None else name)
+    if not parts:
+        raise RecordIOError(
+            f"the class name {name!r} is no folder below the output", **pack.place(record)
+        )
+    return parts
+
+
+def safe_parts(path: str) -> list[str]:
+    """The parts of a relative path; none if it leads elsewhere or this system could not hold it.
+
+    Examples
+    --------
+    >>> safe_parts("animals/cat"), safe_parts("../cat"), safe_parts("/cat"), safe_parts("a//b")
+    (['animals', 'cat'], [], [], [])
+    """
+    parts = path.split("/")
+    if FORBIDDEN.search(path) or any(part.strip(". ") == "" for part in parts):
+        return []
+    return parts
+
+
+def write_new(folder: str, name: str, record: Record) -> str:
+    """Write a file; one with the same name is kept, and this one gets its position."""
+    stem, suffix = os.path.splitext(name)
+    for candidate in (name, f"{stem}-{record.position}{suffix}"):
+        try:
+            with open(os.path.join(folder, candidate), "xb") as file:
+                file.write(record.content)
+            return candidate
+        except FileExistsError:
+            continue
+    raise RecordIOError(f"two records would become {name}", record=record.position)
+
+
+def no_files(target: str) -> list[str]:
+    """The outputs of formats that make a folder."""
+    return []
+
+
+FROM_FOLDER = Import(
+    "imagefolder",
+    "a folder of images for each class",
+    [("source", "the folder; every folder in it that holds images is a class", False)],
+    open_folder,
+    add_import_options,
+    "Each image file becomes an image record, untouched.  PREFIX.classes.txt tells which label is\n"
+    "which folder, PREFIX.lst which record is which file.  im2rec does more: resizing, splitting.",
+)
+TO_FOLDERS = Export(
+    "folders",
+    f"images in folders by label, and {TABLE}; TARGET is a new folder",
+    no_files,
+    write_folders,
+    add_export_options,
+)

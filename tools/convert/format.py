@@ -1,0 +1,128 @@
+"""What a conversion is made of: the pieces that every format module fills in.
+
+A format is read by a function that yields items, and written by one that goes over a pack.  The
+rest, record files, reports and the command line, is the same for all of them and stands elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from recordio.errors import RecordIOError
+
+from ..image_list import Skipped
+from ..record_pack import RecordPack
+
+__all__ = ["Export", "Import", "Item", "Items", "Source", "no_options", "unreadable"]
+
+
+class Item(NamedTuple):
+    """What becomes one record.
+
+    Attributes
+    ----------
+    labels : sequence of float, or None
+        One: stored in the image header; several: behind it; none at all: 0.  None: the content is
+        the whole record, without an image header.
+    content : bytes
+        What follows the header.
+    name : str
+        Path of the file it comes from, relative, with ``/``; kept in PREFIX.lst.  Empty: none.
+    """
+
+    labels: Sequence[float] | None
+    content: bytes
+    name: str = ""
+
+
+#: What a source yields, in its order: items, and what had to be left out.
+Items: TypeAlias = Iterator["Item | Skipped"]
+
+
+@dataclass
+class Source:
+    """Items that are read while somebody iterates.
+
+    Attributes
+    ----------
+    items : iterator of Item or Skipped
+        In the order of the source; the position is the id of the record.
+    total : int or None
+        How many, where that is known.
+    classes : sequence of str
+        Folder of each label, if labels stand for folders.
+    notes : callable
+        What else there is to say about the source when all items were read.
+    """
+
+    items: Items
+    total: int | None = None
+    classes: Sequence[str] = ()
+    notes: Callable[[], Sequence[str]] = field(default=lambda: ())
+
+
+def no_options(parser: argparse._ActionsContainer) -> None:
+    """For formats without options of their own."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """How files of a format become records.
+
+    Attributes
+    ----------
+    name : str
+        Name of the format: the command is ``recordio from-NAME``.
+    summary : str
+        One line for the help.
+    sources : sequence of (str, str, bool)
+        The positional arguments: name, help, and whether several may be given.
+    open : callable
+        ``open(settings)`` returns a `Source`; `settings` has an attribute for each option.
+    add_options : callable
+        ``add_options(parser)`` adds the options of the format.
+    description : str
+        What becomes of what, for the help.
+    """
+
+    name: str
+    summary: str
+    sources: Sequence[tuple[str, str, bool]]
+    open: Callable[[argparse.Namespace], Source]
+    add_options: Callable[[argparse._ActionsContainer], None] = no_options
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Export:
+    """How records become files of a format.
+
+    Attributes
+    ----------
+    name : str
+        Name of the format: the command is ``recordio export --to NAME``.
+    summary : str
+        One line for the help.
+    outputs : callable
+        ``outputs(target)`` returns the files that are written, the main one first; none for a
+        folder.
+    write : callable
+        ``write(pack, paths, settings)`` writes them, whole or not at all, and returns the number of
+        records; for a folder `paths` is the target alone.
+    add_options : callable
+        ``add_options(parser)`` adds the options of the format.
+    """
+
+    name: str
+    summary: str
+    outputs: Callable[[str], Sequence[str]]
+    write: Callable[[RecordPack, Sequence[str], argparse.Namespace], int]
+    add_options: Callable[[argparse._ActionsContainer], None] = no_options
+
+
+def unreadable(path: str, error: BaseException) -> RecordIOError:
+    """An error of a library, with the file that it was about."""
+    return RecordIOError(f"cannot be read: {error}", path=path)

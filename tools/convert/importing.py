@@ -1,0 +1,295 @@
+"""Items of a source become a record file, an index and, where files had names, a list.
+
+Nothing here knows where items come from.  What cannot be converted is reported; files appear whole
+or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from recordio import IRHeader, RecordReader, RecordWriter, pack
+from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
+from recordio.storage import TEMPORARY_SUFFIX, AtomicOutput
+
+from ..console import progress_bar
+from ..image_list import ListEntry, Skipped, format_line, write_classes, write_skipped
+from ..outputs import naming_output
+from ..payloads import EXACT_IN_FLOAT32
+from .format import Item, Source
+
+__all__ = ["ImportReport", "companions", "import_records"]
+
+
+@dataclass
+class ImportReport:
+    """What `import_records` did.
+
+    Attributes
+    ----------
+    path : str
+        The record file.
+    records : int
+        Records written.
+    bytes_written : int
+        Sum of their sizes.
+    skipped : list of Skipped
+        What was left out, and why.
+    seconds : float
+        Wall-clock time.
+    """
+
+    path: str
+    records: int = 0
+    bytes_written: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def companions(prefix: str) -> list[str]:
+    """Everything that `import_records` may write and somebody may want to keep.
+
+    Examples
+    --------
+    >>> companions("out/a")
+    ['out/a.rec', 'out/a.idx', 'out/a.lst', 'out/a.classes.txt']
+    """
+    return [f"{prefix}{suffix}" for suffix in (".rec", ".idx", ".lst", ".classes.txt")]
+
+
+def import_records(
+    source: Source,
+    prefix: str,
+    *,
+    shuffle: int | None = None,
+    strict: bool = False,
+    progress: bool | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> ImportReport:
+    r"""Write the items of a source to ``PREFIX.rec`` and ``PREFIX.idx``.
+
+    The id and key of a record is the position of its item in the source, also where items were
+    left out and where records are shuffled.  Existing files are replaced, and the list and class
+    names of an older pack are removed.
+
+    Parameters
+    ----------
+    source : Source
+        The items; memory does not grow with their number, but for names that are shuffled.
+    prefix : str
+        Output path without suffix.
+    shuffle : int, optional
+        Seed of the order of the records; by default that of the source.  They are written twice,
+        so that there is no need to hold them in memory.
+    strict : bool
+        Stop at the first item that cannot be converted.
+    progress : bool, optional
+        Show a progress bar; by default where standard error is a terminal.
+    cancelled : callable, optional
+        Asked between items; when true, `KeyboardInterrupt` is raised and nothing is published.
+
+    Returns
+    -------
+    ImportReport
+
+    Raises
+    ------
+    RecordIOError
+        The source is damaged, an item cannot be converted and `strict` is set, or there is no item
+        at all: nothing was published.
+    OSError
+        A file cannot be read or written; nothing was published.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> items = iter([Item([1.0], b"one"), Item([2.0, 3.0], b"two", "b.txt")])
+    >>> import_records(Source(items), str(folder / "a")).records
+    2
+    >>> (folder / "a.lst").read_text()
+    '1\t2.000000\t3.000000\tb.txt\n'
+    """
+    start = time.perf_counter()
+    report = ImportReport(f"{prefix}.rec")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(naming_output(report.path))
+        names = stack.enter_context(_NameList(f"{prefix}.lst"))
+        items = _watched(source, report, strict, progress, cancelled)
+        if shuffle is None:
+            with RecordWriter(report.path, f"{prefix}.idx") as writer:
+                _write(items, writer, report, names.add)
+                _check_any(report)
+        else:
+            folder = stack.enter_context(_temporary_folder(prefix))
+            _write_shuffled(items, folder, prefix, report, names, shuffle, progress, cancelled)
+    if source.classes:
+        write_classes(f"{prefix}.classes.txt", source.classes)
+    else:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{prefix}.classes.txt")
+    write_skipped(prefix, report.skipped)
+    report.seconds = time.perf_counter() - start
+    return report
+
+
+def _watched(
+    source: Source,
+    report: ImportReport,
+    strict: bool,
+    progress: bool | None,
+    cancelled: Callable[[], bool],
+) -> Iterator[tuple[int, Item, bytes]]:
+    """Id, item and record of everything that can be converted."""
+    with (
+        contextlib.ExitStack() as stack,
+        progress_bar(source.total, os.path.basename(report.path), "records", progress) as advance,
+    ):
+        if hasattr(source.items, "close"):
+            stack.callback(source.items.close)  # its threads and files
+        for number, item in enumerate(source.items):
+            if cancelled():
+                raise KeyboardInterrupt
+            advance(1)
+            if isinstance(item, Item):
+                try:
+                    record = _as_record(number, item)
+                except (LabelError, RecordTooLargeError) as error:
+                    item = Skipped(item.name or f"item {number}", error.reason)
+                else:
+                    yield number, item, record
+                    continue
+            if strict:
+                raise RecordIOError(item.reason, path=item.path)
+            report.skipped.append(item)
+
+
+def _as_record(number: int, item: Item) -> bytes:
+    if len(item.content) + 4 * len(item.labels or ()) >= 2**29 - 24:
+        raise RecordTooLargeError(f"{len(item.content)} bytes are too much for one record")
+    if item.labels is None:
+        return item.content
+    labels = item.labels
+    for label in labels:
+        if isinstance(label, int) and not -EXACT_IN_FLOAT32 <= label <= EXACT_IN_FLOAT32:
+            if not _is_exact(label):
+                raise LabelError(f"the label {label} has no exact 32-bit float")
+        elif abs(label) >= 3.4028235677973366e38 and abs(label) != float("inf"):
+            raise LabelError(f"the label {label} is too large for a 32-bit float")
+    if len(labels) > 1:
+        return pack(IRHeader(0, labels, number, 0), item.content)
+    return pack(IRHeader(0, labels[0] if labels else 0.0, number, 0), item.content)
+
+
+def _is_exact(label: int) -> bool:
+    with np.errstate(over="ignore"):
+        stored = float(np.float32(label)) if abs(label) < 1 << 64 else float("inf")
+    return stored != float("inf") and int(stored) == label
+
+
+def _write(
+    items: Iterator[tuple[int, Item, bytes]],
+    writer: RecordWriter,
+    report: ImportReport,
+    add_name: Callable[[int, Item], None],
+) -> None:
+    with contextlib.closing(items):  # type: ignore[type-var]
+        for number, item, record in items:
+            writer.write(record, number)
+            add_name(number, item)
+            report.records += 1
+            report.bytes_written += len(record)
+
+
+def _write_shuffled(
+    items: Iterator[tuple[int, Item, bytes]],
+    folder: str,
+    prefix: str,
+    report: ImportReport,
+    names: _NameList,
+    seed: int,
+    progress: bool | None,
+    cancelled: Callable[[], bool],
+) -> None:
+    from iterators.core.order import ShuffledOrder  # slow to load
+
+    named: dict[int, Item] = {}
+
+    def remember(number: int, item: Item) -> None:
+        if item.name:
+            named[number] = item._replace(content=b"")
+
+    path = os.path.join(folder, "ordered.rec")
+    with RecordWriter(path, f"{path}.idx") as writer:
+        _write(items, writer, report, remember)
+    _check_any(report)
+    with (
+        RecordReader(path, f"{path}.idx") as reader,
+        RecordWriter(report.path, f"{prefix}.idx") as writer,
+        progress_bar(len(reader), "shuffling", "records", progress) as advance,
+    ):
+        order = ShuffledOrder(len(reader), seed).at(0, np.arange(len(reader)))
+        for position in order.tolist():
+            if cancelled():
+                raise KeyboardInterrupt
+            key = int(reader.keys[position])
+            writer.write(reader[position], key)
+            if key in named:
+                names.add(key, named[key])
+            advance(1)
+
+
+def _check_any(report: ImportReport) -> None:
+    if report.records:
+        return
+    if not report.skipped:
+        raise RecordIOError("there is nothing to convert: the source is empty", path=report.path)
+    path, reason = report.skipped[0]
+    raise RecordIOError(
+        f"not one of {len(report.skipped)} items could be converted; the first, {path}: {reason}",
+        path=report.path,
+    )
+
+
+@contextlib.contextmanager
+def _temporary_folder(prefix: str) -> Iterator[str]:
+    folder, name = os.path.split(os.path.abspath(prefix))
+    with tempfile.TemporaryDirectory(
+        prefix=f"{name}.", suffix=TEMPORARY_SUFFIX, dir=folder
+    ) as temporary:
+        yield temporary
+
+
+class _NameList:
+    """A ``.lst`` file that is begun with the first name; without any, an old one is removed."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._output: AtomicOutput | None = None
+
+    def add(self, number: int, item: Item) -> None:
+        name = item.name
+        if not name or name != name.strip() or any(character in name for character in "\t\r\n"):
+            return  # a list line cannot hold it; the record will be named after its key
+        if self._output is None:
+            self._output = AtomicOutput(self._path)
+        labels = tuple(item.labels or (0.0,))
+        line = format_line(ListEntry(number, labels, name))
+        self._output.write(line.encode("utf-8", "surrogateescape"))
+
+    def __enter__(self) -> _NameList:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        if self._output is not None:
+            self._output.__exit__(kind, *exception)
+        elif kind is None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path)

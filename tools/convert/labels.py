@@ -1,0 +1,49 @@
+"""The labels of a pack as a CSV table; what else is in the records is not looked at."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from recordio.storage import AtomicOutput
+
+from ..payloads import number_text
+from ..record_pack import RecordPack
+from .csv import one_file
+from .format import Export
+
+__all__ = ["TO_LABELS", "table_line"]
+
+HEADER = ("key", "id", "labels")
+
+
+def table_line(fields: Iterable[object], labels: Sequence[float]) -> bytes:
+    r"""One line of a table: some fields, then the labels.
+
+    Examples
+    --------
+    >>> table_line(["a, b.jpg", 7], [1.0, 2.5])
+    b'"a, b.jpg",7,1,2.5\n'
+    """
+    line = io.StringIO()
+    fields = [*fields, *(number_text(label) for label in labels)]
+    csv.writer(line, lineterminator="\n").writerow(fields)
+    return line.getvalue().encode("utf-8", "surrogateescape")
+
+
+def write_labels(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
+    """Write key, id and labels of each record; lines are as long as there are labels."""
+    count = 0
+    with AtomicOutput(paths[0]) as output:
+        output.write(table_line(HEADER, []))
+        for record in pack:
+            output.write(table_line([record.key, record.header.id], record.labels))
+            count += 1
+    return count
+
+
+TO_LABELS = Export(
+    "labels", "a table of keys, ids and labels; TARGET is a CSV file", one_file, write_labels
+)

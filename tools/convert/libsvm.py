@@ -1,0 +1,115 @@
+"""LibSVM files: a row becomes a record with its label and a sparse array, and back.
+
+The array has elements of two fields, ``index`` (int64, counted from 0) and ``value``, in the order
+of the line.  `recordio.read_libsvm` reads the file, as a whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+import numpy as np
+
+from recordio import RecordIOError, read_libsvm
+from recordio.storage import AtomicOutput
+
+from ..npy import SPARSE_FIELDS, decode_npy, encode_npy, is_sparse, sparse_dtype
+from ..payloads import number_text, numbers_text
+from ..record_pack import RecordPack
+from .csv import one_file
+from .format import Export, Import, Item, Items, Source
+
+__all__ = ["FROM_LIBSVM", "TO_LIBSVM"]
+
+
+def add_import_options(parser: argparse._ActionsContainer) -> None:
+    """The options of from-libsvm."""
+    parser.add_argument(
+        "--one-based",
+        action="store_true",
+        help="the first feature is 1, as in the files of LibSVM itself (default: 0)",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=["float32", "float64"],
+        default="float32",
+        help="type of the values (default: float32)",
+    )
+
+
+def open_libsvm(settings: argparse.Namespace) -> Source:
+    """Read a LibSVM file."""
+    data, labels = read_libsvm(
+        settings.source, dtype=settings.dtype, zero_based=not settings.one_based
+    )
+    return Source(read_items(data, labels), len(labels))
+
+
+def read_items(data: object, labels: np.ndarray) -> Items:
+    """Yield an item for each row of a CSR matrix."""
+    entries = np.empty(len(data.indices), sparse_dtype(data.data.dtype))  # type: ignore[attr-defined]
+    index, value = SPARSE_FIELDS
+    entries[index], entries[value] = data.indices, data.data  # type: ignore[attr-defined]
+    begin = 0
+    for label, end in zip(labels.tolist(), data.indptr[1:].tolist(), strict=True):  # type: ignore[attr-defined]
+        yield Item([label], encode_npy(entries[begin:end]))
+        begin = end
+
+
+def add_export_options(parser: argparse._ActionsContainer) -> None:
+    """The options of export --to libsvm."""
+    parser.add_argument(
+        "--one-based", action="store_true", help="call the first feature 1 (default: 0)"
+    )
+
+
+def write_libsvm(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
+    """Write one line for each record; of dense arrays, the elements that are not zero."""
+    count = 0
+    with AtomicOutput(paths[0]) as output:
+        for record in pack:
+            place = pack.place(record)
+            if record.kind != "npy":
+                raise RecordIOError(f"it holds {record.kind}, not an array", **place)
+            if len(record.labels) != 1:
+                raise RecordIOError(
+                    f"a line has one label, and it has {len(record.labels)}", **place
+                )
+            indices, values = entries_of(decode_npy(record.content, **place), place)
+            indices = indices + int(settings.one_based)
+            words = [number_text(record.labels[0])]
+            words += (
+                f"{index}:{value}"
+                for index, value in zip(indices.tolist(), numbers_text(values), strict=True)
+            )
+            output.write(f"{' '.join(words)}\n".encode())
+            count += 1
+    return count
+
+
+def entries_of(array: np.ndarray, place: dict) -> tuple[np.ndarray, np.ndarray]:
+    """Indices and values of a sparse or dense row."""
+    if is_sparse(array):
+        index, value = SPARSE_FIELDS
+        return array[index], array[value]
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise RecordIOError(
+            f"an array of {array.dtype} and shape {array.shape} is no row of numbers", **place
+        )
+    indices = np.flatnonzero(array)
+    return indices, array[indices]
+
+
+FROM_LIBSVM = Import(
+    "libsvm",
+    "sparse rows, label index:value ...",
+    [("source", "the file, gzip or not, a folder of such files, or an fsspec URL", False)],
+    open_libsvm,
+    add_import_options,
+    "Each line becomes a record: the label in the image header, and a .npy array of pairs of\n"
+    "index (int64, counted from 0) and value.  Weights, qid and comments are dropped.",
+)
+TO_LIBSVM = Export(
+    "libsvm", "sparse rows; TARGET is a file", one_file, write_libsvm, add_export_options
+)

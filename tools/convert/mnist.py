@@ -1,0 +1,105 @@
+"""MNIST's pairs of idx files: images become lossless PNG in image records, and back.
+
+OpenCV encodes and decodes; no pixel changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+
+from recordio import RecordIOError, read_idx_array
+from recordio.storage import AtomicOutput
+
+from ..images import decode_image, encode_image
+from ..record_pack import RecordPack
+from .format import Export, Import, Item, Items, Source
+
+__all__ = ["FROM_MNIST", "TO_MNIST"]
+
+IMAGES, LABELS = "-images-idx3-ubyte", "-labels-idx1-ubyte"
+
+
+def open_mnist(settings: argparse.Namespace) -> Source:
+    """Read both files, which are small."""
+    images, labels = read_idx_array(settings.images), read_idx_array(settings.labels)
+    if images.ndim != 3 or images.dtype != np.uint8:
+        raise RecordIOError(
+            f"expected images of uint8 with three axes, found {images.dtype} {images.shape}",
+            path=settings.images,
+        )
+    if labels.ndim not in (1, 2) or len(labels) != len(images):
+        raise RecordIOError(
+            f"expected a label for each of {len(images)} images, found shape {labels.shape}",
+            path=settings.labels,
+        )
+    return Source(read_items(images, labels.reshape(len(labels), -1)), len(images))
+
+
+def read_items(images: np.ndarray, labels: np.ndarray) -> Items:
+    """Yield an item for each image."""
+    for image, values in zip(images, labels, strict=True):
+        yield Item(values.tolist(), encode_image(image, ".png"))
+
+
+def outputs(target: str) -> list[str]:
+    """The files that a target stands for."""
+    return [f"{target}{IMAGES}", f"{target}{LABELS}"]
+
+
+def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
+    """Write the images and labels of a pack."""
+    size: tuple[int, ...] = ()
+    with AtomicOutput(*paths) as output:
+        images, labels = output.files
+        labels.write(idx_header(len(pack)))
+        for record in pack:
+            place = pack.place(record)
+            image = decode_image(record.content, cv2.IMREAD_UNCHANGED, **place)
+            if image.ndim != 2 or image.dtype != np.uint8:
+                raise RecordIOError(
+                    f"an image of shape {image.shape} and {image.dtype} is not grey with 8 bits",
+                    **place,
+                )
+            if not size:
+                size = image.shape
+                images.write(idx_header(len(pack), *size))
+            if image.shape != size:
+                raise RecordIOError(
+                    f"the image is {image.shape[1]} x {image.shape[0]}, and those before are"
+                    f" {size[1]} x {size[0]}",
+                    **place,
+                )
+            images.write(image.tobytes())
+            labels.write(bytes([label_byte(record.labels, place)]))
+    return len(pack)
+
+
+def idx_header(*shape: int) -> bytes:
+    """The start of an idx file of bytes."""
+    return bytes([0, 0, 8, len(shape)]) + np.array(shape, ">u4").tobytes()
+
+
+def label_byte(labels: Sequence[float], place: dict) -> int:
+    """The label of a record, which must fit into a byte."""
+    if len(labels) != 1 or not labels[0].is_integer() or not 0 <= labels[0] <= 255:
+        raise RecordIOError(f"the labels {labels} are not one whole number from 0 to 255", **place)
+    return int(labels[0])
+
+
+FROM_MNIST = Import(
+    "mnist",
+    "MNIST's images and labels (idx files)",
+    [
+        ("images", "the images, such as train-images-idx3-ubyte.gz", False),
+        ("labels", "the labels, such as train-labels-idx1-ubyte.gz", False),
+    ],
+    open_mnist,
+    description="Each image becomes an image record with a grey PNG and its label.",
+)
+TO_MNIST = Export(
+    "mnist", f"MNIST's pair of files, TARGET{IMAGES} and TARGET{LABELS}", outputs, write_mnist
+)

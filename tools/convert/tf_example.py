@@ -1,0 +1,185 @@
+"""TensorFlow's ``tf.train.Example``: a map from names to lists of bytes, floats or integers.
+
+The message is fixed and has five field numbers, so that reading its wire format takes fewer lines
+than describing it to the protobuf package, whose version TensorFlow, Ray and others pin against one
+another.  What is read here is every valid encoding; nothing else of protobuf is known.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from recordio.errors import RecordIOError
+
+__all__ = ["Feature", "decode_example", "encode_example"]
+
+#: Values of one feature, all of the same type.
+Feature: TypeAlias = "list[bytes] | list[float] | list[int]"
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3
+
+
+def decode_example(data: bytes) -> dict[str, Feature]:
+    """Read a serialized example.
+
+    Parameters
+    ----------
+    data : bytes
+        The message.
+
+    Returns
+    -------
+    dict of str to list
+        The values of each feature; floats are 32-bit floats, integers 64-bit ones.
+
+    Raises
+    ------
+    RecordIOError
+        The bytes are no such message.
+
+    Examples
+    --------
+    >>> decode_example(encode_example({"label": [3, -1], "image": [b"..."], "x": [0.5]}))
+    {'label': [3, -1], 'image': [b'...'], 'x': [0.5]}
+    """
+    features: dict[str, Feature] = {}
+    try:
+        for number, kind, message in fields(memoryview(data)):
+            if (number, kind) != (1, BYTES):
+                continue
+            for entry_number, entry_kind, entry in fields(message):
+                if (entry_number, entry_kind) == (1, BYTES):
+                    name, feature = read_entry(entry)
+                    features[name] = feature
+    except (ValueError, struct.error) as error:
+        raise RecordIOError(f"the data are no tf.train.Example: {error}") from None
+    return features
+
+
+def read_entry(entry: memoryview) -> tuple[str, Feature]:
+    """Name and values of one entry of the map."""
+    name, values = "", []  # type: str, Feature
+    for number, kind, value in fields(entry):
+        if (number, kind) == (1, BYTES):
+            name = bytes(value).decode()
+        elif (number, kind) == (2, BYTES):
+            for list_number, list_kind, items in fields(value):
+                if list_kind == BYTES and list_number in (BYTES_LIST, FLOAT_LIST, INT64_LIST):
+                    values = read_list(list_number, items)
+    return name, values
+
+
+def read_list(kind_of_list: int, items: memoryview) -> Feature:
+    """The values of one feature; numbers may be packed together or stand alone."""
+    values: list[Any] = []
+    for number, kind, value in fields(items):
+        if number != 1:
+            continue
+        if kind_of_list == BYTES_LIST and kind == BYTES:
+            values.append(bytes(value))
+        elif kind_of_list == FLOAT_LIST and kind == BYTES:
+            values += np.frombuffer(value, "<f4").tolist()
+        elif kind_of_list == FLOAT_LIST and kind == FIXED32:
+            values += struct.unpack("<f", value)
+        elif kind_of_list == INT64_LIST and kind == BYTES:
+            at = 0
+            while at < len(value):
+                integer, at = read_varint(value, at)
+                values.append(signed(integer))
+        elif kind_of_list == INT64_LIST and kind == VARINT:
+            values.append(signed(value))
+        else:
+            raise ValueError(f"a value of wire type {kind} in list {kind_of_list}")
+    return values
+
+
+def fields(message: memoryview) -> Iterator[tuple[int, int, Any]]:
+    """Number, wire type and value of each field of a message."""
+    at = 0
+    while at < len(message):
+        tag, at = read_varint(message, at)
+        number, kind = tag >> 3, tag & 7
+        if kind == VARINT:
+            value, at = read_varint(message, at)
+            yield number, kind, value
+            continue
+        if kind == BYTES:
+            length, at = read_varint(message, at)
+        elif kind in (FIXED32, FIXED64):
+            length = 4 if kind == FIXED32 else 8
+        else:
+            raise ValueError(f"wire type {kind} at byte {at}")
+        if length > len(message) - at:
+            raise ValueError(f"a field of {length} bytes where {len(message) - at} are left")
+        yield number, kind, message[at : at + length]
+        at += length
+
+
+def read_varint(data: memoryview, at: int) -> tuple[int, int]:
+    """An integer in groups of seven bits, and where it ends."""
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise ValueError(f"an integer that does not end at byte {at}")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, at
+        shift += 7
+
+
+def signed(value: int) -> int:
+    """The 64 bits of an integer with their sign."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def encode_example(features: Mapping[str, Sequence[Any]]) -> bytes:
+    """Make a serialized example.
+
+    Parameters
+    ----------
+    features : mapping of str to sequence
+        Values of each feature: all bytes, all integers, or all numbers.
+
+    Returns
+    -------
+    bytes
+        The message; features are in the given order.
+
+    Examples
+    --------
+    >>> encode_example({"x": [1]}).hex()
+    '0a0c0a0a0a017812051a030a0101'
+    """
+    entries = b""
+    for name, values in features.items():
+        if all(isinstance(value, bytes) for value in values):
+            number, items = BYTES_LIST, b"".join(field(1, value) for value in values)
+        elif all(isinstance(value, int) for value in values):
+            packed = b"".join(varint(value & 0xFFFF_FFFF_FFFF_FFFF) for value in values)
+            number, items = INT64_LIST, field(1, packed)
+        else:
+            number, items = FLOAT_LIST, field(1, np.array(values, "<f4").tobytes())
+        entries += field(1, field(1, name.encode()) + field(2, field(number, items)))
+    return field(1, entries)
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A field whose length stands before its content."""
+    return varint(number << 3 | BYTES) + varint(len(content)) + content
+
+
+def varint(value: int) -> bytes:
+    """A non-negative integer in groups of seven bits, the lowest first."""
+    data = bytearray()
+    while value > 0x7F:
+        data.append(value & 0x7F | 0x80)
+        value >>= 7
+    data.append(value)
+    return bytes(data)

@@ -1,0 +1,242 @@
+"""TFRecord files: examples become image records, and back, without TensorFlow.
+
+A record is framed by its length and two CRC-32C checksums, which are always compared; the package
+google-crc32c computes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+from recordio import CorruptRecordError, RecordIOError, TruncatedRecordError
+from recordio.lines import open_bytes
+from recordio.storage import AtomicOutput
+
+from ..image_list import Skipped
+from ..payloads import check_content
+from ..record_pack import RecordPack
+from .csv import one_file
+from .folders import add_check_option
+from .format import Export, Import, Item, Items, Source
+from .tf_example import Feature, decode_example, encode_example
+
+__all__ = ["FROM_TFRECORD", "TO_TFRECORD", "read_frames"]
+
+LENGTH, CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
+HEAD = LENGTH.size + CHECKSUM.size
+LARGEST = 2**29 - 1
+MASK_DELTA = 0xA282EAD8
+
+CONTENTS = ("image/encoded", "image")
+LABELS = ("image/class/label", "label")
+
+
+def checksums() -> Callable[[bytes], int]:
+    """The masked CRC-32C of some bytes."""
+    try:
+        import google_crc32c
+    except ImportError as error:
+        raise ImportError(
+            "TFRecord files have CRC-32C checksums, which google-crc32c computes: "
+            "pip install 'recordio-iterators[tfrecord]'"
+        ) from error
+
+    def masked(data: bytes) -> int:
+        crc = google_crc32c.value(data)
+        return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
+
+    return masked
+
+
+def add_import_options(parser: argparse._ActionsContainer) -> None:
+    """The options of from-tfrecord."""
+    add_feature_options(parser)
+    parser.add_argument(
+        "--no-labels", action="store_true", help="there are no labels; every label is 0"
+    )
+    parser.add_argument(
+        "--raw",
+        action="store_true",
+        help="store the data of each TFRecord as they are, without looking into them and without "
+        "an image header",
+    )
+    add_check_option(parser)
+
+
+def add_feature_options(parser: argparse._ActionsContainer) -> None:
+    """The options that name features."""
+    parser.add_argument(
+        "--content",
+        metavar="FEATURE",
+        help=f"the feature that holds the image (default: {' or '.join(CONTENTS)})",
+    )
+    parser.add_argument(
+        "--label",
+        metavar="FEATURE",
+        help=f"the feature that holds the label or labels (default: {' or '.join(LABELS)})",
+    )
+
+
+def open_tfrecord(settings: argparse.Namespace) -> Source:
+    """Open the files."""
+    checksum = checksums()
+
+    def items() -> Items:
+        for path in settings.source:
+            for number, (offset, data) in enumerate(read_frames(path, checksum)):
+                if settings.raw:
+                    yield Item(None, data)
+                    continue
+                try:
+                    yield as_item(decode_example(data), settings)
+                except RecordIOError as error:
+                    yield Skipped(f"{path}, record {number}, offset {offset}", error.reason)
+
+    return Source(items())
+
+
+def read_frames(path: str, checksum: Callable[[bytes], int]) -> Iterator[tuple[int, bytes]]:
+    """Offset and data of each record of a TFRecord file, plain or gzip.
+
+    Raises
+    ------
+    TruncatedRecordError
+        The file ends inside a record.
+    CorruptRecordError
+        A checksum is wrong: what follows cannot be trusted.
+    RecordTooLargeError
+        A record has 2**29 bytes or more.
+    """
+    file, _ = open_bytes(path)
+    offset = 0
+    with file:
+        try:
+            for number in range(1 << 63):
+                place = {"path": path, "offset": offset, "record": number}
+                head = read_fully(file, HEAD)
+                if not head:
+                    return
+                if len(head) < HEAD:
+                    raise TruncatedRecordError("the file ends inside the head of a record", **place)
+                if checksum(head[: LENGTH.size]) != CHECKSUM.unpack_from(head, LENGTH.size)[0]:
+                    raise CorruptRecordError(
+                        "the checksum of the length is wrong: the file is damaged here, or no "
+                        "TFRecord file",
+                        **place,
+                    )
+                (length,) = LENGTH.unpack_from(head)
+                if length > LARGEST:
+                    raise RecordIOError(f"{length} bytes are too much for one record", **place)
+                data = read_fully(file, length + CHECKSUM.size)
+                if len(data) < length + CHECKSUM.size:
+                    raise TruncatedRecordError("the file ends inside a record", **place)
+                (expected,) = CHECKSUM.unpack_from(data, length)
+                data = data[:length]
+                if checksum(data) != expected:
+                    raise CorruptRecordError("the checksum of the data is wrong", **place)
+                yield offset, data
+                offset += HEAD + length + CHECKSUM.size
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            if isinstance(error, RecordIOError):
+                raise
+            raise RecordIOError(
+                f"the gzip data is damaged or truncated: {error}", path=path, offset=offset
+            ) from None
+
+
+def read_fully(file: BinaryIO, count: int) -> bytes:
+    """As many bytes as there are, up to `count`; memory grows only with what comes."""
+    pieces = []
+    while count and (piece := file.read(min(count, 1 << 22))):
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def as_item(features: dict[str, Feature], settings: argparse.Namespace) -> Item:
+    """One example as an item."""
+    content = chosen(features, settings.content, CONTENTS, "--content")
+    if len(content) != 1 or not isinstance(content[0], bytes):
+        raise RecordIOError(
+            "the content must be one string of bytes; --raw stores examples as they are"
+        )
+    if settings.check == "header":
+        check_content(content[0])
+    labels: Any = []
+    if not settings.no_labels:
+        labels = chosen(features, settings.label, LABELS, "--label")
+        if not labels or isinstance(labels[0], bytes):
+            raise RecordIOError("the label feature holds no number")
+    return Item(labels, content[0])
+
+
+def chosen(
+    features: dict[str, Feature], wanted: str | None, usual: Sequence[str], option: str
+) -> Feature:
+    """The feature with the wanted name, or with one of the usual ones."""
+    for name in [wanted] if wanted else usual:
+        if name in features:
+            return features[name]
+    raise RecordIOError(
+        f"it has no feature {wanted or ' or '.join(usual)}; {option} chooses one of"
+        f" {', '.join(features) or 'none'}"
+    )
+
+
+def add_export_options(parser: argparse._ActionsContainer) -> None:
+    """The options of export --to tfrecord."""
+    add_feature_options(parser)
+    parser.add_argument(
+        "--raw", action="store_true", help="write records as they are, not as tf.train.Example"
+    )
+
+
+def write_tfrecord(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
+    """Write an example for each record: its content, and its labels as integers or floats."""
+    checksum = checksums()
+    count = 0
+    with AtomicOutput(paths[0]) as output:
+        for data in raw_records(pack) if settings.raw else examples(pack, settings):
+            head = LENGTH.pack(len(data))
+            output.write(head + CHECKSUM.pack(checksum(head)))
+            output.write(data + CHECKSUM.pack(checksum(data)))
+            count += 1
+    return count
+
+
+def raw_records(pack: RecordPack) -> Iterator[bytes]:
+    """Every record as it is."""
+    for position in pack.watched(range(len(pack.reader))):
+        yield bytes(pack.reader[position])
+
+
+def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
+    """Every record as an example."""
+    content, label = settings.content or CONTENTS[0], settings.label or LABELS[0]
+    for record in pack:
+        labels: list[float] = record.labels
+        if all(value.is_integer() and abs(value) < 2**63 for value in labels):
+            labels = [int(value) for value in labels]
+        yield encode_example({content: [bytes(record.content)], label: labels})
+
+
+FROM_TFRECORD = Import(
+    "tfrecord",
+    "TFRecord files of tf.train.Example",
+    [("source", "the files, plain or gzip, or fsspec URLs", True)],
+    open_tfrecord,
+    add_import_options,
+    "Each example becomes an image record: the encoded image untouched, the label in the header.",
+)
+TO_TFRECORD = Export(
+    "tfrecord",
+    "a tf.train.Example for each record; TARGET is a file",
+    one_file,
+    write_tfrecord,
+    add_export_options,
+)

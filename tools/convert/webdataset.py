@@ -1,0 +1,282 @@
+"""Tar files of WebDataset: the files of one base name become a record, and back.
+
+``tarfile`` does the work, as a stream, so that archives may be larger than the memory and come from
+URLs.  Nothing is ever unpacked to the disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import io
+import json
+import lzma
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from recordio import RecordIOError
+from recordio.lines import open_bytes
+from recordio.storage import AtomicOutput
+
+from ..image_list import Skipped
+from ..payloads import check_content, number_text, suffixes_of
+from ..record_pack import RecordPack, name_of
+from .csv import one_file
+from .folders import add_check_option, safe_parts
+from .format import Export, Import, Item, Items, Source, unreadable
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["FROM_WEBDATASET", "TO_WEBDATASET"]
+
+#: Last parts of the endings that count as the content of a sample, where none is chosen.
+CONTENTS = frozenset(
+    ["bmp", "gif", "jp2", "jpe", "jpeg", "jpg", "npy", "pgm", "png", "ppm", "tif", "tiff", "webp"]
+)
+LABEL_FIELDS = ("label", "labels", "cls")
+#: Folder, base name without a dot, and everything behind its first dot.
+NAME = re.compile(r"((?:.*/)?[^./][^./]*)\.([^/]+)", re.DOTALL)
+LARGEST = 2**29
+END_MARKER = 1024
+
+
+class StrictInfo(tarfile.TarInfo):
+    """A member of an archive whose end must be marked: ``tarfile`` takes damage for the end."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Self:
+        """Read the next header."""
+        offset = tarfile_.offset
+        try:
+            return super().fromtarfile(tarfile_)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+            raise
+        except tarfile.EmptyHeaderError:  # type: ignore[attr-defined]
+            raise tarfile.ReadError(
+                f"the archive ends at offset {offset} without its end marker: it is truncated, or "
+                f"was never finished; if all is there, append {END_MARKER} zero bytes"
+            ) from None
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(f"damaged at offset {offset}: {error}") from None
+
+
+def add_import_options(parser: argparse._ActionsContainer) -> None:
+    """The options of from-webdataset."""
+    parser.add_argument(
+        "--content",
+        metavar="EXT",
+        help="which file of a sample is stored, such as jpg or left.png (default: the first image "
+        "or .npy file)",
+    )
+    parser.add_argument(
+        "--label",
+        metavar="EXT[:FIELD]",
+        help="which file holds the label, a number or numbers in text, such as cls, or json:label "
+        "for a field of JSON (default: cls, or label or labels in json)",
+    )
+    parser.add_argument(
+        "--no-labels", action="store_true", help="there are no labels; every label is 0"
+    )
+    add_check_option(parser)
+
+
+def open_webdataset(settings: argparse.Namespace) -> Source:
+    """Open the archives."""
+    left_out: collections.Counter[str] = collections.Counter()
+
+    def items() -> Items:
+        for path in settings.source:
+            for key, files in samples(path):
+                try:
+                    yield as_item(key, files, settings, left_out)
+                except RecordIOError as error:
+                    yield Skipped(f"{path}, {key}", error.reason)
+
+    def notes() -> list[str]:
+        if not left_out:
+            return []
+        kinds = ", ".join(f"{count} .{ending}" for ending, count in left_out.most_common())
+        return [f"note: not stored: {kinds}; a record holds one file and numbers"]
+
+    return Source(items(), notes=notes)
+
+
+def samples(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Key and files of each sample; a file that is too large or stands twice is an error instead.
+
+    Files of a sample follow one another.  Folders, links and names without an ending are passed
+    over, as by WebDataset itself.
+    """
+    current, files = "", {}  # type: str, dict[str, Any]
+    for key, ending, content in members(path):
+        if key != current and files:
+            yield current, files
+            files = {}
+        current = key
+        if ending in files:
+            content = RecordIOError(f"two files end with .{ending}")
+        files[ending] = content
+    if files:
+        yield current, files
+
+
+def members(path: str) -> Iterator[tuple[str, str, Any]]:
+    """Key, ending and content of each file in an archive."""
+    file, _ = open_bytes(path)
+    offset = 0
+    try:
+        with file, tarfile.open(fileobj=file, mode="r|*", tarinfo=StrictInfo) as archive:
+            for info in archive:
+                offset = info.offset
+                archive.members = []  # type: ignore[attr-defined]  # or memory would grow
+                match = NAME.fullmatch(info.name.removeprefix("./"))
+                if match is None or not info.isreg():
+                    continue
+                if info.size >= LARGEST:
+                    content: Any = RecordIOError(f"{info.size} bytes are too much for one record")
+                else:
+                    stream = archive.extractfile(info)
+                    content = cast(io.BufferedReader, stream).read()
+                yield match[1], match[2].lower(), content
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise RecordIOError(
+            f"the archive is damaged or truncated: {error}", path=path, offset=offset
+        ) from None
+    except OSError as error:
+        if error.errno is None:  # damaged compression
+            raise unreadable(path, error) from None
+        raise
+
+
+def as_item(
+    key: str,
+    files: dict[str, Any],
+    settings: argparse.Namespace,
+    left_out: collections.Counter[str],
+) -> Item:
+    """One sample as an item."""
+    wanted = settings.content and settings.content.lower().removeprefix(".")
+    chosen = [
+        ending
+        for ending in files
+        if (ending == wanted if wanted else ending.rpartition(".")[2] in CONTENTS)
+    ]
+    if not chosen:
+        what = f"no .{wanted} file" if wanted else "no image or .npy file"
+        raise RecordIOError(
+            f"the sample has {what}, only {', '.join(f'.{ending}' for ending in files)}; files of "
+            "a sample must follow one another"
+        )
+    content = taken(files, chosen[0])
+    if settings.check == "header":
+        check_content(content)
+    labels, label_ending = ([], "") if settings.no_labels else labels_in(files, settings.label)
+    left_out.update(ending for ending in files if ending not in (chosen[0], label_ending))
+    return Item(labels, content, f"{key}.{chosen[0]}")
+
+
+def taken(files: dict[str, Any], ending: str) -> bytes:
+    """The content of a file, or the reason why there is none."""
+    content = files[ending]
+    if isinstance(content, RecordIOError):
+        raise content
+    return content
+
+
+def labels_in(files: dict[str, Any], wanted: str | None) -> tuple[list[float], str]:
+    """The labels of a sample, and the ending of the file that holds them."""
+    if wanted:
+        ending, _, field = wanted.partition(":")
+        ending = ending.lower().removeprefix(".")
+        fields: Sequence[str] = (field,) if field else LABEL_FIELDS
+    else:
+        ending, fields = "cls" if "cls" in files else "json", LABEL_FIELDS
+    if ending not in files:
+        raise RecordIOError(
+            f"the sample has no label file .{ending}, only"
+            f" {', '.join(f'.{known}' for known in files)}; --no-labels makes every label 0"
+        )
+    text = taken(files, ending)
+    try:
+        if ending.rpartition(".")[2] != "json":
+            return [number_of(word) for word in text.decode().split()], ending
+        values = json.loads(text)
+        if isinstance(values, dict):
+            found = [values[name] for name in fields if name in values]
+            if not found:
+                raise RecordIOError(f"its .{ending} file has no field {' or '.join(fields)}")
+            values = found[0]
+        values = values if isinstance(values, list) else [values]
+        if not all(type(value) in (int, float) for value in values):
+            raise RecordIOError(f"the labels {values!s:.60} in .{ending} are no numbers")
+        return values, ending
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, RecordIOError):
+            raise
+        raise RecordIOError(f"its .{ending} file holds no labels: {error}") from None
+
+
+def number_of(word: str) -> float:
+    """A number in text, whole if it can be."""
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)
+
+
+def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
+    """Write the content of each record and its labels: ``KEY.cls``, or ``KEY.json`` for several."""
+    names = pack.names()
+    count = 0
+    keys: set[str] = set()
+    with (
+        AtomicOutput(paths[0]) as output,
+        tarfile.open(fileobj=output.files[0], mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for record in pack:
+            suffixes = suffixes_of(record.kind)
+            name = name_of(record, names, suffixes)
+            if not safe_parts(name):  # whoever unpacks the archive would write elsewhere
+                name = f"{record.key}{suffixes[0]}"
+            match = NAME.fullmatch(name)
+            key, ending = match.groups() if match else (str(record.key), name.rpartition(".")[2])
+            while key in keys:  # neighbours of one key would become one sample
+                key = f"{key}-{record.position}"
+            keys.add(key)
+            add_file(archive, f"{key}.{ending}", record.content)
+            labels = record.labels
+            if len(labels) == 1 and labels[0].is_integer():
+                add_file(archive, f"{key}.cls", number_text(labels[0]).encode())
+            else:
+                add_file(archive, f"{key}.json", json.dumps({"labels": labels}).encode())
+            count += 1
+    return count
+
+
+def add_file(archive: tarfile.TarFile, name: str, content: Any) -> None:
+    """Add a file that looks the same whoever writes it, and whenever."""
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    archive.addfile(info, io.BytesIO(content))
+    archive.members = []  # type: ignore[attr-defined]
+
+
+FROM_WEBDATASET = Import(
+    "webdataset",
+    "tar files of WebDataset",
+    [("source", "the archives, plain or compressed, or fsspec URLs", True)],
+    open_webdataset,
+    add_import_options,
+    "The files KEY.jpg, KEY.cls, ... that follow one another become a record: the image\n"
+    "untouched, the label in the image header.  PREFIX.lst keeps the keys.",
+)
+TO_WEBDATASET = Export(
+    "webdataset",
+    "KEY.jpg and KEY.cls for each record; TARGET is a tar file",
+    one_file,
+    write_webdataset,
+)

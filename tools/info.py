@@ -1,0 +1,291 @@
+"""`recordio info`: what is in a record file, in numbers.
+
+Every record is looked at, in damaged files every whole one; no pixel is decoded.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from recordio import RecordReader, verify
+from recordio.errors import RecordIOError
+from recordio.frames import find_head, survey
+from recordio.mapping import map_file
+
+from .console import progress_bar
+from .payloads import describe, labels_of, read_payload
+from .record_pack import RecordPack
+
+__all__ = ["PackInfo", "collect_info", "format_info"]
+
+SHOWN_SHAPES = 5
+SHOWN_PROBLEMS = 5
+MANY_LABELS = 1000
+NAN = float("nan")  # one object, of which a set holds one
+
+
+@dataclass
+class PackInfo:
+    """What `collect_info` found.
+
+    Attributes
+    ----------
+    path : str
+        The record file.
+    bytes : int
+        Its size.
+    records : int
+        Whole records in it.
+    multipart : int
+        Those of them that are stored in several parts.
+    payload_bytes, lost_bytes : int
+        Bytes in whole records, and bytes that belong to none.
+    index : str or None
+        The index beside it.
+    index_lines : int or None
+        Lines in it.
+    problems : list of str
+        Damage, and disagreements with the index.
+    sizes : dict
+        ``min``, ``median`` and ``max`` of the sizes of records, in bytes.
+    headers : int
+        Records that begin with an image header.
+    ids_are_keys : bool or None
+        Whether the id in every header is the key in the index; None without index or headers.
+    label_widths : dict of str to int
+        How many records have how many labels.
+    labels : dict
+        ``min`` and ``max`` of the first labels (None: not finite), and how many are ``distinct``
+        (None: more than 1000).
+    kinds : dict of str to int
+        How many records hold which kind of content.
+    shapes : dict of str to int
+        Sizes of images and shapes of arrays, the five most frequent, and how many ``others``.
+    damaged_contents : int
+        Images and arrays that are truncated or damaged, as far as that shows without decoding.
+    identities : int or None
+        Identities of a face-recognition pack.
+    """
+
+    path: str
+    bytes: int = 0
+    records: int = 0
+    multipart: int = 0
+    payload_bytes: int = 0
+    lost_bytes: int = 0
+    index: str | None = None
+    index_lines: int | None = None
+    problems: list[str] = field(default_factory=list)
+    sizes: dict[str, float] = field(default_factory=dict)
+    headers: int = 0
+    ids_are_keys: bool | None = None
+    label_widths: dict[str, int] = field(default_factory=dict)
+    labels: dict[str, Any] = field(default_factory=dict)
+    kinds: dict[str, int] = field(default_factory=dict)
+    shapes: dict[str, int] = field(default_factory=dict)
+    damaged_contents: int = 0
+    identities: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether no damage was found."""
+        return not self.problems and not self.damaged_contents
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return asdict(self)
+
+
+def collect_info(
+    path: str, progress: bool | None = None, cancelled: Callable[[], bool] = lambda: False
+) -> PackInfo:
+    """Look at every record of a file.
+
+    Parameters
+    ----------
+    path : str
+        The record file, or its name without ``.rec``; ``PREFIX.idx`` is compared if it is there.
+    progress : bool, optional
+        Show a progress bar; by default where standard error is a terminal.
+    cancelled : callable, optional
+        Asked between records; when true, `KeyboardInterrupt` is raised.
+
+    Returns
+    -------
+    PackInfo
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    """
+    prefix = path.removesuffix(".rec")
+    path = path if path.endswith(".rec") or os.path.isfile(path) else f"{path}.rec"
+    index = f"{prefix}.idx" if os.path.isfile(f"{prefix}.idx") else None
+    report = verify(path, index)
+    info = PackInfo(
+        path=report.path,
+        bytes=report.size,
+        records=report.records,
+        multipart=report.multipart,
+        payload_bytes=report.payload_bytes,
+        lost_bytes=report.lost_bytes,
+        index=index,
+        index_lines=report.index_lines,
+        problems=[str(problem) for problem in report.problems],
+    )
+    _look_at_records(info, _keys(path, index), progress, cancelled)
+    if report.ok:
+        info.identities = _count_identities(path)
+    return info
+
+
+def _keys(path: str, index: str | None) -> dict[int, int] | None:
+    """Key by offset, if there is an index that can be used."""
+    if index is None:
+        return None
+    try:
+        with RecordReader(path, index) as reader:
+            return dict(zip(reader.offsets.tolist(), reader.keys.tolist(), strict=True))
+    except RecordIOError:
+        return None
+
+
+def _count_identities(path: str) -> int | None:
+    without_images = RecordPack(path).without_images
+    return without_images - 1 if without_images else None
+
+
+def _look_at_records(
+    info: PackInfo,
+    keys: dict[int, int] | None,
+    progress: bool | None,
+    cancelled: Callable[[], bool],
+) -> None:
+    sizes = np.zeros(info.records, np.int64)
+    kinds: collections.Counter[str] = collections.Counter()
+    shapes: collections.Counter[str] = collections.Counter()
+    widths: collections.Counter[int] = collections.Counter()
+    first_labels: set[float] = set()
+    smallest, largest = float("inf"), float("-inf")
+    agree = keys is not None
+    number = 0
+    data = map_file(info.path)
+    with (
+        RecordReader(info.path) as reader,
+        progress_bar(info.records, os.path.basename(info.path), "records", progress) as advance,
+    ):
+        place = 0
+        while place < len(data):
+            run = survey(data, place)
+            for offset in run.offsets.tolist():
+                if cancelled():
+                    raise KeyboardInterrupt
+                record, _ = reader.read_at(offset)
+                assert record is not None
+                sizes[number] = len(record)
+                number += 1
+                advance(1)
+                header, content, kind = read_payload(record)
+                kinds[kind] += 1
+                try:
+                    if shape := describe(content, kind):
+                        shapes[shape] += 1
+                except RecordIOError:
+                    info.damaged_contents += 1
+                if header is None:
+                    continue
+                labels = labels_of(header)
+                info.headers += 1
+                widths[len(labels)] += 1
+                label = labels[0] if labels[0] == labels[0] else NAN
+                smallest, largest = min(smallest, label), max(largest, label)
+                if len(first_labels) <= MANY_LABELS:
+                    first_labels.add(label)
+                agree = agree and keys is not None and keys.get(offset) == header.id
+            place = run.end
+            if run.kind == "end":
+                break
+            if run.kind != "ok":
+                place = find_head(data, run.end + 4)
+    if number:
+        info.sizes = {
+            "min": int(sizes.min()),
+            "median": float(np.median(sizes)),
+            "max": int(sizes.max()),
+        }
+    info.kinds = dict(kinds.most_common())
+    info.shapes = dict(shapes.most_common(SHOWN_SHAPES))
+    if others := sum(shapes.values()) - sum(info.shapes.values()):
+        info.shapes["others"] = others
+    if info.headers:
+        info.label_widths = {str(width): widths[width] for width in sorted(widths)}
+        distinct = len(first_labels) if len(first_labels) <= MANY_LABELS else None
+        info.labels = {
+            "min": smallest if math.isfinite(smallest) else None,
+            "max": largest if math.isfinite(largest) else None,
+            "distinct": distinct,
+        }
+        info.ids_are_keys = agree if keys is not None else None
+
+
+def format_info(info: PackInfo) -> str:
+    """The same as text, a line for each topic.
+
+    Examples
+    --------
+    >>> print(format_info(PackInfo("a.rec", bytes=16, records=1, payload_bytes=5)))
+    file        a.rec, 16 bytes
+    records     1, 5 bytes in all
+    index       none beside it
+    labels      none: no record begins with an image header
+    problems    none
+    """
+    lines = [("file", f"{info.path}, {info.bytes} bytes")]
+    several = f", {info.multipart} stored in several parts" if info.multipart else ""
+    lines.append(("records", f"{info.records}, {info.payload_bytes} bytes in all{several}"))
+    if info.sizes:
+        low, middle, high = (info.sizes[name] for name in ("min", "median", "max"))
+        lines.append(("sizes", f"{low} to {high} bytes, median {middle:.0f}"))
+    if info.index is None:
+        lines.append(("index", "none beside it"))
+    else:
+        count = "unreadable" if info.index_lines is None else f"{info.index_lines} lines"
+        same = {True: ", keys are the ids", False: ", keys are not the ids", None: ""}
+        lines.append(("index", f"{info.index}, {count}{same[info.ids_are_keys]}"))
+    if info.kinds:
+        lines.append(("content", _counts(info.kinds)))
+    if info.shapes:
+        lines.append(("shapes", _counts(info.shapes)))
+    if info.headers:
+        few = "" if info.headers == info.records else f" in {info.headers} headers"
+        widths = _counts({f"{width} each": count for width, count in info.label_widths.items()})
+        lines.append(("labels", f"{widths}{few}"))
+        low, high = info.labels["min"], info.labels["max"]
+        distinct = info.labels["distinct"]
+        count = f"more than {MANY_LABELS}" if distinct is None else str(distinct)
+        bounds = "not finite" if None in (low, high) else f"from {low:g} to {high:g}"
+        lines.append(("", f"the first {bounds}, {count} distinct"))
+    elif info.records:
+        lines.append(("labels", "none: no record begins with an image header"))
+    if info.identities is not None:
+        lines.append(("identities", f"{info.identities}; a face-recognition pack"))
+    problems = list(info.problems[:SHOWN_PROBLEMS])
+    if len(info.problems) > SHOWN_PROBLEMS:
+        problems.append(f"and {len(info.problems) - SHOWN_PROBLEMS} more")
+    if info.damaged_contents:
+        problems.append(f"{info.damaged_contents} images or arrays are truncated or damaged")
+    topics = ["problems"] + [""] * len(problems)
+    lines += zip(topics, problems or ["none"], strict=False)
+    return "\n".join(f"{topic:<12}{text}".rstrip() for topic, text in lines)
+
+
+def _counts(counter: dict[str, int]) -> str:
+    return ", ".join(f"{count} x {name}" for name, count in counter.items())

@@ -1,0 +1,115 @@
+"""Where output goes: what may be replaced, and folders that appear whole or not at all.
+
+Single files and groups of files are `recordio.storage`'s; nothing here looks into a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+
+from recordio.errors import RecordIOError
+from recordio.storage import TEMPORARY_SUFFIX
+
+__all__ = ["check_outputs", "naming_output", "new_folder"]
+
+
+@contextlib.contextmanager
+def naming_output(path: str) -> Iterator[None]:
+    """Name the file in errors of the system, which does not when a write fails."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = path
+        raise
+
+
+def check_outputs(paths: Sequence[str], force: bool) -> None:
+    """See that files can be made, before any work is done for them.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files.
+    force : bool
+        Whether existing ones are to be replaced.
+
+    Raises
+    ------
+    RecordIOError
+        A file exists and `force` is false, or its folder does not exist.
+
+    Examples
+    --------
+    >>> check_outputs(["no/such/folder/a.rec"], force=False)
+    Traceback (most recent call last):
+        ...
+    recordio.errors.RecordIOError: no/such/folder: the folder for the output does not exist; ...
+    """
+    for path in paths:
+        folder = os.path.dirname(path) or "."
+        if not os.path.isdir(folder):
+            raise RecordIOError(
+                "the folder for the output does not exist; make it first", path=folder
+            )
+        if not force and os.path.lexists(path):
+            raise RecordIOError("exists already; --force replaces it", path=path)
+
+
+@contextlib.contextmanager
+def new_folder(path: str) -> Iterator[str]:
+    """Fill a folder under a temporary name; it gets its own name when the block ends well.
+
+    Parameters
+    ----------
+    path : str
+        The folder; it must not exist, or be empty.
+
+    Yields
+    ------
+    str
+        The temporary folder beside it.  An exception, Ctrl-C too, removes it.  SIGKILL or a crash
+        can leave it; its name ends with ``.partial`` then.
+
+    Raises
+    ------
+    RecordIOError
+        There is something already, or there is no folder to put it in.
+    OSError
+        Something cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "new")
+    >>> with new_folder(str(path)) as folder:
+    ...     _ = pathlib.Path(folder, "a.txt").write_text("a")
+    ...     path.exists()
+    False
+    >>> [file.name for file in path.iterdir()]
+    ['a.txt']
+    """
+    target = os.path.realpath(path)
+    exists = os.path.lexists(target)
+    if exists and (not os.path.isdir(target) or os.listdir(target)):
+        raise RecordIOError("exists already and is no empty folder; give another one", path=path)
+    parent = os.path.dirname(target)
+    if not os.path.isdir(parent):
+        raise RecordIOError("the folder for the output does not exist; make it first", path=parent)
+    temporary = f"{target}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
+    try:
+        os.mkdir(temporary)
+        yield temporary
+        if exists:  # it may be the current folder of a shell, which must not be replaced
+            for name in os.listdir(temporary):
+                os.rename(os.path.join(temporary, name), os.path.join(target, name))
+            os.rmdir(temporary)
+        else:
+            os.rename(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise

@@ -1,0 +1,271 @@
+"""A record file with what stands beside it: its index, class names and the names of its files.
+
+This is what commands that read records have in common.  Nothing here writes, and payloads are not
+decoded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recordio import IRHeader, RecordReader
+from recordio.errors import RecordHeaderError, RecordIOError
+
+from .console import progress_bar
+from .image_list import ListEntry, read_list
+from .payloads import labels_of, read_payload
+
+__all__ = ["Record", "RecordPack", "name_of", "pack_prefix", "read_classes"]
+
+#: Endings of the names of parts that share one file of class names.
+PART = re.compile(r"_(train|test|val|\d+)$")
+
+
+class Record(NamedTuple):
+    """One record of a pack.
+
+    Attributes
+    ----------
+    position : int
+        Its place in the pack, from 0.
+    key : int
+        Its key in the index; the position without one.
+    header : IRHeader
+        The image header.
+    content : memoryview
+        What follows the header.
+    kind : str
+        What `kind_of` says about the content.
+    """
+
+    position: int
+    key: int
+    header: IRHeader
+    content: memoryview
+    kind: str
+
+    @property
+    def labels(self) -> list[float]:
+        """The labels in the header."""
+        return labels_of(self.header)
+
+
+def pack_prefix(path: str) -> str:
+    """The name of a pack without its suffix: what other files of the pack begin with.
+
+    Examples
+    --------
+    >>> pack_prefix("data/train.rec"), pack_prefix("data/train")
+    ('data/train', 'data/train')
+    """
+    return path[: -len(".rec")] if path.endswith(".rec") else path
+
+
+def read_classes(path: str) -> dict[int, str]:
+    """Read ``label TAB folder`` lines, as im2rec writes them.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    dict of int to str
+        The folder of each label.
+
+    Raises
+    ------
+    RecordIOError
+        A line is not of that form.
+    OSError
+        The file cannot be read.
+    """
+    classes: dict[int, str] = {}
+    with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            label, tab, folder = line.rstrip("\r\n").partition("\t")
+            if not tab or not re.fullmatch(r"-?\d{1,18}", label.strip()):
+                raise RecordIOError(
+                    "expected a whole number, a TAB and a name", path=path, line=number
+                )
+            classes[int(label)] = folder
+    return classes
+
+
+class RecordPack:
+    """The records of one file.
+
+    Parameters
+    ----------
+    path : str
+        The record file, or its name without ``.rec``.  Its index ``PREFIX.idx`` is used if there
+        is one.
+    progress : bool, optional
+        Show a progress bar while iterating; by default where standard error is a terminal.
+    cancelled : callable, optional
+        Asked between records; when true, `KeyboardInterrupt` is raised.
+
+    Attributes
+    ----------
+    path, prefix : str
+        The record file, and the same without its suffix.
+    reader : RecordReader
+        Gives the records as they are.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    RecordIOError
+        File or index are damaged.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from recordio import RecordWriter, pack
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+    >>> with RecordWriter(path) as writer:
+    ...     _ = writer.write(pack(IRHeader(0, 3.0, 7, 0), b"content"))
+    >>> for record in RecordPack(str(path)):
+    ...     print(record.position, record.header.id, record.labels, bytes(record.content))
+    0 7 [3.0] b'content'
+    """
+
+    def __init__(
+        self,
+        path: str,
+        progress: bool | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.prefix = pack_prefix(path)
+        # A file that is named as it is needs no suffix.
+        self.path = path if path.endswith(".rec") or os.path.isfile(path) else f"{path}.rec"
+        index = f"{self.prefix}.idx"
+        self.reader = RecordReader(self.path, index if os.path.isfile(index) else None)
+        self._progress = progress
+        self._cancelled = cancelled
+        self._wanted: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self._positions())
+
+    def __iter__(self) -> Iterator[Record]:
+        """The records with their headers; without the identities of a face-recognition pack.
+
+        Raises
+        ------
+        RecordHeaderError
+            A record has no image header.
+        """
+        for position in self.watched(self._positions()):
+            header, content, kind = read_payload(self.reader[position])
+            if header is None:
+                raise RecordHeaderError(
+                    "it has no image header; recordio cat --raw gives records as they are",
+                    path=self.path,
+                    record=position,
+                )
+            yield Record(position, int(self.reader.keys[position]), header, content, kind)
+
+    def watched(self, positions: Any) -> Iterator[int]:
+        """Count positions with a progress bar, as long as nobody cancels."""
+        name = os.path.basename(self.path)
+        with progress_bar(len(positions), name, "records", self._progress) as advance:
+            for position in positions:
+                if self._cancelled():
+                    raise KeyboardInterrupt
+                yield int(position)
+                advance(1)
+
+    def place(self, record: Record) -> dict[str, Any]:
+        """Where a record is, for errors."""
+        return {"path": self.path, "record": record.position, "record_id": record.header.id}
+
+    @property
+    def without_images(self) -> int:
+        """How many records only describe the others: those of face-recognition packs do."""
+        return len(self.reader) - len(self)
+
+    def _positions(self) -> Any:
+        if self._wanted is not None:
+            return self._wanted
+        everything = range(len(self.reader))
+        if not self._begins_like_a_face_pack():
+            return everything
+        from iterators.providers.record_source import RecordSource  # slow to load
+
+        source = RecordSource(self.path, self.reader.index_path or "")
+        if source.identities is None:
+            return everything
+        self._wanted = np.flatnonzero(np.isin(self.reader.offsets, source.offsets))
+        return self._wanted
+
+    def _begins_like_a_face_pack(self) -> bool:
+        if not len(self.reader):
+            return False
+        try:
+            first = self.reader.by_key(0)
+        except RecordIOError:
+            return False
+        header = read_payload(first).header
+        return header is not None and header.flag == 2 and len(first) == 32
+
+    def classes(self, path: str | None = None) -> dict[int, str]:
+        """The folder of each label, from PREFIX.classes.txt; empty where there is none.
+
+        Parameters
+        ----------
+        path : str, optional
+            Another file with them.
+        """
+        if path is not None:
+            return read_classes(path)
+        # im2rec writes one file for PREFIX_train, PREFIX_val, ... together.
+        for prefix in (self.prefix, PART.sub("", PART.sub("", self.prefix))):
+            if os.path.isfile(f"{prefix}.classes.txt"):
+                return read_classes(f"{prefix}.classes.txt")
+        return {}
+
+    def names(self) -> dict[int, ListEntry]:
+        """The line of each id in PREFIX.lst; empty where there is no list.
+
+        Bad lines are passed over: a record without a line gets a name made of its key.
+        """
+        if not os.path.isfile(f"{self.prefix}.lst"):
+            return {}
+        return {entry.id: entry for entry in read_list(f"{self.prefix}.lst").entries}
+
+
+def name_of(record: Record, names: dict[int, ListEntry], suffixes: tuple[str, ...]) -> str:
+    """The path of the file that a record was made of, or else its key, with a suffix that fits.
+
+    Parameters
+    ----------
+    record : Record
+        The record.
+    names : dict of int to ListEntry
+        What `RecordPack.names` returned; a line counts only if its label is that of the record.
+    suffixes : tuple of str
+        What the name may end with; the first is given to other names.
+
+    Returns
+    -------
+    str
+        A path with ``/`` between its parts.
+    """
+    entry = names.get(record.header.id)
+    if entry is None:
+        return f"{record.key}{suffixes[0]}"
+    label = entry.labels[0]  # six digits behind the point
+    if abs(label - record.labels[0]) > 1e-6 + 1e-5 * abs(label):
+        return f"{record.key}{suffixes[0]}"
+    stem, suffix = os.path.splitext(entry.path)
+    return entry.path if suffix.lower() in suffixes else f"{stem}{suffixes[0]}"

@@ -1,0 +1,175 @@
+"""`recordio head` and `recordio cat`: the first records as a table, and contents as they are.
+
+Nothing is decoded; files are written only where `cat` is told to.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+from recordio import RecordReader
+from recordio.errors import RecordIOError
+from recordio.storage import AtomicOutput
+
+from .outputs import check_outputs, naming_output
+from .payloads import describe, kind_of, labels_of, number_text, read_payload, suffixes_of
+from .record_pack import RecordPack
+
+__all__ = ["head_lines", "save_records", "write_records"]
+
+COLUMNS = ("position", "key", "id", "flag", "labels", "bytes", "kind", "content")
+SHOWN_LABELS = 4
+
+
+def head_lines(path: str, count: int) -> Iterator[str]:
+    """A table of the first records of a pack.
+
+    Parameters
+    ----------
+    path : str
+        The record file, or its name without ``.rec``.
+    count : int
+        How many.
+
+    Yields
+    ------
+    str
+        The names of the columns, then a line for each record.
+
+    Raises
+    ------
+    RecordIOError
+        File or index are damaged; the lines before the damage came already.
+    OSError
+        The file cannot be read.
+    """
+    reader = RecordPack(path, progress=False).reader
+    rows: list[tuple[str, ...]] = [COLUMNS]
+    damage: RecordIOError | None = None
+    try:
+        for position, record in enumerate(itertools.islice(reader, min(count, sys.maxsize))):
+            # Without an index keys are positions, and asking for them would scan the file.
+            key = position if reader.index_path is None else int(reader.keys[position])
+            rows.append(row_of(position, key, record))
+    except RecordIOError as error:
+        damage = error
+    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    for row in rows:
+        yield "  ".join(
+            # Numbers to the right.
+            text.rjust(width) if name in COLUMNS[:4] + ("bytes",) else text.ljust(width)
+            for name, text, width in zip(COLUMNS, row, widths, strict=True)
+        ).rstrip()
+    if damage is not None:
+        raise damage
+
+
+def row_of(position: int, key: int, record: Any) -> tuple[str, ...]:
+    """One line of the table."""
+    header, content, kind = read_payload(record)
+    try:
+        what = describe(content, kind)
+    except RecordIOError as error:
+        what = error.reason
+    number, flag, labels = "-", "-", "-"
+    if header is not None:
+        number, flag = str(header.id), str(header.flag)
+        values = labels_of(header)
+        labels = " ".join(number_text(value) for value in values[:SHOWN_LABELS])
+        labels += " ..." if len(values) > SHOWN_LABELS else ""
+    return str(position), str(key), number, flag, labels, str(len(record)), kind, what
+
+
+def chosen(reader: RecordReader, numbers: Sequence[int], by_position: bool) -> Iterator[Any]:
+    """The records with some keys, or at some positions."""
+    for number in numbers:
+        if by_position and not -len(reader) <= number < len(reader):
+            raise RecordIOError(
+                f"there is no position {number} among {len(reader)} records", path=reader.path
+            )
+        yield reader[number] if by_position else reader.by_key(number)
+
+
+def content_of(record: Any, raw: bool) -> memoryview:
+    """What follows the image header of a record, or all of it."""
+    return memoryview(record) if raw else read_payload(record).content
+
+
+def write_records(
+    path: str, numbers: Sequence[int], by_position: bool, raw: bool, output: BinaryIO
+) -> None:
+    """Write contents one after the other.
+
+    Parameters
+    ----------
+    path : str
+        The record file, or its name without ``.rec``.
+    numbers : sequence of int
+        Keys, or positions.
+    by_position : bool
+        Which of them; positions may count from the end with a minus.
+    raw : bool
+        Whole records, with their image headers.
+    output : binary file
+        Where to.
+
+    Raises
+    ------
+    RecordIOError
+        There is no such record, or it is damaged.
+    OSError
+        Something cannot be read or written.
+    """
+    reader = RecordPack(path, progress=False).reader
+    for record in chosen(reader, numbers, by_position):
+        content = content_of(record, raw)
+        if output.isatty() and any(byte < 32 and byte not in b"\t\r\n" for byte in content):
+            raise RecordIOError(
+                "binary content would spoil the terminal; redirect it, or name a folder with "
+                "--output",
+                path=path,
+            )
+        output.write(content)
+
+
+def save_records(
+    path: str, numbers: Sequence[int], by_position: bool, raw: bool, folder: str, force: bool
+) -> list[str]:
+    """Write each content to a file named after its key or position.
+
+    Parameters
+    ----------
+    path, numbers, by_position, raw
+        As for `write_records`.
+    folder : str
+        Where to; it must exist.
+    force : bool
+        Whether existing files are replaced.
+
+    Returns
+    -------
+    list of str
+        The files.
+
+    Raises
+    ------
+    RecordIOError
+        There is no such record, it is damaged, or a file exists.
+    OSError
+        Something cannot be read or written.
+    """
+    reader = RecordPack(path, progress=False).reader
+    contents = [content_of(record, raw) for record in chosen(reader, numbers, by_position)]
+    paths = []
+    for number, content in zip(numbers, contents, strict=True):
+        suffix = ".record" if raw else suffixes_of(kind_of(content))[0]
+        paths.append(os.path.join(folder, f"{number}{suffix}"))
+    check_outputs(paths, force)
+    for target, content in zip(paths, contents, strict=True):
+        with naming_output(target), AtomicOutput(target) as output:
+            output.write(content)
+    return paths
