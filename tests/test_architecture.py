@@ -20,9 +20,9 @@ FLOORS = {
     "iterators.core": 1,
     "iterators.spaces": 2,
     "iterators.views": 2,
-    "iterators.datasets": 2,
     "iterators.images": 2,
     "iterators.samples": 2,
+    "iterators.datasets": 3,
     "iterators.loops": 3,
     "iterators.providers": 3,
     "iterators.torch": 4,
@@ -166,3 +166,65 @@ def test_everything_in_all_is_documented(path):
         if not documented:
             undocumented.append(name)
     assert not undocumented
+
+
+# -- one place for axes -----------------------------------------------------------------------
+
+#: What changes the order of axes, and what gives an array another shape.
+PERMUTES = {"T", "einsum", "mT", "moveaxis", "movedim", "permute", "rollaxis", "swapaxes"}
+PERMUTES |= {"swapdims", "tensordot", "transpose"}
+RESHAPES = {"expand_dims", "flatten", "ravel", "reshape", "squeeze", "unflatten", "unsqueeze"}
+
+#: Where the layout engine lives: `layout` says what is meant, `steps` does it, with the operations
+#: of `backend`; only the last may call the libraries.
+ENGINE = {"iterators.core.layout", "iterators.core.steps", "iterators.core.backend"}
+
+#: Everybody else asks the engine.  What is allowed beside it moves no axis of a batch: the reasons.
+EXCEPTIONS = {
+    # matrices of linear algebra
+    "iterators.views.preprocess": {"T"},
+    # `transpose` of a View, which returns a plan
+    "iterators.views.list_view": {"transpose"},
+    # memory without a shape is given one, or looked at as bytes
+    "iterators.images.stage": {"reshape"},
+    "iterators.images.mean_image": {"reshape"},
+    "iterators.images.jpeg_resize": {"reshape"},
+    "iterators.providers.columns": {"reshape"},
+    "iterators.providers.row_stream": {"reshape"},
+    "iterators.images.record_source": {"reshape"},
+    # an empty list of places is one of integers
+    "iterators.core.indexing": {"reshape"},
+    # a few numbers of any shape are read one after another, or a result gets their shape
+    "iterators.core.random": {"reshape"},
+    "iterators.providers.file_source": {"ravel", "reshape"},
+    "iterators.images.augmenter": {"ravel"},
+    "iterators.images.det_geometry": {"ravel"},
+    "iterators.images.det_labels": {"ravel"},
+    "iterators.images.normalise": {"ravel"},
+    "iterators.images.warp": {"ravel", "reshape"},
+    # constants that are broadcast along the channels
+    "iterators.core.device": {"reshape"},
+    # row numbers that are broadcast against others
+    "iterators.samples.array_region": {"reshape"},
+    # OpenCV drops the channel axis of grey images
+    "iterators.images.codec": {"reshape"},
+}
+
+
+def moves_of_axes(path):
+    """Names of the operations on axes that a file uses as attributes; strings do not count."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        found = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)}
+    else:
+        text = re.sub(r'"""(?:.|\n)*?"""|#.*', "", text)
+        found = set(re.findall(r"\.([A-Za-z_]\w*)", text))
+    return found & (PERMUTES | RESHAPES)
+
+
+@pytest.mark.parametrize("path", sources(".py", ".pyx"))
+def test_only_the_layout_engine_moves_axes(path):
+    name = module_name(path)
+    if room_of(name) in ("recordio", "recordio.tools") or name in ENGINE:
+        return
+    assert moves_of_axes(path) == EXCEPTIONS.get(name, set())

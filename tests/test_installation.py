@@ -3,6 +3,7 @@
 import importlib
 import importlib.metadata
 import importlib.util
+import re
 import subprocess
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -58,6 +59,16 @@ def test_libjpeg_turbo_is_used_where_its_headers_are():
         pytest.skip("no libjpeg-turbo headers on this machine: OpenCV decodes")
     jpeg = importlib.import_module("iterators.images.jpeg")
     assert jpeg.available(), f"{header} is there, yet not used: install again (make clean)"
+
+
+def test_every_package_is_installed():
+    listed = set(re.findall(r'^ *"([a-z_.]+)",$', (ROOT / "pyproject.toml").read_text(), re.M))
+    packages = {
+        ".".join(file.parent.relative_to(ROOT).parts)
+        for package in ("recordio", "iterators")
+        for file in (ROOT / package).rglob("__init__.py")
+    }
+    assert packages - listed == set()
 
 
 def test_every_console_command_can_be_loaded():

@@ -200,7 +200,7 @@ class RecordPack:
         everything = range(len(self.reader))
         if not self._begins_like_a_face_pack():
             return everything
-        from iterators.providers.record_source import RecordSource  # slow to load
+        from iterators.images.record_source import RecordSource  # slow to load
 
         source = RecordSource(self.path, self.reader.index_path or "")
         if source.identities is None:

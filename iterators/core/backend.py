@@ -240,6 +240,13 @@ class SparseBackend(Backend):
         join = scipy.sparse.hstack if axis == 1 else scipy.sparse.vstack
         return join(parts, format="csr")
 
+    def like(self, x: Any, other: Any) -> Any:
+        """A CSR matrix as an array or as a matrix of scipy, as `other` is one."""
+        import scipy.sparse
+
+        is_array = isinstance(other, scipy.sparse.sparray)
+        return scipy.sparse.csr_array(x) if is_array else x
+
     def dense(self, x: Any) -> np.ndarray:
         """`x` as a NumPy array."""
         return x.toarray()
@@ -259,8 +266,24 @@ class TorchBackend(Backend):
         return x.permute(tuple(order))
 
     def narrow(self, x: Any, axis: int, start: int, stop: int) -> Any:
-        """Positions ``[start, stop)`` of an axis, as a view."""
-        return x.narrow(axis, start, stop - start)
+        """Positions ``[start, stop)`` of an axis, as a view; of sparse tensors a copy."""
+        if _is_strided(x):
+            return x.narrow(axis, start, stop - start)
+        import torch
+
+        if x.layout == torch.sparse_coo:
+            return x.narrow_copy(axis, start, stop - start)
+        if axis != 0 or x.layout != torch.sparse_csr:
+            raise TypeError("columns of a compressed sparse tensor: call to_dense() first")
+        rows = x.crow_indices()[start : stop + 1]
+        kept = slice(int(rows[0]), int(rows[-1]))
+        return torch.sparse_csr_tensor(
+            rows - rows[0],
+            x.col_indices()[kept],
+            x.values()[kept],
+            size=(stop - start, *x.shape[1:]),
+            check_invariants=False,
+        )
 
     def cast(self, x: Any, dtype: Any) -> Any:
         """Another element type; `x` itself when it has that type already."""

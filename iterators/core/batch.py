@@ -9,7 +9,29 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["AbstractDataBatch", "DataBatch", "DataDesc"]
+__all__ = ["AbstractDataBatch", "DataBatch", "DataDesc", "axes_of"]
+
+
+def axes_of(layout: str | None, ndim: int) -> str:
+    """The letters that layouts and views have for the axes of a described array.
+
+    Parameters
+    ----------
+    layout : str or None
+        Of a `DataDesc`: one letter for every axis, ``N`` being the batch.  None, a layout for
+        another number of axes (MXNet says "NCHW" whatever the array is), and one that repeats a
+        letter say nothing: then the batch comes first.
+    ndim : int
+        Number of axes.
+
+    Examples
+    --------
+    >>> axes_of("NCHW", 4), axes_of("NCHW", 2), axes_of("CHWN", 4)
+    ('bchw', 'bf', 'chwb')
+    """
+    if layout is None or len(layout) != ndim or len(set(layout)) != ndim:
+        return "b" + {1: "", 2: "f", 3: "wc", 4: "chw"}.get(ndim, "xyzuvqrs"[: ndim - 1])
+    return layout.upper().replace("N", "B").lower()
 
 
 class DataDesc(tuple):

@@ -1,7 +1,7 @@
 """Where the arrays of a batch live: NumPy, torch on the CPU without a copy, or a CUDA device.
 
-A provider fills host memory and passes it through a *placement*.  Torch is imported only when a
-device is asked for.  Nothing here knows what the arrays mean.
+A provider fills host memory and passes it through a *placement*; `to_device` moves one array.
+Torch is imported only when a device is asked for.  Nothing here knows what the arrays mean.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DeviceNormalisation", "Placement", "placement"]
+from .backend import is_sparse, is_tensor
+
+__all__ = [
+    "DeviceNormalisation",
+    "NumpyDevice",
+    "Placement",
+    "get_device",
+    "placement",
+    "to_device",
+]
 
 
 class Placement:
@@ -182,3 +191,136 @@ def placement(device: Any, ring: int = 4) -> Placement:
     if target.index is not None and target.index >= torch.cuda.device_count():
         raise ValueError(f"device={device!r}: there are {torch.cuda.device_count()} CUDA devices")
     return CudaPlacement(torch, target, ring)
+
+
+class NumpyDevice:
+    """Host memory, with NumPy arrays in it; all instances are equal.
+
+    Examples
+    --------
+    >>> str(NumpyDevice()), NumpyDevice() == get_device(-1)
+    ('@numpy', True)
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NumpyDevice)
+
+    def __hash__(self) -> int:
+        return hash(NumpyDevice)
+
+    def __str__(self) -> str:
+        return "@numpy"
+
+    def __repr__(self) -> str:
+        return "NumpyDevice()"
+
+
+def get_device(spec: Any) -> Any:
+    """The device that a user names.
+
+    Parameters
+    ----------
+    spec : int, str, NumpyDevice or torch.device
+        -1 and ``"@numpy"`` are NumPy's host memory.  0 and more, and Chainer's ``"@cupy:0"``, are
+        the CUDA device with that number.  Other strings are torch's: ``"cpu"``, ``"cuda:1"``.
+
+    Returns
+    -------
+    NumpyDevice or torch.device
+
+    Raises
+    ------
+    RuntimeError
+        If torch is not installed, or it cannot reach the device.
+    ValueError
+        If there is no such device.
+    TypeError
+        If it is not the name of a device at all.
+
+    Examples
+    --------
+    >>> get_device(-1)
+    NumpyDevice()
+    >>> get_device("cpu")
+    device(type='cpu')
+    """
+    if isinstance(spec, NumpyDevice):
+        return spec
+    name = spec
+    if isinstance(spec, (int, np.integer)):
+        if spec < -1:
+            raise ValueError(f"device={spec!r}: expected -1 for NumPy or the number of a GPU")
+        name = "@numpy" if spec == -1 else f"cuda:{spec}"
+    if isinstance(name, str) and name.startswith("@"):
+        if name == "@numpy":
+            return NumpyDevice()
+        backend, _, number = name.partition(":")
+        if backend != "@cupy" or not number.isdecimal():
+            raise RuntimeError(f"device={spec!r}: there is no such backend; torch has the others")
+        name = f"cuda:{number}"
+    try:
+        import torch
+    except ImportError as error:
+        raise RuntimeError(
+            f"device={spec!r} gives torch tensors and needs torch: pip install torch "
+            "(or use -1 for NumPy arrays)"
+        ) from error
+    if not isinstance(name, (str, torch.device)):
+        raise TypeError(f"device={spec!r}: expected an integer, a string or a torch.device")
+    try:
+        found = torch.device(name)
+    except RuntimeError as error:
+        raise ValueError(f"device={spec!r} is not a device that torch knows") from error
+    if found.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (found.index or 0) >= count:
+            raise RuntimeError(f"device={spec!r}: torch finds {count} CUDA devices")
+    return found
+
+
+def to_device(device: Any, x: Any) -> Any:
+    """An array on a device; the same memory where that is possible.
+
+    Parameters
+    ----------
+    device : None, int, str, NumpyDevice or torch.device
+        As for `get_device`; None leaves `x` as it is, whatever it is.
+    x : numpy.ndarray, scipy sparse or torch.Tensor
+
+    Returns
+    -------
+    numpy.ndarray or torch.Tensor
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array, or torch has no such element type.
+    RuntimeError, ValueError
+        As `get_device`.
+
+    Examples
+    --------
+    >>> to_device("cpu", np.arange(3))
+    tensor([0, 1, 2])
+    >>> to_device(-1, to_device("cpu", np.arange(3)))
+    array([0, 1, 2])
+    """
+    if device is None:
+        return x
+    target = get_device(device)
+    host = isinstance(x, (np.ndarray, np.generic)) or is_sparse(x)
+    if not host and not is_tensor(x):
+        raise TypeError(f"expected an array or a tensor, not {type(x).__name__}")
+    if isinstance(target, NumpyDevice):
+        return x if host else x.numpy(force=True)
+    if host:
+        import torch
+
+        if is_sparse(x):
+            x = as_tensor(torch, x.tocsr())
+        else:
+            x = np.asarray(x)
+            if not x.flags.writeable or any(stride < 0 for stride in x.strides):
+                x = x.copy()  # torch has neither read-only tensors nor negative strides
+            x = as_tensor(torch, x)
+    return x.to(target)

@@ -6,13 +6,13 @@ batches from a dataset, and the conversion of each by the form that was requeste
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from .spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
-from .subsets import Rows, SubsetIterator, generator, resolve_iterator_class
+from .subsets import SubsetIterator, generator, resolve_iterator_class
 
-__all__ = ["FieldStore", "FiniteDatasetIterator", "iterate"]
+__all__ = ["FieldStore", "FiniteDatasetIterator", "flat_parts", "iterate"]
 
 #: Seed of a dataset's own generator.
 DATASET_SEED = (17, 2, 946)
@@ -38,44 +38,27 @@ class FiniteDatasetIterator:
 
     Parameters
     ----------
-    dataset : FieldStore
     subsets : SubsetIterator
         Which rows make up which batch.
-    forms : tuple of Form
-        What each part of a batch must look like.
-    sources : tuple of str
-        Which field each part comes from; ``''`` with a form without data.
-    single : bool
-        Whether a batch is its only part instead of a tuple.
+    read : callable
+        Gives the parts of the next batch as a tuple; StopIteration at the end.
+    return_tuple : bool
+        Give a tuple even if there is only one part.
     """
 
     def __init__(
-        self,
-        dataset: FieldStore,
-        subsets: SubsetIterator,
-        forms: tuple[Form, ...],
-        sources: tuple[str, ...],
-        single: bool,
+        self, subsets: SubsetIterator, read: Callable[[], tuple[Any, ...]], return_tuple: bool
     ) -> None:
-        self._dataset = dataset
         self._subsets = subsets
-        self._forms = forms
-        self._sources = sources
-        self._single = single
-        self._names = tuple(dict.fromkeys(name for name in sources if name))
-        self._specs = {name: dataset.field_specs[name] for name in self._names}
+        self._read = read
+        self._return_tuple = return_tuple
 
     def __iter__(self) -> FiniteDatasetIterator:
         return self
 
     def __next__(self) -> Any:
-        rows: Rows = next(self._subsets)
-        stored = dict(zip(self._names, self._dataset.get(self._names, rows), strict=True))
-        batch = tuple(
-            None if form.is_null else form.convert_stored(stored[name], self._specs[name])
-            for form, name in zip(self._forms, self._sources, strict=True)
-        )
-        return batch[0] if self._single else batch
+        batch = self._read()
+        return batch[0] if len(batch) == 1 and not self._return_tuple else batch
 
     def next(self) -> Any:
         """The next batch."""
@@ -125,25 +108,47 @@ def iterate(
     ValueError
         For numbers of batches that there are not enough examples for.
     """
+    forms, sources = flat_parts(data_specs)
+    for name in sources:
+        if name and name not in dataset.field_specs:
+            known = ", ".join(map(repr, dataset.field_specs))
+            raise SpecError(f"there is no source {name!r}; this dataset has {known}")
+    kind: Any = resolve_iterator_class(mode)
+    if getattr(kind, "stochastic", False):
+        rng = dataset.rng if rng is None else generator(rng)
+    if mode == "even_sequences":
+        first = next((name for name in sources if name), None)
+        if first is None:
+            raise SpecError("even_sequences needs a source that holds the sequences")
+        stored: Any = dataset.get((first,), slice(None))[0]
+    else:
+        stored = dataset.get_num_examples()
+    subsets = kind(stored, batch_size, num_batches, rng)
+    names = tuple(dict.fromkeys(name for name in sources if name))
+    specs = {name: dataset.field_specs[name] for name in names}
+
+    def read() -> tuple[Any, ...]:
+        found = dict(zip(names, dataset.get(names, next(subsets)), strict=True))
+        return tuple(
+            None if form.is_null else form.convert_stored(found[name], specs[name])
+            for form, name in zip(forms, sources, strict=True)
+        )
+
+    return FiniteDatasetIterator(subsets, read, return_tuple)
+
+
+def flat_parts(data_specs: Any) -> tuple[tuple[Form, ...], tuple[str, ...]]:
+    """Forms and sources of a request without nesting.
+
+    Raises
+    ------
+    SpecError
+        If it is nested, or its halves have different structures.
+    """
     space, source = check_data_specs(data_specs)
     if not is_flat_specs((space, source)):
         raise SpecError(
             f"data_specs must be flat: use DataSpecsMapping to flatten and nest {source!r}"
         )
     forms = (space,) if space.components is None else tuple(space.components)
-    sources = (source,) if isinstance(source, str) else source
-    for name in sources:
-        if name and name not in dataset.field_specs:
-            known = ", ".join(map(repr, dataset.field_specs))
-            raise SpecError(f"there is no source {name!r}; this dataset has {known}")
-    kind: Any = resolve_iterator_class(mode)
-    if kind.stochastic:
-        rng = dataset.rng if rng is None else generator(rng)
-    if mode == "even_sequences":
-        stored: Any = dataset.get(sources[:1], slice(None))[0]
-    else:
-        stored = dataset.get_num_examples()
-    subsets = kind(stored, batch_size, num_batches, rng)
-    return FiniteDatasetIterator(
-        dataset, subsets, forms, sources, len(sources) == 1 and not return_tuple
-    )
+    return forms, (source,) if isinstance(source, str) else source

@@ -391,7 +391,8 @@ class Plan:
         contiguous : bool
             Whether the result must lie in memory in its own order.
         sparse : bool
-            For one-hot of NumPy labels: give a scipy CSR matrix.
+            For one-hot of NumPy labels: give a scipy CSR matrix.  Other plans give sparse results
+            for sparse data.
 
         Returns
         -------
@@ -406,7 +407,8 @@ class Plan:
         LabelError
             If a label is not a position along the axis that it stands for.
         TypeError
-            If `x` is not an array, or labels are not integers.
+            If `x` is not an array, labels are not integers, `sparse` means nothing, or axes of a
+            sparse tensor would have to move.
         """
         last = len(self._steps) - 1
         for number, step in enumerate(self._steps):

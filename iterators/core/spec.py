@@ -8,6 +8,7 @@ knowing the spaces.  Nothing here touches an array.
 from __future__ import annotations
 
 import abc
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,6 +26,10 @@ __all__ = [
     "is_flat_space",
     "is_flat_specs",
 ]
+
+
+#: Where the forms are; they make themselves known when they are loaded.
+FORMS = "iterators.spaces"
 
 
 class SpecError(ValueError, AssertionError):
@@ -90,6 +95,8 @@ def form_of(spec: FieldSpec | tuple[FieldSpec, ...]) -> Form:
     SpecError
         If no known form describes it.
     """
+    # By name, and only now: this floor knows no form, and who stores data need not load them.
+    importlib.import_module(FORMS)
     for kind in Form._kinds:
         found = kind.describing(spec)
         if found is not None:

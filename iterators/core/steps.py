@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .backend import SPARSE, Backend, backend_of, merges_in_place
+from .backend import SPARSE, Backend, backend_of, is_stored_sparse, merges_in_place
 from .dtypes import dtype_name
 
 if TYPE_CHECKING:
@@ -82,19 +82,23 @@ class Step:
         self.trivial = src.axes == dst.axes and have == want and not self.one_hot
 
     def _merge_sizes(self) -> dict[str, int]:
-        known = dict(self.src.sizes)
-        for axis, size in self.dst.sizes.items():
-            # The same letter may name a flattened axis on one side and something else on the other.
-            if self.src.orders.get(axis) != self.dst.orders.get(axis) and axis in self.src.axes:
-                if axis in self.src.orders and axis in self.dst.orders:
-                    same = sorted(self.src.orders[axis]) == sorted(self.dst.orders[axis])
-                else:
-                    same = False
-                if not same:
+        """Sizes of the axes that both speak of, and of those that only one has."""
+        known: dict[str, int] = {}
+        for layout, other in ((self.src, self.dst), (self.dst, self.src)):
+            for axis, size in layout.sizes.items():
+                order, another = layout.orders.get(axis), other.orders.get(axis)
+                if order != another and order is not None:
+                    # The letter of a flattened axis means nothing on the other side, unless that
+                    # holds the same axes.
+                    if another and sorted(order) == sorted(another):
+                        self._agree(axis, size, other.sizes.get(axis, size))
                     continue
-            if known.setdefault(axis, size) != size:
-                raise self._impossible(f"axis {axis!r} has size {known[axis]} and {size}")
+                self._agree(axis, known.setdefault(axis, size), size)
         return known
+
+    def _agree(self, axis: str, first: int, second: int) -> None:
+        if first != second:
+            raise self._impossible(f"axis {axis!r} has size {first} and {second}")
 
     def _impossible(self, reason: str) -> LayoutError:
         return LayoutError(f"cannot convert {self.src!r} to {self.dst!r}: {reason}")
@@ -141,8 +145,10 @@ class Step:
         sizes = self._sizes(x, self.src, self.src_groups)
         if self.one_hot:
             return self._mark(ops, x, sizes, dtype, sparse)
-        if ops is SPARSE:
-            return self._sparse(x, sizes, dtype)
+        if sparse:
+            raise TypeError("sparse=True is for one-hot: other results are as sparse as their data")
+        if is_stored_sparse(x):
+            return self._sparse(ops, x, sizes, dtype)
         if not self.trivial:
             x = ops.reshape(x, [sizes[axis] for axis in "".join(self.src_groups)])
             x = self._drop(ops, x, "".join(self.src_groups), sizes)
@@ -162,8 +168,8 @@ class Step:
         for axis in axes:
             if axis not in sizes:
                 raise self._impossible(f"the size of axis {axis!r} is not known for the adjoint")
-        if ops is SPARSE:
-            return self._sparse(g, sizes, dtype, backwards=True)
+        if is_stored_sparse(g):
+            return self._sparse(ops, g, sizes, dtype, backwards=True)
         if not self.trivial:
             g = ops.reshape(g, [sizes[axis] for axis in "".join(self.dst_groups)])
             g = _permute(ops, g, _inverse(self.order))
@@ -233,6 +239,8 @@ class Step:
             if axes[place] in self.selected:
                 x = ops.take(x, place, self.selected[axes[place]])
                 axes = axes[:place] + axes[place + 1 :]
+        if sparse and ops.name != "numpy":
+            raise TypeError("sparse=True is for NumPy labels: the result is a scipy matrix")
         if sparse:
             return self._mark_sparse(x, axes, sizes, dtype)
         shape = [math.prod(sizes[axis] for axis in group) for group in self.dst_groups]
@@ -255,7 +263,7 @@ class Step:
 
     def _mark_sparse(self, x: Any, axes: str, sizes: dict[str, int], dtype: Any) -> Any:
         places = dict(zip(axes, np.indices(x.shape), strict=True))
-        places[self.one_hot] = np.asarray(x)
+        places[self.one_hot] = x
         places = {axis: place.ravel() for axis, place in places.items()}
         return _from_places(
             places, sizes, self.dst_groups, np.ones(x.size, bool), dtype or x.dtype, union=True
@@ -263,16 +271,20 @@ class Step:
 
     # -- sparse matrices ------------------------------------------------------------------------
 
-    def _sparse(self, x: Any, sizes: dict[str, int], dtype: Any, backwards: bool = False) -> Any:
+    def _sparse(
+        self, ops: Backend, x: Any, sizes: dict[str, int], dtype: Any, backwards: bool = False
+    ) -> Any:
         """The same conversion of the places of the elements."""
         if self.trivial:
-            return SPARSE.cast(x, dtype)
+            return ops.cast(x, dtype)
+        if ops is not SPARSE:
+            raise TypeError("the axes of a sparse tensor cannot be moved: call to_dense() first")
         groups, target = self.src_groups, self.dst_groups
         if backwards:
             groups, target = target, groups
         if len(target) != 2:
             raise self._impossible("sparse matrices have two axes; convert it to a dense one first")
-        if self.src.axes == self.dst.axes[::-1] and all(len(group) == 1 for group in groups):
+        if self.src_groups == self.dst_groups[::-1]:
             return SPARSE.cast(SPARSE.permute(x, (1, 0)), dtype)
         entries = x.tocoo()
         places: dict[str, Any] = {}
@@ -289,7 +301,8 @@ class Step:
             else:
                 chosen &= places[axis] == position
         places = {axis: place[chosen] for axis, place in places.items()}
-        return _from_places(places, sizes, target, values[chosen], dtype or x.dtype)
+        result = _from_places(places, sizes, target, values[chosen], dtype or x.dtype)
+        return SPARSE.like(result, x)
 
 
 def _groups(layout: Layout, whole: set[str]) -> list[str]:

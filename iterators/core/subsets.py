@@ -242,6 +242,10 @@ class RandomUniformSubsetIterator(_Drawn):
             yield draw(self._rng, self._dataset_size, self._batch_size)
 
 
+def _length(rows: Rows) -> int:
+    return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+
+
 def as_even(cls: type[SubsetIterator]) -> type[SubsetIterator]:
     """An iterator class that leaves out the batches that would be short.
 
@@ -273,6 +277,9 @@ def as_even(cls: type[SubsetIterator]) -> type[SubsetIterator]:
                     f"{size} examples"
                 )
             return batch_size, most if num_batches is None else num_batches
+
+        def _epoch(self) -> Iterator[Rows]:
+            return (rows for rows in super()._epoch() if _length(rows) == self._batch_size)
 
         @property
         def num_examples(self) -> int:

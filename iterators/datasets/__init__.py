@@ -1,5 +1,77 @@
-"""Floor 2: what can be indexed and iterated over; never how a batch is used."""
+"""Floor 3: what can be indexed and iterated over; never how a batch is used."""
 
+from . import tabular
+from .cache import (
+    cache_or_load_file,
+    get_dataset_directory,
+    get_dataset_root,
+    set_dataset_root,
+)
+from .combine import ConcatenatedDataset, DictDataset, TupleDataset
 from .design_matrix import DefaultViewConverter, DenseDesignMatrix, VectorSpacesDataset
+from .download import ChecksumError, cached_download
+from .image_files import (
+    ImageDataset,
+    LabeledImageDataset,
+    LabeledZippedImageDataset,
+    MultiZippedImageDataset,
+    ZippedImageDataset,
+)
+from .mixin import DatasetMixin
+from .pickle import (
+    PickleDataset,
+    PickleDatasetWriter,
+    open_pickle_dataset,
+    open_pickle_dataset_writer,
+)
+from .records import ImageRecordDataset, RecordDataset
+from .split import (
+    SubDataset,
+    get_cross_validation_datasets,
+    get_cross_validation_datasets_random,
+    split_dataset,
+    split_dataset_n,
+    split_dataset_n_random,
+    split_dataset_random,
+)
+from .tabular import TabularDataset
+from .text import TextDataset
+from .transform import TransformDataset
 
-__all__ = ["DefaultViewConverter", "DenseDesignMatrix", "VectorSpacesDataset"]
+__all__ = [
+    "ChecksumError",
+    "ConcatenatedDataset",
+    "DatasetMixin",
+    "DefaultViewConverter",
+    "DenseDesignMatrix",
+    "DictDataset",
+    "ImageDataset",
+    "ImageRecordDataset",
+    "LabeledImageDataset",
+    "LabeledZippedImageDataset",
+    "MultiZippedImageDataset",
+    "PickleDataset",
+    "PickleDatasetWriter",
+    "RecordDataset",
+    "SubDataset",
+    "TabularDataset",
+    "TextDataset",
+    "TransformDataset",
+    "TupleDataset",
+    "VectorSpacesDataset",
+    "ZippedImageDataset",
+    "cache_or_load_file",
+    "cached_download",
+    "get_cross_validation_datasets",
+    "get_cross_validation_datasets_random",
+    "get_dataset_directory",
+    "get_dataset_root",
+    "open_pickle_dataset",
+    "open_pickle_dataset_writer",
+    "set_dataset_root",
+    "split_dataset",
+    "split_dataset_n",
+    "split_dataset_n_random",
+    "split_dataset_random",
+    "tabular",
+]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.backend import backend_of, is_stored_sparse
 from ..core.finite import DATASET_SEED, FiniteDatasetIterator, iterate
 from ..core.layout import Layout, plan
 from ..core.spec import FieldSpec, Form, SpecError, check_data_specs, form_of, is_flat_specs
@@ -245,6 +246,12 @@ class DenseDesignMatrix(_ArrayDataset):
                 raise SpecError("topo_view brings its own view_converter: leave it out")
             view_converter = _converter_for(topo_view, axes)
             X = view_converter.topo_view_to_design_mat(topo_view)
+        for name, array in (("X", X), ("y", y)):
+            if array is not None and (is_stored_sparse(array) or backend_of(array).name != "numpy"):
+                raise TypeError(
+                    f"{name} is a {type(array).__name__}: a DenseDesignMatrix holds dense NumPy "
+                    "arrays; VectorSpacesDataset takes sparse matrices"
+                )
         if X.ndim != 2:
             raise SpecError(f"X has the axes example and feature, unlike an array of {X.shape}")
         self.view_converter = view_converter
@@ -335,7 +342,8 @@ class VectorSpacesDataset(_ArrayDataset):
         if not is_flat_specs((space, source)):
             raise SpecError("the data_specs of a dataset must be flat")
         sources = (source,) if isinstance(source, str) else source
-        if len(set(sources)) < len(sources):
+        named = [name for name in sources if name]
+        if len(set(named)) < len(named):
             raise SpecError(f"{sources} names a source twice")
         single: Any = space
         single.np_validate(data)

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
-from ..views.sets import Batch, view_batch
+from ..core.finite import FiniteDatasetIterator
+from ..views.batch_views import view_batch
+from ..views.sets import Batch
+from .finite import iterate_batches
 from .protocol import load_arrays
 
 __all__ = ["AbstractDataProvider"]
@@ -126,6 +129,52 @@ class AbstractDataProvider:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def iterator(
+        self,
+        mode: Any = None,
+        batch_size: int | None = None,
+        num_batches: int | None = None,
+        rng: Any = None,
+        data_specs: Any = None,
+        return_tuple: bool = False,
+    ) -> FiniteDatasetIterator:
+        """Batches of one epoch in any form, by Pylearn2's rules.
+
+        Parameters
+        ----------
+        mode : {None, "sequential", "even_sequential"}
+            The batches as they come; "even" leaves out those with padding.
+        batch_size : int, optional
+            That of the provider, if it is given.
+        num_batches : int, optional
+            How many at most.
+        rng : None
+            Nothing is drawn here.
+        data_specs : (Space, source), optional
+            Flat; by default what the provider was asked for when it was made, or all data and
+            label arrays.
+        return_tuple : bool
+            Give a tuple for a single source as well.
+
+        Returns
+        -------
+        FiniteDatasetIterator
+            Of arrays or tuples of them, the last one short instead of padded.
+
+        Raises
+        ------
+        ValueError
+            For a mode or a size that this provider does not have, and a source that does not exist.
+
+        Examples
+        --------
+        >>> from iterators import ArrayDataProvider, ResizeIter
+        >>> provider = ResizeIter(ArrayDataProvider(np.arange(3), batch_size=2), 3)
+        >>> [batch.tolist() for batch in provider.iterator("even_sequential")]
+        [[0, 1], [0, 1]]
+        """
+        return iterate_batches(self, mode, batch_size, num_batches, rng, data_specs, return_tuple)
+
     # -- MXNet's low-level protocol ---------------------------------------------------------------
 
     def iter_next(self) -> bool:
@@ -179,7 +228,7 @@ class AbstractDataProvider:
         return batch[name]
 
     def view(self, batch: DataBatch) -> Batch:
-        """Views over the arrays of the batch, which are not copied; see `views.view_batch`."""
+        """Views over the arrays of the batch, not copied; see `iterators.views.view_batch`."""
         return view_batch(batch)
 
     def load_data(self, batch: DataBatch, targets: Sequence[Any]) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike
 from ..core.order import BatchPlan, RollOverPlan, Tail
 from ..core.parameters import choice, integer
 from .columns import Columns, DenseColumn, SparseColumn, column_of
+from .forms import SpecBatch
 from .roll_over import FullBatch, RollingProvider
 from .rows import RowOptions, RowProvider
 
@@ -56,6 +57,10 @@ class ArrayDataProvider(RowProvider):
         Axes of the data arrays, the first being N; by default "N", "NC" or "NCHW" for so many.
     prefetch_buffer : int
         Batches prepared ahead of the consumer, at least 1.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        A source is the name of an array, or "features" and "targets" where there is one; a
+        VectorSpace of as many elements as there are classes makes a single label one-hot.
     device : str or torch.device, optional
         None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
         for tensors on that device.
@@ -103,6 +108,7 @@ class ArrayDataProvider(RowProvider):
         layout: str | None = None,
         data_layout: str | None = None,
         prefetch_buffer: int = 4,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
@@ -122,6 +128,7 @@ class ArrayDataProvider(RowProvider):
             epoch=epoch,
             on_error=on_error,
             error_budget=error_budget,
+            data_specs=data_specs,
         )
         columns = Columns(
             [
@@ -172,7 +179,7 @@ class NDArrayIter(RollingProvider, RowProvider):
         of `layout`.
     seed : int
         Determines the permutations.
-    num_parts, part_index, even, prefetch_buffer, device, epoch, on_error, error_budget
+    num_parts, part_index, even, prefetch_buffer, data_specs, device, epoch, on_error, error_budget
         As for `ArrayDataProvider`.  "roll_over" needs ``num_parts=1``.
 
     Raises
@@ -211,6 +218,7 @@ class NDArrayIter(RollingProvider, RowProvider):
         part_index: int = 0,
         even: bool = False,
         prefetch_buffer: int = 4,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
@@ -230,6 +238,7 @@ class NDArrayIter(RollingProvider, RowProvider):
             epoch=epoch,
             on_error=on_error,
             error_budget=error_budget,
+            data_specs=data_specs,
         )
         batch_size = integer("batch_size", batch_size, low=1)
         handle = choice("last_batch_handle", last_batch_handle, ("pad", "discard", "roll_over"))
@@ -245,7 +254,7 @@ class NDArrayIter(RollingProvider, RowProvider):
         order = options.order(len(columns))
         if handle == "roll_over":
             plan: BatchPlan = RollOverPlan(order, batch_size)
-            self.batch_type = FullBatch
+            self.batch_type = FullBatch if data_specs is None else _FullSpecBatch
         else:
             tail: Tail = "wrap" if handle == "pad" else "drop"
             plan = BatchPlan(order, batch_size, tail)
@@ -255,6 +264,10 @@ class NDArrayIter(RollingProvider, RowProvider):
     def num_data(self) -> int:
         """`num_samples`, under MXNet's name."""
         return self.num_samples
+
+
+class _FullSpecBatch(SpecBatch, FullBatch):  # type: ignore[misc]
+    """The same in the form of data_specs."""
 
 
 def _named(value: Any, default: str) -> list[tuple[str, Any]]:

@@ -22,9 +22,13 @@ from recordio.errors import ErrorBudgetError, RecordIOError
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
+from ..core.finite import FiniteDatasetIterator
 from ..core.order import BatchPlan
 from ..core.parameters import choice, integer, real
+from ..core.spec import SpecError
 from .abstract import AbstractDataProvider
+from .finite import iterate_samples
+from .forms import BatchForm, SpecBatch
 
 __all__ = ["Engine", "PlannedProvider"]
 
@@ -144,6 +148,8 @@ class PlannedProvider(AbstractDataProvider):
         What a saved state must agree with to be loaded.
     verbose : bool
         Log a line at the end of every epoch.
+    form : BatchForm, optional
+        What batches must look like, if not like the arrays of the engine.
 
     Notes
     -----
@@ -164,13 +170,23 @@ class PlannedProvider(AbstractDataProvider):
         skipped: Sequence[RecordIOError] = (),
         settings: Mapping[str, Any] | None = None,
         verbose: bool = False,
+        form: BatchForm | None = None,
     ) -> None:
         # First, so that a wrong argument leaves no threads behind.
         self._finalizer = weakref.finalize(self, engine.close)
         self._plan = plan
         self._engine = engine
-        self.provide_data = data_desc
-        self.provide_label = label_desc
+        self._form = form
+        #: What the engine makes; what is handed out may have another form.
+        self._stored = (data_desc, label_desc)
+        self.provide_data, self.provide_label = data_desc, label_desc
+        if form is not None:
+            self.provide_data, self.provide_label = form.bind(data_desc, label_desc)
+            if not form.has_data:
+                raise SpecError("data_specs asks for labels alone: ask for the data as well")
+            if not issubclass(self.batch_type, SpecBatch):
+                self.batch_type = SpecBatch
+        self._rng: Any = None
         self._placement = placement
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
         self._delivered = False  # asked for anything since the epoch began or was resumed
@@ -340,19 +356,32 @@ class PlannedProvider(AbstractDataProvider):
             )
 
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
-        arrays = data if isinstance(data, list) else [data]
-        count = len(arrays)
-        if self.provide_label:
-            arrays = arrays + (label if isinstance(label, list) else [label])
-        placed = self._placement.place(arrays)
+        data, label = self._arrays(data, label)
+        if self._form is not None:
+            kind: Any = self.batch_type
+            good = self.batch_size if self._plan.first_done < 0 else self.batch_size - pad
+            place, finish = self._placement.place, self._finish
+            return self._form.batch(data, label, good, place, finish, kind, pad=pad, index=ids)
+        placed = self._placement.place([*data, *label])
         return self.batch_type(
-            placed[:count],
-            placed[count:],
+            self._finish(placed[: len(data)]),
+            placed[len(data) :],
             pad=pad,
             index=ids,
             provide_data=self.provide_data,
             provide_label=self.provide_label,
         )
+
+    def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
+        """What the engine made, as one array for each description."""
+        data = data if isinstance(data, list) else [data]
+        if not self._stored[1]:
+            return data, []
+        return data, label if isinstance(label, list) else [label]
+
+    def _finish(self, data: Sequence[Any]) -> list[Any]:
+        """What is left to do with data arrays where they are wanted."""
+        return list(data)
 
     def _keep_busy(self, position: Position) -> None:
         """Submit batches ahead of the consumer, from a position on and across epochs."""
@@ -412,6 +441,47 @@ class PlannedProvider(AbstractDataProvider):
                 self._position = self._end(position)
             else:
                 self._position = Position(position.epoch + 1)
+
+    def iterator(
+        self,
+        mode: Any = None,
+        batch_size: int | None = None,
+        num_batches: int | None = None,
+        rng: Any = None,
+        data_specs: Any = None,
+        return_tuple: bool = False,
+    ) -> FiniteDatasetIterator:
+        """Batches of one epoch in any form, by Pylearn2's rules.
+
+        Every call begins an epoch of the provider, and a later loop over it the next one.
+
+        Parameters
+        ----------
+        mode : str or class, optional
+            None for the order of the provider.  Otherwise the samples of this part are taken in the
+            order in which they are stored, and the mode says which of them make up a batch: all of
+            `DenseDesignMatrix.iterator` but "even_sequences".
+        batch_size, num_batches : int, optional
+            As there; by default the batches of the provider.  No batch can be larger than those.
+        rng : seed or generator, optional
+            By default one generator for all iterators of the provider.
+        data_specs : (Space, source), optional
+            Flat; by default what the provider was asked for when it was made, or all data and
+            label arrays.
+        return_tuple : bool
+            Give a tuple for a single source as well.
+
+        Returns
+        -------
+        FiniteDatasetIterator
+            Of arrays or tuples of them, the last one short instead of padded.
+
+        Raises
+        ------
+        ValueError
+            For a mode or source that does not exist, and more batches than there are samples for.
+        """
+        return iterate_samples(self, mode, batch_size, num_batches, rng, data_specs, return_tuple)
 
     # -- state ----------------------------------------------------------------------------------
 

@@ -70,6 +70,10 @@ class CSVIter(RowProvider):
     layout : str, optional
         Axes of a batch of data: any order of NCHW if `data_shape` has three numbers, which are then
         channels, rows and columns, or of NC if it has one.  By default in that order.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        The sources are "features" and "targets"; a VectorSpace of as many elements as there are
+        classes makes a single label one-hot.
     device : str or torch.device, optional
         None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
         for tensors on that device.
@@ -132,6 +136,7 @@ class CSVIter(RowProvider):
         label_name: str | None = "softmax_label",
         dtype: str | None = None,
         layout: str | None = None,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
@@ -153,6 +158,7 @@ class CSVIter(RowProvider):
             epoch=epoch,
             on_error=on_error,
             error_budget=error_budget,
+            data_specs=data_specs,
         )
         form = {
             "dtype": choice("dtype", dtype or "float32", DTYPES),

@@ -15,8 +15,8 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 
+from ..images.record_source import list_lines
 from ..images.source import ImageFiles, Source
-from .record_source import list_lines
 
 __all__ = ["ImageFileSource", "floor_part", "listed_images", "read_image_list"]
 

@@ -1,25 +1,30 @@
 """Batches of a provider in the form that ``data_specs=`` asks for.
 
-It tells the image stage which axes and element type to write, so that images are in their final
-form when they leave it, and turns labels into what the request says.  It decodes nothing.
+`BatchForm` knows which arrays of a batch a request means and how each is converted; it tells the
+image stage which axes and element type to write, so that images are in their final form when they
+leave it.  It reads no files, and every conversion is that of a space.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..core.batch import DataBatch, DataDesc
-from ..core.layout import plan
-from ..core.spec import SpecError
+from ..core.backend import backend_of, is_stored_sparse
+from ..core.batch import DataBatch, DataDesc, axes_of
+from ..core.layout import Layout, plan
+from ..core.spec import FieldSpec, SpecError
 from ..spaces import Conv2DSpace, DataSpecsMapping, IndexSpace, Space, VectorSpace
 
-__all__ = ["BatchForm", "SpecBatch"]
+__all__ = ["BatchForm", "SpecBatch", "with_arrays"]
 
 #: Element types that the image stage writes.
 STAGE_DTYPES = ("float32", "float16", "uint8", "int8")
+
+Place = Callable[[Sequence[Any]], list[Any]]
 
 
 class SpecBatch(DataBatch, tuple):  # type: ignore[misc]
@@ -47,199 +52,298 @@ class SpecBatch(DataBatch, tuple):  # type: ignore[misc]
         return self.get(key) if isinstance(key, str) else tuple.__getitem__(self, key)
 
 
+def with_arrays(batch: DataBatch, data: Sequence[Any], label: Sequence[Any], **fields: Any) -> Any:
+    """A batch of the same kind with other arrays in place of its own, one for each.
+
+    Examples
+    --------
+    >>> first = np.zeros((4, 2))
+    >>> batch = SpecBatch(((first, None), first), data=[first])
+    >>> moved = with_arrays(batch, [np.ones((4, 2))], [])
+    >>> moved[0][0] is moved[1] is moved.data[0]
+    True
+    """
+    if not isinstance(batch, SpecBatch):
+        return type(batch)(data, label, **fields)
+    replaced = {
+        id(old): new for old, new in zip([*batch.data, *batch.label], [*data, *label], strict=True)
+    }
+
+    def moved(part: Any) -> Any:
+        return tuple(map(moved, part)) if isinstance(part, tuple) else replaced.get(id(part), part)
+
+    return type(batch)(
+        tuple(map(moved, tuple(batch))), data=list(data), label=list(label), **fields
+    )
+
+
+@dataclass
+class _Part:
+    """One distinct entry of a request."""
+
+    space: Space
+    source: str
+    is_label: bool
+    #: Which of the data or label arrays.
+    number: int
+    layout: Layout | None = field(default=None, init=False)
+    #: The space of the labels if they have to be whole numbers.
+    labels: IndexSpace | None = field(default=None, init=False)
+
+    def bind(self, desc: Any) -> DataDesc:
+        """Learn how the array is stored, and describe the result.
+
+        The description comes from converting a batch of no samples, which checks everything but
+        values.
+        """
+        shape, dtype = desc[1], getattr(desc, "dtype", np.dtype(np.float32))
+        if "b" not in self.space_layout.axes:
+            raise SpecError(f"{self.space} is one sequence, and a batch has several samples")
+        stored = _axes(getattr(desc, "layout", None), len(shape))
+        sizes = {axis: n for axis, n in zip(stored, shape, strict=True) if axis != "b"}
+        self.layout = Layout(stored, **sizes)
+        width = self.layout.total
+        if len(shape) <= 2 and isinstance(self.space, IndexSpace):
+            self.labels = IndexSpace(self.space.max_labels, width)
+        elif self.is_label and isinstance(self.space, VectorSpace) and width == 1 != self.space.dim:
+            self.labels = IndexSpace(self.space.dim, 1)
+        try:
+            empty = self.convert(np.zeros(self.layout.shape(0), dtype), 0)
+        except (TypeError, ValueError, NotImplementedError) as error:
+            raise SpecError(
+                f"{self.source!r}, stored as {dtype} of shape {tuple(shape)} with the axes "
+                f"{stored!r}, does not fit into {self.space}: {error}"
+            ) from error
+        size = shape[self.layout.axis("b")]
+        if isinstance(self.space, Conv2DSpace):
+            letters = self.space_layout.axes.upper().replace("B", "N")
+        else:
+            one_hot = self.labels is not None and isinstance(self.space, VectorSpace)
+            letters = "NK" if one_hot else "NT" if isinstance(self.space, IndexSpace) else "NC"
+        dtype = backend_of(empty).dtype(empty)
+        return DataDesc(self.source, self.space_layout.shape(size), dtype, letters)
+
+    @property
+    def space_layout(self) -> Layout:
+        """Axes of the result."""
+        return self.space.layout  # type: ignore[attr-defined]
+
+    @property
+    def on_host(self) -> bool:
+        """Whether to convert before the batch is moved: what is checked value by value, or tiny."""
+        return self.is_label or self.labels is not None
+
+    def convert(self, x: Any, count: int) -> Any:
+        """An array as it is stored, of which `count` samples are not padding, in the space."""
+        assert self.layout is not None
+        if self.labels is not None:
+            return self._whole(x, count)
+        spec = FieldSpec(self.layout, backend_of(x).dtype(x), is_stored_sparse(x))
+        return self.space.convert_stored(x, spec)
+
+    def _whole(self, x: Any, count: int) -> Any:
+        """Whole numbers in the range of the labels; padding may be anything."""
+        assert self.labels is not None
+        if is_stored_sparse(x):
+            raise SpecError(f"{self.source!r} is sparse, and zeros of it are no labels")
+        if x.ndim == 1:
+            x = plan("b", "bf")(x)
+        ops = backend_of(x)
+        with np.errstate(invalid="ignore"):
+            whole = ops.cast(x, "int64")
+        wrong = (whole != x) | (whole < 0) | (whole >= self.labels.max_labels)
+        if wrong[:count].any():
+            bad = x[:count][wrong[:count]][0]
+            raise SpecError(
+                f"{self.source!r} holds {bad:g}, which does not fit into {self.space}: expected "
+                f"labels from 0 to {self.labels.max_labels - 1}"
+            )
+        if isinstance(self.space, IndexSpace) or not wrong.any():
+            return self.labels.reformat(whole, self.space)
+        # Padding that is no label belongs to no class.
+        good = self.labels.reformat(whole[:count], self.space)
+        ops = backend_of(good)
+        nothing = self.space.get_origin_batch(len(x) - count, ops.dtype(good))
+        if ops.name == "torch":
+            nothing = ops.zeros(nothing.shape, like=good)
+        return ops.concatenate([good, nothing], 0)
+
+
 class BatchForm:
-    """What a request means for image records.
+    """What a request means for the arrays of a provider.
 
     Parameters
     ----------
     data_specs : (Space, source)
-        The sources are ``"features"`` (or `data_name`) and ``"targets"`` (or `label_name`).
-    data_shape : tuple of int
-        Channels, rows, columns.
-    batch_size : int
-    data_name : str
-    label_name : str or None
-
-    Attributes
-    ----------
-    layout : str
-        Axes that the stage has to write, as in "CHWN".
-    dtype : str
-        Element type that it has to write.
+        A source is the name of an array; ``"features"`` is the only data array as well, and
+        ``"targets"`` the only label array.
+    data_names, label_names : sequence of str
+        Names of the arrays of a batch.
 
     Raises
     ------
     SpecError
-        For sources that there are not, and spaces that images or labels do not fit into.
+        For sources that there are not.
+
+    Notes
+    -----
+    `bind` says how the arrays are stored; before it, only `written` can be asked.
 
     Examples
     --------
     >>> space = Conv2DSpace((8, 9), num_channels=3, axes=("c", 0, 1, "b"), dtype="uint8")
-    >>> form = BatchForm((space, "features"), (3, 8, 9), 4, "data", None)
-    >>> form.layout, form.dtype
+    >>> form = BatchForm((space, "features"), ["data"], [])
+    >>> form.written((3, 8, 9))
     ('CHWN', 'uint8')
-    >>> form.describe("uint8", 1)
+    >>> form.bind([DataDesc("data", (4, 3, 8, 9))], [])
     ([DataDesc[features,(3, 8, 9, 4),uint8,CHWN]], [])
     """
 
     def __init__(
-        self,
-        data_specs: Any,
-        data_shape: Sequence[int],
-        batch_size: int,
-        data_name: str,
-        label_name: str | None,
+        self, data_specs: Any, data_names: Sequence[str], label_names: Sequence[str]
     ) -> None:
         self._mapping = DataSpecsMapping(data_specs)
-        self._shape = tuple(data_shape)
-        self._batch_size = batch_size
-        self._label_width = 0
-        names = {"features": True, data_name: True}
-        if label_name is not None:
-            names.update({"targets": False, label_name: False})
-        self._entries: list[tuple[Any, str, bool]] = []
+        found = _sources(data_names, label_names)
+        self._parts: list[_Part] = []
         for space, source in self._mapping.specs_to_index:
-            if source not in names:
-                raise SpecError(
-                    f"there is no source {source!r}; this provider has "
-                    f"{', '.join(map(repr, names))}"
-                )
-            is_image = names[source]
-            if is_image:
-                self._check_image(space)
-            self._entries.append((space, source, is_image))
-        images = [space for space, _, is_image in self._entries if is_image]
-        if not images:
-            raise SpecError("data_specs must ask for the images: the source 'features'")
-        # What the first of several forms needs is written by the stage; the rest are conversions.
-        first = next((space for space in images if isinstance(space, Conv2DSpace)), None)
-        self._written = first or Conv2DSpace(self._shape[1:], channels=self._shape[0])
-        self.layout = _capitals(self._written)
-        self.dtype = _stage_dtype([space.dtype for space in images])
+            if source not in found:
+                known = ", ".join(map(repr, found))
+                raise SpecError(f"there is no source {source!r}; this provider has {known}")
+            self._parts.append(_Part(space, source, *found[source]))
+        self._descriptions: tuple[list[DataDesc], list[DataDesc]] = ([], [])
 
-    def describe(self, dtype: Any, label_width: int) -> tuple[list[DataDesc], list[DataDesc]]:
-        """The arrays of a batch, when it is known what the stage writes.
+    @property
+    def has_data(self) -> bool:
+        """Whether data are asked for, and not labels alone."""
+        return any(not part.is_label for part in self._parts)
+
+    def written(self, data_shape: Sequence[int]) -> tuple[str, str]:
+        """Axes, as in "CHWN", and element type in which images should be made.
+
+        What the first of several forms needs is written so; the rest are conversions.
 
         Parameters
         ----------
-        dtype : dtype_like
-            Element type of the images before the last conversion.
-        label_width : int
-            Labels of a record.
+        data_shape : sequence of int
+            Channels, rows, columns.
 
         Raises
         ------
         SpecError
-            If so many labels do not fit into their space.
+            If no images are asked for, or they do not fit into their space.
         """
-        self._label_width = label_width
-        self._descriptions: tuple[list[DataDesc], list[DataDesc]] = ([], [])
-        for space, source, is_image in self._entries:
-            stored = dtype if is_image else self._labels_of(space).dtype
-            desc = _describe(source, space, self._batch_size, stored)
-            self._descriptions[0 if is_image else 1].append(desc)
-        return self._descriptions
+        parts = [part for part in self._parts if not part.is_label]
+        if not parts:
+            raise SpecError("data_specs must ask for the images: the source 'features'")
+        for part in parts:
+            part.bind(DataDesc(part.source, (1, *data_shape)))
+        spaces = (part.space for part in parts)
+        first = next((space for space in spaces if isinstance(space, Conv2DSpace)), None)
+        axes = "bhwc" if first is None else first.layout.axes
+        return axes.upper().replace("B", "N"), _stage_dtype([part.space.dtype for part in parts])
 
-    def _check_image(self, space: Space) -> None:
-        channels, rows, columns = self._shape
-        if isinstance(space, Conv2DSpace):
-            fits = space.shape == (rows, columns) and space.num_channels == channels
-        else:
-            fits = isinstance(space, VectorSpace) and space.dim == channels * rows * columns
-        if not fits:
-            raise SpecError(
-                f"images of data_shape={self._shape} do not fit into {space}: expected a "
-                f"Conv2DSpace(shape={(rows, columns)}, num_channels={channels}) or a "
-                f"VectorSpace(dim={channels * rows * columns})"
-            )
-
-    def _labels_of(self, space: Space) -> Space:
-        """The space of the labels of the records, as far as the request tells."""
-        width = self._label_width
-        if isinstance(space, IndexSpace) and space.dim == width:
-            return IndexSpace(space.max_labels, width)
-        if isinstance(space, VectorSpace) and space.dim == width:
-            return VectorSpace(width, dtype="float32")
-        if isinstance(space, VectorSpace) and width == 1:
-            return IndexSpace(space.dim, 1)
-        raise SpecError(
-            f"label_width={width} does not fit into {space}: expected VectorSpace(dim={width}) for "
-            f"the labels as they are, IndexSpace(dim={width}), or with one label a VectorSpace of "
-            "as many elements as there are classes"
-        )
-
-    def batch(
-        self,
-        data: Any,
-        label: np.ndarray,
-        place: Callable[[Sequence[Any]], list[Any]],
-        normalise: Callable[[Any], Any] | None,
-        **fields: Any,
-    ) -> SpecBatch:
-        """A batch from what the stage wrote.
+    def bind(
+        self, data: Sequence[Any], label: Sequence[Any]
+    ) -> tuple[list[DataDesc], list[DataDesc]]:
+        """Learn how the arrays are stored, and describe those of the result.
 
         Parameters
         ----------
-        data : numpy.ndarray
-            Images in `layout`.
-        label : numpy.ndarray of float32, (batch, label_width)
+        data, label : sequence of DataDesc
+            The arrays of a batch before the conversion.
+
+        Raises
+        ------
+        SpecError
+            If an array does not fit into the space that is asked for.
+        """
+        self._descriptions = ([], [])
+        for part in self._parts:
+            stored = (label if part.is_label else data)[part.number]
+            self._descriptions[part.is_label].append(part.bind(stored))
+        return self._descriptions
+
+    def parts(
+        self,
+        data: Sequence[Any],
+        label: Sequence[Any],
+        count: int,
+        place: Place = list,
+        finish: Place = list,
+    ) -> tuple[list[Any], list[bool]]:
+        """The distinct parts of a request, and which of them are labels.
+
+        Parameters
+        ----------
+        data, label : sequence of array
+            As they were described to `bind`.
+        count : int
+            Samples that are not padding.
         place : callable
             Moves arrays to where they are wanted.
-        normalise : callable or None
-            What is left to do with the images there.
-        **fields
-            For `DataBatch`.
+        finish : callable
+            What is left to do with the data there.
         """
-        if label.ndim == 1:
-            label = plan("b", "bf")(label)
-        targets = [self._targets(label, space) for space, _, image in self._entries if not image]
-        images, *placed = place([data, *targets])
-        if normalise is not None:
-            images = normalise(images)
-        numeric = isinstance(images, np.ndarray)
-        parts, remaining = [], iter(placed)
-        for space, _, is_image in self._entries:
-            if is_image:
-                written = self._as_written(images)
-                convert = written.np_format_as if numeric else written.format_as
-                parts.append(convert(images, space))
-            else:
-                parts.append(next(remaining))
-        nested = self._mapping.nest(tuple(parts))
-        kinds = [is_image for _, _, is_image in self._entries]
-        return SpecBatch(
+        early = {
+            at: part.convert((label if part.is_label else data)[part.number], count)
+            for at, part in enumerate(self._parts)
+            if part.on_host
+        }
+        late = sorted({part.number for part in self._parts if not part.on_host})
+        placed = place([*(data[number] for number in late), *early.values()])
+        moved = dict(zip(late, finish(placed[: len(late)]), strict=True))
+        converted = dict(zip(early, placed[len(late) :], strict=True))
+        return [
+            converted[at] if at in converted else part.convert(moved[part.number], count)
+            for at, part in enumerate(self._parts)
+        ], [part.is_label for part in self._parts]
+
+    def nest(self, parts: Sequence[Any]) -> Any:
+        """The parts in the structure of the request."""
+        return self._mapping.nest(tuple(parts))
+
+    def batch(
+        self,
+        data: Sequence[Any],
+        label: Sequence[Any],
+        count: int,
+        place: Place = list,
+        finish: Place = list,
+        kind: type[SpecBatch] = SpecBatch,
+        **fields: Any,
+    ) -> SpecBatch:
+        """A batch; parameters as for `parts`, `fields` for `DataBatch`."""
+        parts, labels = self.parts(data, label, count, place, finish)
+        nested = self.nest(parts)
+        return kind(
             nested if isinstance(nested, tuple) else (nested,),
-            data=[part for part, is_image in zip(parts, kinds, strict=True) if is_image],
-            label=[part for part, is_image in zip(parts, kinds, strict=True) if not is_image],
+            data=[part for part, is_label in zip(parts, labels, strict=True) if not is_label],
+            label=[part for part, is_label in zip(parts, labels, strict=True) if is_label],
             provide_data=self._descriptions[0],
             provide_label=self._descriptions[1],
             **fields,
         )
 
-    def _as_written(self, images: Any) -> Conv2DSpace:
-        space = self._written
-        return Conv2DSpace(
-            space.shape, num_channels=space.num_channels, axes=space.axes, dtype=images.dtype
-        )
 
-    def _targets(self, label: np.ndarray, space: Space) -> Any:
-        stored = self._labels_of(space)
-        if isinstance(stored, VectorSpace):
-            return stored.np_format_as(label, space)
-        whole = label.astype(np.int64)
-        if not np.array_equal(whole, label):
-            wrong = label[whole != label][0]
-            raise SpecError(f"the label {wrong} is not an integer, which {space} needs")
-        if whole.size and not 0 <= whole.min() <= whole.max() < stored.max_labels:  # type: ignore[attr-defined]
-            raise SpecError(
-                f"labels from {whole.min()} to {whole.max()} do not fit into {space}: expected "
-                f"labels from 0 to {stored.max_labels - 1}"  # type: ignore[attr-defined]
-            )
-        return stored.np_format_as(whole, space)
+def _sources(data_names: Sequence[str], label_names: Sequence[str]) -> dict[str, tuple[bool, int]]:
+    """What can be asked for: whether it is a label array, and its number."""
+    found = {name: (True, number) for number, name in enumerate(label_names)}
+    found.update((name, (False, number)) for number, name in enumerate(data_names))
+    if len(data_names) == 1:
+        found.setdefault("features", (False, 0))
+    if len(label_names) == 1:
+        found.setdefault("targets", (True, 0))
+    return found
 
 
-def _capitals(space: Conv2DSpace) -> str:
-    return space.layout.axes.upper().replace("B", "N")
+def _axes(layout: str | None, ndim: int) -> str:
+    """Letters for layouts; the only axis beside the batch holds features, whatever its name."""
+    if ndim == 3 and (layout is None or len(layout) != 3):
+        return "bhw"
+    axes = axes_of(layout, ndim)
+    if "b" not in axes:
+        raise SpecError(f"layout={layout!r} does not say which axis is the batch: N")
+    return axes if ndim != 2 else axes.replace(axes.replace("b", ""), "f")
 
 
 def _stage_dtype(names: Sequence[str | None]) -> str:
@@ -252,11 +356,3 @@ def _stage_dtype(names: Sequence[str | None]) -> str:
         if name is not None and "int" in name:
             return "uint8"
     return "float32"
-
-
-def _describe(source: str, space: Any, batch_size: int, stored: Any) -> DataDesc:
-    if isinstance(space, VectorSpace) and space.sparse:
-        raise SpecError(f"{space} is sparse: images and labels are dense here")
-    shape = space.layout.shape(batch_size)
-    layout = _capitals(space) if isinstance(space, Conv2DSpace) else "NC"
-    return DataDesc(source, shape, space.dtype or stored, layout)

@@ -15,8 +15,8 @@ from recordio.errors import LabelError
 
 from ..images.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
+from ..images.record_source import RecordSource, read_label_vectors
 from .image_provider import RecordImageProvider
-from .record_source import RecordSource, read_label_vectors
 
 __all__ = ["ImageDetRecordIter"]
 

@@ -19,11 +19,11 @@ from ..core.order import BatchPlan, Order, RollOverPlan
 from ..core.parameters import choice, integer, integers, path, unknown_keyword
 from ..images.augmenter import Augmenter, CreateAugmenter
 from ..images.linear_render import LinearPlan
+from ..images.record_source import RecordSource
 from .file_source import ImageFileSource, floor_part, listed_images, read_image_list
 from .image_provider import MOST_LABELS
 from .image_record import ImageRecordIter
 from .image_settings import ImageSource
-from .record_source import RecordSource
 from .roll_over import FullBatch, RollingProvider
 
 __all__ = ["ImageIter"]

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from ..core.batch import DataBatch, DataDesc
+from ..core.batch import DataDesc
 from ..core.device import placement
 from ..core.order import BatchPlan, Order
 from ..core.parameters import boolean, choice, integer, path, unknown_keyword
 from ..core.random import derive_key
+from ..images.record_source import RecordSource
 from ..images.render_plan import RenderPlan
 from ..images.stage import Stage
 from .base import PlannedProvider
@@ -35,7 +36,6 @@ from .image_settings import (
     make_mean_image,
     make_order,
 )
-from .record_source import RecordSource
 
 __all__ = ["RecordImageProvider"]
 
@@ -121,15 +121,14 @@ class RecordImageProvider(PlannedProvider):
             if not isinstance(value, str):
                 raise TypeError(f"{name}={value!r}: expected a name")
         layout = checked_layout(layout)
-        self._form = None
+        form = None
         if data_specs is not None:
             if layout != "NCHW":
                 raise ValueError(f"data_specs says which axes to use: drop layout={layout!r}")
-            form = BatchForm(data_specs, recipe.data_shape, batch_size, data_name, label_name)
-            layout = form.layout
-            if dtype is None and form.dtype in self.dtypes:
-                dtype = form.dtype
-            self._form = form
+            form = BatchForm(data_specs, [data_name], [] if label_name is None else [label_name])
+            layout, wanted = form.written(recipe.data_shape)
+            if dtype is None and wanted in self.dtypes:
+                dtype = wanted
         dtype = choice("dtype", self.dtypes[0] if dtype is None else dtype, self.dtypes)
         self._normalise = None
         if choice("normalise_on", normalise_on, ("host", "device")) == "device":
@@ -192,8 +191,6 @@ class RecordImageProvider(PlannedProvider):
         label_desc = []
         if label_name is not None:
             label_desc = [self._describe_labels(label_name, batch_size, plan.label_width)]
-        if self._form:
-            data_desc, label_desc = self._form.describe(data_desc[0].dtype, plan.label_width)
         settings = {
             "file": source.fingerprint(),
             "seed": seed,
@@ -230,6 +227,7 @@ class RecordImageProvider(PlannedProvider):
             skipped=unusable,
             settings=settings,
             verbose=verbose,
+            form=form,
         )
         if verbose:
             logger.info(
@@ -240,14 +238,8 @@ class RecordImageProvider(PlannedProvider):
                 threads,
             )
 
-    def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
-        if self._form:
-            place = self._placement.place
-            return self._form.batch(data, label, place, self._normalise, index=ids, pad=pad)
-        batch = super()._batch(data, label, ids, pad)
-        if self._normalise:
-            batch.data = [self._normalise(tensor) for tensor in batch.data]
-        return batch
+    def _finish(self, data: Sequence[Any]) -> list[Any]:
+        return [self._normalise(tensor) for tensor in data] if self._normalise else list(data)
 
     def _recipe(self, data_shape: Any, augmentation: dict[str, Any]) -> Any:
         known = {field.name for field in fields(self.recipe_class)}

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.batch import DataBatch, DataDesc
+from ..core.batch import DataDesc
 from ..images.recipe import Recipe
+from ..images.record_source import RecordSource, read_label_list
 from ..images.render_plan import RenderPlan
 from .image_provider import RecordImageProvider
-from .record_source import RecordSource, read_label_list
 
 __all__ = [
     "ImageRecordInt8Iter",
@@ -167,8 +167,8 @@ class ImageRecordIter(RecordImageProvider):
             return DataDesc(name, (batch_size,), np.float32, "N")
         return DataDesc(name, (batch_size, width), np.float32, "NC")
 
-    def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
-        return super()._batch(data, label[:, 0] if label.shape[1] == 1 else label, ids, pad)
+    def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
+        return super()._arrays(data, label[:, 0] if label.shape[1] == 1 else label)
 
 
 ImageRecordProvider = ImageRecordIter

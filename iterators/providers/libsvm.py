@@ -58,6 +58,10 @@ class LibSVMIter(RowProvider):
         Names in `provide_data` and `provide_label`; ``label_name=None`` for no labels.
     dtype : str
         "float32" or "float64", for data and labels.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        The sources are "features" and "targets"; a VectorSpace of as many elements as there are
+        classes makes a single label one-hot.
     device : str or torch.device, optional
         None for scipy, "cpu" or "cuda" for sparse CSR tensors of torch.
     epoch : int
@@ -108,6 +112,7 @@ class LibSVMIter(RowProvider):
         data_name: str = "data",
         label_name: str | None = "softmax_label",
         dtype: str | None = None,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
@@ -129,6 +134,7 @@ class LibSVMIter(RowProvider):
             epoch=epoch,
             on_error=on_error,
             error_budget=error_budget,
+            data_specs=data_specs,
         )
         refuse_layout(data_name, layout)
         dtype = choice("dtype", dtype or "float32", ("float32", "float64"))

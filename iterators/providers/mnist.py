@@ -58,6 +58,10 @@ class MNISTIter(RowProvider):
         Axes of a batch of images, any order of NCHW; with `flat` it must be left alone.
     dtype : str
         "float32", or "uint8" for pixels as they are in the file.  Labels are float32 always.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        The sources are "features" and "targets"; a VectorSpace of as many elements as there are
+        classes makes a single label one-hot.
     device : str or torch.device, optional
         None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
         for tensors on that device.
@@ -109,6 +113,7 @@ class MNISTIter(RowProvider):
         label_name: str | None = "softmax_label",
         layout: str = "NCHW",
         dtype: str | None = None,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
         on_error: str = "raise",
@@ -130,6 +135,7 @@ class MNISTIter(RowProvider):
             epoch=epoch,
             on_error=on_error,
             error_budget=error_budget,
+            data_specs=data_specs,
         )
         dtype = choice("dtype", dtype or "float32", ("float32", "uint8"))
         flat = boolean("flat", flat)

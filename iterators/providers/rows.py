@@ -7,7 +7,7 @@ an order and a source that makes batches of rows.  Neither knows where rows come
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from ..core.order import BatchPlan, DealtOrder, Order, SequentialOrder, Shuffled
 from ..core.parameters import boolean, choice, integer, unknown_keyword
 from ..core.prefetch import Prefetcher
 from .base import PlannedProvider
+from .forms import BatchForm
 
 __all__ = ["PartRule", "RowOptions", "RowProvider", "RowSource"]
 
@@ -52,6 +53,8 @@ class RowOptions:
         "raise" or "skip".
     error_budget : int or float, optional
         Rows that may be skipped.
+    data_specs : (Space, source), optional
+        What batches must look like.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class RowOptions:
     epoch: int = 0
     on_error: str = "raise"
     error_budget: float | None = None
+    data_specs: Any = None
     place: Placement = field(init=False)
 
     @classmethod
@@ -126,6 +130,14 @@ class RowOptions:
             return SequentialOrder(mine.start, mine.stop)
         places = max(len(rule(count, self.num_parts, k)) for k in range(self.num_parts))
         return SequentialOrder(mine.start, mine.stop, places, count)
+
+    def form(self, data: Sequence[DataDesc], label: Sequence[DataDesc]) -> BatchForm | None:
+        """The form that is asked for of these arrays."""
+        if self.data_specs is None:
+            return None
+        return BatchForm(
+            self.data_specs, [desc.name for desc in data], [desc.name for desc in label]
+        )
 
 
 class RowSource(Protocol):
@@ -197,6 +209,7 @@ class RowProvider(PlannedProvider):
             options.epoch,
             on_error=options.on_error,
             error_budget=options.error_budget,
+            form=options.form(data_desc, label_desc),
             settings={
                 "order": described,
                 "batch_size": plan.batch_size,

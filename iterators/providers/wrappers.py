@@ -1,4 +1,4 @@
-"""Providers made of other iterators: `ResizeIter`, `PrefetchingIter`, `MXDataProvider`.
+"""Providers made of other iterators: `ResizeIter` and `PrefetchingIter`.
 
 They pass batches on.  Where a batch comes from, and in which order, is the business of the
 iterators inside.
@@ -10,111 +10,18 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core.batch import DataBatch, DataDesc
-from ..core.device import placement
-from ..core.parameters import boolean, integer, unknown_keyword
+from ..core.parameters import boolean, integer
 from ..core.prefetch import Prefetcher
 from .abstract import AbstractDataProvider
+from .forms import SpecBatch
+from .mx_data_provider import MXDataProvider
+from .wrapper import Wrapper, described
 
-__all__ = ["MXDataProvider", "PrefetchingIter", "ResizeIter"]
-
-STATE_VERSION = 1
-
-
-class _Wrapper(AbstractDataProvider):
-    """What the providers here share: a batch of their own around the arrays of others."""
-
-    def __init__(self, device: Any, epoch: int) -> None:
-        self._device = device
-        self._placement = placement(device)
-        self._epoch = integer("epoch", epoch, low=0)
-        self._number = 0  # batches delivered in this epoch
-        self._over = False
-        self._delivered = False  # asked for anything since the epoch began or was resumed
-
-    @property
-    def epoch(self) -> int:
-        """Number of the running epoch."""
-        return self._epoch
-
-    def _begin(self) -> None:
-        if self._delivered:
-            self.reset()
-
-    def _advance(self) -> DataBatch:
-        """The next batch, as it comes; StopIteration at the end of the epoch."""
-        raise StopIteration
-
-    def _restart(self) -> None:
-        """Make the next `_advance` the first of an epoch."""
-
-    def next(self) -> DataBatch:
-        """The next batch; StopIteration at the end of the epoch, until `reset`."""
-        self._current = None
-        if self._over:
-            raise StopIteration
-        self._delivered = True
-        try:
-            batch = self._advance()
-        except StopIteration:
-            self._over = True
-            raise
-        self._number += 1
-        self._current = batch
-        return batch
-
-    def reset(self) -> None:
-        """Make sure that the next batch is the first of an epoch.
-
-        At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
-        no epoch.
-        """
-        self._loop = None
-        self._current = None
-        if not (self._number or self._delivered):
-            return
-        self._restart()
-        self._epoch += 1
-        self._number, self._over, self._delivered = 0, False, False
-
-    def _batch(
-        self,
-        data: Sequence[Any],
-        label: Sequence[Any],
-        pad: int,
-        index: Any,
-        kind: type[DataBatch] = DataBatch,
-    ) -> DataBatch:
-        arrays = [*data, *label]
-        if self._device is not None:
-            arrays = self._placement.place([_on_host(array) for array in arrays])
-        return kind(
-            arrays[: len(data)],
-            arrays[len(data) :],
-            pad=pad,
-            index=index,
-            provide_data=self.provide_data,
-            provide_label=self.provide_label,
-        )
-
-    def _own_state(self) -> dict[str, Any]:
-        return {"version": STATE_VERSION, "epoch": self._epoch, "number": self._number}
-
-    def _load_own_state(self, state: Mapping[str, Any]) -> None:
-        if state.get("version") != STATE_VERSION:
-            raise ValueError(
-                f"the state has version {state.get('version')!r}, this release reads "
-                f"{STATE_VERSION}"
-            )
-        self._epoch = integer("epoch", state["epoch"], low=0)
-        self._number = integer("number", state["number"], low=0)
-        self._over = self._delivered = False
-        self._loop = self._current = None
+__all__ = ["PrefetchingIter", "ResizeIter"]
 
 
-class ResizeIter(_Wrapper):
+class ResizeIter(Wrapper):
     """Another iterator with a number of batches of your own in every epoch.
 
     Parameters
@@ -125,6 +32,9 @@ class ResizeIter(_Wrapper):
         Batches in an epoch, at least 1.
     reset_internal : bool
         Begin every epoch with a reset of `data_iter`; otherwise it goes on where it was.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        A source is the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
         Where the arrays go, if not where they are.
     epoch : int
@@ -137,6 +47,7 @@ class ResizeIter(_Wrapper):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from iterators import ArrayDataProvider
     >>> inside = ArrayDataProvider(np.arange(3), batch_size=1)
     >>> provider = ResizeIter(inside, 5, reset_internal=False)
@@ -150,6 +61,7 @@ class ResizeIter(_Wrapper):
         size: int,
         reset_internal: bool = True,
         *,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
     ) -> None:
@@ -157,8 +69,7 @@ class ResizeIter(_Wrapper):
         self.data_iter = _provider(data_iter)
         self.size = integer("size", size, low=1)
         self.reset_internal = boolean("reset_internal", reset_internal)
-        self.provide_data = self.data_iter.provide_data
-        self.provide_label = self.data_iter.provide_label
+        self._describe(self.data_iter.provide_data, self.data_iter.provide_label, data_specs)
 
     def __len__(self) -> int:
         """Number of batches of an epoch."""
@@ -179,9 +90,7 @@ class ResizeIter(_Wrapper):
                 batch = self.data_iter.next()
             except StopIteration:
                 raise ValueError("the iterator inside has no batch at all") from None
-        if self._device is None:
-            return batch
-        return self._batch(batch.data, batch.label, batch.pad, batch.index, type(batch))
+        return batch if self._device is None and self._form is None else self._batch(batch)
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the run, that of the iterator inside included."""
@@ -197,7 +106,7 @@ class ResizeIter(_Wrapper):
         self.data_iter.close()
 
 
-class PrefetchingIter(_Wrapper):
+class PrefetchingIter(Wrapper):
     """Several iterators side by side, each read ahead by a thread, joined to one.
 
     Parameters
@@ -209,6 +118,9 @@ class PrefetchingIter(_Wrapper):
         For every iterator, new names of its arrays: ``{old: new}``.
     prefetch_buffer : int
         Batches that each iterator may be ahead, at least 1.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        A source is the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
         Where the arrays go, if not where they are.
     epoch : int
@@ -227,6 +139,7 @@ class PrefetchingIter(_Wrapper):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from iterators import ArrayDataProvider
     >>> left, right = (ArrayDataProvider(np.arange(4) * k, batch_size=2) for k in (1, 10))
     >>> provider = PrefetchingIter([left, right], rename_data=[{}, {"data": "tens"}])
@@ -242,6 +155,7 @@ class PrefetchingIter(_Wrapper):
         rename_label: Sequence[Mapping[str, str]] | None = None,
         *,
         prefetch_buffer: int = 1,
+        data_specs: Any = None,
         device: Any = None,
         epoch: int = 0,
     ) -> None:
@@ -252,15 +166,16 @@ class PrefetchingIter(_Wrapper):
         if not self.iters:
             raise ValueError("iters is empty: there is nothing to prefetch")
         self._depth = integer("prefetch_buffer", prefetch_buffer, low=1)
-        self.provide_data = _renamed("rename_data", self.iters, rename_data, "provide_data")
-        self.provide_label = _renamed("rename_label", self.iters, rename_label, "provide_label")
-        names = [desc[0] for desc in (*self.provide_data, *self.provide_label)]
+        data = _renamed("rename_data", self.iters, rename_data, "provide_data")
+        label = _renamed("rename_label", self.iters, rename_label, "provide_label")
+        names = [desc[0] for desc in (*data, *label)]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two arrays are called {name!r}: rename one of them")
         sizes = {it.batch_size for it in self.iters}
         if len(sizes) > 1:
             raise ValueError(f"the iterators have different batch sizes: {sorted(sizes)}")
+        self._describe(data, label, data_specs)
         self._states = [_state_of(it) for it in self.iters]
         self._engines = [
             Prefetcher(_Advance(it), self._depth, name="prefetching-iter") for it in self.iters
@@ -287,12 +202,19 @@ class PrefetchingIter(_Wrapper):
         if len({batch.pad for batch in batches}) > 1:
             raise ValueError(f"the batches are padded differently: {[b.pad for b in batches]}")
         self._states = [state for _, state, _, _ in collected]
+        if len(batches) == 1:
+            return self._batch(batches[0])
+        kinds = {type(batch) for batch in batches}
+        kind = kinds.pop() if len(kinds) == 1 else DataBatch
         return self._batch(
-            [array for batch in batches for array in batch.data],
-            [array for batch in batches for array in batch.label],
-            batches[0].pad,
-            batches[0].index,
-            type(batches[0]),
+            # Tuples side by side are no tuple that anybody asked for.
+            (DataBatch if issubclass(kind, SpecBatch) else kind)(
+                [array for batch in batches for array in batch.data],
+                [array for batch in batches for array in batch.label],
+                pad=batches[0].pad,
+                index=batches[0].index,
+                provide_data=self._described,
+            )
         )
 
     def _restart(self) -> None:
@@ -338,121 +260,6 @@ class PrefetchingIter(_Wrapper):
     def close(self) -> None:
         """Stop the threads and close the iterators.  Idempotent."""
         self._finalizer()
-
-
-class MXDataProvider(_Wrapper):
-    """Any object with MXNet's iterator protocol as a provider.
-
-    Parameters
-    ----------
-    data_iter : object
-        It has `reset` and either `next` (a batch, or StopIteration) or `iter_next` with `getdata`,
-        `getlabel`, `getpad` and, optionally, `getindex`; `provide_data` and `provide_label`
-        describe its batches.  Arrays of MXNet become NumPy arrays, and all arrays are copied,
-        because MXNet writes later batches over those it has handed out.
-    data_name, label_name : str, optional
-        New names of the first data and label array; ``label_name=None`` for no labels.
-    device : str or torch.device, optional
-        Where the arrays go: None for NumPy.
-    epoch : int
-        Number of the first epoch.
-
-    Notes
-    -----
-    The first epoch uses the object as it is, without a reset; MXNet's iterators have fetched a
-    batch by then.  A saved state holds that of the object if it has one; otherwise the position in
-    the epoch, and loading it draws the batches before it once more, which gives the same only if
-    the object does.
-
-    Examples
-    --------
-    >>> class Old:
-    ...     provide_data, provide_label, at = [("data", (2,))], [], 0
-    ...     def reset(self): self.at = 0
-    ...     def iter_next(self): self.at += 1; return self.at < 3
-    ...     def getdata(self): return np.full(2, self.at)
-    ...     def getlabel(self): return None
-    ...     def getpad(self): return 0
-    >>> [batch.data[0].tolist() for batch in MXDataProvider(Old())]
-    [[1, 1], [2, 2]]
-    """
-
-    def __init__(
-        self,
-        data_iter: Any,
-        *,
-        data_name: str | None = None,
-        label_name: str | None = "",
-        device: Any = None,
-        epoch: int = 0,
-        **unknown: Any,
-    ) -> None:
-        for name in unknown:
-            known = ("data_iter", "data_name", "label_name", "device", "epoch")
-            raise unknown_keyword("MXDataProvider", name, known)
-        super().__init__(device, epoch)
-        for method in ("reset", "provide_data", "provide_label"):
-            if not hasattr(data_iter, method):
-                raise TypeError(
-                    f"{type(data_iter).__name__} has no {method}: not an MXNet iterator"
-                )
-        if not hasattr(data_iter, "next") and not hasattr(data_iter, "iter_next"):
-            raise TypeError(f"{type(data_iter).__name__} has neither next() nor iter_next()")
-        self.data_iter = data_iter
-        self._has_labels = label_name is not None
-        self.provide_data = _descriptions(data_iter.provide_data, data_name)
-        self.provide_label = (
-            _descriptions(data_iter.provide_label, label_name) if self._has_labels else []
-        )
-
-    def _advance(self) -> DataBatch:
-        inside = self.data_iter
-        if hasattr(inside, "next"):
-            batch = inside.next()
-            data, label, pad, index = batch.data, batch.label, batch.pad, batch.index
-        else:
-            if not inside.iter_next():
-                raise StopIteration
-            data, label, pad = inside.getdata(), inside.getlabel(), inside.getpad()
-            index = inside.getindex() if hasattr(inside, "getindex") else None
-        return self._batch(
-            [_copied(array) for array in _listed(data)],
-            [_copied(array) for array in _listed(label)] if self._has_labels else [],
-            pad or 0,
-            None if index is None else np.array(index, np.uint64),
-        )
-
-    def _restart(self) -> None:
-        self.data_iter.reset()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The position of the run."""
-        state = self._own_state()
-        if hasattr(self.data_iter, "state_dict"):
-            state["inside"] = self.data_iter.state_dict()
-        return state
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a saved state says."""
-        if ("inside" in state) != hasattr(self.data_iter, "state_dict"):
-            raise ValueError(
-                f"the state does not belong to an iterator of type {type(self.data_iter).__name__}"
-            )
-        if "inside" in state:
-            self.data_iter.load_state_dict(state["inside"])
-        else:
-            number = integer("number", state["number"], low=0)
-            if self._number or self._over:
-                self.data_iter.reset()
-            self._number, self._over = 0, False
-            for _ in range(number):
-                self._advance()
-        self._load_own_state(state)
-
-    def close(self) -> None:
-        """Close the object inside, if it can be closed."""
-        if hasattr(self.data_iter, "close"):
-            self.data_iter.close()
 
 
 class _Advance:
@@ -501,47 +308,6 @@ def _renamed(
             if name not in known:
                 raise ValueError(f"{argument}: there is no array {name!r}, only {known}")
         descriptions += [
-            DataDesc(names.get(desc[0], desc[0]), desc[1], _dtype(desc), _layout(desc))
-            for desc in getattr(it, attribute)
+            described(desc, names.get(desc[0], desc[0])) for desc in getattr(it, attribute)
         ]
     return descriptions
-
-
-def _descriptions(descriptions: Any, name: str | None) -> list[DataDesc]:
-    result = [
-        DataDesc(desc[0], desc[1], _dtype(desc), _layout(desc)) for desc in descriptions or ()
-    ]
-    if name and result:
-        first = result[0]
-        result[0] = DataDesc(name, first.shape, first.dtype, first.layout)
-    return result
-
-
-def _dtype(desc: Any) -> Any:
-    return getattr(desc, "dtype", np.float32)
-
-
-def _layout(desc: Any) -> str | None:
-    return getattr(desc, "layout", None)
-
-
-def _listed(arrays: Any) -> list[Any]:
-    if arrays is None:
-        return []
-    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
-
-
-def _on_host(array: Any) -> Any:
-    """Something that a placement takes."""
-    return array.detach().cpu().numpy() if hasattr(array, "detach") else array
-
-
-def _copied(array: Any) -> Any:
-    """An array of our own: NumPy, or a scipy matrix."""
-    if hasattr(array, "asscipy"):  # a sparse array of MXNet
-        return array.asscipy()
-    if hasattr(array, "asnumpy"):
-        return array.asnumpy()  # always a copy
-    if hasattr(array, "detach"):
-        return array.detach().cpu().numpy().copy()
-    return array.copy() if hasattr(array, "copy") else np.array(array)

@@ -183,7 +183,12 @@ class Space(Form):
         """A stored batch in this form, through the space that describes what is stored."""
         stored = form_of(spec)
         assert isinstance(stored, Space)
-        return stored.np_format_as(batch, self)
+        return stored.reformat(batch, self)
+
+    def reformat(self, batch: Any, space: Space) -> Any:
+        """`format_as` for tensors, `np_format_as` for everything else."""
+        convert = self.np_format_as if is_numeric_batch(batch) else self.format_as
+        return convert(batch, space)
 
     def _convert(self, batch: Any, space: Space, numeric: bool) -> Any:
         if not isinstance(space, Space):

@@ -104,7 +104,7 @@ class DataSpecsMapping:
 
     def _collect(self, nested: Any, mapping: Any, found: list[Any]) -> None:
         if mapping is None:
-            if not (isinstance(nested, NullSpace) or nested is None or _is_empty(nested)):
+            if not (isinstance(nested, NullSpace) or _is_nothing(nested)):
                 raise SpecError(f"{nested!r} stands where NullSpace has no data")
         elif isinstance(mapping, int):
             if isinstance(nested, tuple) and len(nested) == 1:
@@ -166,8 +166,11 @@ class _Missing:
 _MISSING = _Missing()
 
 
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, (str, tuple, list)) and not value
+def _is_nothing(value: Any) -> bool:
+    """Whether a value is false; arrays are something, whatever they hold."""
+    if isinstance(value, np.ndarray) or is_sparse(value) or is_tensor(value):
+        return False
+    return not isinstance(value, Space) and not value
 
 
 def _same(first: Any, second: Any) -> bool:

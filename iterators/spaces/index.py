@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.backend import backend_of
 from ..core.dtypes import dtype_name
 from ..core.layout import Layout, Plan, plan
 from ..core.spec import FieldSpec, SpecError
@@ -214,12 +215,13 @@ class OneHotFormatter:
             For more than two axes, an unknown mode, "stack" with `sparse`, and labels outside
             ``[0, max_labels)``.
         TypeError
-            If labels are not integers.
+            If labels are not integers, or not an array.
         """
         if mode not in ("stack", "concatenate", "merge"):
             raise ValueError(f"mode={mode!r}: expected 'stack', 'concatenate' or 'merge'")
         if sparse and mode == "stack":
             raise ValueError("sparse matrices have two axes: use 'concatenate' or 'merge'")
+        backend_of(targets)  # a TypeError for what is no array
         if targets.ndim not in (1, 2):
             raise ValueError(f"labels have one axis or two, not {targets.ndim}")
         if targets.ndim == 1:

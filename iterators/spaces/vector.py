@@ -16,6 +16,7 @@ from ..core.backend import backend_of, is_stored_sparse
 from ..core.layout import Layout, LayoutError, plan
 from ..core.spec import FieldSpec, SpecError, SpecTypeError
 from .base import SimpleSpace, Space, positive
+from .batches import is_numeric_batch
 
 __all__ = ["Conv2DSpace", "VectorSequenceSpace", "VectorSpace"]
 
@@ -41,6 +42,18 @@ def dimension(name: str, value: Any) -> int:
     if number < 0:
         raise SpecError(f"{name}={value!r}: expected an integer of at least 0")
     return number
+
+
+def _flattening(layout: Layout) -> tuple[Layout, Layout]:
+    """Any layout with a batch axis, and the rows that hold its other axes in their order."""
+    others = layout.axes.replace("b", "")
+    if others in ("", "f"):
+        return layout, layout.replace("bf", **({} if others else {"f": 1}))
+    # An axis called f would have to hold itself; what it is called here is of no consequence.
+    spare = next(letter for letter in "xyzuvqrs" if letter not in others)
+    sizes = {axis.replace("f", spare): size for axis, size in layout.sizes.items()}
+    order = others.replace("f", spare)
+    return Layout(layout.axes.replace("f", spare), **sizes), Layout("bf", f_order=order, **sizes)
 
 
 class VectorSpace(SimpleSpace):
@@ -80,6 +93,14 @@ class VectorSpace(SimpleSpace):
     def layout(self) -> Layout:
         """Axes ``b``, ``f``."""
         return rows_of(self.dim)
+
+    def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
+        """A stored batch as rows; what no space describes is flattened in its own order."""
+        axes = spec.layout.axes
+        if axes == "bf" or spec.layout.index_of or sorted(axes) == sorted("bhwc"):
+            return super().convert_stored(batch, spec)
+        rows = plan(*_flattening(spec.layout))(batch)
+        return VectorSpace(rows.shape[1], spec.sparse, spec.dtype).reformat(rows, self)
 
     def _description(self) -> tuple[Any, ...]:
         return self.dim, self.sparse
@@ -196,7 +217,9 @@ class Conv2DSpace(SimpleSpace):
         )
         axes = self.default_axes if axes is None else axes
         try:
-            self.axes = tuple(axis if isinstance(axis, str) else int(axis) for axis in axes)
+            self.axes = tuple(
+                axis if isinstance(axis, str) else operator.index(axis) for axis in axes
+            )
             layout = Layout(self.axes)
         except (TypeError, LayoutError):
             layout = None
@@ -254,11 +277,14 @@ class Conv2DSpace(SimpleSpace):
 
     def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
         """A stored batch as images; stored rows say in which order they hold an image."""
-        if "f" not in spec.layout.orders or spec.sparse:
+        if "f" in spec.layout.orders and not spec.sparse:
+            stored = VectorSpace(spec.layout.sizes["f"], dtype=spec.dtype)
+            stored._check_family(batch, is_numeric_batch(batch))
+            stored._validate(batch, is_numeric_batch(batch))
+            stored._check_sizes(self)
+        elif not set(spec.layout.axes) < set(self._layout.axes):
             return super().convert_stored(batch, spec)
-        stored = VectorSpace(spec.layout.sizes["f"], dtype=spec.dtype)
-        stored.np_validate(batch)
-        stored._check_sizes(self)
+        # Images of one channel may lack its axis.
         return plan(spec.layout, self.layout)(batch, self.dtype)
 
     def _check_sizes(self, space: Space) -> None:

@@ -4,8 +4,10 @@ A `View` holds one array and hands it out in other orders of axes, element types
 `DataSet`, `Batch` and the samplers put inputs and targets together; `preprocess` transforms them.
 """
 
+from .batch_views import view_batch
 from .class_view import ClassView
 from .data_view import DataView
+from .image_sets import ImageClassSet
 from .image_view import ImageView
 from .list_view import ListView
 from .preprocess import (
@@ -20,7 +22,9 @@ from .preprocess import (
 )
 from .samplers import Epoch, RandomSampler, Sampler, ShuffleSampler
 from .sequence_view import SequenceView
-from .sets import BaseSet, Batch, DataSet, DataSource, view_batch
+from .sets import BaseSet, Batch, DataSet, DataSource
+from .text_samplers import SentenceSampler, TextSampler
+from .text_sets import SentenceSet, TextSet
 from .view import View
 
 __all__ = [
@@ -34,6 +38,7 @@ __all__ = [
     "DataSource",
     "DataView",
     "Epoch",
+    "ImageClassSet",
     "ImageView",
     "LeCunLCN",
     "ListView",
@@ -42,9 +47,13 @@ __all__ = [
     "Preprocess",
     "RandomSampler",
     "Sampler",
+    "SentenceSampler",
+    "SentenceSet",
     "SequenceView",
     "ShuffleSampler",
     "Standardize",
+    "TextSampler",
+    "TextSet",
     "View",
     "view_batch",
 ]

@@ -7,6 +7,7 @@ depend on the seed and on nothing else, and a position is two integers.
 from __future__ import annotations
 
 import gc
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,9 +29,15 @@ class Epoch:
     Made by `Sampler.sample_epoch`.
     """
 
-    def __init__(self, draw: Callable[[int, Batch | None], tuple[Batch, int]], size: int) -> None:
+    def __init__(
+        self,
+        draw: Callable[[int, Batch | None], tuple[Batch, int]],
+        size: int,
+        may_end: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._draw = draw
         self._size = size
+        self._may_end = may_end
         self._seen = 0
 
     def __call__(self, batch: Batch | None = None) -> Draw | None:
@@ -46,7 +53,7 @@ class Epoch:
         (batch, seen, epoch_size) or None
             `seen` counts the rows up to here, `epoch_size` at most; None when the epoch is over.
         """
-        if self._seen >= self._size:
+        if self._seen >= self._size and self._may_end():
             return None
         batch, count = self._draw(self._seen, batch)
         self._seen = min(self._seen + count, self._size)
@@ -111,6 +118,7 @@ class Sampler:
         self._start = 0
         self._turn = 0
         self._batches = 0
+        self._ahead = 0
 
     def sample_epoch(self, dataset: DataSet | DataSource | View) -> Epoch:
         """The batches of the next epoch.
@@ -132,29 +140,79 @@ class Sampler:
         """
         data_set = _data_set(dataset)
         size = data_set.n_sample
-
-        def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
-            rows = self._rows(size)
-            batch = self._fill(data_set, rows, batch)
-            batch.setup(
-                batch_iter=min(seen + len(rows), epoch_size),
-                batch_size=self.batch_size,
-                n_sample=len(rows),
-                indices=rows,
-                epoch_size=epoch_size,
-            )
-            self._collect_garbage()
-            return (batch if self.ppf is None else self.ppf(batch)), len(rows)
-
         epoch_size = size if self.epoch_size == -1 or not size else self.epoch_size
         self._begin()
+        if self._ahead:
+            return Epoch(self._draw_ahead(data_set, epoch_size), epoch_size)
+
+        def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
+            rows = self._rows(data_set)
+            batch = self._set_up(self._fill(data_set, rows, batch), rows, seen, epoch_size)
+            return (batch if self.ppf is None else self.ppf(batch)), len(rows)
+
         return Epoch(draw, epoch_size)
+
+    def asynchronous(self, depth: int = 2) -> Sampler:
+        """From now on ask for batches in advance, of sets with threads; returns the sampler.
+
+        Parameters
+        ----------
+        depth : int
+            Requests under way; 0 for none, as at first.
+
+        Notes
+        -----
+        `sample_epoch` raises a TypeError for a set without requests, which are
+        `ImageClassSet.index_async_put` and `ImageClassSet.async_get`.
+        """
+        self._ahead = integer("depth", depth, low=0)
+        return self
+
+    def _draw_ahead(self, data_set: Any, size: int) -> Callable[..., tuple[Batch, int]]:
+        if not getattr(data_set, "n_thread", 0):
+            raise TypeError(
+                f"{data_set!r} has no threads: drop asynchronous(), or give it n_thread="
+            )
+        data_set.synchronize()  # what an epoch that was left early has asked for
+        waiting: deque[tuple[np.ndarray, dict[str, int]]] = deque()
+        state, asked = self.state_dict(), 0
+
+        def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
+            nonlocal state, asked
+            # Requests run ahead; the position is that of what was delivered.
+            self.load_state_dict(state)
+            while len(waiting) < self._ahead and asked < size:
+                rows = self._rows(data_set)
+                data_set.index_async_put(rows)
+                waiting.append((rows, self.state_dict()))
+                asked += len(rows)
+            state = self.state_dict()
+            rows, after = waiting.popleft()
+            self.load_state_dict(after)
+            batch = self._set_up(data_set.async_get(batch), rows, seen, size)
+            return (batch if self.ppf is None else self.ppf(batch)), len(rows)
+
+        return draw
+
+    def _set_up(self, batch: Batch, rows: np.ndarray, seen: int, epoch_size: int) -> Batch:
+        """Say where a batch comes from."""
+        self._batches += 1
+        if self.gc_freq > 0 and self._batches % self.gc_freq == 0:
+            gc.collect()
+        return batch.setup(
+            batch_iter=min(seen + len(rows), epoch_size),
+            batch_size=self.batch_size,
+            n_sample=len(rows),
+            indices=rows,
+            epoch_size=epoch_size,
+        )
 
     def _begin(self) -> None:
         """Called when an epoch begins."""
 
-    def _rows(self, size: int) -> np.ndarray:
+    def _rows(self, data_set: DataSet) -> np.ndarray:
         """Rows of the next batch; moves the position."""
+        size = data_set.n_sample
         start = self._start if self._start < size else 0
         stop = min(start + self.batch_size, size)
         rows = self._places(np.arange(start, stop), size)
@@ -170,11 +228,6 @@ class Sampler:
 
     def _fill(self, data_set: DataSet, rows: np.ndarray, batch: Batch | None) -> Batch:
         return data_set.sub(int(rows[0]), int(rows[-1]) + 1, out=batch)
-
-    def _collect_garbage(self) -> None:
-        self._batches += 1
-        if self.gc_freq > 0 and self._batches % self.gc_freq == 0:
-            gc.collect()
 
     def state_dict(self) -> dict[str, int]:
         """The position: what a sampler with the same parameters needs to go on from here."""
@@ -234,6 +287,8 @@ class ShuffleSampler(Sampler):
 class RandomSampler(ShuffleSampler):
     """Rows drawn one by one with replacement; every batch is full.
 
+    The rows of a set are equally likely, unless its `DataSet.sampling_weights` say otherwise.
+
     Parameters
     ----------
     batch_size, epoch_size, ppf, gc_freq, random_seed
@@ -251,10 +306,13 @@ class RandomSampler(ShuffleSampler):
     def _begin(self) -> None:
         """One endless sequence: an epoch only says where it is cut."""
 
-    def _rows(self, size: int) -> np.ndarray:
+    def _rows(self, data_set: DataSet) -> np.ndarray:
         places = np.arange(self._start, self._start + self.batch_size)
         self._start += self.batch_size
-        return WeightedOrder(np.ones(size), self.random_seed).at(self._turn, places)
+        weights = data_set.sampling_weights()
+        if weights is None:
+            weights = np.ones(data_set.n_sample)
+        return WeightedOrder(weights, self.random_seed).at(self._turn, places)
 
 
 def _data_set(dataset: Any) -> DataSet:
@@ -266,6 +324,6 @@ def _data_set(dataset: Any) -> DataSet:
         raise TypeError(
             f"expected a DataSet, a DataSource with a train set or a View, not {type(dataset)}"
         )
-    if dataset.inputs is None:
+    if dataset.io_shapes[0] is None:
         raise TypeError("the set has no inputs to sample from")
     return dataset

@@ -7,20 +7,18 @@ no files.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
 from typing import Any
 
-from ..core.batch import DataBatch
+import numpy as np
+
 from ..core.parameters import integer
 from .class_view import ClassView
 from .data_view import DataView
-from .image_view import ImageView
 from .list_view import ListView
 from .preprocess import Pipeline, Preprocess
-from .sequence_view import SequenceView
 from .view import View
 
-__all__ = ["BaseSet", "Batch", "DataSet", "DataSource", "as_view", "view_batch"]
+__all__ = ["BaseSet", "Batch", "DataSet", "DataSource", "as_view"]
 
 
 def as_view(value: Any, name: str = "inputs") -> View | None:
@@ -163,6 +161,8 @@ class Batch(BaseSet):
         Rows seen in this epoch, this batch included.
     indices : numpy.ndarray or None
         Row numbers in the set.
+    sequence_start : bool or None
+        From samplers of sequences: whether the rows do not continue those of the batch before.
     """
 
     def __init__(
@@ -177,6 +177,7 @@ class Batch(BaseSet):
         self.batch_size: int | None = None
         self.batch_iter: int | None = None
         self.indices: Any = None
+        self.sequence_start: bool | None = None
 
     def setup(
         self,
@@ -191,6 +192,7 @@ class Batch(BaseSet):
         `epoch_size` stays what it was if it is not given.
         """
         self.batch_iter, self.batch_size, self.indices = batch_iter, batch_size, indices
+        self.sequence_start = None
         self.n_sample = n_sample
         if epoch_size is not None:
             self.epoch_size = epoch_size
@@ -203,6 +205,7 @@ class DataSet(BaseSet):
     Examples
     --------
     >>> import numpy as np
+    >>> from iterators import ImageView
     >>> images = ImageView("bchw", np.zeros((10, 3, 8, 8), np.float32))
     >>> train = DataSet("train", images, ClassView("b", np.arange(10)))
     >>> batch = train.index([7, 1])
@@ -236,6 +239,31 @@ class DataSet(BaseSet):
     def index(self, ids: Any, out: Batch | None = None) -> Batch:
         """Copies of these rows; see `sub` and `DataView.index`."""
         return self._fill(out, "index", ids)
+
+    def sample(self, n: int, out: Batch | None = None, rng: Any = None) -> Batch:
+        """Copies of `n` rows drawn at random with replacement; see `sub`.
+
+        Parameters
+        ----------
+        n : int
+        out : Batch, optional
+        rng : seed or numpy.random.Generator, optional
+            By default fresh randomness of the system.
+        """
+        rows = self._random_rows(n, rng)
+        batch = self.index(rows, out)
+        return batch.setup(n_sample=len(rows), indices=rows, epoch_size=self.n_sample)
+
+    def _random_rows(self, n: int, rng: Any) -> np.ndarray:
+        shares = self.sampling_weights()
+        if shares is not None:
+            shares = shares / shares.sum()
+        n = integer("n", n, low=0)
+        return np.random.default_rng(rng).choice(self.n_sample, n, p=shares)
+
+    def sampling_weights(self) -> np.ndarray | None:
+        """How often each row should be drawn at random, one number a row; None for equally."""
+        return None
 
     def _fill(self, out: Batch | None, method: str, *which: Any) -> Batch:
         batch = Batch(self.which_set) if out is None else out
@@ -367,77 +395,3 @@ class DataSource:
 
 def _pipeline(value: Any) -> Any:
     return Pipeline(value) if isinstance(value, (list, tuple)) else value
-
-
-def view_batch(batch: DataBatch, which_set: str = "train") -> Batch:
-    """Views over the arrays of a provider's batch, which are not copied.
-
-    Parameters
-    ----------
-    batch : DataBatch
-        With descriptions (`provide_data`, `provide_label`), whose layouts name the axes.
-    which_set : str
-        Kept in the result.
-
-    Returns
-    -------
-    Batch
-        Data are `inputs`, labels are `targets`: four axes with channels give an `ImageView`, three
-        a `SequenceView`, labels of one or two axes a `ClassView`, everything else a `DataView`.
-        Several arrays give a `ListView`, none None.  `n_sample` does not count padding; `indices`
-        are the ids of the samples.
-
-    Raises
-    ------
-    ValueError
-        If an array has no axes called ``N`` in its layout.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from iterators import DataBatch, DataDesc
-    >>> views = view_batch(DataBatch(
-    ...     [np.zeros((4, 3, 8, 8))], [np.arange(4)], pad=1,
-    ...     provide_data=[DataDesc("data", (4, 3, 8, 8))],
-    ...     provide_label=[DataDesc("softmax_label", (4,), layout="N")]))
-    >>> views.inputs.forward_get("bhwc").shape, views.targets.forward_get("bt").shape
-    ((4, 8, 8, 3), (4, 1))
-    >>> views.n_sample
-    3
-    """
-    result = Batch(
-        which_set,
-        _views(batch.data, batch.provide_data, False),
-        _views(batch.label, batch.provide_label, True),
-    )
-    rows = len(result.inputs) if result.inputs is not None else 0
-    return result.setup(batch_size=rows, n_sample=batch.count, indices=batch.index)
-
-
-def _views(arrays: Sequence[Any], descriptions: Any, labels: bool) -> View | None:
-    if not arrays:
-        return None
-    described = descriptions or [None] * len(arrays)
-    views = [_view(x, desc, labels) for x, desc in zip(arrays, described, strict=True)]
-    return views[0] if len(views) == 1 else ListView(views)
-
-
-def _view(x: Any, description: Any, label: bool) -> View:
-    axes = _axes(x, getattr(description, "layout", None))
-    named = "".join(sorted(axes))
-    if label and x.ndim <= 2:
-        return ClassView("b" if x.ndim == 1 else axes.replace("c", "t").replace("f", "t"), x)
-    if named == "bchw":
-        return ImageView(axes, x)
-    if named == "bcw":
-        return SequenceView(axes, x)
-    return DataView(axes.replace("c", "f") if x.ndim == 2 else axes, x)
-
-
-def _axes(x: Any, layout: str | None) -> str:
-    """The letters of views for a layout of MXNet's; the batch comes first where none is given."""
-    if layout is None or len(layout) != x.ndim or len(set(layout)) != x.ndim:
-        return "b" + {1: "", 2: "f", 3: "wc", 4: "chw"}.get(x.ndim, "xyzuvqrs"[: x.ndim - 1])
-    # T is the position in a sequence, which views call w; an image has a w of its own.
-    axes = layout.upper().replace("N", "B").lower()
-    return axes if "w" in axes else axes.replace("t", "w")

@@ -2,9 +2,10 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
-from iterators.core.device import placement
+from iterators.core.device import NumpyDevice, get_device, placement, to_device
 
 
 def test_numpy_stays_numpy():
@@ -47,3 +48,66 @@ def test_cuda_tensors_are_valid_on_the_current_stream():
         memory[:] = value
         (tensor,) = place.place([memory])
         assert float(tensor.sum()) == value * (1 << 18)
+
+
+def test_devices_by_number_and_name():
+    assert get_device(-1) == get_device("@numpy") == NumpyDevice()
+    assert hash(get_device(-1)) == hash(NumpyDevice())
+    assert get_device(NumpyDevice()) == NumpyDevice()
+    assert get_device("cpu") == torch.device("cpu")
+    for spec, error in [
+        (-2, ValueError),
+        ("gpu", ValueError),
+        (1.5, TypeError),
+        (b"cpu", TypeError),
+    ]:
+        with pytest.raises(error, match="device="):
+            get_device(spec)
+
+
+@pytest.mark.parametrize(
+    "spec", [10_000, np.int64(10_000), "cuda:10000", "@cupy:10000", "@intel64"]
+)
+def test_a_device_that_cannot_be_reached_is_a_runtime_error(spec):
+    with pytest.raises(RuntimeError, match="device="):
+        to_device(spec, np.zeros(3))
+
+
+def test_torch_missing_is_a_runtime_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(RuntimeError, match="pip install torch"):
+        get_device("cpu")
+    assert get_device(-1) == NumpyDevice()
+
+
+def test_to_device_shares_memory_on_the_host():
+    array = np.arange(4, dtype=np.float32)
+    tensor = to_device("cpu", array)
+    array[0] = 9
+    assert tensor[0] == 9
+    assert np.shares_memory(to_device(-1, tensor), array)
+    assert to_device(-1, array) is array
+    assert to_device(torch.device("cpu"), tensor) is tensor
+    assert to_device(-1, torch.ones(2, requires_grad=True)).tolist() == [1, 1]
+
+
+def test_to_device_without_a_device_looks_at_nothing():
+    thing = object()
+    assert to_device(None, thing) is thing
+    for device in (-1, "cpu"):
+        with pytest.raises(TypeError, match="array"):
+            to_device(device, [1, 2])
+
+
+def test_to_device_copies_what_torch_cannot_share():
+    frozen = np.arange(3)
+    frozen.flags.writeable = False
+    assert to_device("cpu", frozen).tolist() == [0, 1, 2]
+    assert to_device("cpu", np.arange(3)[::-1]).tolist() == [2, 1, 0]
+    assert to_device("cpu", np.float32(3)).item() == 3
+
+
+def test_to_device_knows_sparse_matrices():
+    matrix = scipy.sparse.coo_array(np.eye(3))
+    assert to_device(-1, matrix) is matrix
+    assert torch.equal(to_device("cpu", matrix).to_dense(), torch.eye(3).double())

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from iterators.core.subsets import (
     MODES,
     EvenSequencesSubsetIterator,
+    SequentialSubsetIterator,
     as_even,
     has_uniform_batch_size,
     is_stochastic,
@@ -154,3 +155,11 @@ def test_modes_by_name_or_class():
     assert resolve_iterator_class(None) is MODES["sequential"]
     with pytest.raises(ValueError, match="random_slice"):
         resolve_iterator_class("random")
+
+
+def test_an_even_version_of_any_iterator_leaves_out_short_batches():
+    class Halves(SequentialSubsetIterator):
+        def _epoch(self):
+            return iter([slice(0, 2), np.array([2]), slice(3, 5)])
+
+    assert list(as_even(Halves)(5, batch_size=2)) == [slice(0, 2), slice(3, 5)]

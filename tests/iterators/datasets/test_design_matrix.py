@@ -1,12 +1,18 @@
 """Datasets in memory, asked for batches in the forms and modes of Pylearn2."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from iterators import CompositeSpace, Conv2DSpace, IndexSpace, NullSpace, VectorSpace
+from iterators.core.layout import Layout
+from iterators.core.spec import FieldSpec
 from iterators.datasets import DefaultViewConverter, DenseDesignMatrix, VectorSpacesDataset
 
 BC01 = ("b", "c", 0, 1)
@@ -189,3 +195,56 @@ def test_wrong_data_of_a_vector_spaces_dataset(data, specs, error):
 def test_even_sequences_of_a_dataset():
     data = VectorSpacesDataset(np.zeros((4, 3)), (VectorSpace(3), "features"))
     assert [len(batch) for batch in data.iterator("even_sequences", batch_size=3)] == [3, 1]
+
+
+@pytest.mark.parametrize("wrong", [scipy.sparse.eye(3, format="csr"), torch.eye(3), [[1.0]]])
+def test_a_dense_design_matrix_holds_dense_arrays(wrong):
+    with pytest.raises(TypeError):
+        DenseDesignMatrix(X=wrong)
+    with pytest.raises(TypeError):
+        DenseDesignMatrix(X=np.zeros((3, 3)), y=wrong)
+
+
+def test_nothing_may_be_stored_more_than_once():
+    specs = CompositeSpace([NullSpace(), VectorSpace(2), NullSpace()]), ("", "features", "")
+    data = VectorSpacesDataset((None, np.zeros((3, 2)), None), specs)
+    first, features, last = next(data.iterator(batch_size=2))
+    assert first is last is None and features.shape == (2, 2)
+    with pytest.raises(ValueError, match="holds the sequences"):
+        data.iterator("even_sequences", 2, data_specs=(NullSpace(), ""))
+
+
+@pytest.mark.parametrize("axes", [("b", "c", 0, 1), ("c", 0, 1, "b")])
+def test_stored_images_of_other_axes_and_stored_tensors_convert_alike(axes):
+    """`convert_stored` for rows, images that lack their only channel, and any other axes."""
+    image = Conv2DSpace((2, 3), channels=1, axes=axes)
+    x = np.arange(24.0).reshape(4, 2, 3)
+    for make in (np.array, torch.tensor):
+        grey = image.convert_stored(make(x), FieldSpec(Layout("bhw", h=2, w=3), "float64"))
+        assert image.np_format_as(np.asarray(grey), VectorSpace(6)).tolist() == (
+            x.reshape(4, 6).tolist()
+        )
+        rows = FieldSpec(Layout("bf", f_order="whc", h=2, w=3, c=1), "float64")
+        stored = make(x.transpose(0, 2, 1).reshape(4, 6))
+        np.testing.assert_array_equal(image.convert_stored(stored, rows), np.asarray(grey))
+        deep = FieldSpec(Layout("dbf", d=2, f=3), "float64")
+        found = VectorSpace(6).convert_stored(make(x.transpose(1, 0, 2)), deep)
+        np.testing.assert_array_equal(found, x.reshape(4, 6))
+        with pytest.raises(ValueError):
+            VectorSpace(5).convert_stored(make(x), FieldSpec(Layout("bhw", h=2, w=3), "float64"))
+    with pytest.raises(ValueError):
+        Conv2DSpace((3, 2), channels=1).convert_stored(
+            x, FieldSpec(Layout("bhw", h=2, w=3), "float64")
+        )
+
+
+@pytest.mark.parametrize("path", ["iterators.datasets", "iterators.datasets.design_matrix"])
+def test_a_dataset_alone_knows_the_spaces(path):
+    program = (
+        f"from {path} import DenseDesignMatrix\n"
+        "import numpy\n"
+        "data = DenseDesignMatrix(X=numpy.zeros((4, 3)))\n"
+        "print([batch.shape for batch in data.iterator(batch_size=3)])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[(3, 3), (1, 3)]\n", done.stderr

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iterators import MultiprocessIterator, SerialIterator
+from iterators import MultiprocessIterator, SerialIterator, concat_examples
 from iterators.core.adjacent import joined
 from iterators.loops import WorkerDiedError, WorkerError, segments
 
@@ -229,6 +229,10 @@ def test_memory_is_used_again():
 def test_examples_of_a_batch_lie_side_by_side_and_can_be_joined_without_a_copy():
     with MultiprocessIterator(Arrays(), 5, shuffle=False, n_processes=1, n_prefetch=1) as batches:
         images, labels, indices, ragged, _ = zip(*next(batches), strict=True)
+        assert np.shares_memory(concat_examples(images), images[0])
+        assert not np.shares_memory(concat_examples(list(np.zeros((3, 2)))), images[0])
+        rows = np.zeros((3, 2))
+        assert not np.shares_memory(concat_examples(list(rows)), rows)  # somebody's array
         together = joined(images)
         assert np.shares_memory(together, images[0])
         np.testing.assert_array_equal(together, np.stack(images))

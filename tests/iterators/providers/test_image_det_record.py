@@ -557,7 +557,7 @@ def test_objects_are_targets_of_data_specs(pack, axes, dtype):
 def test_the_automatic_width_is_named_when_the_targets_do_not_fit(pack):
     with provider_of(pack) as plain:
         width = plain.provide_label[0].shape[1]
-    with pytest.raises(SpecError, match=f"label_width={width} does not fit into VectorSpace"):
+    with pytest.raises(SpecError, match=f"{width} elements and VectorSpace"):
         provider_of(pack, data_specs=specs(width + 1))
     with provider_of(pack, data_specs=specs(width, dtype="float64")) as provider:
         assert next(provider)[1].shape == (4, width)
@@ -578,5 +578,5 @@ def test_object_labels_are_no_classes(pack):
         width = plain.provide_label[0].shape[1]
     space = CompositeSpace((specs(1)[0].components[0], IndexSpace(dim=width, max_labels=9)))
     with provider_of(pack, data_specs=(space, ("features", "targets"))) as provider:
-        with pytest.raises(SpecError, match="is not an integer|do not fit"):
+        with pytest.raises(SpecError, match="is not an integer|does not fit"):
             next(provider)

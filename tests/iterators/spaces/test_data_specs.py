@@ -148,3 +148,16 @@ def test_flatness():
     for wrong in (iv, None, ("a", 5), ["a"]):
         with pytest.raises(TypeError):
             is_flat_source(wrong)
+
+
+@pytest.mark.parametrize("nothing", [None, "", (), [], 0, False, NullSpace()])
+def test_nothing_stands_for_nothing(nothing):
+    mapping = DataSpecsMapping((CompositeSpace([VectorSpace(2), NullSpace()]), ("features", "")))
+    assert mapping.flatten(("X", nothing)) == "X"
+
+
+@pytest.mark.parametrize("something", ["X", 1, np.zeros(0), np.zeros((0, 2)), VectorSpace(2)])
+def test_something_does_not_stand_for_nothing(something):
+    mapping = DataSpecsMapping((CompositeSpace([VectorSpace(2), NullSpace()]), ("features", "")))
+    with pytest.raises(AssertionError, match="NullSpace"):
+        mapping.flatten(("X", something))

@@ -610,3 +610,41 @@ def test_one_hot_formatter():
             formatter.format(*arguments)
     with pytest.raises(TypeError):
         formatter.format(labels * 1.0)
+    with pytest.raises(TypeError):
+        formatter.format([1, 2])
+
+
+@pytest.mark.parametrize("axes", [("b", "c", 0.0, 1), ("b", "c", None, 1), ("b", "c", 0, [1])])
+def test_axes_of_the_wrong_kind(axes):
+    with pytest.raises(ValueError, match="in some order"):
+        Conv2DSpace((2, 2), channels=1, axes=axes)
+
+
+def most_allocated(work):
+    """Largest amount of memory that `work` holds beside what was there."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("first", AXES)
+@pytest.mark.parametrize("dtype", ["float64", "float32", None])
+def test_every_conversion_of_images_costs_one_copy_at_most(first, dtype):
+    shape = {"shape": (24, 32), "num_channels": 8}
+    image = Conv2DSpace(**shape, axes=first, dtype="float64")
+    batch = image.get_origin_batch(32)
+    targets = [Conv2DSpace(**shape, axes=axes, dtype=dtype) for axes in AXES]
+    for space in [*targets, VectorSpace(24 * 32 * 8, dtype=dtype)]:
+        result = image.np_format_as(batch, space)
+        wanted = 0 if np.shares_memory(result, batch) else result.nbytes
+        assert most_allocated(lambda space=space: image.np_format_as(batch, space)) < (
+            1.05 * wanted + 50_000
+        )
+        back = space.np_format_as(result, image)
+        wanted = 0 if np.shares_memory(back, result) else back.nbytes
+        assert most_allocated(
+            lambda space=space, result=result: space.np_format_as(result, image)
+        ) < (1.05 * wanted + 50_000)

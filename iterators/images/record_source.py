@@ -1,4 +1,4 @@
-"""The record files behind a provider: one or many, whole or face-recognition packs.
+"""The files that image records come from: one or many, whole or face-recognition packs.
 
 Opens what ``path_imgrec`` names and answers what records there are, where they lie, which of them
 belong to a part, and which labels a list or the headers give them.  It decodes nothing and draws
@@ -22,8 +22,8 @@ from recordio.mapping import map_file
 from recordio.partition import part_by_bytes, part_by_count
 from recordio.reader import RecordReader
 
-from ..images.det_labels import longest
-from ..images.source import RecordFiles, Source
+from .det_labels import longest
+from .source import RecordFiles, Source
 
 __all__ = ["RecordSource", "list_lines", "read_label_list", "read_label_vectors"]
 

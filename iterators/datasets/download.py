@@ -1,0 +1,303 @@
+"""Files from the network, each fetched once: `cached_download`.
+
+A download that was cut off goes on where it ended, and a file appears under its name only when it
+is whole.  Nothing is unpacked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import urllib.parse
+from typing import Any, BinaryIO, NamedTuple
+
+from .cache import get_dataset_root, lock
+
+__all__ = ["ChecksumError", "cached_download"]
+
+CHUNK = 1 << 18
+#: Seconds without a byte after which a server counts as gone.
+TIMEOUT = 60.0
+#: Digest by the number of its hexadecimal digits.
+DIGESTS = {32: "md5", 40: "sha1", 64: "sha256", 96: "sha384", 128: "sha512"}
+
+
+class ChecksumError(ValueError):
+    """A file is not the one that was meant: its digest is another."""
+
+
+def cached_download(url: str, *, checksum: str | None = None, progress: bool | None = None) -> str:
+    """Fetch a file unless it was fetched before.
+
+    Parameters
+    ----------
+    url : str
+        ``http:``, ``https:`` and ``file:`` need nothing else; every other scheme that fsspec knows
+        (``s3:``, ``gs:``, ``ftp:``, ``memory:``, ...) needs fsspec and the driver it names.
+    checksum : str, optional
+        Hexadecimal digest of the content, alone or behind its kind: ``"sha256:..."``.  MD5, SHA-1,
+        SHA-256, SHA-384 and SHA-512 are told apart by length.  A file that is in the cache is
+        checked as well, and fetched again if it is another one.
+    progress : bool, optional
+        Whether to show a bar on the standard error stream; by default if that is a terminal.
+
+    Returns
+    -------
+    str
+        The file: ``_dl_cache/`` and the MD5 of the URL, below `get_dataset_root`.
+
+    Raises
+    ------
+    ChecksumError
+        If the content has another digest; it is not kept.
+    ValueError
+        If `url` has no scheme, or `checksum` is no digest.
+    OSError
+        If the server, the network or the disk fails.  What has arrived is kept, and the next call
+        goes on from there, unless the disk is full.
+    ImportError
+        If the URL needs a package that is not installed.
+
+    Notes
+    -----
+    Processes and threads that ask for one URL at the same time wait for each other, and one of them
+    fetches it.  Going on with a part needs a server that names the version of a file (``ETag`` or
+    ``Last-Modified``) and knows ranges; from others the file is fetched from its beginning.  A
+    connection that breaks is made anew as long as every attempt brings further bytes.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from iterators import get_dataset_root, set_dataset_root
+    >>> before = get_dataset_root()
+    >>> set_dataset_root(tempfile.mkdtemp())
+    >>> source = pathlib.Path(tempfile.mkdtemp(), "a.txt")
+    >>> _ = source.write_bytes(b"data")
+    >>> path = cached_download(source.as_uri(), checksum="md5:8d777f385d3dfec8815d20f7496026dc")
+    >>> pathlib.Path(path).read_bytes()
+    b'data'
+    >>> set_dataset_root(before)
+    """
+    digest = None if checksum is None else _parse_digest(checksum)
+    scheme = urllib.parse.urlsplit(url).scheme
+    if len(scheme) < 2:  # one letter is a drive of Windows
+        raise ValueError(f"{url!r} is no URL: it names no scheme such as https")
+    folder = os.path.join(get_dataset_root(), "_dl_cache")
+    os.makedirs(folder, exist_ok=True)
+    target = os.path.join(folder, hashlib.md5(url.encode(), usedforsecurity=False).hexdigest())
+    if digest is None and os.path.exists(target):
+        return target
+    with lock(target + ".lock"):
+        if os.path.exists(target) and (
+            digest is None or _digest_of(target, digest.kind) == digest.value
+        ):
+            return target
+        part = target + ".partial"
+        fetch = _fetch_http if scheme in ("http", "https") else _fetch_file
+        fetch(url, part, progress)
+        if digest is not None and (found := _digest_of(part, digest.kind)) != digest.value:
+            _remove(part, part + ".json")
+            raise ChecksumError(
+                f"{url}: the {digest.kind} of what arrived is {found}, not {digest.value}; it was "
+                "changed on its way or at its source"
+            )
+        os.replace(part, target)
+        _remove(part + ".json")
+    return target
+
+
+class _Digest(NamedTuple):
+    kind: str
+    value: str
+
+
+def _parse_digest(text: str) -> _Digest:
+    kind, _, value = text.strip().lower().rpartition(":")
+    expected = DIGESTS.get(len(value))
+    if expected is None or set(value) - set("0123456789abcdef") or kind not in ("", expected):
+        raise ValueError(f"checksum={text!r}: expected hexadecimal MD5, SHA-1 or SHA-2")
+    return _Digest(expected, value)
+
+
+def _digest_of(path: str, kind: str) -> str:
+    digest = hashlib.new(kind, usedforsecurity=False)
+    with open(path, "rb") as file:
+        while block := file.read(CHUNK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+class _Part:
+    """What has arrived of a file, and of which version of it.
+
+    The version is written beside it before the first byte, so that bytes of two versions never come
+    into one file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.note = path + ".json"
+
+    def state(self) -> tuple[str | None, int]:
+        """Version and number of the bytes that can be kept."""
+        try:
+            with open(self.note, encoding="utf-8") as file:
+                version = json.load(file)["version"]
+            return (version, os.path.getsize(self.path)) if version else (None, 0)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None, 0
+
+    def open(self, version: str | None, start: int) -> BinaryIO:
+        """The file, to be written from `start` on."""
+        if start:
+            return open(self.path, "r+b")
+        _remove(self.path)
+        with open(self.note, "w", encoding="utf-8") as note:
+            json.dump({"version": version}, note)
+        return open(self.path, "wb")
+
+    def receive(
+        self, source: Any, version: str | None, start: int, total: int | None, bar: _Bar
+    ) -> int:
+        """Append everything that the source gives; the number of bytes there are then."""
+        done = start
+        try:
+            with self.open(version, start) as file, bar.shown(start, total) as shown:
+                file.seek(start)
+                while block := source.read(CHUNK):
+                    file.write(block)
+                    done += len(block)
+                    shown.update(len(block))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+                _remove(self.path, self.note)  # what is kept would keep the disk full
+            raise
+        return done
+
+
+class _Bar:
+    """A progress bar, made only when bytes come."""
+
+    def __init__(self, url: str, progress: bool | None) -> None:
+        self.name = urllib.parse.urlsplit(url).path.rpartition("/")[2] or url
+        self.disable = None if progress is None else not progress
+
+    def shown(self, start: int, total: int | None) -> Any:
+        from tqdm import tqdm
+
+        return tqdm(
+            desc=self.name,
+            initial=start,
+            total=total,
+            unit="B",
+            unit_scale=True,
+            unit_divisor=1024,
+            disable=self.disable,
+        )
+
+
+def _fetch_http(url: str, path: str, progress: bool | None) -> None:
+    from http.client import HTTPException
+
+    part, bar = _Part(path), _Bar(url, progress)
+    while True:
+        version, have = part.state()
+        try:
+            with _request(url, version, have) as response:
+                start, total = _range_of(response, have)
+                if start:
+                    now = version
+                else:
+                    now = response.headers.get("ETag")
+                    if now is None or now.startswith("W/"):  # which does not promise equal bytes
+                        now = response.headers.get("Last-Modified")
+                done = part.receive(response, now, start, total, bar)
+        except (ConnectionError, TimeoutError, HTTPException) as error:
+            reason: Exception = error
+        else:
+            if total is None or done == total:
+                return
+            reason = ConnectionError(f"{done} of {total} bytes")
+        if part.state()[1] <= have:
+            raise ConnectionError(
+                f"{url}: the connection broke ({reason}); call again to go on"
+            ) from reason
+
+
+def _request(url: str, version: str | None, have: int) -> Any:
+    import urllib.error
+    import urllib.request
+
+    # Servers that compress on their own would make ranges and lengths those of something else.
+    headers = {"User-Agent": "iterators", "Accept-Encoding": "identity"}
+    if version is not None and have:
+        resuming = {**headers, "Range": f"bytes={have}-", "If-Range": version}
+        try:
+            return urllib.request.urlopen(
+                urllib.request.Request(url, headers=resuming), timeout=TIMEOUT
+            )
+        except urllib.error.HTTPError as error:
+            if error.code != 416:  # there is nothing behind what has arrived: begin anew
+                raise
+            error.close()
+    return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
+
+
+def _range_of(response: Any, have: int) -> tuple[int, int | None]:
+    """Where the bytes of a response begin, and how many the whole file has if that is said."""
+    if response.status == 206:
+        kind, _, rest = (response.headers.get("Content-Range") or "").partition(" ")
+        span, _, size = rest.partition("/")
+        if kind != "bytes" or span.partition("-")[0] != str(have):
+            raise OSError(f"{response.url}: the server sent another range than was asked for")
+        return have, int(size) if size.isdecimal() else None
+    length = response.headers.get("Content-Length")
+    return 0, int(length) if length is not None and length.isdecimal() else None
+
+
+def _fetch_file(url: str, path: str, progress: bool | None) -> None:
+    """From a local file, or from anything that fsspec can open."""
+    from urllib.request import url2pathname
+
+    part, bar = _Part(path), _Bar(url, progress)
+    with contextlib.ExitStack() as stack:
+        if url.lower().startswith("file:"):
+            local = url2pathname(urllib.parse.urlsplit(url).path)
+            source: Any = stack.enter_context(open(local, "rb"))
+            version, total = None, os.fstat(source.fileno()).st_size
+        else:
+            system, name = _file_system(url)
+            details = system.info(name)
+            total = details.get("size")
+            marks = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
+            known = {mark: str(details[mark]) for mark in marks if details.get(mark)}
+            version = json.dumps([known, total]) if known else None
+            source = stack.enter_context(system.open(name, "rb"))
+        before, have = part.state()
+        start = have if version is not None and version == before and have <= (total or 0) else 0
+        if start:
+            source.seek(start)
+        done = part.receive(source, version, start, total, bar)
+    if total is not None and done != total:
+        raise OSError(f"{url}: {done} of {total} bytes arrived; call again to go on")
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError as error:
+        raise ImportError(
+            f"{url} needs fsspec: pip install 'recordio-iterators[remote]'"
+        ) from error
+    return fsspec.core.url_to_fs(url)
+
+
+def _remove(*paths: str) -> None:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)

@@ -1,0 +1,307 @@
+"""Images in files and zip archives, as arrays of channel, row and column, with labels if there are.
+
+Pillow reads them, and the pixels are what it finds in the file: nothing is turned, resized or
+converted to other colours.  Image records are in `iterators.datasets.records`.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.layout import plan
+from .combine import ConcatenatedDataset
+from .mixin import DatasetMixin
+
+__all__ = [
+    "ImageDataset",
+    "LabeledImageDataset",
+    "LabeledZippedImageDataset",
+    "MultiZippedImageDataset",
+    "ZippedImageDataset",
+]
+
+Path = str | os.PathLike[str]
+
+TO_CHW = plan("hwc", "chw")
+
+
+def read_image(file: Any, dtype: Any) -> np.ndarray:
+    """The pixels of an image file, (channels, height, width)."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError("reading image files needs Pillow: pip install pillow") from error
+    with Image.open(file) as image:
+        pixels = np.array(image, dtype=dtype)
+    if pixels.ndim == 2:
+        return pixels[None]
+    return TO_CHW(pixels)
+
+
+class ImageDataset(DatasetMixin):
+    """Images in files.
+
+    Parameters
+    ----------
+    paths : list of path, or path
+        The image files, or a text file with one of them on every line; blank lines do not count.
+    root : path
+        Folder that the paths are relative to.
+    dtype : dtype_like, optional
+        Element type; float32 by default.
+
+    Raises
+    ------
+    ImportError
+        On reading, if Pillow is missing.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from PIL import Image
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> Image.new("RGB", (4, 2), (255, 0, 7)).save(folder / "red.png")
+    >>> image = ImageDataset(["red.png"], root=folder)[0]
+    >>> image.shape, image.dtype, image[:, 0, 0].tolist()
+    ((3, 2, 4), dtype('float32'), [255.0, 0.0, 7.0])
+    """
+
+    def __init__(self, paths: Path | Sequence[Path], root: Path = ".", dtype: Any = None) -> None:
+        if isinstance(paths, (str, os.PathLike)):
+            with open(paths, encoding="utf-8") as file:
+                paths = [line.strip() for line in file if line.strip()]
+        self._paths = paths
+        self._root = root
+        self._dtype = np.dtype(np.float32 if dtype is None else dtype)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def get_example(self, i: Any) -> np.ndarray:
+        """The image, (channels, height, width)."""
+        return read_image(os.path.join(self._root, self._paths[i]), self._dtype)
+
+
+class LabeledImageDataset(DatasetMixin):
+    """Images in files, each with an integer label.
+
+    Parameters
+    ----------
+    pairs : list of (path, int), or path
+        Image files and labels, or a text file with both on every line.
+    root : path
+        Folder that the paths are relative to.
+    dtype : dtype_like, optional
+        Element type of the images; float32 by default.
+    label_dtype : dtype_like
+        Element type of the labels, which are arrays without axes.
+
+    Raises
+    ------
+    ValueError
+        If a line does not have exactly two fields, or its label is no number.
+    ImportError
+        On reading, if Pillow is missing.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from PIL import Image
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> Image.new("L", (4, 2)).save(folder / "black.png")
+    >>> image, label = LabeledImageDataset([("black.png", 5)], root=folder)[0]
+    >>> image.shape, label
+    ((1, 2, 4), array(5, dtype=int32))
+    """
+
+    def __init__(
+        self,
+        pairs: Path | Sequence[tuple[Path, int]],
+        root: Path = ".",
+        dtype: Any = None,
+        label_dtype: Any = np.int32,
+    ) -> None:
+        self._label_dtype = np.dtype(label_dtype)
+        if isinstance(pairs, (str, os.PathLike)):
+            pairs = read_pairs(pairs, self._label_dtype)
+        self._pairs = pairs
+        self._root = root
+        self._dtype = np.dtype(np.float32 if dtype is None else dtype)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The image, (channels, height, width), and its label."""
+        path, label = self._pairs[i]
+        image = read_image(os.path.join(self._root, path), self._dtype)
+        return image, np.array(label, self._label_dtype)
+
+
+class ZippedImageDataset(DatasetMixin):
+    """Images in a zip archive, by position or by name.
+
+    Parameters
+    ----------
+    zipfilename : path
+    dtype : dtype_like, optional
+        Element type; float32 by default.
+
+    Raises
+    ------
+    zipfile.BadZipFile
+        If it is no zip archive, or a member is damaged.
+    IndexError, KeyError
+        If there is no such member.
+
+    Notes
+    -----
+    Members that are folders do not count.  The archive is opened again in a forked or spawned
+    process.
+
+    Examples
+    --------
+    >>> import io, pathlib, tempfile
+    >>> from PIL import Image
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "images.zip")
+    >>> with zipfile.ZipFile(path, "w") as archive, archive.open("grey.png", "w") as file:
+    ...     Image.new("L", (4, 2), 9).save(file, "png")
+    >>> images = ZippedImageDataset(path)
+    >>> images[0].shape, images["grey.png"].max()
+    ((1, 2, 4), np.float32(9.0))
+    """
+
+    def __init__(self, zipfilename: Path, dtype: Any = None) -> None:
+        self._path = os.fspath(zipfilename)
+        self._dtype = np.dtype(np.float32 if dtype is None else dtype)
+        self._opened: tuple[int, Any] = (-1, None)
+        entries = self._open().infolist()
+        self._names = [entry.filename for entry in entries if not entry.is_dir()]
+
+    def _open(self) -> zipfile.ZipFile:
+        """The archive of this process; a file that was opened before a fork has a shared place."""
+        owner, archive = self._opened
+        if owner != os.getpid():
+            archive = zipfile.ZipFile(self._path)
+            self._opened = os.getpid(), archive
+        return archive
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.get_example(index) if isinstance(index, str) else super().__getitem__(index)
+
+    def __getitems__(self, indices: Any) -> list[np.ndarray]:
+        """Several images, as a list."""
+        return [self.get_example(i) for i in indices]
+
+    def get_example(self, i: Any) -> np.ndarray:
+        """The image with a position or a name, (channels, height, width)."""
+        with self._open().open(i if isinstance(i, str) else self._names[i]) as file:
+            return read_image(file, self._dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in ("_path", "_dtype", "_names")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._opened = -1, None
+
+
+class MultiZippedImageDataset(ConcatenatedDataset):
+    """Images in several zip archives, one behind the other.
+
+    Parameters
+    ----------
+    zipfilenames : list of path
+    dtype : dtype_like, optional
+        Element type; float32 by default.
+
+    Notes
+    -----
+    Indices below 0 are out of range (rule of Chainer); slices may have negative bounds.
+
+    Examples
+    --------
+    >>> len(MultiZippedImageDataset([]))
+    0
+    """
+
+    def __init__(self, zipfilenames: Sequence[Path], dtype: Any = None) -> None:
+        super().__init__(*(ZippedImageDataset(name, dtype) for name in zipfilenames))
+
+
+class LabeledZippedImageDataset(DatasetMixin):
+    """Images in a zip archive, with labels in a text file.
+
+    Parameters
+    ----------
+    zipfilename : path
+    labelfilename : path
+        Lines of member name and label.
+    dtype : dtype_like, optional
+        Element type of the images; float32 by default.
+    label_dtype : dtype_like
+        Element type of the labels, which are arrays without axes.
+
+    Raises
+    ------
+    ValueError
+        As `LabeledImageDataset`.
+    KeyError
+        On reading, if the archive has no member with that name.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from PIL import Image
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with zipfile.ZipFile(folder / "a.zip", "w") as archive, archive.open("a.png", "w") as file:
+    ...     Image.new("L", (4, 2), 9).save(file, "png")
+    >>> _ = (folder / "labels.txt").write_text("a.png 3")
+    >>> image, label = LabeledZippedImageDataset(folder / "a.zip", folder / "labels.txt")[0]
+    >>> image.shape, label
+    ((1, 2, 4), array(3, dtype=int32))
+    """
+
+    def __init__(
+        self,
+        zipfilename: Path,
+        labelfilename: Path,
+        dtype: Any = None,
+        label_dtype: Any = np.int32,
+    ) -> None:
+        self._label_dtype = np.dtype(label_dtype)
+        self._pairs = read_pairs(labelfilename, self._label_dtype)
+        self._images = ZippedImageDataset(zipfilename, dtype)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The image, (channels, height, width), and its label."""
+        name, label = self._pairs[i]
+        return self._images[name], np.array(label, self._label_dtype)
+
+
+def read_pairs(path: Path, label_dtype: np.dtype) -> list[tuple[str, Any]]:
+    """Lines of path and label."""
+    number = float if label_dtype.kind == "f" else int
+    pairs = []
+    with open(path, encoding="utf-8") as file:
+        for i, line in enumerate(file):
+            try:
+                name, label = line.split()
+                pairs.append((name, number(label)))
+            except ValueError:
+                raise ValueError(
+                    f"invalid format at line {i} in file {os.fspath(path)}: expected a path and a "
+                    f"label, found {line.strip()[:80]!r}"
+                ) from None
+    return pairs

@@ -1,0 +1,84 @@
+"""What makes a dataset of two methods: a number of examples and the example at an index.
+
+It translates indices.  It stores, caches and checks nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.indexing import resolve_index
+
+__all__ = ["DatasetMixin"]
+
+
+class DatasetMixin:
+    """Indexing for datasets that define ``__len__`` and ``get_example``.
+
+    ===========================  ===================================================
+    index                        result
+    ===========================  ===================================================
+    integer                      ``get_example(index)``; negative ones are passed on
+    slice                        list of examples, clipped as for lists
+    list or 1-D array of int     list of examples in that order
+    list or 1-D array of bool    list of the examples where it is true; exactly one
+                                 entry for every example
+    ===========================  ===================================================
+
+    Anything else is a TypeError, a mask of another length a ValueError.  What an index out of range
+    does is up to ``get_example``; iteration ends at its IndexError.  Examples are never cached.
+
+    Notes
+    -----
+    ``__getitems__`` gives a list of examples for a list of integers; torch's ``DataLoader`` calls
+    it, and so do datasets that are made of others.  A subclass that reads many examples faster than
+    one after the other overrides it.
+
+    Examples
+    --------
+    >>> class Squares(DatasetMixin):
+    ...     def __len__(self):
+    ...         return 5
+    ...     def get_example(self, i):
+    ...         if not 0 <= i < 5:
+    ...             raise IndexError(i)
+    ...         return i * i
+    >>> squares = Squares()
+    >>> squares[2], squares[::-2], squares[[4, 1]], squares[[True, False, False, True, False]]
+    (4, [16, 4, 0], [16, 1], [0, 9])
+    >>> list(squares)
+    [0, 1, 4, 9, 16]
+    """
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} defines no __len__")
+
+    def get_example(self, i: Any) -> Any:
+        """The example at an index; to be defined by the subclass.
+
+        Parameters
+        ----------
+        i : int or NumPy integer
+            As the user wrote it, negative or not.
+
+        Raises
+        ------
+        IndexError
+            If there is no such example.
+        """
+        raise NotImplementedError(f"{type(self).__name__} defines no get_example")
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, (int, np.integer)):
+            return self.get_example(index)
+        return self.__getitems__(resolve_index(index, len(self)))
+
+    def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
+        """Several examples, as a list."""
+        if type(self).__getitem__ is not DatasetMixin.__getitem__:
+            return [self[i] for i in indices]  # a subclass that replaced the other method
+        get = self.get_example
+        return [get(i) for i in indices]

@@ -1,0 +1,49 @@
+"""A function applied to every example when it is asked for.  Nothing is cached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.indexing import examples_at
+from .mixin import DatasetMixin
+
+__all__ = ["TransformDataset"]
+
+
+class TransformDataset(DatasetMixin):
+    """The examples of a dataset, each passed through a function.
+
+    Parameters
+    ----------
+    dataset : sequence
+    transform : callable
+        Takes one example and returns another.  It is called for one example at a time, also for
+        slices, and again whenever the example is asked for.
+
+    Notes
+    -----
+    Indices are the base's: what it accepts and refuses is accepted and refused here.
+
+    Examples
+    --------
+    >>> TransformDataset([1, 2, 3], lambda x: x * 10)[1:]
+    [20, 30]
+    """
+
+    def __init__(self, dataset: Any, transform: Callable[[Any], Any]) -> None:
+        self._dataset = dataset
+        self._transform = transform
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def get_example(self, i: Any) -> Any:
+        """The transformed example."""
+        return self._transform(self._dataset[i])
+
+    def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
+        """Several transformed examples; the base is asked once."""
+        return [self._transform(example) for example in examples_at(self._dataset, indices)]

@@ -1,0 +1,160 @@
+"""`MXDataProvider`: any object with MXNet's iterator protocol as a provider.
+
+It copies every array that comes out of the object and passes batches on in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.batch import DataBatch, DataDesc
+from ..core.parameters import integer, unknown_keyword
+from .wrapper import Wrapper, described
+
+__all__ = ["MXDataProvider"]
+
+
+class MXDataProvider(Wrapper):
+    """Any object with MXNet's iterator protocol as a provider.
+
+    Parameters
+    ----------
+    data_iter : object
+        It has `reset` and either `next` (a batch, or StopIteration) or `iter_next` with `getdata`,
+        `getlabel`, `getpad` and, optionally, `getindex`; `provide_data` and `provide_label`
+        describe its batches.  Arrays of MXNet become NumPy arrays, and all arrays are copied,
+        because MXNet writes later batches over those it has handed out.
+    data_name, label_name : str, optional
+        New names of the first data and label array; ``label_name=None`` for no labels.
+    data_specs : (Space, source), optional
+        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
+        A source is the name of an array, or "features" and "targets" where there is one.
+    device : str or torch.device, optional
+        Where the arrays go: None for NumPy.
+    epoch : int
+        Number of the first epoch.
+
+    Notes
+    -----
+    The first epoch uses the object as it is, without a reset; MXNet's iterators have fetched a
+    batch by then.  A saved state holds that of the object if it has one; otherwise the position in
+    the epoch, and loading it draws the batches before it once more, which gives the same only if
+    the object does.
+
+    Examples
+    --------
+    >>> class Old:
+    ...     provide_data, provide_label, at = [("data", (2,))], [], 0
+    ...     def reset(self): self.at = 0
+    ...     def iter_next(self): self.at += 1; return self.at < 3
+    ...     def getdata(self): return np.full(2, self.at)
+    ...     def getlabel(self): return None
+    ...     def getpad(self): return 0
+    >>> [batch.data[0].tolist() for batch in MXDataProvider(Old())]
+    [[1, 1], [2, 2]]
+    """
+
+    def __init__(
+        self,
+        data_iter: Any,
+        *,
+        data_name: str | None = None,
+        label_name: str | None = "",
+        data_specs: Any = None,
+        device: Any = None,
+        epoch: int = 0,
+        **unknown: Any,
+    ) -> None:
+        for name in unknown:
+            known = ("data_iter", "data_name", "label_name", "data_specs", "device", "epoch")
+            raise unknown_keyword("MXDataProvider", name, known)
+        super().__init__(device, epoch)
+        for method in ("reset", "provide_data", "provide_label"):
+            if not hasattr(data_iter, method):
+                raise TypeError(
+                    f"{type(data_iter).__name__} has no {method}: not an MXNet iterator"
+                )
+        if not hasattr(data_iter, "next") and not hasattr(data_iter, "iter_next"):
+            raise TypeError(f"{type(data_iter).__name__} has neither next() nor iter_next()")
+        self.data_iter = data_iter
+        self._has_labels = label_name is not None
+        data = _descriptions(data_iter.provide_data, data_name)
+        label = _descriptions(data_iter.provide_label, label_name) if self._has_labels else []
+        self._describe(data, label, data_specs)
+
+    def _advance(self) -> DataBatch:
+        inside = self.data_iter
+        if hasattr(inside, "next"):
+            batch = inside.next()
+            data, label, pad, index = batch.data, batch.label, batch.pad, batch.index
+        else:
+            if not inside.iter_next():
+                raise StopIteration
+            data, label, pad = inside.getdata(), inside.getlabel(), inside.getpad()
+            index = inside.getindex() if hasattr(inside, "getindex") else None
+        return self._batch(
+            DataBatch(
+                [_copied(array) for array in _listed(data)],
+                [_copied(array) for array in _listed(label)] if self._has_labels else [],
+                pad=pad or 0,
+                index=None if index is None else np.array(index, np.uint64),
+                provide_data=self._described,
+            )
+        )
+
+    def _restart(self) -> None:
+        self.data_iter.reset()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position of the run."""
+        state = self._own_state()
+        if hasattr(self.data_iter, "state_dict"):
+            state["inside"] = self.data_iter.state_dict()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a saved state says."""
+        if ("inside" in state) != hasattr(self.data_iter, "state_dict"):
+            raise ValueError(
+                f"the state does not belong to an iterator of type {type(self.data_iter).__name__}"
+            )
+        if "inside" in state:
+            self.data_iter.load_state_dict(state["inside"])
+        else:
+            number = integer("number", state["number"], low=0)
+            if self._number or self._over:
+                self.data_iter.reset()
+            self._number, self._over = 0, False
+            for _ in range(number):
+                self._advance()
+        self._load_own_state(state)
+
+    def close(self) -> None:
+        """Close the object inside, if it can be closed."""
+        if hasattr(self.data_iter, "close"):
+            self.data_iter.close()
+
+
+def _descriptions(descriptions: Any, name: str | None) -> list[DataDesc]:
+    result = [described(desc, desc[0]) for desc in descriptions or ()]
+    return [described(result[0], name), *result[1:]] if name and result else result
+
+
+def _listed(arrays: Any) -> list[Any]:
+    if arrays is None:
+        return []
+    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
+
+
+def _copied(array: Any) -> Any:
+    """An array of our own: NumPy, or a scipy matrix."""
+    if hasattr(array, "asscipy"):  # a sparse array of MXNet
+        return array.asscipy()
+    if hasattr(array, "asnumpy"):
+        return array.asnumpy()  # always a copy
+    if hasattr(array, "detach"):
+        return array.detach().cpu().numpy().copy()
+    return array.copy() if hasattr(array, "copy") else np.array(array)

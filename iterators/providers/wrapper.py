@@ -1,0 +1,147 @@
+"""`Wrapper`: the base of providers that are made of other iterators.
+
+It counts epochs and batches, and puts the arrays of a batch where they are wanted and in the form
+that is asked for.  Which batch comes next is the business of its subclasses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.batch import DataBatch, DataDesc
+from ..core.device import placement
+from ..core.parameters import integer
+from ..core.spec import SpecError
+from .abstract import AbstractDataProvider
+from .forms import BatchForm, with_arrays
+
+__all__ = ["Wrapper", "described"]
+
+STATE_VERSION = 1
+
+
+class Wrapper(AbstractDataProvider):
+    """What the providers here share: a batch of their own around the arrays of others."""
+
+    def __init__(self, device: Any, epoch: int) -> None:
+        self._form: BatchForm | None = None
+        self._device = device
+        self._placement = placement(device)
+        self._epoch = integer("epoch", epoch, low=0)
+        self._number = 0  # batches delivered in this epoch
+        self._over = False
+        self._delivered = False  # asked for anything since the epoch began or was resumed
+
+    @property
+    def epoch(self) -> int:
+        """Number of the running epoch."""
+        return self._epoch
+
+    def _begin(self) -> None:
+        if self._delivered:
+            self.reset()
+
+    def _advance(self) -> DataBatch:
+        """The next batch, as it comes; StopIteration at the end of the epoch."""
+        raise StopIteration
+
+    def _restart(self) -> None:
+        """Make the next `_advance` the first of an epoch."""
+
+    def next(self) -> DataBatch:
+        """The next batch; StopIteration at the end of the epoch, until `reset`."""
+        self._current = None
+        if self._over:
+            raise StopIteration
+        self._delivered = True
+        try:
+            batch = self._advance()
+        except StopIteration:
+            self._over = True
+            raise
+        self._number += 1
+        self._current = batch
+        return batch
+
+    def reset(self) -> None:
+        """Make sure that the next batch is the first of an epoch.
+
+        At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
+        no epoch.
+        """
+        self._loop = None
+        self._current = None
+        if not (self._number or self._delivered):
+            return
+        self._restart()
+        self._epoch += 1
+        self._number, self._over, self._delivered = 0, False, False
+
+    def _describe(
+        self, data: Sequence[DataDesc], label: Sequence[DataDesc], data_specs: Any
+    ) -> None:
+        """Say what the batches are, in the form that is asked for."""
+        self._described = data  # before the form is applied
+        self.provide_data, self.provide_label = data, label
+        if data_specs is None:
+            return
+        form = BatchForm(data_specs, [desc[0] for desc in data], [desc[0] for desc in label])
+        if not form.has_data:
+            raise SpecError("data_specs asks for labels alone: ask for the data as well")
+        self.provide_data, self.provide_label = form.bind(data, label)
+        self._form = form
+
+    def _place(self, arrays: Sequence[Any]) -> list[Any]:
+        if self._device is None:
+            return list(arrays)
+        return self._placement.place([_on_host(array) for array in arrays])
+
+    def _batch(self, batch: DataBatch) -> DataBatch:
+        """A batch from inside where it is wanted, in the form that is asked for."""
+        if self._form is not None:
+            count, fields = batch.count, {"pad": batch.pad, "index": batch.index}
+            return self._form.batch(batch.data, batch.label, count, self._place, **fields)
+        placed = self._place([*batch.data, *batch.label])
+        return with_arrays(
+            batch,
+            placed[: len(batch.data)],
+            placed[len(batch.data) :],
+            pad=batch.pad,
+            index=batch.index,
+            provide_data=self.provide_data,
+            provide_label=self.provide_label,
+        )
+
+    def _own_state(self) -> dict[str, Any]:
+        return {"version": STATE_VERSION, "epoch": self._epoch, "number": self._number}
+
+    def _load_own_state(self, state: Mapping[str, Any]) -> None:
+        if state.get("version") != STATE_VERSION:
+            raise ValueError(
+                f"the state has version {state.get('version')!r}, this release reads "
+                f"{STATE_VERSION}"
+            )
+        self._epoch = integer("epoch", state["epoch"], low=0)
+        self._number = integer("number", state["number"], low=0)
+        self._over = self._delivered = False
+        self._loop = self._current = None
+
+
+def described(desc: Any, name: str) -> DataDesc:
+    """The description of an array, which may be a plain pair, under a name.
+
+    Examples
+    --------
+    >>> described(("data", (2, 3)), "rows")
+    DataDesc[rows,(2, 3),float32,None]
+    """
+    dtype, layout = getattr(desc, "dtype", np.float32), getattr(desc, "layout", None)
+    return DataDesc(name, desc[1], dtype, layout)
+
+
+def _on_host(array: Any) -> Any:
+    """Something that a placement takes."""
+    return array.detach().cpu().numpy() if hasattr(array, "detach") else array

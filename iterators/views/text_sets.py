@@ -1,0 +1,172 @@
+"""`TextSet` and `SentenceSet`: words to predict from the words before them.
+
+Words are integers, positions in a vocabulary.  Nothing here splits text or decides which rows make
+up a batch; that is the business of `text_samplers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.parameters import boolean, integer
+from .made_sets import MadeSet
+from .sets import Batch
+
+__all__ = ["SentenceSet", "TextSet"]
+
+
+def _words(name: str, values: Any) -> np.ndarray:
+    words = np.asarray(values)
+    if words.ndim != 1:
+        raise ValueError(f"{name} has {words.ndim} axes: expected words one after another")
+    if words.size and words.dtype.kind not in "iu":
+        raise TypeError(f"{name} holds {words.dtype}: words are integers")
+    return words.astype(np.int64)
+
+
+class _Windows(MadeSet):
+    """Contexts of a fixed length and the words that follow."""
+
+    def __init__(
+        self, which_set: str, n_sample: int, context_size: int, recurrent: bool, words: Any
+    ) -> None:
+        super().__init__(which_set, n_sample, words)
+        self.context_size = integer("context_size", context_size, low=1)
+        self.recurrent = boolean("recurrent", recurrent)
+
+    @property
+    def io_shapes(self) -> tuple[str, str]:
+        """Orders of axes of inputs and targets: words by slot, and one word or as many."""
+        return "bt", "bt" if self.recurrent else "b"
+
+    def _make(self, batch: Batch, numbers: np.ndarray) -> None:
+        window = self._windows(numbers)
+        contexts = window[:, :-1]
+        batch.inputs = self._put_classes(batch.inputs, "bt", np.ascontiguousarray(contexts))
+        targets = window[:, 1:] if self.recurrent else window[:, -1]
+        axes = self.io_shapes[1]
+        batch.targets = self._put_classes(batch.targets, axes, np.ascontiguousarray(targets))
+
+    def _windows(self, numbers: np.ndarray) -> np.ndarray:
+        """The context of every row and the word behind it, (rows, context_size + 1)."""
+        raise TypeError(f"{type(self).__name__} is abstract")
+
+
+class TextSet(_Windows):
+    """Running text: every word from the words right before it.
+
+    Parameters
+    ----------
+    data : array_like of int, (n,)
+        The text.
+    which_set : str
+        "train", "valid" or "test".
+    context_size : int
+        Words before each target.
+    recurrent : bool
+        Targets are the words behind every word of the context, instead of behind all of it.
+    words : sequence of str, optional
+        The vocabulary, as `classes` of the views.
+
+    Raises
+    ------
+    ValueError
+        If the text is not longer than a context.
+
+    Examples
+    --------
+    >>> text = TextSet([5, 6, 7, 8, 9], context_size=2)
+    >>> batch = text.batch(2)
+    >>> batch.inputs.input.tolist(), batch.targets.input.tolist(), text.n_sample
+    ([[5, 6], [6, 7]], [7, 8], 3)
+    >>> TextSet([5, 6, 7, 8], context_size=2, recurrent=True).index([0]).targets.input.tolist()
+    [[6, 7]]
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        which_set: str = "train",
+        context_size: int = 1,
+        recurrent: bool = False,
+        words: Sequence[str] | None = None,
+    ) -> None:
+        self.data = _words("data", data)
+        size = len(self.data) - integer("context_size", context_size, low=1)
+        if size < 1:
+            raise ValueError(
+                f"a text of {len(self.data)} words has none behind a context of {context_size}"
+            )
+        super().__init__(which_set, size, context_size, recurrent, words)
+
+    @property
+    def stride(self) -> int:
+        """Rows from a batch to the one that continues it: all its targets have come then."""
+        return self.context_size if self.recurrent else 1
+
+    def _windows(self, numbers: np.ndarray) -> np.ndarray:
+        return self.data[numbers[:, None] + np.arange(self.context_size + 1)]
+
+
+class SentenceSet(_Windows):
+    """Sentences: every word from the words before it in its sentence.
+
+    Parameters
+    ----------
+    sentences : sequence of sequence of int
+        Each with the word that ends it, if that is to be predicted; none empty.
+    start_id : int
+        Stands in contexts for what would lie before the start of a sentence.
+    which_set : str
+        "train", "valid" or "test".
+    context_size : int
+        Words before each target.
+    recurrent : bool
+        Targets are the words behind every word of the context, instead of behind all of it.
+    words : sequence of str, optional
+        The vocabulary, as `classes` of the views.
+
+    Attributes
+    ----------
+    starts, lengths : numpy.ndarray of int64, (sentences,)
+        The row of the first word of each sentence, and how many it has.
+
+    Raises
+    ------
+    ValueError
+        Without sentences, and for an empty one.
+
+    Examples
+    --------
+    >>> text = SentenceSet([[5, 6, 9], [7, 9]], start_id=0, context_size=2)
+    >>> batch = text.batch(5)
+    >>> batch.inputs.input.tolist(), batch.targets.input.tolist()
+    ([[0, 0], [0, 5], [5, 6], [0, 0], [0, 7]], [5, 6, 9, 7, 9])
+    """
+
+    def __init__(
+        self,
+        sentences: Sequence[Any],
+        start_id: int,
+        which_set: str = "train",
+        context_size: int = 5,
+        recurrent: bool = False,
+        words: Sequence[str] | None = None,
+    ) -> None:
+        parts = [_words(f"sentence {i}", sentence) for i, sentence in enumerate(sentences)]
+        self.lengths = np.array([len(part) for part in parts], np.int64)
+        if not len(parts) or not self.lengths.all():
+            raise ValueError("there must be sentences, and a word in each of them")
+        self.data = np.concatenate(parts)
+        self.starts = np.cumsum(self.lengths) - self.lengths
+        self.start_id = integer("start_id", start_id)
+        self._begin = np.repeat(self.starts, self.lengths)
+        super().__init__(which_set, len(self.data), context_size, recurrent, words)
+
+    def _windows(self, numbers: np.ndarray) -> np.ndarray:
+        places = numbers[:, None] + np.arange(-self.context_size, 1)
+        before = places < self._begin[numbers][:, None]
+        return np.where(before, self.start_id, self.data[np.maximum(places, 0)])

@@ -1,0 +1,113 @@
+"""Datasets made of datasets: tuples, dicts and one behind the other."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iterators import ConcatenatedDataset, DatasetMixin, DictDataset, TupleDataset
+
+BOUNDS = st.none() | st.integers(-15, 15)
+SLICES = st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-4, 4).filter(bool))
+VALUES = st.lists(st.integers(), max_size=6)
+
+
+class Batched(DatasetMixin):
+    """A dataset that counts how often it is asked."""
+
+    def __init__(self, values):
+        self.values = values
+        self.calls = 0
+
+    def __len__(self):
+        return len(self.values)
+
+    def get_example(self, i):
+        raise AssertionError("asked for a single example")
+
+    def __getitems__(self, indices):
+        self.calls += 1
+        return [self.values[i] for i in indices]
+
+
+@given(VALUES, SLICES, st.data())
+def test_tuples_and_dicts_of_examples(values, index, data):
+    other = [str(value) for value in values]
+    pairs = TupleDataset(values, other)
+    named = DictDataset(x=values, y=other)
+    assert len(pairs) == len(named) == len(values)
+    rows = list(zip(values, other, strict=True))
+    assert pairs[index] == rows[index]
+    assert named[index] == [{"x": x, "y": y} for x, y in rows[index]]
+    assert list(pairs) == rows
+    places = data.draw(
+        st.lists(st.integers(-len(values), len(values) - 1)) if values else st.just([])
+    )
+    assert pairs.__getitems__(places) == [rows[i] for i in places]
+    assert named.__getitems__(places) == [named[i] for i in places]
+
+
+def test_other_indices_are_passed_on_to_the_members():
+    pairs = TupleDataset(np.arange(5), np.arange(5) * 10)
+    first, second = pairs[[3, 0]]
+    assert first.tolist() == [3, 0]
+    assert second.tolist() == [30, 0]
+    assert pairs[np.int64(-1)] == (4, 40)
+    assert DictDataset(x=np.arange(5))[[4, 1]]["x"].tolist() == [4, 1]
+    with pytest.raises(IndexError):
+        pairs[5]
+    with pytest.raises(TypeError):
+        TupleDataset([1, 2])[[0]]
+
+
+def test_slices_of_arrays_are_not_copied():
+    array = np.arange(6).reshape(3, 2)
+    assert all(np.shares_memory(row, array) for (row,) in TupleDataset(array)[:])
+    assert np.shares_memory(TupleDataset(array)[1][0], array)
+
+
+def test_members_must_have_equal_lengths():
+    for build in (TupleDataset, DictDataset):
+        with pytest.raises(ValueError, match="at least one"):
+            build()
+    with pytest.raises(ValueError, match="dataset 2 has 1 examples"):
+        TupleDataset([1, 2], [3, 4], [5])
+    with pytest.raises(ValueError, match="'b' has 1 examples"):
+        DictDataset(a=[1, 2], b=[3])
+
+
+@given(st.lists(VALUES, max_size=4), SLICES, st.data())
+def test_one_behind_the_other_is_the_sum_of_the_lists(parts, index, data):
+    whole = sum(parts, [])
+    dataset = ConcatenatedDataset(*parts)
+    assert len(dataset) == len(whole)
+    assert list(dataset) == whole
+    assert dataset[index] == whole[index]
+    places = data.draw(st.lists(st.integers(0, len(whole) - 1)) if whole else st.just([]))
+    assert dataset[places] == [whole[i] for i in places]
+
+
+@pytest.mark.parametrize("index", [-1, 5, np.int64(-1), [0, -1], [5]])
+def test_one_behind_the_other_has_no_negative_indices(index):
+    with pytest.raises(IndexError, match="out of range"):
+        ConcatenatedDataset([1, 2], [3, 4, 5])[index]
+
+
+def test_every_member_is_asked_once_for_a_batch():
+    members = [Batched([0, 1, 2]), Batched([3, 4]), Batched([5])]
+    dataset = ConcatenatedDataset(*members)
+    assert dataset[[4, 0, 3, 1, 0]] == [4, 0, 3, 1, 0]
+    assert [member.calls for member in members] == [1, 1, 0]
+    pairs = TupleDataset(members[0], members[0])
+    assert pairs.__getitems__([2, 1]) == [(2, 2), (1, 1)]
+
+
+def test_combined_datasets_can_be_pickled():
+    for dataset in (
+        TupleDataset([1, 2], "ab"),
+        DictDataset(x=[1, 2]),
+        ConcatenatedDataset([1], [2]),
+    ):
+        assert pickle.loads(pickle.dumps(dataset))[:] == dataset[:]

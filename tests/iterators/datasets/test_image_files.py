@@ -1,0 +1,159 @@
+"""Images in files and zip archives."""
+
+import pickle
+import sys
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from iterators import (
+    ImageDataset,
+    LabeledImageDataset,
+    LabeledZippedImageDataset,
+    MultiZippedImageDataset,
+)
+from iterators.datasets import ZippedImageDataset
+
+rng = np.random.default_rng(5)
+PIXELS = {
+    "colour.png": rng.integers(0, 256, (5, 7, 3), np.uint8),
+    "grey.png": rng.integers(0, 256, (4, 6), np.uint8),
+    "sub/alpha.png": rng.integers(0, 256, (3, 2, 4), np.uint8),
+}
+
+
+def expected(name, dtype=np.float32):
+    pixels = PIXELS[name]
+    pixels = pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+    return pixels.astype(dtype)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("images")
+    (folder / "sub").mkdir()
+    for name, pixels in PIXELS.items():
+        Image.fromarray(pixels).save(folder / name)
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        archive.writestr("sub/", b"")
+        for name in PIXELS:
+            archive.write(folder / name, name)
+    with zipfile.ZipFile(folder / "one.zip", "w") as archive:
+        archive.write(folder / "grey.png", "grey.png")
+    (folder / "paths.txt").write_text("\n".join(PIXELS) + "\n\n")
+    (folder / "pairs.txt").write_text("".join(f"{name} {i}\n" for i, name in enumerate(PIXELS)))
+    return folder
+
+
+def same(found, wanted):
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", [None, np.uint8, "float64"])
+def test_images_are_channel_row_column(folder, dtype):
+    for paths in (list(PIXELS), folder / "paths.txt", str(folder / "paths.txt")):
+        images = ImageDataset(paths, root=folder, dtype=dtype)
+        assert len(images) == 3
+        for i, name in enumerate(PIXELS):
+            same(images[i], expected(name, dtype or np.float32))
+        same(images[-1], expected("sub/alpha.png", dtype or np.float32))
+
+
+def test_images_can_be_changed_by_their_owner(folder):
+    image = ImageDataset(["grey.png"], root=folder)[0]
+    image += 1
+    same(ImageDataset(["grey.png"], root=folder)[0], expected("grey.png"))
+
+
+def test_labels_are_arrays_without_axes(folder):
+    pairs = [(name, i) for i, name in enumerate(PIXELS)]
+    for given in (pairs, folder / "pairs.txt"):
+        data = LabeledImageDataset(given, root=folder)
+        assert len(data) == 3
+        for i, (image, label) in enumerate(data):
+            same(image, expected(list(PIXELS)[i]))
+            assert isinstance(label, np.ndarray)
+            same(label, np.array(i, np.int32))
+    (folder / "real.txt").write_text("grey.png 0.5\n")
+    label = LabeledImageDataset(folder / "real.txt", root=folder, label_dtype=np.float64)[0][1]
+    same(label, np.array(0.5))
+
+
+@pytest.mark.parametrize("line", ["grey.png", "grey.png 1 2", "grey.png one", "", "grey.png 0.5"])
+def test_a_line_that_is_no_path_and_label_is_named(folder, line):
+    path = folder / "bad.txt"
+    path.write_text(f"grey.png 0\n{line}\ngrey.png 1\n")
+    for build in (
+        lambda: LabeledImageDataset(path, root=folder),
+        lambda: LabeledZippedImageDataset(folder / "all.zip", path),
+    ):
+        with pytest.raises(ValueError, match=r"line 1 in file .*bad\.txt"):
+            build()
+
+
+def test_pillow_missing_is_an_import_error(folder, monkeypatch):
+    images = ImageDataset(["grey.png"], root=folder)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match="pip install pillow"):
+        images[0]
+
+
+def test_zipped_images_by_position_and_by_name(folder):
+    images = ZippedImageDataset(folder / "all.zip")
+    assert len(images) == 3
+    for i, name in enumerate(PIXELS):
+        same(images[i], expected(name))
+        same(images[np.int64(i)], expected(name))
+        same(images[name], expected(name))
+    assert len(images[1:]) == len(images[[0, 2]]) == 2
+    with pytest.raises(KeyError):
+        images["nothing.png"]
+    with pytest.raises(IndexError):
+        images[3]
+
+
+def test_several_archives_one_behind_the_other(folder):
+    images = MultiZippedImageDataset([folder / "one.zip", folder / "all.zip"], dtype=np.uint8)
+    assert len(images) == 4
+    same(images[0], expected("grey.png", np.uint8))
+    same(images[1], expected("colour.png", np.uint8))
+    same(images[-1:][0], expected("sub/alpha.png", np.uint8))
+    for i in (-1, 4):
+        with pytest.raises(IndexError):
+            images[i]
+
+
+def test_zipped_images_with_labels(folder):
+    data = LabeledZippedImageDataset(folder / "all.zip", folder / "pairs.txt")
+    assert len(data) == 3
+    for i, name in enumerate(PIXELS):
+        image, label = data[i]
+        same(image, expected(name))
+        same(label, np.array(i, np.int32))
+
+
+def test_no_archive_is_an_error(folder):
+    with pytest.raises(zipfile.BadZipFile):
+        ZippedImageDataset(folder / "grey.png")
+
+
+def test_archives_are_opened_again_in_other_processes(folder, read_in_a_new_process, read_in_forks):
+    images = ZippedImageDataset(folder / "all.zip")
+    images[0]
+    same(read_in_a_new_process(images, 1), expected("grey.png"))
+    for found in read_in_forks(images, list(PIXELS) * 20):
+        for image, name in zip(found, list(PIXELS) * 20, strict=True):
+            same(image, expected(name))
+    same(pickle.loads(pickle.dumps(images))["grey.png"], expected("grey.png"))
+
+
+def test_threads_may_share_an_archive(folder):
+    images = ZippedImageDataset(folder / "all.zip")
+    names = list(PIXELS) * 30
+    with ThreadPoolExecutor(8) as pool:
+        for image, name in zip(pool.map(images.get_example, names), names, strict=True):
+            same(image, expected(name))
