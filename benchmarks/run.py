@@ -21,6 +21,7 @@ import dataset_cases  # noqa: F401
 import harness
 import image_cases  # noqa: F401
 import layout_cases  # noqa: F401
+import loop_cases  # noqa: F401
 import numpy
 import record_cases  # noqa: F401
 import text_cases  # noqa: F401

@@ -3,6 +3,7 @@
 from . import core as core
 from . import datasets as datasets
 from . import images as images
+from . import loops as loops
 from . import providers as providers
 from . import samples as samples
 from . import spaces as spaces
@@ -46,6 +47,12 @@ from .datasets import split_dataset_n_random as split_dataset_n_random
 from .datasets import split_dataset_random as split_dataset_random
 from .images.augmenter import Augmenter as Augmenter
 from .images.augmenter import CreateAugmenter as CreateAugmenter
+from .loops import Iterator as Iterator
+from .loops import MultiprocessIterator as MultiprocessIterator
+from .loops import MultithreadIterator as MultithreadIterator
+from .loops import OrderSampler as OrderSampler
+from .loops import SerialIterator as SerialIterator
+from .loops import ShuffleOrderSampler as ShuffleOrderSampler
 from .providers.abstract import AbstractDataProvider as AbstractDataProvider
 from .providers.arrays import ArrayDataProvider as ArrayDataProvider
 from .providers.arrays import NDArrayIter as NDArrayIter

@@ -192,6 +192,8 @@ EXCEPTIONS = {
     "iterators.providers.columns": {"reshape"},
     "iterators.providers.row_stream": {"reshape"},
     "iterators.images.record_source": {"reshape"},
+    "iterators.core.adjacent": {"reshape"},
+    "iterators.loops.packing": {"reshape"},
     # an empty list of places is one of integers
     "iterators.core.indexing": {"reshape"},
     # a few numbers of any shape are read one after another, or a result gets their shape

@@ -1,0 +1,38 @@
+"""Floor 3: iterators over data sets, for batches that are lists of examples (Chainer's names)."""
+
+from .dali import DaliIterator
+from .iterator import Iterator
+from .multiprocess import MultiprocessIterator, TimeoutWarning
+from .multithread import MultithreadIterator
+from .order_samplers import OrderSampler, SeededOrderSampler, ShuffleOrderSampler
+from .pool import WorkerDiedError
+from .serial import SerialIterator
+from .serializers import (
+    Deserializer,
+    DictionarySerializer,
+    NpzDeserializer,
+    Serializer,
+    load_npz,
+    save_npz,
+)
+from .worker import WorkerError
+
+__all__ = [
+    "DaliIterator",
+    "Deserializer",
+    "DictionarySerializer",
+    "Iterator",
+    "MultiprocessIterator",
+    "MultithreadIterator",
+    "NpzDeserializer",
+    "OrderSampler",
+    "SeededOrderSampler",
+    "SerialIterator",
+    "Serializer",
+    "ShuffleOrderSampler",
+    "TimeoutWarning",
+    "WorkerDiedError",
+    "WorkerError",
+    "load_npz",
+    "save_npz",
+]

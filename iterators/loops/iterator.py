@@ -1,0 +1,393 @@
+"""What every iterator over a data set answers: Chainer's protocol, and states to resume from.
+
+`Iterator` is the protocol.  `DatasetIterator` keeps the position of a run, plans the batches ahead
+of it and saves and loads it; its subclasses say how the examples of a planned batch are fetched.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..core.parameters import boolean, integer
+from .order_samplers import ShuffleOrderSampler
+from .position import NO_DETAIL, Position, advance, checked_order, first_position
+
+__all__ = ["DatasetIterator", "Iterator", "Planned", "fetch"]
+
+
+class Iterator:
+    """Base class of iterators over batches; a batch is a list of examples.
+
+    A class of its own needs ``__next__``, and whatever of the other attributes its users ask for:
+    `batch_size`, `epoch` (completed sweeps), `epoch_detail` (the running one in part),
+    `previous_epoch_detail` (that before the latest batch, None before the first) and `is_new_epoch`
+    (whether the latest batch completed a sweep).
+
+    Examples
+    --------
+    >>> class Countdown(Iterator):
+    ...     left = 2
+    ...     def __next__(self):
+    ...         if not self.left:
+    ...             raise StopIteration
+    ...         self.left -= 1
+    ...         return [self.left]
+    >>> with Countdown() as batches:
+    ...     list(batches)
+    [[1], [0]]
+    """
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> list[Any]:
+        raise TypeError(f"{type(self).__name__} does not define __next__()")
+
+    def next(self) -> list[Any]:
+        """The next batch: the name that ``__next__`` had in Python 2, kept for old scripts."""
+        return self.__next__()
+
+    def finalize(self) -> None:
+        """Give back threads, processes and memory.  May be called again and again."""
+
+    def close(self) -> None:
+        """Another name of `finalize`."""
+        self.finalize()
+
+    def serialize(self, serializer: Any) -> None:
+        """Save or load what iteration changes, see `iterators.loops.serializers`."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.finalize()
+
+    def __del__(self) -> None:
+        self.finalize()
+
+
+@dataclass(eq=False)
+class Planned:
+    """A batch that is to come: its indices, and the position behind it.
+
+    `drawn_from` is the state of NumPy's global generator before the order sampler drew from it for
+    this batch, None if it did not.  `parts` belongs to the iterators that fetch in the background:
+    what is under way for the batch, None as long as nothing is.
+    """
+
+    indices: list[int]
+    after: Position
+    drawn_from: Any = None
+    parts: list[Any] | None = None
+
+
+class DatasetIterator(Iterator):
+    """Base class of the iterators over a data set: which examples come when, and states.
+
+    Parameters
+    ----------
+    dataset : object
+        Anything with ``len(dataset)`` and ``dataset[i]``; ``dataset.__getitems__(indices)`` is used
+        where there is one.
+    batch_size : int
+        Examples of a batch, at least 1.
+    repeat : bool
+        Go on for ever, filling a batch from the next sweep where one ends; else stop after one
+        sweep, whose last batch may be short.
+    shuffle : bool, optional
+        False for the order of the data set, True or None for a random one.
+    order_sampler : callable, optional
+        Gives the order of every sweep, see `OrderSampler`; then `shuffle` must be None.
+
+    Notes
+    -----
+    An iterator has one consumer: `next` is not for several threads at once.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        repeat: bool = True,
+        shuffle: bool | None = None,
+        order_sampler: Any = None,
+    ) -> None:
+        self.dataset = dataset
+        self.batch_size = integer("batch_size", batch_size, low=1)
+        self.repeat = boolean("repeat", repeat)
+        if shuffle is not None and order_sampler is not None:
+            raise ValueError("give shuffle or order_sampler, not both: the sampler is the order")
+        if order_sampler is None and (shuffle is None or boolean("shuffle", shuffle)):
+            order_sampler = ShuffleOrderSampler()
+        if order_sampler is not None and not callable(order_sampler):
+            raise TypeError(f"order_sampler={order_sampler!r} cannot be called")
+        self.order_sampler = order_sampler
+        self._planned: deque[Planned] = deque()
+        self._position = first_position(dataset, order_sampler)
+
+    # -- where it is ------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """Completed sweeps."""
+        return self._position.epoch
+
+    @property
+    def current_position(self) -> int:
+        """Examples taken in the running sweep."""
+        return self._position.current_position
+
+    @property
+    def is_new_epoch(self) -> bool:
+        """Whether the latest batch completed a sweep."""
+        return self._position.is_new_epoch
+
+    @property
+    def epoch_detail(self) -> float:
+        """Completed sweeps, the running one in part."""
+        return self._position.detail(len(self.dataset))
+
+    @property
+    def previous_epoch_detail(self) -> float | None:
+        """`epoch_detail` before the latest batch; None before the first."""
+        detail = self._position.previous_epoch_detail
+        return None if detail < 0 else detail
+
+    # -- planning ---------------------------------------------------------------------------------
+
+    def _plan(self) -> Planned | None:
+        """Plan one more batch, behind those that are planned; None at the end."""
+        last = self._planned[-1].after if self._planned else self._position
+        length, before = len(self.dataset), None
+        # Only where a sweep ends, because NumPy takes its time for this.
+        ends = last.current_position + self.batch_size >= last.epoch_size(length)
+        if ends and self._draws_globally:
+            before = self.order_sampler.state_dict()
+        step = advance(last, length, self.batch_size, self.repeat, self.order_sampler)
+        if step is None:
+            return None
+        drawn = step[1].sampler_state is not last.sampler_state
+        self._planned.append(Planned(*step, drawn_from=before if drawn else None))
+        return self._planned[-1]
+
+    @property
+    def _draws_globally(self) -> bool:
+        return getattr(self.order_sampler, "uses_global_generator", False)
+
+    def _sampler_state(self) -> Any:
+        """State of the order sampler as if nothing were planned; None if it has none."""
+        if not self._draws_globally:
+            return self._position.sampler_state
+        for planned in self._planned:
+            if planned.drawn_from is not None:
+                return planned.drawn_from
+        return self.order_sampler.state_dict()  # others draw from it too: it has moved
+
+    def _stop(self) -> StopIteration:
+        detail = self._position.detail(len(self.dataset))
+        self._position = replace(self._position, previous_epoch_detail=detail)
+        return StopIteration()
+
+    def _delivered(self) -> None:
+        """Move behind the batch that was planned first."""
+        self._position = self._planned.popleft().after
+
+    def _abandon(self) -> None:
+        """Stop what is under way for planned batches; they have to be started anew."""
+
+    def _forget_plans(self) -> None:
+        """Drop what is planned; the order sampler goes back to where it was on delivery."""
+        self._abandon()
+        drawn = any(
+            planned.after.sampler_state is not self._position.sampler_state
+            for planned in self._planned
+        )
+        self._planned.clear()
+        if drawn and not self._draws_globally:
+            self.order_sampler.load_state_dict(self._position.sampler_state)
+
+    def reset(self) -> None:
+        """Start again at epoch 0, in a fresh order."""
+        self._forget_plans()
+        self._position = first_position(self.dataset, self.order_sampler)
+
+    # -- states -----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that is needed to go on exactly here, in this or another kind of iterator.
+
+        Returns
+        -------
+        dict
+            `current_position`, `epoch`, `is_new_epoch`, `previous_epoch_detail` (-1 for none), the
+            `order` of the running sweep if there is one, and as `rng` the state of the order
+            sampler if it has one.  Only delivered batches count.
+        """
+        position = self._position
+        state: dict[str, Any] = {
+            "current_position": position.current_position,
+            "epoch": position.epoch,
+            "is_new_epoch": position.is_new_epoch,
+            "previous_epoch_detail": position.previous_epoch_detail,
+        }
+        if position.order is not None:
+            state["order"] = position.order.copy()
+        sampler = self._sampler_state()
+        if sampler is not None:
+            state["rng"] = copy.deepcopy(sampler)
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a saved state says.
+
+        The order may be called `order` or `_order`; without one the present order is kept.  An
+        iterator that has no order takes none, as in Chainer.
+
+        Raises
+        ------
+        ValueError
+            If the state is incomplete or belongs to a data set of another size.
+        """
+        missing = {"current_position", "epoch"} - set(state)
+        if missing:
+            raise ValueError(
+                f"the state is incomplete: it has no {' and no '.join(sorted(missing))}"
+            )
+        order = self._position.order
+        saved = state["order"] if "order" in state else state.get("_order")
+        if order is not None and saved is not None:
+            if len(saved) != len(order):
+                raise ValueError(
+                    f"the state was saved with an order of {len(saved)} examples, here are "
+                    f"{len(order)}"
+                )
+            order = checked_order(saved)
+        rng = state.get("rng")
+        if rng is not None and self.order_sampler is not None:
+            if not hasattr(self.order_sampler, "load_state_dict"):
+                raise ValueError(
+                    f"the state holds that of an order sampler, and "
+                    f"{type(self.order_sampler).__name__} has no load_state_dict() to take it"
+                )
+        else:
+            rng = None
+        self._move(
+            state["current_position"],
+            state["epoch"],
+            state.get("is_new_epoch", False),
+            state.get("previous_epoch_detail"),
+            order,
+        )
+        if rng is not None:
+            self.order_sampler.load_state_dict(rng)
+            self._position = replace(self._position, sampler_state=copy.deepcopy(rng))
+
+    def _move(
+        self, place: Any, epoch: Any, is_new_epoch: Any, detail: Any, order: np.ndarray | None
+    ) -> None:
+        """Go to a position, which is checked first."""
+        # numpy.savez makes arrays without axes of numbers.
+        place, epoch, is_new_epoch, detail = (
+            value.item() if isinstance(value, np.ndarray) and not value.ndim else value
+            for value in (place, epoch, is_new_epoch, detail)
+        )
+        length = len(self.dataset)
+        size = length if order is None else len(order)
+        position = Position(
+            integer("current_position", place, low=0, high=max(size - 1, 0)),
+            integer("epoch", epoch, low=0),
+            boolean("is_new_epoch", is_new_epoch),
+            order=order,
+        )
+        if detail is None:  # saved by a program that does not save it
+            detail = NO_DETAIL
+            if position.detail(length) > 0:
+                before = (position.current_position - self.batch_size) / size
+                detail = max(position.epoch + before, 0.0)
+        self._forget_plans()
+        self._position = replace(
+            position,
+            previous_epoch_detail=float(detail),
+            sampler_state=self._position.sampler_state,
+        )
+
+    def serialize(self, serializer: Any) -> None:
+        """Save or load the position and the order, under Chainer's keys.
+
+        The state of the order sampler's generator is not among them: `state_dict` has it.
+        """
+        old = self._position
+        place = serializer("current_position", old.current_position)
+        epoch = serializer("epoch", old.epoch)
+        is_new_epoch = serializer("is_new_epoch", old.is_new_epoch)
+        order = None
+        if old.order is not None:
+            order = old.order.copy()
+            try:
+                order = serializer("order", order)
+            except KeyError:
+                order = serializer("_order", order)
+        try:
+            detail = serializer("previous_epoch_detail", old.previous_epoch_detail)
+        except KeyError:
+            detail = None
+        same = (place, epoch, is_new_epoch, detail) == (
+            old.current_position,
+            old.epoch,
+            old.is_new_epoch,
+            old.previous_epoch_detail,
+        )
+        if same and (old.order is None or np.array_equal(np.asarray(order), old.order)):
+            return  # saved, or nothing to change: what is under way stays
+        self._move(
+            place, epoch, is_new_epoch, detail, None if order is None else checked_order(order)
+        )
+
+    # -- copies -----------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What the constructor was given and the position; nothing that runs."""
+        state = self.__dict__.copy()
+        state["_planned"] = deque()
+        at = self._sampler_state()
+        if at is not None:
+            # A sampler of its own, which has drawn what was delivered and not what is planned.
+            state["order_sampler"] = copy.deepcopy(self.order_sampler)
+            state["order_sampler"].load_state_dict(at)
+            state["_position"] = replace(self._position, sampler_state=at)
+        return state
+
+
+def fetch(dataset: Any, indices: list[int]) -> list[Any]:
+    """Examples of a data set, one by one or, where it can, all at once.
+
+    Raises
+    ------
+    RuntimeError
+        If the data set raises StopIteration, which would end the loop in silence.
+
+    Examples
+    --------
+    >>> fetch("abc", [2, 0])
+    ['c', 'a']
+    """
+    many = getattr(dataset, "__getitems__", None)
+    try:
+        if many is None:
+            return [dataset[i] for i in indices]
+        examples = list(many(indices))
+    except StopIteration as error:
+        raise RuntimeError("the data set raised StopIteration") from error
+    if len(examples) != len(indices):
+        raise ValueError(
+            f"{type(dataset).__name__}.__getitems__() gave {len(examples)} examples for "
+            f"{len(indices)} indices"
+        )
+    return examples

@@ -1,0 +1,101 @@
+"""`MultithreadIterator`: the examples of the next batch are fetched by threads.
+
+For data sets that wait or release the GIL: files, networks, decoders, NumPy on large arrays.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..core.parameters import integer
+from ..core.prefetch import Prefetcher
+from .iterator import Planned, fetch
+from .prefetching import PrefetchingIterator, shares
+
+__all__ = ["MultithreadIterator"]
+
+
+class MultithreadIterator(PrefetchingIterator):
+    """Iterate over a data set with threads, one batch ahead (Chainer's ``MultithreadIterator``).
+
+    Parameters
+    ----------
+    dataset, batch_size, repeat, shuffle, order_sampler
+        As for `SerialIterator`, whose batches these are.  The data set is used by several threads
+        at once.
+    n_threads : int
+        Number of threads, at least 1; they share the examples of every batch.
+
+    Notes
+    -----
+    The threads start with the first batch.  An exception of the data set comes out of the call that
+    would have returned that batch; the next call goes on behind it.  In a forked child the iterator
+    starts threads of its own.
+
+    Examples
+    --------
+    >>> with MultithreadIterator("abcde", 2, repeat=False, shuffle=False, n_threads=2) as batches:
+    ...     list(batches)
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+
+    _engine: Prefetcher | None = None
+    _process = 0
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        repeat: bool = True,
+        shuffle: bool | None = None,
+        n_threads: int = 1,
+        order_sampler: Any = None,
+    ) -> None:
+        self.n_threads = integer("n_threads", n_threads, low=1)
+        super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
+
+    def _prepare(self) -> None:
+        if self._engine is not None and self._process == os.getpid():
+            return
+        dataset = self.dataset
+        self._process = os.getpid()
+        self._engine = Prefetcher(
+            lambda indices, _: (fetch(dataset, indices), None, None, []),
+            depth=(self._ahead + 1) * self.n_threads,
+            threads=self.n_threads,
+            name="MultithreadIterator",
+        )
+        for planned in self._planned:  # what the threads of the parent process had begun
+            planned.parts = None
+
+    def _start(self, planned: Planned) -> None:
+        assert self._engine is not None
+        planned.parts = shares(planned.indices, self.n_threads)
+        for part in planned.parts:
+            self._engine.submit(part, 0)
+
+    def _await(self, planned: Planned) -> list[list[Any]]:
+        assert self._engine is not None
+        assert planned.parts is not None
+        results = [self._engine.collect() for _ in planned.parts]
+        for *_, failures in results:
+            for _, error in failures:
+                raise error
+        return [examples for examples, *_ in results]
+
+    def _abandon(self) -> None:
+        if self._engine is not None and self._process == os.getpid():
+            self._engine.cancel()
+        super()._abandon()
+
+    def finalize(self) -> None:
+        """End the threads, waiting for what they fetch; the next batch starts new ones."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+            super()._abandon()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As that of every iterator: without threads."""
+        return {**super().__getstate__(), "_engine": None}

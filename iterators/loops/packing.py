@@ -1,0 +1,191 @@
+"""Lists of examples to a description and memory, and back without a copy.
+
+Arrays of one kind that stand at the same place of every example - the images, the labels - are laid
+side by side, so that what crosses between processes is one description for all of them, and the
+examples that come out are neighbouring views.  Everything else is pickled, with the memory of large
+arrays kept apart.  Nothing here knows processes.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Packed", "pack", "unpack"]
+
+ALIGNMENT = 64
+#: Buffers below this are pickled with the rest.
+LEAST_BUFFER = 1024
+
+
+class Place(NamedTuple):
+    """Where a piece of memory went."""
+
+    shared: bool
+    offset: int
+    nbytes: int
+
+
+class Column(NamedTuple):
+    """What stands at one place of every example, as one array."""
+
+    place: Place
+    dtype: np.dtype
+    examples: int
+    #: Shape of one example; None for NumPy scalars, which have a shape () and no memory.
+    shape: tuple[int, ...] | None
+
+
+class Packed(NamedTuple):
+    """A list of examples without its memory.
+
+    `form` says what an example is: the number of entries of a tuple, the keys of a dictionary, or
+    None for anything else.  `columns` has a `Column`, or None for what is in `pickled`.
+    """
+
+    form: int | tuple[Any, ...] | None
+    columns: list[Column | None]
+    pickled: bytes
+    buffers: list[Place]
+
+
+class Plan:
+    """Places for pieces of memory, and what is to be written there."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.sizes = {True: 0, False: 0}
+        self.writes: list[tuple[Place, Callable[[memoryview], None]]] = []
+
+    def add(self, nbytes: int, write: Callable[[memoryview], None]) -> Place:
+        """Find a place: in shared memory, or beside it when that is full."""
+        shared = self.limit is None or self.sizes[True] + nbytes <= self.limit
+        place = Place(shared, self.sizes[shared], nbytes)
+        self.sizes[shared] += -(-nbytes // ALIGNMENT) * ALIGNMENT
+        self.writes.append((place, write))
+        return place
+
+    def write(self, shared: memoryview, beside: memoryview) -> None:
+        """Fill the memory."""
+        for place, write in self.writes:
+            memory = shared if place.shared else beside
+            write(memory[place.offset : place.offset + place.nbytes])
+
+
+def pack(examples: list[Any], limit: int | None = None) -> tuple[Packed, Plan]:
+    """Describe examples and plan where their memory goes.
+
+    Parameters
+    ----------
+    examples : list
+        At least one.
+    limit : int, optional
+        Bytes of shared memory; what does not fit goes beside it.
+    """
+    form, rows = columns_of(examples)
+    plan = Plan(limit)
+    columns = [stack(row, plan) for row in rows]
+    rest = [row for row, column in zip(rows, columns, strict=True) if column is None]
+    buffers: list[Place] = []
+
+    def keep_apart(buffer: pickle.PickleBuffer) -> bool:
+        try:
+            raw = buffer.raw()
+        except BufferError:  # not contiguous
+            return True
+        if raw.nbytes < LEAST_BUFFER or raw.readonly:
+            return True
+
+        def write(memory: memoryview) -> None:
+            memory[:] = raw
+
+        buffers.append(plan.add(raw.nbytes, write))
+        return False
+
+    pickled = pickle.dumps(rest, 5, buffer_callback=keep_apart) if rest else b""
+    return Packed(form, columns, pickled, buffers), plan
+
+
+def unpack(packed: Packed, shared: memoryview, beside: memoryview) -> list[Any]:
+    """The examples, whose arrays refer to the memory.
+
+    Examples
+    --------
+    >>> examples = [(np.arange(3), "a"), (np.arange(3) + 1, "b")]
+    >>> packed, plan = pack(examples)
+    >>> memory = memoryview(bytearray(plan.sizes[True]))
+    >>> plan.write(memory, memory)
+    >>> unpack(packed, memory, memory)
+    [(array([0, 1, 2]), 'a'), (array([1, 2, 3]), 'b')]
+    """
+
+    def memory(place: Place) -> memoryview:
+        return (shared if place.shared else beside)[place.offset : place.offset + place.nbytes]
+
+    rest: list[Any] = []
+    if packed.pickled:
+        rest = pickle.loads(packed.pickled, buffers=[memory(place) for place in packed.buffers])
+    left = iter(rest)
+    rows = [
+        next(left) if column is None else unstack(column, memory(column.place))
+        for column in packed.columns
+    ]
+    if packed.form is None:
+        return rows[0]
+    if isinstance(packed.form, int):
+        return list(zip(*rows, strict=True))
+    keys = packed.form
+    return [dict(zip(keys, values, strict=True)) for values in zip(*rows, strict=True)]
+
+
+def columns_of(examples: list[Any]) -> tuple[int | tuple[Any, ...] | None, list[list[Any]]]:
+    """Examples of one form as columns; one column of everything if they are not of one form."""
+    first = examples[0]
+    if type(first) is tuple and first:
+        if all(type(example) is tuple and len(example) == len(first) for example in examples):
+            return len(first), [list(row) for row in zip(*examples, strict=True)]
+    elif type(first) is dict and first:
+        keys = tuple(first)
+        if all(type(example) is dict and tuple(example) == keys for example in examples):
+            return keys, [[example[key] for example in examples] for key in keys]
+    return None, [examples]
+
+
+def stack(row: list[Any], plan: Plan) -> Column | None:
+    """Plan to lay the entries of a column side by side; None if they are not of one kind."""
+    first, kind = row[0], type(row[0])
+    scalar = isinstance(first, np.generic)
+    if not (kind is np.ndarray or scalar) or first.dtype.hasobject:
+        return None
+    shape, dtype = first.shape, first.dtype
+    if any(type(x) is not kind or x.shape != shape or x.dtype != dtype for x in row):
+        return None
+    nbytes = first.nbytes * len(row)
+
+    def write(memory: memoryview) -> None:
+        target = view(memory, dtype, (len(row), *shape))
+        if first.nbytes < LEAST_BUFFER:
+            target[...] = row
+        else:
+            for place, entry in zip(target, row, strict=True):
+                place[...] = entry
+
+    return Column(plan.add(nbytes, write), dtype, len(row), None if scalar else shape)
+
+
+def unstack(column: Column, memory: memoryview) -> list[Any]:
+    """The entries of a column."""
+    array = view(memory, column.dtype, (column.examples, *(column.shape or ())))
+    if column.shape == ():
+        return [array[i, ...] for i in range(column.examples)]
+    return list(array)
+
+
+def view(memory: memoryview, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """An array over memory of just its size."""
+    if not memory.nbytes:
+        return np.empty(shape, dtype)
+    return np.frombuffer(memory, dtype).reshape(shape)

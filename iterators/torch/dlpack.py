@@ -1,0 +1,100 @@
+"""Batches from and to other libraries through DLPack, without a copy.
+
+Structures are walked, arrays are handed over; nothing is converted or moved.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.dlpack import to_dlpack as capsule
+
+from ..core.batch import DataBatch
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def from_dlpack(batch: Any) -> Any:
+    """The batch with torch tensors over the memory of its arrays.
+
+    Parameters
+    ----------
+    batch : DataBatch, array, or list, tuple or dict of such
+        Arrays are everything with ``__dlpack__`` (NumPy, CuPy, JAX, torch, ...) and DLPack
+        capsules, which can be used once.  Anything else (numbers, None) stays what it is.
+
+    Raises
+    ------
+    BufferError
+        If an array cannot be handed over because it is read-only.
+
+    Examples
+    --------
+    >>> array = np.arange(3)
+    >>> tensor = from_dlpack({"x": [array]})["x"][0]
+    >>> tensor[0] = 7
+    >>> array
+    array([7, 1, 2])
+    """
+    return mapped(batch, _tensor)
+
+
+def to_dlpack(batch: Any) -> Any:
+    """The batch with DLPack capsules in place of its arrays, for libraries that take capsules.
+
+    Libraries that know ``__dlpack__`` take the arrays of a batch as they are.  A capsule can be
+    used once.
+
+    Parameters
+    ----------
+    batch : DataBatch, array, or list, tuple or dict of such
+        As for `from_dlpack`.
+
+    Examples
+    --------
+    >>> tensor = torch.ones(2)
+    >>> same = torch.from_dlpack(to_dlpack([tensor])[0])
+    >>> same.data_ptr() == tensor.data_ptr()
+    True
+    """
+    return mapped(batch, _capsule)
+
+
+def mapped(batch: Any, function: Callable[[Any], Any]) -> Any:
+    """A structure of the same form, with the function's results in place of its leaves."""
+    if isinstance(batch, DataBatch):
+        other = copy.copy(batch)
+        other.data = [function(array) for array in batch.data]
+        other.label = [function(array) for array in batch.label]
+        return other
+    if isinstance(batch, dict):
+        return {key: mapped(value, function) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(mapped(value, function) for value in batch))
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(mapped(value, function) for value in batch)
+    return function(batch)
+
+
+def _is_capsule(value: Any) -> bool:
+    return type(value).__name__ == "PyCapsule"
+
+
+def _tensor(value: Any) -> Any:
+    if hasattr(value, "__dlpack__") or _is_capsule(value):
+        if isinstance(value, np.ndarray) and not value.flags.writeable:
+            raise BufferError("the array is read-only, and tensors never are: copy it first")
+        return value if isinstance(value, torch.Tensor) else torch.from_dlpack(value)
+    return value
+
+
+def _capsule(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return capsule(value)
+    if isinstance(value, np.ndarray) or hasattr(value, "__dlpack__"):
+        return value.__dlpack__()
+    return value

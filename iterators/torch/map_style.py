@@ -1,0 +1,57 @@
+"""Data sets that are indexed, as PyTorch's ``DataLoader`` likes them: fetched in batches.
+
+Nothing is collated here; that is the loader's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch.utils.data
+
+from ..loops.iterator import fetch
+
+__all__ = ["MapDataset"]
+
+
+class MapDataset(torch.utils.data.Dataset):
+    """A data set for ``DataLoader`` over anything with ``len(dataset)`` and ``dataset[i]``.
+
+    The loader asks for a whole batch at once, which is passed on to the ``__getitems__`` of the
+    data set where it has one.  Record readers and the data sets of `iterators.datasets` can be
+    pickled and forked, so that any number of workers may be used.
+
+    Parameters
+    ----------
+    dataset : object
+        ``RecordReader``, a data set of `iterators.datasets`, a list, ...
+    transform : callable, optional
+        Called with every example.
+
+    Examples
+    --------
+    >>> from torch.utils.data import DataLoader
+    >>> loader = DataLoader(MapDataset(range(5), transform=float), batch_size=2)
+    >>> [batch.tolist() for batch in loader]
+    [[0.0, 1.0], [2.0, 3.0], [4.0]]
+    """
+
+    def __init__(self, dataset: Any, transform: Callable[[Any], Any] | None = None) -> None:
+        self.dataset = dataset
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        """One example."""
+        example = self.dataset[index]
+        return example if self.transform is None else self.transform(example)
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """The examples of a batch."""
+        examples = fetch(self.dataset, indices)
+        if self.transform is None:
+            return examples
+        return [self.transform(example) for example in examples]

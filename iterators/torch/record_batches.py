@@ -1,0 +1,317 @@
+"""`RecordBatches`: the batches of a provider as an ``IterableDataset`` of PyTorch.
+
+Decides which part of the data this process reads - by rank and by worker - and which epoch it is.
+Batches are made by the provider, which has threads of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+import torch.distributed
+import torch.utils.data
+
+from ..core.batch import DataBatch
+from ..core.device import as_tensor
+from ..core.parameters import integer
+from ..providers.abstract import AbstractDataProvider
+
+__all__ = ["RecordBatches"]
+
+#: Workers of a loader whose epochs can be counted.
+MOST_WORKERS = 1024
+
+
+class RecordBatches(torch.utils.data.IterableDataset):
+    """The batches of a provider, for ``DataLoader(dataset, batch_size=None)`` or a plain loop.
+
+    ``num_workers=0`` is the fast way: a provider decodes with threads, and its batches need not be
+    sent from one process to another.  With workers each reads a part of its own, and says so once
+    in a warning.
+
+    Parameters
+    ----------
+    make : callable or provider
+        A class of providers, or a function that makes one from keywords: it is called with
+        `arguments`, and with ``num_parts``, ``part_index`` and, under several ranks, ``even=True``
+        when there are several parts.  Or a provider, which is used as it is: it has been made for
+        its part, and cannot be used in workers.
+    rank, world_size : int, optional
+        Which part of the data this process trains on.  Without them they are those of
+        `torch.distributed` if it is initialised, else 0 and 1.
+    convert : callable, optional
+        Makes what is delivered of a `DataBatch`.  Default: a tuple of its data and label arrays as
+        tensors, without the padding of a last batch.
+    epoch : int
+        Number of the first epoch.
+    **arguments
+        Passed on to `make`.
+
+    Notes
+    -----
+    Each loop is the next epoch, also with workers that are started anew for every loop; `set_epoch`
+    says which one comes next, and is not needed for shuffling.  Under several ranks each has as
+    many batches as any other, a few samples at the end of an epoch being delivered twice; pass
+    ``even=False`` to have every sample once.
+
+    `state_dict` tells where the run is, after every batch.  A state may be loaded under another
+    world size if the provider shuffles.  With workers, torchdata's ``StatefulDataLoader`` gathers
+    the states of all of them and needs as many workers to go on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iterators import ArrayDataProvider
+    >>> dataset = RecordBatches(ArrayDataProvider, data=np.arange(5.0), batch_size=2)
+    >>> [batch[0].tolist() for batch in dataset]
+    [[0.0, 1.0], [2.0, 3.0], [4.0]]
+    >>> dataset.state_dict()["epoch"], len(dataset)
+    (1, 3)
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., Any] | AbstractDataProvider,
+        *,
+        rank: int | None = None,
+        world_size: int | None = None,
+        convert: Callable[[DataBatch], Any] | None = None,
+        epoch: int = 0,
+        **arguments: Any,
+    ) -> None:
+        if (rank is None) != (world_size is None):
+            raise ValueError("rank and world_size belong together: give both or neither")
+        self._given: AbstractDataProvider | None = None
+        if isinstance(make, AbstractDataProvider):
+            if arguments or rank is not None:
+                names = ", ".join([*arguments, *(["rank"] if rank is not None else [])])
+                raise TypeError(f"{names}: a provider that exists cannot be given parameters")
+            self._given = make
+        elif not callable(make):
+            raise TypeError(f"{make!r} is neither a provider nor makes one")
+        for name in ("num_parts", "part_index"):
+            if name in arguments:
+                raise TypeError(f"{name} follows from rank, world_size and the workers")
+        self._world: tuple[int, int] | None = None
+        if rank is not None and world_size is not None:
+            world_size = integer("world_size", world_size, low=1)
+            self._world = integer("rank", rank, low=0, high=world_size - 1), world_size
+        self._make = make
+        self._arguments = arguments
+        self._convert = convert or tensors
+        # The first epoch, then how many loops each worker has begun since: shared, because the
+        # workers of a loop are gone when the next one begins.
+        self._loops = torch.zeros(1 + MOST_WORKERS, dtype=torch.int64).share_memory_()
+        self._loops[0] = integer("epoch", epoch, low=0)
+        self._provider: AbstractDataProvider | None = None
+        self._provider_of: tuple[int, int, int] | None = None  # process, part, parts
+        self._resume: dict[str, Any] | None = None
+        self._epoch = int(self._loops[0])
+        self._running = False  # a loop of this process has begun and not ended
+        self._length: tuple[tuple[int, int], int] | None = None
+
+    @property
+    def world(self) -> tuple[int, int]:
+        """Rank and world size."""
+        if self._world is not None:
+            return self._world
+        distributed = torch.distributed
+        if distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+        return 0, 1
+
+    @property
+    def epoch(self) -> int:
+        """Number of the running epoch; between loops, of the next one."""
+        return self._epoch
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _part(self) -> tuple[int, int, int]:
+        """Number of this worker, of its part, and of all parts."""
+        rank, world_size = (0, 1) if self._given is not None else self.world
+        info = torch.utils.data.get_worker_info()
+        if info is None:
+            return 0, rank, world_size
+        return info.id, rank * info.num_workers + info.id, world_size * info.num_workers
+
+    def _made(self, part: int, parts: int) -> AbstractDataProvider:
+        keywords = dict(self._arguments)
+        if parts > 1:
+            keywords.update(num_parts=parts, part_index=part)
+            if self.world[1] > 1:
+                keywords.setdefault("even", True)
+        assert not isinstance(self._make, AbstractDataProvider)
+        return self._make(**keywords)
+
+    def _own_provider(self) -> tuple[int, AbstractDataProvider]:
+        """Number of this worker and its provider, made in this process."""
+        worker, part, parts = self._part()
+        if self._given is not None:
+            if torch.utils.data.get_worker_info() is not None:
+                raise RuntimeError(
+                    "a provider that exists cannot be used in a worker: pass what makes it, as in "
+                    "RecordBatches(ImageRecordIter, path_imgrec=...), or use num_workers=0"
+                )
+            return worker, self._given
+        if worker >= MOST_WORKERS:
+            raise ValueError(f"no more than {MOST_WORKERS} workers are supported")
+        key = os.getpid(), part, parts
+        if self._provider is None or self._provider_of != key:
+            info = torch.utils.data.get_worker_info()
+            if info is not None and info.id == 0:
+                warnings.warn(
+                    f"{info.num_workers} workers read a part of the records each; num_workers=0 is "
+                    "faster, because providers decode with threads",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            self._provider, self._provider_of = self._made(part, parts), key
+        return worker, self._provider
+
+    # -- loops ------------------------------------------------------------------------------------
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next loop is; also reaches workers that are running already."""
+        self._loops[1:] = 0
+        self._loops[0] = integer("epoch", epoch, low=0)
+        self._resume = None
+        self._running = False
+        self._epoch = int(self._loops[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        # A loop counts from its first batch on: loaders ask for iterators that they do not use.
+        worker, provider = self._own_provider()
+        resume, self._resume = self._resume, None
+        if resume is not None:
+            epoch = resume["epoch"]
+            provider.load_state_dict(resume["provider"])
+        else:
+            epoch = int(self._loops[0] + self._loops[1 + worker])
+            if not begin_epoch(provider, epoch):
+                raise ValueError(
+                    f"{type(provider).__name__} cannot begin with epoch {epoch}: its state has no "
+                    "epoch that could be set"
+                )
+        self._loops[1 + worker] = epoch + 1 - self._loops[0]
+        self._epoch, self._running = epoch, True
+        # If its last batch had been delivered when it was saved, nothing is left of the epoch.
+        if resume is None or resume["provider"].get("epoch", epoch) <= epoch:
+            for batch in provider:
+                yield self._convert(batch)
+        self._epoch, self._running = epoch + 1, False
+
+    def __len__(self) -> int:
+        """Batches of an epoch of this rank; with workers there may be a few more, short ones."""
+        if self._given is not None:
+            return len(self._given)  # type: ignore[arg-type]
+        if self._provider is not None and self._provider_of == (os.getpid(), *self.world):
+            return len(self._provider)  # type: ignore[arg-type]
+        if self._length is None or self._length[0] != self.world:
+            provider = self._made(*self.world)
+            self._length = self.world, len(provider)  # type: ignore[arg-type]
+            provider.close()
+        return self._length[1]
+
+    # -- states -----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the run is: the number of the epoch and the state of the provider.
+
+        Raises
+        ------
+        RuntimeError
+            If the batches are delivered by workers, whose states are not known here.
+        """
+        if self._resume is not None:
+            return dict(self._resume)
+        worker, provider = self._own_provider()
+        elsewhere = torch.utils.data.get_worker_info() is None and bool(self._loops[1:].any())
+        if elsewhere and not self._running and self._epoch == self._loops[0]:
+            raise RuntimeError(
+                "the batches are delivered by workers of a DataLoader: use num_workers=0, or "
+                "torchdata's StatefulDataLoader and its state_dict()"
+            )
+        if not self._running:
+            epoch = int(self._loops[0] + self._loops[1 + worker])
+            begin_epoch(provider, epoch)
+            return {"epoch": epoch, "provider": provider.state_dict()}
+        return {"epoch": self._epoch, "provider": provider.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a saved state says; the next loop delivers the rest of that epoch.
+
+        Raises
+        ------
+        ValueError
+            If the state is incomplete or belongs to other data.
+        """
+        if not {"epoch", "provider"} <= set(state):
+            raise ValueError("the state is incomplete: it needs epoch and provider")
+        epoch = integer("epoch", state["epoch"], low=0)
+        _, provider = self._own_provider()
+        provider.load_state_dict(state["provider"])  # here, so that a wrong one is refused here
+        self._resume = {"epoch": epoch, "provider": state["provider"]}
+        self._running = False
+        self._epoch = epoch
+
+    # -- life -------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stop the threads of the provider in this process; the next loop makes a new one."""
+        provider, self._provider = self._provider, None
+        if provider is not None and self._provider_of and self._provider_of[0] == os.getpid():
+            provider.close()
+        if self._given is not None:
+            self._given.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the provider; torch.distributed is not known in a worker."""
+        if self._given is not None:
+            raise TypeError(
+                "a provider that exists cannot be sent to another process: pass what makes it, as "
+                "in RecordBatches(ImageRecordIter, path_imgrec=...), or use num_workers=0"
+            )
+        return {
+            **self.__dict__,
+            "_world": self.world if self.world != (0, 1) else self._world,
+            "_provider": None,
+            "_provider_of": None,
+            "_running": False,
+        }
+
+
+def begin_epoch(provider: AbstractDataProvider, epoch: int) -> bool:
+    """Make the next loop over a provider that epoch, from its start; False if it cannot be."""
+    try:
+        state = provider.state_dict()
+    except TypeError:  # it has none: what its next loop is cannot be said
+        provider.reset()
+        return True
+    if "done" not in state or "epoch" not in state:
+        provider.reset()
+        return getattr(provider, "epoch", epoch) == epoch
+    provider.load_state_dict({**state, "epoch": epoch, "done": 0})
+    return True
+
+
+def tensors(batch: DataBatch) -> tuple[Any, ...]:
+    """Data and label arrays of a batch as tensors, without padding."""
+    return tuple(tensor(array, batch) for array in (*batch.data, *batch.label))
+
+
+def tensor(array: Any, batch: DataBatch) -> torch.Tensor:
+    """An array of a batch as a tensor, without padding."""
+    if not isinstance(array, torch.Tensor):
+        return as_tensor(torch, array[: batch.count] if batch.pad else array)
+    if batch.pad and array.layout == torch.sparse_csr:  # torch does not slice it
+        starts = array.crow_indices()[: batch.count + 1]
+        end = int(starts[-1])
+        parts = starts, array.col_indices()[:end], array.values()[:end]
+        size = (batch.count, *array.shape[1:])
+        return torch.sparse_csr_tensor(*parts, size=size, check_invariants=False)
+    return array[: batch.count] if batch.pad else array

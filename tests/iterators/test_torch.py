@@ -1,0 +1,396 @@
+"""Providers and data sets under PyTorch's loaders: parts, epochs, states, DLPack."""
+
+import copy
+import itertools
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader
+
+import recordio
+from iterators import ArrayDataProvider, DataBatch, LibSVMIter, ResizeIter
+from iterators.torch import MapDataset, RecordBatches, from_dlpack, to_dlpack
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*workers read a part", "ignore:.*os.fork", "ignore:.*set_vital"
+)
+
+
+def dataset(size=10, batch_size=3, **arguments):
+    arguments = {"shuffle": True, "seed": 2, **arguments}
+    return RecordBatches(
+        ArrayDataProvider, data=np.arange(float(size)), batch_size=batch_size, **arguments
+    )
+
+
+def values(batches):
+    return [batch[0].tolist() for batch in batches]
+
+
+def loader(batches, **arguments):
+    return DataLoader(batches, batch_size=None, **arguments)
+
+
+def flat(batches):
+    return list(itertools.chain.from_iterable(batches))
+
+
+# -- epochs ----------------------------------------------------------------------------------------
+
+
+def test_each_loop_is_the_next_epoch_of_the_provider():
+    with ArrayDataProvider(np.arange(10.0), batch_size=3, shuffle=True, seed=2) as provider:
+        wanted = [[batch.data[0][: batch.count].tolist() for batch in provider] for _ in range(3)]
+    batches = dataset()
+    assert len(batches) == len(loader(batches)) == 4
+    assert [values(batches), values(loader(batches)), values(batches)] == wanted
+    batches.set_epoch(1)
+    assert [values(batches), values(batches)] == wanted[1:]
+    assert values(dataset(epoch=2)) == wanted[2]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_read_parts_and_count_epochs(workers, persistent):
+    batches = dataset()
+    loading = loader(batches, num_workers=workers, persistent_workers=persistent)
+    epochs = [values(loading) for _ in range(3)]
+    for epoch in epochs:
+        assert sorted(flat(epoch)) == list(range(10))
+    assert epochs[0] != epochs[1] != epochs[2]
+    batches.set_epoch(1)
+    assert [values(loading), values(loading)] == epochs[1:]
+
+
+def test_spawned_workers_count_epochs_too():
+    batches = dataset()
+    loading = loader(batches, num_workers=1, multiprocessing_context="spawn")
+    assert [values(loading), values(loading)] == [values(dataset()), values(dataset(epoch=1))]
+
+
+def test_an_abandoned_loop_is_followed_by_the_next_epoch():
+    batches = dataset()
+    next(iter(batches))
+    assert values(batches) == values(dataset(epoch=1))
+
+
+def test_a_provider_that_exists_is_used_as_it_is():
+    with ArrayDataProvider(np.arange(10.0), batch_size=3, seed=2, shuffle=True) as provider:
+        batches = RecordBatches(provider)
+        assert [values(batches), values(loader(batches))] == [
+            values(dataset()), values(dataset(epoch=1)),
+        ]  # fmt: skip
+        assert len(batches) == 4
+        with pytest.raises(RuntimeError, match="cannot be used in a worker"):
+            values(loader(batches, num_workers=1))
+        with pytest.raises(TypeError, match="pass what makes it"):
+            pickle.dumps(batches)
+        for wrong in ({"batch_size": 2}, {"rank": 0, "world_size": 1}):
+            with pytest.raises(TypeError, match="cannot be given parameters"):
+                RecordBatches(provider, **wrong)
+        batches.close()
+        with pytest.raises(ValueError, match="closed"):
+            list(provider)
+
+
+def test_any_function_that_makes_a_provider_will_do():
+    def make():
+        return ResizeIter(ArrayDataProvider(np.arange(4.0), batch_size=2), size=3)
+
+    batches = RecordBatches(make)
+    assert values(batches) == [[0, 1], [2, 3], [0, 1]]
+    assert len(values(batches)) == 3
+    batches.set_epoch(7)
+    with pytest.raises(ValueError, match="cannot begin with epoch 7"):
+        values(batches)
+
+
+def test_what_is_delivered_can_be_chosen():
+    batches = dataset(convert=lambda batch: (batch.count, batch.index.tolist()))
+    assert [count for count, _ in batches] == [3, 3, 3, 1]
+    labelled = RecordBatches(
+        ArrayDataProvider, data=np.ones((3, 2)), label=np.arange(3.0), batch_size=2, device="cpu"
+    )
+    first, last = labelled
+    assert [tuple(array.shape) for array in (*first, *last)] == [(2, 2), (2,), (1, 2), (1,)]
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_sparse_batches(tmp_path, device):
+    (tmp_path / "x.libsvm").write_text("1 0:1\n0 1:2 2:3\n1 3:4\n")
+    batches = RecordBatches(
+        LibSVMIter, data_libsvm=str(tmp_path / "x.libsvm"), data_shape=(4,), batch_size=2,
+        device=device, round_batch=False,
+    )  # fmt: skip
+    dense = torch.cat([data.to_dense() for data, _ in batches])
+    assert dense.tolist() == [[1, 0, 0, 0], [0, 2, 3, 0], [0, 0, 0, 4]]
+
+
+# -- ranks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@settings(deadline=None, max_examples=25)
+@given(size=st.integers(5, 20), world=st.integers(1, 4), batch=st.integers(1, 5))
+def test_ranks_have_equally_many_batches_and_together_everything(shuffle, size, world, batch):
+    parts = [
+        values(dataset(size, batch, shuffle=shuffle, rank=rank, world_size=world))
+        for rank in range(world)
+    ]
+    shapes = {tuple(map(len, part)) for part in parts}
+    assert len(shapes) == 1
+    everything = flat(flat(parts))
+    assert set(everything) == set(range(size))
+    assert len(everything) < size + world
+
+
+def test_ranks_may_have_everything_just_once():
+    parts = [values(dataset(rank=rank, world_size=3, even=False)) for rank in range(3)]
+    assert sorted(flat(flat(parts))) == list(range(10))
+
+
+def test_ranks_and_workers_together():
+    parts = [
+        values(loader(dataset(24, 2, rank=rank, world_size=2), num_workers=2)) for rank in range(2)
+    ]
+    assert len(parts[0]) == len(parts[1])
+    assert sorted(flat(flat(parts))) == list(range(24))
+
+
+DISTRIBUTED = """
+    import json, sys
+    import numpy as np, torch.distributed as dist
+    from torch.utils.data import DataLoader
+    from iterators import ArrayDataProvider
+    from iterators.torch import RecordBatches
+
+    if __name__ == "__main__":
+        rank, file, workers = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+        dist.init_process_group("gloo", init_method="file://" + file, rank=rank, world_size=2)
+        batches = RecordBatches(
+            ArrayDataProvider, data=np.arange(9.0), batch_size=2, shuffle=True, seed=1)
+        context = {"multiprocessing_context": "spawn"} if workers else {}
+        loader = DataLoader(batches, batch_size=None, num_workers=workers, **context)
+        print(json.dumps([[batch[0].tolist() for batch in loader] for _ in range(2)]))
+        dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_rank_and_world_size_come_from_torch_distributed(tmp_path, workers):
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(DISTRIBUTED))
+    arguments = [str(tmp_path / "meeting"), str(workers)]
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(program), str(rank), *arguments],
+            stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    found = [eval(child.communicate(timeout=100)[0]) for child in children]
+    wanted = [dataset(9, 2, seed=1, rank=rank, world_size=2) for rank in range(2)]
+    assert found == [[values(batches), values(batches)] for batches in wanted]
+
+
+# -- states ----------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(size=st.integers(5, 12), batch=st.integers(1, 5), done=st.integers(0, 12))
+def test_a_run_goes_on_with_exactly_what_is_left(size, batch, done):
+    first = dataset(size, batch)
+    loop = iter(first)
+    for _ in itertools.islice(loop, done):
+        pass
+    state = pickle.loads(pickle.dumps(first.state_dict()))
+    wanted = values(loop), values(first), values(first)
+    second = dataset(size, batch)
+    second.load_state_dict(state)
+    found = values(second), values(second), values(second)
+    if done > len(second):  # the loop had ended: what is next is the next epoch
+        wanted = wanted[1:]
+    assert found[: len(wanted)] == wanted
+
+
+def test_states_before_between_and_after_loops():
+    batches = dataset()
+    assert batches.state_dict()["epoch"] == 0
+    loop = iter(batches)
+    assert batches.state_dict()["epoch"] == 0
+    wanted = values(loop)
+    assert batches.state_dict()["epoch"] == 1
+    batches.set_epoch(0)
+    state = batches.state_dict()
+    other = dataset()
+    other.load_state_dict(state)
+    assert other.state_dict() == state
+    assert values(other) == wanted
+
+
+def test_a_state_goes_on_under_another_world_size():
+    before = [dataset(24, 2, rank=rank, world_size=3) for rank in range(3)]
+    loops = [iter(batches) for batches in before]
+    taken = [flat(values(itertools.islice(loop, 2))) for loop in loops]
+    state = before[1].state_dict()
+    after = [dataset(24, 2, rank=rank, world_size=4) for rank in range(4)]
+    for batches in after:
+        batches.load_state_dict(state)
+    left = [flat(values(batches)) for batches in after]
+    assert sorted(flat(taken) + flat(left)) == list(range(24))
+
+
+def test_states_of_workers_are_not_guessed():
+    batches = dataset()
+    values(loader(batches, num_workers=1))
+    with pytest.raises(RuntimeError, match="StatefulDataLoader"):
+        batches.state_dict()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("done", range(6))
+def test_torchdata_resumes(workers, done):
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+
+    def made():
+        return stateful.StatefulDataLoader(dataset(), batch_size=None, num_workers=workers)
+
+    first, second = made(), made()
+    loop = iter(first)
+    assert len(values(itertools.islice(loop, done))) == min(done, 4)
+    second.load_state_dict(pickle.loads(pickle.dumps(first.state_dict())))
+    wanted = values(loop), values(first)
+    if done == 5:  # the loop had ended
+        assert values(second) == wanted[1]
+    else:
+        assert (values(second), values(second)) == wanted
+
+
+def test_wrong_arguments_and_states():
+    for wrong, message in (
+        ({"rank": 1}, "belong together"),
+        ({"rank": 2, "world_size": 2}, "rank=2"),
+        ({"epoch": -1}, "epoch"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            dataset(**wrong)
+    with pytest.raises(TypeError, match="follows from rank"):
+        dataset(num_parts=2)
+    with pytest.raises(TypeError, match="neither a provider"):
+        RecordBatches(3)
+    with pytest.raises(ValueError, match="needs epoch and provider"):
+        dataset().load_state_dict({"epoch": 1})
+    with pytest.raises(ValueError, match="batch_size=4"):
+        dataset().load_state_dict(dataset(batch_size=4).state_dict())
+
+
+def test_many_workers_are_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(Warning, match="num_workers=0 is faster"):
+            values(loader(dataset(), num_workers=1))
+
+
+def test_closing_stops_the_threads_and_a_loop_starts_new_ones():
+    batches = dataset()
+    wanted = values(batches), values(batches)
+    batches.set_epoch(0)
+    assert values(batches) == wanted[0]
+    batches.close()
+    batches.close()
+    assert values(batches) == wanted[1]
+
+
+def test_copies_are_apart():
+    first = dataset()
+    next(iter(first))
+    second = copy.deepcopy(first)
+    second.set_epoch(5)
+    assert values(first) == values(dataset(epoch=1))
+
+
+# -- data sets that are indexed --------------------------------------------------------------------
+
+
+class Records:
+    def __init__(self):
+        self.calls = []
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, i):
+        return np.full(2, i)
+
+    def __getitems__(self, indices):
+        self.calls.append(list(indices))
+        return [self[i] for i in indices]
+
+
+def test_a_loader_fetches_in_batches():
+    records = Records()
+    batches = list(DataLoader(MapDataset(records), batch_size=2))
+    assert [batch.tolist() for batch in batches] == [[[0, 0], [1, 1]], [[2, 2], [3, 3]], [[4, 4]]]
+    assert records.calls == [[0, 1], [2, 3], [4]]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_records_of_a_file_in_any_number_of_workers(tmp_path, workers):
+    path = tmp_path / "x.rec"
+    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
+        for i in range(9):
+            writer.write(bytes([i] * 4))
+    reader = recordio.RecordReader(path, path.with_suffix(".idx"))
+    records = MapDataset(reader, transform=lambda record: torch.frombuffer(
+        bytearray(record), dtype=torch.uint8
+    ))  # fmt: skip
+    assert records[3].tolist() == [3] * 4
+    batches = list(DataLoader(records, batch_size=4, num_workers=workers))
+    assert torch.cat(batches)[:, 0].tolist() == list(range(9))
+
+
+# -- DLPack ----------------------------------------------------------------------------------------
+
+
+def test_dlpack_shares_memory_both_ways():
+    array, label = np.zeros((2, 3), np.float32), torch.zeros(2)
+    batch = DataBatch([array], [label], pad=1)
+    tensors = from_dlpack(batch)
+    tensors.data[0][0, 0] = 5
+    assert array[0, 0] == 5
+    assert tensors.label[0] is label
+    assert tensors.pad == 1
+    assert batch.data[0] is array
+    capsules = to_dlpack(batch)
+    again = from_dlpack(capsules)
+    again.data[0][1, 1] = 6
+    again.label[0][0] = 7
+    assert (array[1, 1], label[0].item()) == (6, 7)
+    nested = from_dlpack({"a": [array, (3, None)]})
+    assert nested["a"][0].data_ptr() == array.ctypes.data
+    assert nested["a"][1] == (3, None)
+
+
+def test_a_batch_taken_by_dlpack_is_not_overwritten():
+    with ArrayDataProvider(np.arange(40.0).reshape(20, 2), batch_size=2) as provider:
+        held = [from_dlpack(batch).data[0] for batch in provider]
+        for _ in range(3):
+            for _ in provider:
+                pass
+    assert torch.cat(held).tolist() == np.arange(40.0).reshape(20, 2).tolist()
+
+
+def test_read_only_arrays_are_refused():
+    array = np.zeros(3)
+    array.flags.writeable = False
+    with pytest.raises(BufferError):
+        from_dlpack([array])
