@@ -49,6 +49,7 @@ cdef struct Place:
 
 _DTYPES = {np.dtype(name): name for name in ("float32", "float64", "int32", "int64", "uint8")}
 _SHOWN = 40                 # characters of the offending text
+_FIRST_BYTES = 1 << 17      # of the first chunk of a stream: nobody can begin before it is there
 
 
 cdef inline bint _is_blank(uint8_t c, uint8_t delimiter) noexcept nogil:
@@ -455,7 +456,7 @@ class CSVReader:
 
     def __init__(
         self, path, shape=None, dtype="float32", delimiter=",", skip_header=0,
-        chunk_bytes=1 << 20, threads=None,
+        chunk_bytes=1 << 21, threads=None,
     ):
         self._format = _Format(path, shape, dtype, delimiter, skip_header, threads)
         self._chunk_bytes = _count("chunk_bytes", chunk_bytes, 1)
@@ -545,7 +546,9 @@ class CSVReader:
                 array = array[:rows].copy()     # blank lines need no memory
             return array.reshape(rows, *form.shape), bad
 
-        with LineChunks(form.path, self._chunk_bytes, form.skip_header) as chunks:
+        with LineChunks(
+            form.path, self._chunk_bytes, form.skip_header, first_bytes=_FIRST_BYTES
+        ) as chunks:
             first = 0
             if place is not None:
                 first = place[0]

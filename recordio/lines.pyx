@@ -203,6 +203,9 @@ class LineChunks:
         its own.
     skip_header : int
         Lines to leave out at the start of every file.
+    first_bytes : int, optional
+        Text in the first chunk, about, if it shall be less: chunks then double up to `chunk_bytes`,
+        so that whoever waits for the first one gets it soon.
 
     Notes
     -----
@@ -221,11 +224,12 @@ class LineChunks:
     (2, b'1,2\\n')
     """
 
-    def __init__(self, path, chunk_bytes=1 << 20, skip_header=0):
+    def __init__(self, path, chunk_bytes=1 << 20, skip_header=0, first_bytes=None):
         self._names = _list_files(path)
         self.sizes = []
         self._next = 0
-        self._chunk_bytes = chunk_bytes
+        self._most_bytes = chunk_bytes
+        self._chunk_bytes = min(chunk_bytes, first_bytes or chunk_bytes)
         self._skip_header = skip_header
         self._file = self._path = None
         self._carry = b""
@@ -356,6 +360,7 @@ class LineChunks:
             chunk.length = length
             chunk.buffer = buffer
             self._line += count
+            self._chunk_bytes = min(2 * self._chunk_bytes, self._most_bytes)
             return chunk
 
     def _fill(self, buffer):

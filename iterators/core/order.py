@@ -7,6 +7,7 @@ it. Nothing here reads data.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol
 
@@ -194,6 +195,14 @@ class Order(Protocol):
         """What tells the occurrences of a record in an epoch apart; int64, 0 where there is one."""
 
 
+@functools.lru_cache(maxsize=16)
+def _zeros(count: int) -> np.ndarray:
+    """Zeros that all batches of a size share."""
+    zeros = np.zeros(count, np.int64)
+    zeros.flags.writeable = False
+    return zeros
+
+
 @dataclass(frozen=True)
 class SequentialOrder:
     """Records ``[first, last)`` as they lie in the file, the same in every epoch.
@@ -236,7 +245,7 @@ class SequentialOrder:
 
     def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Zeros: what comes again for want of places does so unchanged."""
-        return np.zeros(end - begin, np.int64)
+        return _zeros(end - begin)
 
 
 @dataclass(frozen=True)
@@ -296,7 +305,7 @@ class DealtOrder:
         """
         if self.whole.repeats:
             return self._places(begin, end, done)
-        return np.zeros(end - begin, np.int64)
+        return _zeros(end - begin)
 
     def _places(self, begin: int, end: int, done: int) -> np.ndarray:
         step = self.num_parts
@@ -387,7 +396,7 @@ class BatchPlan:
         """
         pieces, pad = self._pieces(number, done)
         rows = [self.order.take(epoch + ago, *places) for ago, *places in pieces]
-        return np.concatenate(rows), pad
+        return rows[0] if len(rows) == 1 else np.concatenate(rows), pad
 
     def draws(self, number: int, done: int = 0) -> np.ndarray:
         """What tells the occurrences of a record apart, for every row of a batch.
@@ -402,6 +411,8 @@ class BatchPlan:
             As many as `rows` has records.
         """
         pieces, _ = self._pieces(number, done)
+        if len(pieces) == 1 and not pieces[0][0]:
+            return self.order.draws(*pieces[0][1:])
         # Behind the numbers of all places of this epoch.
         return np.concatenate(
             [self.order.draws(*places) - ago * self.order.count() for ago, *places in pieces]

@@ -175,6 +175,7 @@ class PlannedProvider(AbstractDataProvider):
         # First, so that a wrong argument leaves no threads behind.
         self._finalizer = weakref.finalize(self, engine.close)
         self._plan = plan
+        self._empty = plan.empty
         self._engine = engine
         self._form = form
         #: What the engine makes; what is handed out may have another form.
@@ -385,7 +386,11 @@ class PlannedProvider(AbstractDataProvider):
 
     def _keep_busy(self, position: Position) -> None:
         """Submit batches ahead of the consumer, from a position on and across epochs."""
-        if self._plan.empty:
+        depth = self._engine.depth
+        if len(self._requests) == self._engine.pending == depth:
+            if self._requests[0].position == position:
+                return
+        elif self._empty:
             return
         following = self._settle(position)
         moved = self._requests and self._requests[0].position != following
@@ -397,7 +402,7 @@ class PlannedProvider(AbstractDataProvider):
         if self._requests:
             last = self._requests[-1].position
             following = self._settle(last.next())
-        while len(self._requests) < self._engine.depth:
+        while len(self._requests) < depth:
             rows, pad = self._plan.rows(following.epoch, following.number, following.done)
             draws = self._plan.draws(following.number, following.done)
             self._engine.submit(rows, following.epoch, draws)
@@ -416,7 +421,7 @@ class PlannedProvider(AbstractDataProvider):
         """The same position, or, at the end of an epoch, the start of the next one with a batch."""
         while position.number >= self._batches_left(position.done):
             position = self._end(position)
-            if self._plan.empty:
+            if self._empty:
                 break
         return position
 

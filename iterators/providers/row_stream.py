@@ -57,6 +57,7 @@ class RowStream:
         self.bad: dict[int, TextFormatError] = {}  # rows of the chunk that cannot be read
         self.place = 0  # number of the first row of `chunk`
         self.at = 0  # number of the next row
+        self.given = 0  # rows of the chunk before this one are somebody's batch
         # What was read last to replace bad rows: first row, rows, bad ones.
         self.spare: tuple[int, np.ndarray, dict[int, TextFormatError]] = (0, self.head, {})
 
@@ -68,6 +69,7 @@ class RowStream:
     def prepare(self, batch_size: int, keep: int, allocate: Callable[[int], Any] | None) -> None:
         """Get ready for batches of that size, `keep` of which may wait to be used again."""
         self.batch_size = batch_size
+        self.lends = allocate is None
         nbytes = int(np.prod((batch_size, *self.reader.shape))) * self.reader.dtype.itemsize
         self.pool = BufferPool(nbytes, keep, allocate)
 
@@ -78,6 +80,9 @@ class RowStream:
 
     def batch(self, rows: np.ndarray) -> tuple[np.ndarray, dict[int, TextFormatError]]:
         """A batch whose first places are `rows`, the others zero; and its bad places."""
+        lent = self.lend(rows)
+        if lent is not None:
+            return lent
         batch = np.frombuffer(self.pool.take(), self.reader.dtype)
         table = batch.reshape(self.batch_size, *self.reader.shape)
         failed: dict[int, TextFormatError] = {}
@@ -95,6 +100,23 @@ class RowStream:
         if len(rows) < self.batch_size:
             table[len(rows) :] = 0
         return self.axes.convert(batch.reshape(self.batch_size, *self.row_shape)), failed
+
+    def lend(self, rows: np.ndarray) -> tuple[np.ndarray, dict[int, TextFormatError]] | None:
+        """A whole batch that lies in the chunk, as a part of it, without a copy.
+
+        Its rows are given away: whoever has the batch may change them.  The first chunk is kept, so
+        that a file of one chunk is parsed once and not in every epoch.
+        """
+        row, count = self.at, self.batch_size
+        begin = row - self.place
+        if not self.lends or self.place <= self.first or begin + count > len(self.chunk):
+            return None
+        # Rows go up by one until, at the end, they start again further up in the file.
+        if len(rows) != count or rows[0] != row or rows[-1] != row + count - 1:
+            return None
+        self.at = self.given = row + count
+        batch = self.chunk[begin : begin + count].reshape(count, *self.row_shape)
+        return self.axes.convert(batch), dict(_among(self.bad, row, count, 0))
 
     def fill(self, target: np.ndarray, row: int) -> list[tuple[int, TextFormatError]]:
         """Fill `target` with the rows from `row` on; returns the places of bad ones."""
@@ -118,9 +140,10 @@ class RowStream:
 
     def seek(self, row: int) -> None:
         """Make `row` the next one."""
-        if self.rows is None or not self.place <= row <= self.place + len(self.chunk):
+        low = max(self.place, self.given)
+        if self.rows is None or not low <= row <= self.place + len(self.chunk):
             self.stop()
-            self.place = row
+            self.place = self.given = row
             self.rows = self.reader.rows(row, self.bad)
         self.at = row
 
@@ -153,8 +176,9 @@ class RowStream:
         """
         if self.rows is not None and row == self.at == self.place + len(self.chunk):
             self.advance()  # as the next batch would
+        left = max(self.given - self.place, 0)
         known = [
-            (self.place, self.chunk, self.bad),
+            (self.place + left, self.chunk[left:], self.bad),
             (self.first, self.head, self.head_bad),
             self.spare,
         ]
@@ -256,8 +280,9 @@ class StreamedRows:
         labels = [array for array, _ in label]
         if self.constant_label is not None:
             labels = [np.zeros(self.batch_size, data.dtype)]
-        ids = np.zeros(self.batch_size, np.uint64)
-        ids[: len(rows)] = rows
+        ids = rows.astype(np.uint64)
+        if len(rows) < self.batch_size:
+            ids = np.concatenate([ids, np.zeros(self.batch_size - len(rows), np.uint64)])
         return [data], labels, ids, sorted(failed.items())
 
     def replace(self, row: int, data: list, label: list, ids: np.ndarray, slot: int) -> None:
