@@ -19,6 +19,7 @@ TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
 PACKAGES := recordio iterators tools
 COMPILED := pyproject.toml setup.py MANIFEST.in \
 	$(shell find $(PACKAGES) -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h')
+STUBS := $(shell find recordio iterators -name '*.pyi' ! -name '__init__.pyi')
 INSTALLED := $(COMPILED) README.md LICENSE $(shell find $(PACKAGES) -name '*.py' -o -name '*.pyi')
 
 
@@ -39,7 +40,7 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/mypy tools
 	.venv-lint/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml \
 		--allowlist tests/stubtest_allowlist.txt --ignore-unused-allowlist --ignore-disjoint-bases \
-		--concise recordio iterators
+		--concise $(subst /,.,$(basename $(STUBS)))
 	.venv-lint/bin/codespell
 
 clean:  ## remove environments, builds and the demo's output

@@ -8,6 +8,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from recordio.errors import TextFormatError
 
+__all__ = ["CSVReader", "read_csv"]
+
 def read_csv(
     path: str | PathLike[str],
     shape: Sequence[int] | int | None = None,

@@ -5,6 +5,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from recordio.errors import TextFormatError
 
+__all__ = ["read_libsvm"]
+
 def read_libsvm(
     path: str | PathLike[str],
     num_features: int | None = None,

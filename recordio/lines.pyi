@@ -5,6 +5,15 @@ from typing_extensions import Self
 
 from recordio.errors import TextFormatError
 
+__all__ = [
+    "MAX_BAD_ROWS",
+    "MAX_LINE_BYTES",
+    "LineChunks",
+    "TextChunk",
+    "note_bad_row",
+    "open_bytes",
+]
+
 MAX_BAD_ROWS: int
 MAX_LINE_BYTES: int
 

@@ -3,6 +3,8 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["RowPlaces", "count_rows", "row_starts"]
+
 class RowPlaces:
     count: int
     def __init__(

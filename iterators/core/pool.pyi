@@ -1,11 +1,14 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["BufferPool"]
+
 def aligned_memory(nbytes: int) -> NDArray[np.uint8]: ...
 
+@final
 class BufferPool:
     nbytes: int
     keep: int

@@ -5,6 +5,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .det_recipe import DetRecipe
 
+RESIZE_MODES: tuple[str, ...]
+
 def layers(
     recipe: DetRecipe,
     key: int,

@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import Self
 
 from .det_recipe import DetRecipe
 from .render import Renderer
@@ -25,4 +26,4 @@ class DetPlan(RenderPlan):
 
 class DetRenderer(Renderer):
     plan: Any
-    def __init__(self, plan: DetPlan) -> None: ...
+    def __new__(cls, plan: DetPlan) -> Self: ...

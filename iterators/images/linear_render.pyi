@@ -1,5 +1,7 @@
 from typing import Any
 
+from typing_extensions import Self
+
 from .augmenter import Augmenter
 from .render import Renderer
 from .render_plan import RenderPlan
@@ -9,4 +11,4 @@ class LinearPlan(RenderPlan):
     def renderer(self) -> LinearRenderer: ...
 
 class LinearRenderer(Renderer):
-    def __init__(self, plan: LinearPlan) -> None: ...
+    def __new__(cls, plan: LinearPlan) -> Self: ...

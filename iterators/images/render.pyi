@@ -2,12 +2,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from .render_plan import RenderPlan
 
 class Renderer:
     plan: RenderPlan
-    def __init__(self, plan: RenderPlan) -> None: ...
+    def __new__(cls, plan: RenderPlan) -> Self: ...
     def sample(
         self,
         record: bytes | bytearray | memoryview,

@@ -6,6 +6,8 @@ from numpy.typing import ArrayLike, NDArray
 from .recipe import Recipe
 from .render import Renderer
 
+DTYPES: tuple[str, ...]
+
 class RenderPlan:
     recipe: Recipe
     dtype: np.dtype[Any]

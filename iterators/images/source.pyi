@@ -2,6 +2,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from recordio.reader import RecordReader
 
@@ -10,14 +11,14 @@ class Source:
     def record(self, number: int) -> bytes: ...
 
 class RecordFiles(Source):
-    def __init__(
-        self,
+    def __new__(
+        cls,
         readers: Sequence[RecordReader],
         offsets: NDArray[np.int64],
         starts: NDArray[np.int64],
-    ) -> None: ...
+    ) -> Self: ...
 
 class ImageFiles(Source):
-    def __init__(
-        self, paths: Sequence[str], ids: NDArray[np.uint64], labels: NDArray[np.float32]
-    ) -> None: ...
+    def __new__(
+        cls, paths: Sequence[str], ids: NDArray[np.uint64], labels: NDArray[np.float32]
+    ) -> Self: ...
