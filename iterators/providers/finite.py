@@ -101,8 +101,9 @@ class _Reader:
         self,
         provider: Any,
         rows: Iterator[Any],
-        records: np.ndarray,
         request: _Request,
+        *,
+        stored: bool,
         repeats: bool,
     ) -> None:
         self._provider = provider
@@ -110,8 +111,6 @@ class _Reader:
         self._repeats = repeats
         self._asked = 0
         self._rows = rows
-        self._records = records
-        self._draws = records
         self._request = request
         self._waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()  # samples and their draws
         self._over = False
@@ -122,6 +121,11 @@ class _Reader:
             provider._requests.clear()
             provider._loop = self
             self._epoch = provider.epoch
+        order = provider._plan.order
+        self._records = order.take(self._epoch, 0, order.count())
+        self._draws = order.draws(0, order.count())
+        if stored:  # in the order of the file or the array
+            self._records = np.sort(self._records)
 
     def __call__(self) -> tuple[Any, ...]:
         provider = self._provider
@@ -215,11 +219,8 @@ def iterate_samples(
             f"batch_size={subsets.batch_size}: this provider was made with "
             f"batch_size={provider.batch_size}, and its batches have room for no more"
         )
-    reader = _Reader(provider, iter(subsets), np.empty(0, np.int64), request, stochastic)
-    reader._records = order.take(reader._epoch, 0, order.count())
-    reader._draws = order.draws(0, order.count())
-    if mode is not None:
-        reader._records = np.sort(reader._records)
+    stored = mode is not None
+    reader = _Reader(provider, iter(subsets), request, stored=stored, repeats=stochastic)
     return FiniteDatasetIterator(subsets, reader, return_tuple)
 
 

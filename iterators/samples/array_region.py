@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.backend import is_tensor
+from ..core.indexing import rows_as_slice
 from .region import FailedRegion, ReadOnlyError, Region, is_index_list, select_rows
 
 __all__ = ["ArrayRegion"]
@@ -132,7 +133,7 @@ class ArrayRegion(Region):
                 basic.append(chosen)
                 continue
             if isinstance(chosen, range) and (chosen.step > 0 or not is_tensor(self._array)):
-                basic.append(_as_slice(chosen))
+                basic.append(rows_as_slice(chosen))
             else:
                 basic.append(slice(None))
                 lists[axis] = np.asarray(chosen, np.intp)
@@ -248,14 +249,6 @@ def _is_number(part: Any) -> bool:
     return hasattr(part, "__index__") and not isinstance(part, (bool, list, tuple)) and not (
         isinstance(part, np.ndarray) and part.ndim
     )  # fmt: skip
-
-
-def _as_slice(chosen: range) -> slice:
-    """The slice that names the places of a range of places in an axis."""
-    if not chosen:
-        return slice(0, 0)
-    stop = chosen[-1] + chosen.step
-    return slice(chosen.start, stop if stop >= 0 else None, chosen.step)
 
 
 def _outer(lists: dict[int, np.ndarray], shape: tuple[int, ...], array: Any) -> tuple:

@@ -8,18 +8,20 @@ nothing of fields.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+
+from ..core.indexing import compose_rows, resolve_rows
 
 __all__ = [
     "Endless",
     "FailedRegion",
     "ReadOnlyError",
     "Region",
-    "Rows",
     "is_index_list",
     "rows_of",
     "select_rows",
@@ -170,17 +172,11 @@ class Endless:
         return range(start, self.start + self.step * max(int(index.stop), first), stride)
 
 
-class Rows(Protocol):
-    """Numbers of the chosen rows: a range, an array of integers, or `Endless`."""
-
-    def __getitem__(self, index: Any) -> Any: ...
-
-
 def is_index_list(index: Any) -> bool:
     """Whether an index expression is a list of places or a mask, not a number or a slice."""
     if isinstance(index, np.ndarray):
         return index.ndim > 0
-    return isinstance(index, (list, Sequence)) and not isinstance(index, (str, bytes, tuple))
+    return isinstance(index, Sequence) and not isinstance(index, (str, bytes, tuple))
 
 
 def rows_of(index: Any, length: float) -> np.ndarray:
@@ -205,20 +201,11 @@ def rows_of(index: Any, length: float) -> np.ndarray:
         if len(places) != length:
             raise IndexError(f"the mask has {len(places)} elements for {length} rows")
         return np.flatnonzero(places)
-    wrong = places[(places < -length) | (places >= length)]
-    if wrong.size:
-        raise IndexError(f"index {wrong[0]} is out of range for {length} rows")
-    # Unsigned numbers are never negative, and adding to them could overflow.
-    return places.astype(np.intp) if places.dtype.kind == "u" else _from_start(places, length)
-
-
-def _from_start(places: np.ndarray, length: float) -> np.ndarray:
-    places = places.astype(np.intp)
-    if not (places < 0).any():
-        return places
-    if length == float("inf"):
+    if length < math.inf:
+        return resolve_rows(places, int(length))
+    if (places < 0).any():
         raise IndexError("data without an end have no last element")
-    return np.where(places < 0, places + int(length), places)
+    return places.astype(np.intp)
 
 
 def select_rows(rows: Any, index: Any) -> Any:
@@ -233,11 +220,8 @@ def select_rows(rows: Any, index: Any) -> Any:
     """
     if is_index_list(index):
         if isinstance(rows, Endless):
-            return rows.start + rows.step * rows_of(index, float("inf"))
-        places = rows_of(index, len(rows))
-        if isinstance(rows, range):
-            return rows.start + rows.step * places
-        return rows[places]
+            return rows.start + rows.step * rows_of(index, math.inf)
+        return compose_rows(rows, rows_of(index, len(rows)))
     if not isinstance(index, slice):
         index = index.__index__()
         if not isinstance(rows, Endless) and not -len(rows) <= index < len(rows):
