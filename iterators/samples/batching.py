@@ -11,7 +11,7 @@ import numpy as np
 from ..core.backend import is_tensor
 from .arithmetic import equal
 from .region import Endless, is_index_list, select_rows
-from .sample import Dataset
+from .sample import Dataset, data_of
 
 __all__ = ["Minibatches"]
 
@@ -123,7 +123,7 @@ class Minibatches(Dataset):
 
     def _write(self, value: Any) -> None:
         self._check_writable()
-        value = value() if isinstance(value, Dataset) else value
+        value = data_of(value)
         if np.ndim(value) and len(value) != len(self) and len(value) != 1:
             raise ValueError(f"{len(value)} values do not fit {len(self)} minibatches")
         for place, batch in enumerate(self):

@@ -294,7 +294,7 @@ class Sample:
             If the shapes do not fit.
         """
         self._check_writable()
-        value = _data_of(value)
+        value = data_of(value)
         if self._primary is not None:
             self._chief._write(value)
         elif self._region is None:
@@ -352,7 +352,7 @@ class Sample:
         if self._region is None:
             self._whole()._update(operation, value)
         else:
-            self._region.write(computed(operation, self._region.read(), _data_of(value)))
+            self._region.write(computed(operation, self._region.read(), data_of(value)))
         return self
 
     # -- inside -----------------------------------------------------------------------------------
@@ -512,5 +512,6 @@ class _Later:
         return self.owner._field(self.name)[self.index]
 
 
-def _data_of(value: Any) -> Any:
+def data_of(value: Any) -> Any:
+    """What a value contributes: of a sample its data, anything else is data."""
     return value() if isinstance(value, Sample) else value

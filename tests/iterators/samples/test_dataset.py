@@ -111,6 +111,8 @@ def test_writing_through_minibatches():
     assert data[:, 1].tolist() == [7] * 3 + [8] * 3 + [1]
     mb -= 1
     assert data[6].tolist() == [4, 0]
+    mb[1:]._write(Sample(np.array([[3.0], [2.0]])))
+    assert data[5].tolist() == [3, 3] and data[6].tolist() == [2, 2]
     with pytest.raises(ValueError, match="do not fit"):
         mb._write([1, 2, 3, 4])
 
