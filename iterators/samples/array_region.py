@@ -21,7 +21,23 @@ __all__ = ["ArrayRegion"]
 Choice = Any
 
 
-class ArrayRegion(Region):
+class _Shaped(Region):
+    """A region whose shape is known without reading."""
+
+    def length(self) -> float:
+        """Number of elements along the first axis."""
+        shape = self.shape()
+        if not shape:
+            raise TypeError("a single value has no length")
+        return shape[0]
+
+    def axis_length(self, axis: int) -> int | None:
+        """Length of an axis, where it is known without reading."""
+        shape = self.shape()
+        return shape[axis] if axis < len(shape) else None
+
+
+class ArrayRegion(_Shaped):
     """Part of an array: places, ranges and lists of places, one for each axis.
 
     Parameters
@@ -67,18 +83,6 @@ class ArrayRegion(Region):
     def shape(self) -> tuple[int, ...]:
         """Length of every axis."""
         return tuple(len(chosen) for chosen in self._choices if not isinstance(chosen, int))
-
-    def length(self) -> float:
-        """Number of elements along the first axis."""
-        shape = self.shape()
-        if not shape:
-            raise TypeError("a single value has no length")
-        return shape[0]
-
-    def axis_length(self, axis: int) -> int | None:
-        """Length of an axis, where it is known without reading."""
-        shape = self.shape()
-        return shape[axis] if axis < len(shape) else None
 
     def same_as(self, other: Region) -> bool:
         """Whether both name the same part of the same storage."""
@@ -149,7 +153,7 @@ class ArrayRegion(Region):
         return view[_outer(lists, self.shape(), view)]
 
 
-class _Indexed(Region):
+class _Indexed(_Shaped):
     """What an index expression that is not composed names of a region of an array."""
 
     def __init__(self, base: ArrayRegion | _Indexed, index: Any) -> None:
@@ -201,18 +205,6 @@ class _Indexed(Region):
             blank = torch.zeros((), dtype=torch.int8).expand(self._base.shape())
             return tuple(blank[_for_storage(self._index, blank)].shape)
         return np.broadcast_to(np.int8(0), self._base.shape())[_for_numpy(self._index)].shape
-
-    def length(self) -> float:
-        """Number of elements along the first axis."""
-        shape = self.shape()
-        if not shape:
-            raise TypeError("a single value has no length")
-        return shape[0]
-
-    def axis_length(self, axis: int) -> int | None:
-        """Length of an axis, where it is known without reading."""
-        shape = self.shape()
-        return shape[axis] if axis < len(shape) else None
 
     def same_as(self, other: Region) -> bool:
         """Whether both name the same part of the same storage."""
