@@ -15,14 +15,7 @@ from ..core.dtypes import dtype_name
 from ..core.layout import Layout, Plan, plan
 from ..core.spec import FieldSpec, SpecError
 from .base import SimpleSpace, Space
-from .vector import (
-    VectorSequenceSpace,
-    VectorSpace,
-    dimension,
-    in_storage,
-    no_fixed_length,
-    one_sequence,
-)
+from .vector import SequenceSpace, VectorSequenceSpace, VectorSpace, dimension, in_storage
 
 __all__ = ["IndexSequenceSpace", "IndexSpace", "OneHotFormatter"]
 
@@ -135,7 +128,7 @@ class IndexSpace(_LabelSpace):
         return np.zeros((1, self.dim))
 
 
-class IndexSequenceSpace(_LabelSpace):
+class IndexSequenceSpace(SequenceSpace, _LabelSpace):
     """One sequence of labels, ``(length, dim)`` integers, without a batch axis.
 
     Parameters
@@ -157,24 +150,6 @@ class IndexSequenceSpace(_LabelSpace):
     """
 
     _one_hot_space = VectorSequenceSpace
-
-    def _size(self, batch: Any) -> int | None:
-        return 1
-
-    def _shape(self, batch_size: int) -> tuple[int, ...]:
-        return one_sequence(self, batch_size), self.dim
-
-    def get_total_dimension(self) -> int:
-        """Not defined: a sequence has no fixed length."""
-        raise no_fixed_length(self)
-
-    def get_origin(self) -> Any:
-        """Not defined."""
-        raise no_fixed_length(self)
-
-    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
-        """Not defined."""
-        raise no_fixed_length(self)
 
 
 class OneHotFormatter:

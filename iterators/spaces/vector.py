@@ -303,7 +303,36 @@ class Conv2DSpace(SimpleSpace):
         raise self._no_conversion(space)
 
 
-class VectorSequenceSpace(SimpleSpace):
+class SequenceSpace(SimpleSpace):
+    """What spaces of one sequence share: its length is not theirs to know."""
+
+    dim: int
+
+    def _size(self, batch: Any) -> int | None:
+        return 1
+
+    def _shape(self, batch_size: int) -> tuple[int, ...]:
+        if batch_size != 1:
+            raise ValueError(f"batch_size={batch_size}: a batch of {self} is one sequence")
+        return 1, self.dim
+
+    def get_total_dimension(self) -> int:
+        """Not defined: a sequence has no fixed length."""
+        raise self._no_fixed_length()
+
+    def get_origin(self) -> Any:
+        """Not defined."""
+        raise self._no_fixed_length()
+
+    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
+        """Not defined."""
+        raise self._no_fixed_length()
+
+    def _no_fixed_length(self) -> NotImplementedError:
+        return NotImplementedError(f"a sequence of {self} has no fixed length")
+
+
+class VectorSequenceSpace(SequenceSpace):
     """One sequence of vectors, ``(length, dim)``, without a batch axis.
 
     Parameters
@@ -341,36 +370,6 @@ class VectorSequenceSpace(SimpleSpace):
 
     def _format(self, batch: Any, space: Space) -> Any:
         return in_storage(batch, space)
-
-    def _size(self, batch: Any) -> int | None:
-        return 1
-
-    def _shape(self, batch_size: int) -> tuple[int, ...]:
-        return one_sequence(self, batch_size), self.dim
-
-    def get_total_dimension(self) -> int:
-        """Not defined: a sequence has no fixed length."""
-        raise no_fixed_length(self)
-
-    def get_origin(self) -> Any:
-        """Not defined."""
-        raise no_fixed_length(self)
-
-    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
-        """Not defined."""
-        raise no_fixed_length(self)
-
-
-def no_fixed_length(space: Space) -> NotImplementedError:
-    """The error for questions that sequences have no answer to."""
-    return NotImplementedError(f"a sequence of {space} has no fixed length")
-
-
-def one_sequence(space: Space, batch_size: int) -> int:
-    """Length of the sequence in a made-up batch, which holds just one."""
-    if batch_size != 1:
-        raise ValueError(f"batch_size={batch_size}: a batch of {space} is one sequence")
-    return 1
 
 
 def in_storage(batch: Any, space: Any) -> Any:
