@@ -7,6 +7,7 @@ from recordio.check import Problem, Report, repair, verify
 from recordio.csv import CSVReader, read_csv
 from recordio.errors import (
     ArrayFileError,
+    CacheFileError,
     CorruptRecordError,
     ErrorBudgetError,
     ImageDecodeError,
@@ -31,6 +32,7 @@ from recordio.writer import RecordWriter
 __all__ = [
     "ArrayFileError",
     "CSVReader",
+    "CacheFileError",
     "CorruptRecordError",
     "ErrorBudgetError",
     "IRHeader",

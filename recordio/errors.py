@@ -11,6 +11,7 @@ import struct
 
 __all__ = [
     "ArrayFileError",
+    "CacheFileError",
     "CorruptRecordError",
     "ErrorBudgetError",
     "ImageDecodeError",
@@ -138,6 +139,10 @@ class ImageDecodeError(RecordIOError):
 
 class ImageFileError(RecordIOError, OSError):
     """An image file of a list cannot be opened or read."""
+
+
+class CacheFileError(RecordIOError):
+    """A file of cached images cannot be made, or belongs to other data or other settings."""
 
 
 class ErrorBudgetError(RecordIOError):

@@ -1,0 +1,269 @@
+"""The file of an image cache: making, checking, mapping it.
+
+Says what the file looks like and whether one that exists may be used.  Images are put into it and
+read from it by `image_cache`; this module never looks at them.
+
+The file, in the byte order of the machine::
+
+    0    16 bytes   "iterators-cache" and a line end
+    16   uint64     bytes of the data that are given away
+    24   uint32     length of the description, uint32: its CRC-32
+    32   JSON       the description: sizes, places, what the images depend on
+    ...  uint64 * n the table, one word for every record, at a multiple of 4096
+    ...             the data, at a multiple of 4096, up to the end of the file
+
+It is made with its final length, but takes room on the disk only for what is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import secrets
+import struct
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import CacheFileError
+from recordio.storage import TEMPORARY_SUFFIX
+
+__all__ = ["OpenCacheFile", "open_cache_file"]
+
+#: Changes with the layout of the file, and when the same settings give other pixels.
+VERSION = 1
+MAGIC = b"iterators-cache\n"
+USED_PLACE = 16
+DESCRIPTION = struct.Struct("=II")
+JSON_PLACE = 32
+LONGEST_JSON = 1 << 20
+PAGE = 4096
+#: Of a word of the table: bits that are the length of an image, in units of so many bytes.
+LENGTH_BITS, UNIT = 24, 64
+LOCK_SECONDS = 10.0
+
+_OTHER = "delete the file or name another one"
+
+
+@dataclass(frozen=True)
+class OpenCacheFile:
+    """An open cache file: its descriptor, its mapping for reading, and where things lie in it."""
+
+    file: int
+    mapping: mmap.mmap
+    used_place: int
+    table_place: int
+    data_place: int
+    seed: int
+
+
+def open_cache_file(
+    path: str, count: int, channels: int, capacity: int, settings: Mapping[str, str]
+) -> OpenCacheFile:
+    """Open the file of a cache, after making it if it does not exist.
+
+    Parameters
+    ----------
+    path : str
+    count : int
+        Records.
+    channels : int
+        Bytes of a pixel.
+    capacity : int
+        Bytes that the data may take; a smaller file grows.
+    settings : mapping of str to str
+        What must be the same for the images to be of use.
+
+    Raises
+    ------
+    CacheFileError
+        If the file is something else, damaged, or was made with other settings.
+    OSError
+        If it cannot be made or opened.
+    """
+    wanted = {
+        "version": VERSION,
+        "byte_order": sys.byteorder,
+        "records": count,
+        "channels": channels,
+        **settings,
+    }
+    if not os.path.lexists(path):
+        _make(path, wanted, capacity)
+    if not os.path.isfile(path):
+        raise CacheFileError(f"is no regular file, so it cannot be a cache: {_OTHER}", path=path)
+    file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        found = _description(path, file, wanted)
+        table, data = found["table_place"], found["data_place"]
+        with _locked(path, file):
+            _grow(path, file, data + capacity)
+            size = os.fstat(file).st_size
+            _settle(file, table, count, size - data)
+            mapping = mmap.mmap(file, size, access=mmap.ACCESS_READ)
+        return OpenCacheFile(file, mapping, USED_PLACE, table, data, int(found["id"], 16))
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
+    """A new, empty file, which appears complete, unless another process was faster."""
+    count = int(wanted["records"])
+    description = {"id": secrets.token_hex(8), **wanted}
+    length = len(json.dumps(description)) + 100  # the two places below
+    table = -(-(JSON_PLACE + length) // PAGE) * PAGE
+    data = -(-(table + 8 * count) // PAGE) * PAGE
+    text = json.dumps({**description, "table_place": table, "data_place": data}).encode()
+    temporary = f"{path}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(MAGIC + bytes(8) + DESCRIPTION.pack(len(text), zlib.crc32(text)) + text)
+            # Zeros that are written, so that there is room for them on the disk.
+            for place in range(file.tell(), data, 1 << 20):
+                file.write(bytes(min(1 << 20, data - place)))
+            file.truncate(data + capacity)
+            file.flush()
+            os.fsync(file.fileno())
+        _publish(temporary, path)
+    except OSError as error:
+        raise CacheFileError(
+            f"a cache for {count} records cannot be made here: {error.strerror or error}", path=path
+        ) from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _publish(temporary: str, path: str) -> None:
+    """Give a file its name, if no file has it."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links
+        if not os.path.lexists(path):
+            os.replace(temporary, path)
+
+
+def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file says about itself, if it is what is wanted."""
+    head = _read(file, JSON_PLACE, 0)
+    if head[: len(MAGIC)] != MAGIC:
+        raise CacheFileError(f"the file is no cache of images: {_OTHER}", path=path)
+    damaged = CacheFileError(f"the cache is damaged: {_OTHER}", path=path)
+    if len(head) < JSON_PLACE:
+        raise damaged
+    length, check = DESCRIPTION.unpack_from(head, 24)
+    text = _read(file, length, JSON_PLACE) if length <= LONGEST_JSON else b""
+    if len(text) < length or zlib.crc32(text) != check or not text:
+        raise damaged
+    found = json.loads(text)
+    for name in [*wanted, *found]:
+        if name not in ("id", "table_place", "data_place") and found.get(name) != wanted.get(name):
+            raise CacheFileError(
+                f"the cache was made with {name}={found.get(name)}, but now {name}="
+                f"{wanted.get(name)}: {_OTHER}",
+                path=path,
+            )
+    if os.fstat(file).st_size < found["data_place"]:
+        raise damaged
+    return found
+
+
+def _read(file: int, size: int, place: int) -> bytes:
+    """Bytes of a file, fewer at its end."""
+    with open(file, "rb", closefd=False) as view:
+        view.seek(place)
+        return view.read(size)
+
+
+def _grow(path: str, file: int, size: int) -> None:
+    if os.fstat(file).st_size < size:
+        try:
+            os.truncate(file, size)
+        except OSError as error:
+            raise CacheFileError(
+                f"the cache cannot grow to {size} bytes: {error.strerror or error}", path=path
+            ) from error
+
+
+def _settle(file: int, table: int, count: int, size: int) -> None:
+    """Make the table and the number of bytes in use agree, whatever the last writer left.
+
+    Words that point behind the data are removed, and no byte that an image may be using is given
+    away again.
+    """
+    words = np.frombuffer(_read(file, 8 * count, table), np.uint64)
+    ends = (words >> np.uint64(LENGTH_BITS)).astype(np.int64) * UNIT
+    ends += (words & np.uint64((1 << LENGTH_BITS) - 1)).astype(np.int64) * UNIT
+    outside = (ends > size) | (words == 1)
+    with open(file, "r+b", buffering=0, closefd=False) as target:
+        for number in np.flatnonzero(outside).tolist():
+            target.seek(table + 8 * number)
+            target.write(bytes(8))
+        (used,) = struct.unpack("=Q", _read(file, 8, USED_PLACE))
+        least = int(ends[~outside].max(initial=0))
+        # A number that cannot be is damage: what the table says remains.
+        right = max(used, least) if used % UNIT == 0 and used <= size else least
+        if right != used:
+            target.seek(USED_PLACE)
+            target.write(struct.pack("=Q", right))
+
+
+@contextlib.contextmanager
+def _locked(path: str, file: int) -> Iterator[None]:
+    """The lock that the writing threads of all processes share; they hold it for microseconds."""
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            _lock(file)
+            break
+        except (BlockingIOError, PermissionError):  # PermissionError on Windows
+            if time.monotonic() > until:
+                raise CacheFileError(
+                    "another process keeps the cache locked: if it is stopped, end it, or name "
+                    "another file",
+                    path=path,
+                ) from None
+        except OSError as error:
+            raise CacheFileError(
+                f"the file system has no locks ({error.strerror}): name a file on a local disk",
+                path=path,
+            ) from error
+        time.sleep(0.001)
+    try:
+        yield
+    finally:
+        _unlock(file)
+
+
+# The same locks as in image_cache.h.
+if sys.platform == "win32":
+    import msvcrt
+
+    LOCK_PLACE = 1 << 62
+
+    def _lock(file: int) -> None:
+        os.lseek(file, LOCK_PLACE, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+
+    def _unlock(file: int) -> None:
+        os.lseek(file, LOCK_PLACE, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)

@@ -1,0 +1,68 @@
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+cdef extern from "../core/sync.h" nogil:
+    ctypedef struct sync_mutex:
+        pass
+
+
+cdef enum CacheStatus:
+    CACHE_FOUND = 0
+    CACHE_ABSENT
+    CACHE_REFUSED           # absent, and this process will not put it there
+
+
+# An image in the cache: packed pixels, and the size of the image that they were made from.
+cdef struct CachedImage:
+    const uint8_t* pixels
+    int width
+    int height
+    int source_width
+    int source_height
+
+
+# Images by record number; any thread may call any of these functions at any time.
+cdef class ImageCache:
+    cdef readonly int64_t count         # records
+    cdef readonly int channels          # bytes of a pixel
+    cdef readonly int64_t capacity      # bytes that images may take
+    cdef uint8_t* data                  # the images
+    cdef int64_t size                   # bytes that can be read there
+    cdef uint64_t* words                # one for every record: where its image is, or 0
+    cdef uint64_t* known                # words whose images this process has checked, or REFUSED
+    cdef uint64_t* given                # bytes of it that are taken
+    cdef uint64_t seed                  # of the checksums
+    cdef uint64_t own_given
+    cdef int stopped                    # error number of the write that failed
+    cdef object owners                  # keep what the pointers point to
+    cdef sync_mutex mutex
+
+    # The image of a record; its pixels stay where they are as long as this object lives.
+    cdef int find(self, int64_t number, CachedImage* image) noexcept nogil
+    # Whether an image of that size still has a place; if not, none of its size ever will.
+    cdef bint has_room(self, int64_t width, int64_t height) noexcept nogil
+    # Keep a copy of what `find` said is absent; if that worked, `image.pixels` are those of the
+    # copy.  Whoever puts an image there must put the same.
+    cdef bint put(self, int64_t number, CachedImage* image) noexcept nogil
+    # Do not look for this record again.
+    cdef void refuse(self, int64_t number) noexcept nogil
+
+    cdef bint lock(self) noexcept nogil
+    cdef void unlock(self) noexcept nogil
+    cdef bint is_whole(self, int64_t number, uint64_t word,
+                       CachedImage* image) noexcept nogil
+    cdef int64_t reserve(self, int64_t number, uint64_t expected, int64_t size) noexcept nogil
+    cdef int write_data(self, int64_t offset, const void* head, const uint8_t* pixels,
+                        size_t size) noexcept nogil
+    cdef bint publish(self, int64_t number, uint64_t expected, uint64_t word) noexcept nogil
+    cdef void stop(self, int error) noexcept nogil
+
+
+# The same in a file, which other processes use at the same time and later.
+cdef class FileImageCache(ImageCache):
+    cdef readonly str path
+    cdef int file
+    cdef int64_t used_place             # where things lie in the file
+    cdef int64_t table_place
+    cdef int64_t data_place
+
+    cdef int read_words(self, int64_t number, uint64_t* found) noexcept nogil

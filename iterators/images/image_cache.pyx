@@ -1,0 +1,512 @@
+"""Images by record number, in memory or in a file: put there once, read without the GIL ever after.
+
+A cache knows numbers, sizes and pixels.  It decodes nothing, and knows neither recipes nor what was
+done to an image before it came here.  Nothing is ever thrown out to make room: an epoch visits every
+record once, so that a fixed set of images serves as well as any other, and what a set that changes
+gains with one image it loses with the one that had to go.
+
+How it works: images lie one behind the other, each with a head that says what it is.  A table has
+one word for every record: 0, or place and length of its image.  Threads, and processes that share a
+file, take a place under a lock, write the image without one, and store the word when it is complete.
+A reader follows the word and needs no lock.
+
+A file may have been written by a process that was killed, on a machine that lost its power, or over
+a broken disk.  So an image that this process did not write itself is used only after its checksum,
+which covers the record number and the size, was found right; otherwise it is as if it were not there
+and is put there anew.
+"""
+
+import logging
+import mmap
+import os
+import sys
+
+from libc.errno cimport EINVAL
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+
+import numpy as np
+
+from .cache_file import open_cache_file
+
+cdef extern from "../core/sync.h" nogil:
+    void sync_mutex_init(sync_mutex*)
+    void sync_mutex_destroy(sync_mutex*)
+    void sync_lock(sync_mutex*)
+    void sync_unlock(sync_mutex*)
+
+cdef extern from "image_cache.h" nogil:
+    uint64_t cache_load(const uint64_t* word)
+    void cache_store(uint64_t* word, uint64_t value)
+    uint64_t cache_checksum(uint64_t seed, const uint8_t* bytes, size_t size)
+    int cache_file_write(int file, const void* bytes, size_t size, int64_t offset)
+    int cache_file_read(int file, void* bytes, size_t size, int64_t offset)
+    int cache_file_lock(int file, int tries)
+    void cache_file_unlock(int file)
+    void cache_file_close(int file)
+
+cdef enum:
+    UNIT = 64               # images begin at multiples of this
+    LENGTH_BITS = 24        # of a word; the rest is the place, both in units
+    HEAD_SIZE = 64
+    SLACK = 64              # kernels may read a vector behind the last pixel
+    LOCK_TRIES = 100
+    # A word that no image has: the smallest takes more than one unit.
+    REFUSED = 1
+
+#: Largest number of bytes that a cache can have.
+LARGEST_CAPACITY = ((<int64_t>1) << (64 - LENGTH_BITS)) * UNIT - UNIT
+
+logger = logging.getLogger("iterators")
+
+
+# What is written before the pixels of an image.
+cdef struct Head:
+    uint64_t checksum       # of the rest of the head, and of the pixels
+    int64_t number
+    int32_t width
+    int32_t height
+    int32_t source_width
+    int32_t source_height
+
+
+cdef int64_t place_size(int64_t width, int64_t height, int channels) noexcept nogil:
+    """Bytes that an image takes with all that belongs to it."""
+    return (HEAD_SIZE + width * height * channels + SLACK + UNIT - 1) // UNIT * UNIT
+
+
+cdef uint64_t word_of(int64_t offset, int64_t size) noexcept nogil:
+    return <uint64_t>(offset // UNIT) << LENGTH_BITS | <uint64_t>(size // UNIT)
+
+
+cdef int64_t word_offset(uint64_t word) noexcept nogil:
+    return <int64_t>(word >> LENGTH_BITS) * UNIT
+
+
+cdef int64_t word_size(uint64_t word) noexcept nogil:
+    return <int64_t>(word & ((1 << LENGTH_BITS) - 1)) * UNIT
+
+
+cdef uint64_t head_checksum(uint64_t seed, const Head* head, const uint8_t* pixels,
+                            size_t size) noexcept nogil:
+    return cache_checksum(
+        cache_checksum(seed, <const uint8_t*>&head.number, sizeof(Head) - sizeof(uint64_t)),
+        pixels, size)
+
+
+cdef void describe(const Head* head, const uint8_t* pixels, CachedImage* image) noexcept nogil:
+    image.pixels = pixels
+    image.width, image.height = head.width, head.height
+    image.source_width, image.source_height = head.source_width, head.source_height
+
+
+cdef class ImageCache:
+    """Base class; `MemoryImageCache` and `FileImageCache` say where the images are.
+
+    Attributes
+    ----------
+    count : int
+        Records that there can be images of.
+    channels : int
+        Bytes of a pixel.
+    capacity : int
+        Bytes that images may take.
+    """
+
+    def __cinit__(self, *args, **keywords):
+        sync_mutex_init(&self.mutex)
+        self.data, self.words, self.known = NULL, NULL, NULL
+        self.given = &self.own_given
+        self.own_given = 0
+
+    def __dealloc__(self):
+        sync_mutex_destroy(&self.mutex)
+
+    @property
+    def used(self):
+        """Bytes that images take, with what belongs to them."""
+        return cache_load(self.given)
+
+    @property
+    def images(self):
+        """Number of images that are there."""
+        table = np.asarray(<uint64_t[:max(self.count, 1)]>self.words)[:self.count]
+        return int(np.count_nonzero(table)) - int(np.count_nonzero(table == REFUSED))
+
+    def store(self, int64_t number, const uint8_t[:, :, ::1] pixels not None, source_size=None):
+        """Put an image into the cache; the stage does it without Python.
+
+        Parameters
+        ----------
+        number : int
+            Of the record, in ``[0, count)``.
+        pixels : numpy.ndarray of uint8, (height, width, channels)
+        source_size : tuple of int, optional
+            (width, height) of the image that these pixels were made from; theirs if not given.
+
+        Returns
+        -------
+        bool
+            Whether it was put there: not if it was there already, and not without room.
+
+        Raises
+        ------
+        IndexError
+            If there is no such record.
+        ValueError
+            For an image without pixels, of other channels, or too large for any cache.
+        """
+        cdef CachedImage image, there
+        cdef bint done
+        self._check_number(number)
+        if pixels.shape[2] != self.channels or 0 in (pixels.shape[0], pixels.shape[1]):
+            raise ValueError(f"an image of shape {np.shape(pixels)}: expected (height, width, "
+                             f"{self.channels})")
+        image.pixels = &pixels[0, 0, 0]
+        image.height, image.width = pixels.shape[0], pixels.shape[1]
+        image.source_width, image.source_height = source_size or (image.width, image.height)
+        with nogil:
+            done = (self.find(number, &there) == CACHE_ABSENT
+                    and self.has_room(image.width, image.height) and self.put(number, &image))
+        return done
+
+    def load(self, int64_t number):
+        """The image of a record, copied, and the size of the image it was made from.
+
+        Returns
+        -------
+        tuple of (numpy.ndarray of uint8 (height, width, channels), tuple of int), or None
+            None if it is not there, or is damaged.
+        """
+        cdef CachedImage image
+        cdef int status
+        self._check_number(number)
+        with nogil:
+            status = self.find(number, &image)
+        if status != CACHE_FOUND:
+            return None
+        pixels = np.asarray(<const uint8_t[:image.height, :image.width, :self.channels]>image.pixels)
+        return pixels.copy(), (image.source_width, image.source_height)
+
+    def _check_number(self, number):
+        if not 0 <= number < self.count:
+            raise IndexError(f"record {number} of {self.count}")
+
+    cdef int find(self, int64_t number, CachedImage* image) noexcept nogil:
+        cdef uint64_t known = cache_load(self.known + number), word
+        if known == REFUSED:
+            return CACHE_REFUSED
+        word = cache_load(self.words + number)
+        if word == 0:
+            return CACHE_ABSENT
+        if word_offset(word) > self.size - word_size(word):
+            return CACHE_REFUSED    # in what another process added to the file since it was opened
+        if word == known:
+            describe(<Head*>(self.data + word_offset(word)),
+                     self.data + word_offset(word) + HEAD_SIZE, image)
+            return CACHE_FOUND
+        if not self.is_whole(number, word, image):
+            return CACHE_ABSENT
+        cache_store(self.known + number, word)
+        return CACHE_FOUND
+
+    cdef bint is_whole(self, int64_t number, uint64_t word,
+                       CachedImage* image) noexcept nogil:
+        """Whether what a word points to is the image of that record, as it was written."""
+        cdef int64_t offset = word_offset(word), size = word_size(word)
+        cdef const Head* head = <const Head*>(self.data + offset)
+        cdef const uint8_t* pixels = self.data + offset + HEAD_SIZE
+        if size < HEAD_SIZE + SLACK:
+            return False
+        if (head.number != number or head.width < 1 or head.height < 1
+                or head.source_width < 1 or head.source_height < 1
+                or <int64_t>head.width * head.height > size
+                or place_size(head.width, head.height, self.channels) != size):
+            return False
+        if head.checksum != head_checksum(
+                self.seed, head, pixels, <size_t>head.width * head.height * self.channels):
+            return False
+        describe(head, pixels, image)
+        return True
+
+    cdef bint has_room(self, int64_t width, int64_t height) noexcept nogil:
+        cdef int64_t size = place_size(width, height, self.channels)
+        return (size // UNIT < 1 << LENGTH_BITS and self.stopped == 0
+                and <int64_t>cache_load(self.given) <= self.capacity - size)
+
+    cdef void refuse(self, int64_t number) noexcept nogil:
+        cache_store(self.known + number, REFUSED)
+
+    cdef bint put(self, int64_t number, CachedImage* image) noexcept nogil:
+        cdef Head head
+        cdef uint64_t expected = cache_load(self.words + number), word
+        cdef int64_t size = place_size(image.width, image.height, self.channels)
+        cdef int64_t offset
+        cdef size_t length = <size_t>image.width * image.height * self.channels
+        if expected != 0 and expected == cache_load(self.known + number):
+            return False        # a second thread had the same record
+        offset = self.reserve(number, expected, size)
+        if offset < 0:
+            return False
+        head.number = number
+        head.width, head.height = image.width, image.height
+        head.source_width, head.source_height = image.source_width, image.source_height
+        head.checksum = head_checksum(self.seed, &head, image.pixels, length)
+        cdef int error = self.write_data(offset, &head, image.pixels, length)
+        if error:
+            self.stop(error)
+            return False
+        word = word_of(offset, size)
+        if not self.publish(number, expected, word):
+            return False
+        cache_store(self.known + number, word)
+        image.pixels = self.data + offset + HEAD_SIZE
+        return True
+
+    cdef bint lock(self) noexcept nogil:
+        sync_lock(&self.mutex)
+        return True
+
+    cdef void unlock(self) noexcept nogil:
+        sync_unlock(&self.mutex)
+
+    cdef int64_t reserve(self, int64_t number, uint64_t expected, int64_t size) noexcept nogil:
+        """A place for an image; -1 if there is none or the image is not needed any more."""
+        cdef int64_t offset = -1, used
+        if not self.lock():
+            return -1
+        used = <int64_t>cache_load(self.given)
+        if cache_load(self.words + number) == expected and used <= self.capacity - size:
+            cache_store(self.given, <uint64_t>(used + size))
+            offset = used
+        self.unlock()
+        return offset
+
+    cdef int write_data(self, int64_t offset, const void* head, const uint8_t* pixels,
+                        size_t size) noexcept nogil:
+        memcpy(self.data + offset, head, sizeof(Head))
+        memcpy(self.data + offset + HEAD_SIZE, pixels, size)
+        return 0
+
+    cdef bint publish(self, int64_t number, uint64_t expected, uint64_t word) noexcept nogil:
+        """Let everybody see an image, unless somebody was faster."""
+        cdef bint first
+        if not self.lock():
+            return False
+        first = cache_load(self.words + number) == expected
+        if first:
+            cache_store(self.words + number, word)
+        self.unlock()
+        return first
+
+    cdef void stop(self, int error) noexcept nogil:
+        self.stopped = error
+
+
+cdef class MemoryImageCache(ImageCache):
+    """Images in memory of this process; what is not used costs nothing.
+
+    Parameters
+    ----------
+    count : int
+        Records.
+    channels : int
+        Bytes of a pixel.
+    capacity : int
+        Bytes that images may take.
+
+    Raises
+    ------
+    MemoryError
+        If the system does not promise that much.
+
+    Examples
+    --------
+    >>> cache = MemoryImageCache(10, 3, 1 << 20)
+    >>> cache.store(7, np.full((2, 2, 3), 9, np.uint8), (20, 20)), cache.images
+    (True, 1)
+    >>> cache.load(7)[0][0, 0].tolist(), cache.load(7)[1], cache.load(6)
+    ([9, 9, 9], (20, 20), None)
+    """
+
+    def __init__(self, int64_t count, int channels, int64_t capacity):
+        cdef uint64_t[::1] table
+        cdef uint8_t[::1] view
+        capacity = min(max(capacity, 0), LARGEST_CAPACITY)
+        table = words = np.zeros(max(count, 1), np.uint64)
+        try:
+            view = memory = _anonymous(max(capacity, mmap.PAGESIZE))
+        except (OSError, OverflowError, ValueError) as error:
+            raise MemoryError(
+                f"the system does not give a cache {capacity} bytes of memory ({error}): choose a "
+                "smaller cache_size") from None
+        self.count, self.channels, self.capacity, self.size = count, channels, capacity, capacity
+        self.data = &view[0]
+        # Everything in here was written by this process: what is there is also known.
+        self.words = self.known = &table[0]
+        self.owners = words, memory, view
+
+
+def _anonymous(size):
+    if sys.platform == "win32":
+        return mmap.mmap(-1, size)
+    # Without a reservation: pages are taken when they are written to.
+    no_reserve = 0x4000 if sys.platform == "linux" else 0
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve)
+
+
+cdef class FileImageCache(ImageCache):
+    """Images in a file, which other processes use at the same time and later ones again.
+
+    Parameters
+    ----------
+    path : str
+        The file; made if it does not exist.
+    count, channels, capacity : int
+        As for `MemoryImageCache`.  A file of another capacity grows, or is not filled any further.
+    settings : mapping of str to str
+        What the images depend on.
+
+    Attributes
+    ----------
+    path : str
+
+    Raises
+    ------
+    CacheFileError
+        If the file is something else, damaged, or was made with other settings.
+    OSError
+        If it cannot be made or opened.
+
+    Notes
+    -----
+    The file is for processes of one machine on a local disk.  When a write fails because the disk
+    is full, this process stops writing and logs a warning; what is in the file remains in use.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "images.cache")
+    >>> cache = FileImageCache(path, 10, 1, 1 << 20, {"resize": "256"})
+    >>> cache.store(3, np.full((2, 2, 1), 9, np.uint8))
+    True
+    >>> del cache
+    >>> FileImageCache(path, 10, 1, 1 << 20, {"resize": "256"}).load(3)[0].ravel().tolist()
+    [9, 9, 9, 9]
+    >>> FileImageCache(path, 10, 1, 1 << 20, {"resize": "224"})
+    Traceback (most recent call last):
+        ...
+    recordio.errors.CacheFileError: ...images.cache: the cache was made with resize=256, ...
+    """
+
+    def __cinit__(self, *args, **keywords):
+        self.file = -1
+
+    def __init__(self, path, int64_t count, int channels, int64_t capacity, settings):
+        cdef const uint8_t[::1] view
+        cdef uint64_t[::1] known
+        capacity = min(max(capacity, 0), LARGEST_CAPACITY)
+        self.path = path
+        opened = open_cache_file(path, count, channels, capacity, settings)
+        self.file = opened.file
+        view, known = opened.mapping, np.zeros(max(count, 1), np.uint64)
+        self.owners = opened.mapping, view, known
+        self.count, self.channels, self.capacity = count, channels, capacity
+        self.used_place, self.table_place = opened.used_place, opened.table_place
+        self.data_place, self.seed = opened.data_place, opened.seed
+        self.size = view.shape[0] - self.data_place
+        self.capacity = min(capacity, self.size)
+        # The mapping is for reading; words are changed by writing to the file.
+        self.data = <uint8_t*>&view[0] + self.data_place
+        self.words = <uint64_t*>(<uint8_t*>&view[0] + self.table_place)
+        self.given = <uint64_t*>(<uint8_t*>&view[0] + self.used_place)
+        self.known = &known[0]
+
+    def __dealloc__(self):
+        if self.file >= 0:
+            cache_file_close(self.file)
+
+    cdef bint lock(self) noexcept nogil:
+        sync_lock(&self.mutex)
+        if self.stopped == 0 and cache_file_lock(self.file, LOCK_TRIES) == 0:
+            return True
+        sync_unlock(&self.mutex)
+        return False
+
+    cdef void unlock(self) noexcept nogil:
+        cache_file_unlock(self.file)
+        sync_unlock(&self.mutex)
+
+    cdef int64_t reserve(self, int64_t number, uint64_t expected, int64_t size) noexcept nogil:
+        cdef int64_t offset = -1
+        cdef uint64_t[2] found
+        cdef int error
+        if not self.lock():
+            return -1
+        error = self.read_words(number, found)
+        if not error and found[1] == expected and <int64_t>found[0] <= self.capacity - size:
+            offset = <int64_t>found[0]
+            found[0] += <uint64_t>size
+            error = cache_file_write(self.file, &found[0], 8, self.used_place)
+        self.unlock()
+        if error:
+            self.stop(error)
+            return -1
+        return offset
+
+    cdef int read_words(self, int64_t number, uint64_t* found) noexcept nogil:
+        """Bytes in use, and the word of a record, as they are in the file."""
+        cdef int error = cache_file_read(self.file, found, 8, self.used_place)
+        if error:
+            return error
+        if found[0] % UNIT:
+            return EINVAL       # overwritten by something else since it was opened
+        return cache_file_read(self.file, found + 1, 8, self.table_place + 8 * number)
+
+    cdef int write_data(self, int64_t offset, const void* head, const uint8_t* pixels,
+                        size_t size) noexcept nogil:
+        cdef int error = cache_file_write(self.file, pixels, size,
+                                          self.data_place + offset + HEAD_SIZE)
+        if error:
+            return error
+        return cache_file_write(self.file, head, sizeof(Head), self.data_place + offset)
+
+    cdef bint publish(self, int64_t number, uint64_t expected, uint64_t word) noexcept nogil:
+        cdef uint64_t[2] found
+        cdef int error
+        cdef bint first
+        if not self.lock():
+            return False
+        error = self.read_words(number, found)
+        first = not error and found[1] == expected
+        if first:
+            error = cache_file_write(self.file, &word, 8, self.table_place + 8 * number)
+        self.unlock()
+        if error:
+            self.stop(error)
+        return first and not error
+
+    cdef void stop(self, int error) noexcept nogil:
+        cdef bint first
+        sync_lock(&self.mutex)
+        first = self.stopped == 0
+        self.stopped = error
+        sync_unlock(&self.mutex)
+        if first:
+            with gil:
+                self._tell(error)
+
+    def _tell(self, error):
+        logger.warning("%s: no more images are cached, because writing failed: %s", self.path,
+                       os.strerror(error))
+
+
+def image_bytes(width, height, channels):
+    """Bytes that an image takes in a cache, with what belongs to it.
+
+    Examples
+    --------
+    >>> image_bytes(341, 256, 3)
+    262016
+    """
+    return place_size(width, height, channels)
