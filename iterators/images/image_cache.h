@@ -23,11 +23,15 @@ static inline uint64_t cache_load(const uint64_t *word) {
 static inline void cache_store(uint64_t *word, uint64_t value) {
     _InterlockedExchange64((volatile long long *)word, (long long)value);
 }
+/* One more, counted by any number of threads. */
+static inline void cache_count(int64_t *counter) { _InterlockedIncrement64((volatile long long *)counter); }
 #else
 static inline uint64_t cache_load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 static inline void cache_store(uint64_t *word, uint64_t value) {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
+/* One more, counted by any number of threads. */
+static inline void cache_count(int64_t *counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
 #endif
 
 /* -- checksum ----------------------------------------------------------------------------------- */

@@ -1,0 +1,14 @@
+from libc.stdint cimport int64_t, uint8_t
+
+from iterators.images.image_cache cimport CachedImage, ImageCache
+
+
+# A cache, and what the images in it are.
+cdef class CachedImages:
+    cdef readonly ImageCache cache
+    cdef int resize         # short side of the images; -1: as decoded
+    cdef int inter_method
+    cdef int64_t hits       # samples made from cached images
+    cdef int64_t misses
+
+    cdef bint holds(self, int64_t number) noexcept nogil

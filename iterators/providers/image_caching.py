@@ -1,0 +1,278 @@
+"""`cache=` of the image providers: which cache, how large, for what images.
+
+Checks the keywords, estimates what the images need before any is decoded, and opens the cache.  How
+images get into it and out again is the work of `images`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from recordio.errors import CacheFileError, RecordIOError
+
+from ..core.parameters import integer, path
+from ..images import codec, jpeg
+from ..images.image_cache import FileImageCache, ImageCache, MemoryImageCache
+from ..images.render_cache import CachedImages, cached_bytes, resizes
+from ..images.source import Source
+
+__all__ = ["RAM", "CacheInfo", "cached_recipe", "checked_cache", "open_cache"]
+
+#: The value of `cache` that is no path.
+RAM = "ram"
+#: Headers that an estimate is made from, at most.
+SAMPLE = 512
+#: A cache is made larger than the estimate, which may be a little too low.
+MARGIN, LEAST_MARGIN = 1.25, 64 << 20
+
+HEADER = struct.Struct("<IfQQ")
+
+logger = logging.getLogger("iterators")
+
+
+class _Versioned(Protocol):
+    """An `ImageSource`, as far as it matters here."""
+
+    def __len__(self) -> int: ...
+
+    def version(self) -> str: ...
+
+    def bytes_source(self) -> Source: ...
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """What a cache of a provider holds, and what it did so far.
+
+    Attributes
+    ----------
+    cache : str
+        "ram", or the path of the file.
+    images : int
+        Images in the cache; of a file, those of other processes and earlier runs as well.
+    used_bytes : int
+        Bytes that they take.
+    capacity : int
+        Bytes that they may take: `cache_size`, or less where the estimate is lower.
+    estimated_bytes : int
+        Bytes that all images of the provider would take, from the headers of some.
+    hits, misses : int
+        Samples that were made from cached images, and those whose image was decoded.
+    """
+
+    cache: str
+    images: int
+    used_bytes: int
+    capacity: int
+    estimated_bytes: int
+    hits: int
+    misses: int
+
+
+def checked_cache(cache: Any, cache_size: Any) -> tuple[str, int | None]:
+    """The keywords of a provider: "ram", a path, or empty for no cache; bytes, or None.
+
+    Examples
+    --------
+    >>> checked_cache("ram", 1 << 30), checked_cache(None, None)
+    (('ram', 1073741824), ('', None))
+    """
+    place = path("cache", cache)
+    if cache_size is None:
+        if place == RAM and not _available_memory():
+            raise ValueError("cache_size must be given: the system does not tell its free memory")
+        return place, None
+    if not place:
+        raise ValueError(f"cache_size={cache_size!r} has no effect without a cache")
+    return place, integer("cache_size", cache_size, 1)
+
+
+def cached_recipe(recipe: Any, asked: bool) -> Any:
+    """The recipe that a provider with a cache has.
+
+    Parameters
+    ----------
+    recipe : Recipe or DetRecipe
+    asked : bool
+        Whether the caller named `scaled_decode`.
+
+    Returns
+    -------
+    Recipe or DetRecipe
+        Where whole decoded images are cached they are decoded in full: a scale that follows from
+        the crop would need another image for every crop.
+
+    Raises
+    ------
+    ValueError
+        If that is not what the caller asked for.
+
+    Examples
+    --------
+    >>> from iterators.images.recipe import Recipe
+    >>> cached_recipe(Recipe(data_shape=(3, 8, 8)), False).scaled_decode
+    False
+    """
+    if resizes(recipe) or not recipe.scaled_decode:
+        return recipe
+    if asked:
+        raise ValueError(
+            "scaled_decode=True: a cache holds images that were decoded in full, unless they are "
+            "resized first (resize, with an inter_method other than 10); drop one of both"
+        )
+    return replace(recipe, scaled_decode=False)
+
+
+def open_cache(
+    place: str,
+    cache_size: int | None,
+    source: _Versioned,
+    records: range,
+    recipe: Any,
+    *,
+    num_parts: int = 1,
+    verbose: bool = False,
+) -> tuple[CachedImages, int]:
+    """Open the cache that the keywords of a provider ask for.
+
+    Parameters
+    ----------
+    place : str
+        "ram", or the path of a file.
+    cache_size : int, optional
+        Bytes that images may take; half of what is available if not given.
+    source : ImageSource
+    records : range
+        Those that the provider will deliver.
+    recipe : Recipe or DetRecipe
+        What `cached_recipe` returned.
+    num_parts : int
+        Providers that are expected to share the memory of this machine.
+    verbose : bool
+        Log what the images need, and how many of them fit.
+
+    Returns
+    -------
+    images : CachedImages
+        For the image stage.
+    estimated_bytes : int
+        What all images need.
+
+    Raises
+    ------
+    CacheFileError
+        If the file cannot be used, or the disk has no room for what will be written.
+    MemoryError
+        If the system does not promise the memory.
+    """
+    if place != RAM:
+        records = range(len(source))  # all parts share the file
+    estimate = estimated_bytes(source.bytes_source(), records, recipe)
+    available = _available_memory() // num_parts if place == RAM else _available_disk(place)
+    limit = available // 2 if cache_size is None else cache_size
+    capacity = min(limit, max(int(MARGIN * estimate), estimate + LEAST_MARGIN))
+    cache: ImageCache
+    if place == RAM:
+        cache = MemoryImageCache(len(source), recipe.channels, capacity)
+    else:
+        if min(limit, estimate) > available:
+            raise CacheFileError(
+                f"the cache needs about {min(limit, estimate)} bytes, of which the disk has room "
+                f"for {available}: choose a smaller cache_size or another disk",
+                path=place,
+            )
+        cache = FileImageCache(
+            place, len(source), recipe.channels, capacity, _settings(source, recipe)
+        )
+    if verbose:
+        share = min(1.0, limit / estimate) if estimate else 1.0
+        logger.info(
+            "cache %s: the images need about %.2f GB, cache_size is %.2f GB: %s; %d are there",
+            place,
+            estimate / 1e9,
+            limit / 1e9,
+            "all fit" if share == 1 else f"about {share:.0%} of them fit",
+            cache.images,
+        )
+    return CachedImages(cache, recipe), estimate
+
+
+def estimated_bytes(source: Source, records: range, recipe: Any) -> int:
+    """Bytes that the images of these records need in a cache, from the headers of some."""
+    numbers: Sequence[int] = records
+    if len(records) > SAMPLE:
+        chosen = np.random.default_rng(0).integers(0, len(records), SAMPLE)
+        numbers = [records[i] for i in np.sort(chosen).tolist()]
+    total = sum(_image_bytes(source, number, recipe) for number in numbers)
+    return round(total * len(records) / max(len(numbers), 1))
+
+
+def _image_bytes(source: Source, number: int, recipe: Any) -> int:
+    """What one image needs; nothing if it cannot be read, because it will not be cached."""
+    try:
+        record = memoryview(source.record(number))
+        if len(record) < HEADER.size:
+            return 0
+        width, height = codec.image_size(record[HEADER.size + 4 * HEADER.unpack_from(record)[0] :])
+    except RecordIOError:
+        return 0
+    return cached_bytes(recipe, width, height)
+
+
+def _settings(source: _Versioned, recipe: Any) -> dict[str, str]:
+    """What cached images depend on."""
+    import cv2
+
+    resized = resizes(recipe)
+    return {
+        "data": source.version(),
+        "resize": str(recipe.resize if resized else -1),
+        "inter_method": str(recipe.inter_method) if resized else "any",
+        "scaled_decode": str(resized and recipe.scaled_decode),
+        "decoder": f"{jpeg.library()} and OpenCV {cv2.__version__}",
+    }
+
+
+def _available_disk(place: str) -> int:
+    """Bytes that a file at this place could have: what is free, and what it has already."""
+    folder = os.path.dirname(os.path.abspath(place))
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise CacheFileError(
+            f"a cache cannot be made here: {error.strerror}", path=place
+        ) from error
+    try:
+        return free + 512 * getattr(os.stat(place), "st_blocks", 0)
+    except FileNotFoundError:
+        return free
+
+
+def _available_memory() -> int:
+    """Bytes of memory that this process could still use; 0 if the system does not tell."""
+    try:
+        with open("/proc/meminfo") as file:
+            found = re.search(r"MemAvailable:\s+(\d+) kB", file.read())
+        available = int(found[1]) * 1024 if found else 0
+    except OSError:
+        try:
+            available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (AttributeError, ValueError, OSError):
+            return 0
+    # A container may have less than the machine.
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            with open(f"/sys/fs/cgroup/{name}") as file:
+                available = min(available, int(file.read()))
+        except (OSError, ValueError):
+            continue
+    return available
