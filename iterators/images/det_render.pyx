@@ -20,10 +20,10 @@ from iterators.images.draw cimport ImageKey
 from iterators.images.geometry cimport Geometry
 from iterators.images.jitter cimport Jitter
 from iterators.images.normalise cimport normalise_row
-from iterators.images.render cimport (
-    HEADER_SIZE, MESSAGE_SIZE, RENDER_GEOMETRY, RENDER_LABEL, RENDER_OK, ROW, Outcome, Pixels,
-    Renderer, Sink, Slot,
+from iterators.images.outcome cimport (
+    HEADER_SIZE, MESSAGE_SIZE, RENDER_GEOMETRY, RENDER_LABEL, RENDER_OK, Outcome,
 )
+from iterators.images.render cimport ROW, Pixels, Renderer, Sink, Slot
 from iterators.images.render_plan cimport RenderPlan
 
 from .geometry import geometry_message

@@ -1,31 +1,15 @@
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from iterators.images.draw cimport ImageKey
 from iterators.images.geometry cimport Geometry, Layer
 from iterators.images.jitter cimport Jitter
 from iterators.images.jpeg cimport jpeg_decoder
 from iterators.images.normalise cimport normalise_recipe
+from iterators.images.outcome cimport Outcome
 from iterators.images.render_plan cimport RenderPlan
 from iterators.images.resample cimport resampler
 from iterators.images.warp cimport warp_source
-
-
-cdef enum RenderStatus:
-    RENDER_OK = 0
-    RENDER_SHORT_HEADER     # fewer bytes than an image header
-    RENDER_SHORT_LABELS     # the header announces more labels than there are bytes
-    RENDER_LABEL_WIDTH      # another number of labels than label_width
-    RENDER_NOT_LISTED       # the id is not in the list of labels
-    RENDER_LABEL            # the labels cannot be used; the message says why
-    RENDER_IMAGE            # the image cannot be decoded; the message says why
-    RENDER_GEOMETRY         # the crop does not fit; the message says why
-    RENDER_MEMORY
-
-
-cdef enum:
-    HEADER_SIZE = 24        # IRHeader: flag, label, id, id2
-    MESSAGE_SIZE = 200
 
 
 # Memory of a renderer, kept from image to image: number of each buffer.
@@ -35,13 +19,6 @@ cdef enum:
     STEPS = 2               # column positions of a warp
     ROW = 3                 # one row of a canvas that is wider than its image
     BUFFERS = 4
-
-
-cdef struct Outcome:
-    int status
-    int64_t found           # number of labels of the record
-    uint64_t record_id
-    char message[MESSAGE_SIZE]
 
 
 # The place of one sample in a batch.
@@ -133,7 +110,3 @@ cdef class Renderer:
                               Outcome* outcome) noexcept nogil
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil
     cdef int fail(self, Outcome* outcome, int status, const char* message) noexcept nogil
-
-
-# The exception for an outcome that is not RENDER_OK; `place` holds keywords of RecordIOError.
-cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, dict place)

@@ -10,17 +10,17 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memset, strncpy
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError, RecordIOError
+from recordio.errors import RecordIOError
 
 from iterators.images.draw cimport ImageKey, draw_key
 from iterators.images.geometry cimport (
     LAYER_PAD, LAYER_RESAMPLE, LAYER_WARP, Geometry, Layer, draw_geometry,
 )
-from iterators.images.jitter cimport Jitter, draw_jitter, jitter_image
+from iterators.images.jitter cimport Jitter, draw_jitter, jitter_expose, jitter_image
 from iterators.images.jpeg cimport (
     JPEG_NOT_JPEG, JPEG_OK, JPEG_UNAVAILABLE, decoder_available, decoder_finish, decoder_free,
     decoder_message, decoder_new, decoder_open, decoder_rows, decoder_start, jpeg_info,
@@ -29,6 +29,11 @@ from iterators.images.normalise cimport (
     normalise_done, normalise_recipe, normalise_row, normalise_streams,
 )
 from iterators.images.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
+from iterators.images.outcome cimport (
+    HEADER_SIZE, RENDER_GEOMETRY, RENDER_IMAGE, RENDER_LABEL_WIDTH, RENDER_MEMORY,
+    RENDER_NOT_LISTED, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS, Outcome, outcome_error,
+    outcome_fail,
+)
 from iterators.images.render_plan cimport RenderPlan
 from iterators.images.resample cimport (
     resample_axis, resample_denominator, resampler_begin, resampler_free, resampler_new,
@@ -360,7 +365,7 @@ cdef class Renderer:
         sink.mirror = geometry.mirror
         sink.normalise = self.plan.normalise
         self.draw_colours(image, &jitter)
-        expose(&sink.normalise, &jitter)
+        jitter_expose(&jitter, &sink.normalise)
         for i in range(geometry.count):
             layer = &geometry.layers[i]
             coloured = jitter.colours and i == geometry.coloured
@@ -542,40 +547,4 @@ cdef class Renderer:
         return self.buffers[which]
 
     cdef int fail(self, Outcome* outcome, int status, const char* message) noexcept nogil:
-        outcome.status = status
-        strncpy(outcome.message, message, MESSAGE_SIZE - 1)
-        outcome.message[MESSAGE_SIZE - 1] = 0
-        return status
-
-
-cdef void expose(normalise_recipe* normalise, const Jitter* jitter) noexcept nogil:
-    """Contrast and illumination of one image: ((x - mean) * contrast + illumination) * factor."""
-    cdef int i
-    if jitter.exposes:
-        for i in range(4):
-            normalise.offset[i] = jitter.illumination * normalise.factor[i]
-            normalise.factor[i] = jitter.exposure * normalise.factor[i]
-
-
-cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, dict place):
-    """The exception for a sample that could not be rendered."""
-    place = dict(place)
-    cdef int status = outcome.status
-    if status == RENDER_MEMORY:
-        return MemoryError("no memory to decode and resample an image")
-    if status == RENDER_SHORT_HEADER:
-        return RecordHeaderError(
-            f"the record is shorter than the {HEADER_SIZE} bytes of an image header", **place)
-    place["record_id"] = outcome.record_id
-    if status == RENDER_SHORT_LABELS:
-        return RecordHeaderError(
-            f"the header announces {outcome.found} labels, which the record is too short for",
-            **place)
-    if status == RENDER_LABEL_WIDTH:
-        return LabelError(
-            f"the record has {outcome.found} labels, label_width is {label_width}", **place)
-    if status == RENDER_NOT_LISTED:
-        return LabelError("the list of labels has no line for this id", **place)
-    if status == RENDER_LABEL:
-        return LabelError(outcome.message.decode("utf-8", "replace"), **place)
-    return ImageDecodeError(outcome.message.decode("utf-8", "replace"), **place)
+        return outcome_fail(outcome, status, message)
