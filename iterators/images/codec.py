@@ -1,8 +1,8 @@
 """Decode one encoded image, of any format, into an array.
 
 This is the place that knows which decoder decodes what: libjpeg-turbo the ordinary JPEG, `pnm` raw
-pixels, OpenCV everything else.  It never looks at records or labels, never resizes, and changes no setting of
-OpenCV.  The image stage calls `iterators.images.jpeg` itself and comes here for the rest.
+pixels, OpenCV everything else.  It never looks at records or labels, never resizes, and changes no
+setting of OpenCV.  The image stage calls `jpeg` and `pnm` itself and comes here for the rest.
 """
 
 from __future__ import annotations

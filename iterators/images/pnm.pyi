@@ -4,6 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+__all__ = ["PNMHeader", "decode", "encode", "header"]
+
 class PNMHeader(NamedTuple):
     width: int
     height: int
