@@ -19,7 +19,8 @@ from libc.stdlib cimport calloc, free
 
 import numpy as np
 
-from iterators.images.render cimport Outcome, Renderer, RENDER_OK, Slot, outcome_error
+from iterators.images.outcome cimport RENDER_OK, Outcome, outcome_error
+from iterators.images.render cimport Renderer, Slot
 from iterators.images.render_plan cimport RenderPlan
 from iterators.images.source cimport FETCH_OK, Scratch, Source
 
