@@ -38,6 +38,8 @@ cdef class ImageCache:
 
     # The image of a record; its pixels stay where they are as long as this object lives.
     cdef int find(self, int64_t number, CachedImage* image) noexcept nogil
+    # Whether there is one, as far as can be said without looking at it.
+    cdef bint holds(self, int64_t number) noexcept nogil
     # Whether an image of that size still has a place; if not, none of its size ever will.
     cdef bint has_room(self, int64_t width, int64_t height) noexcept nogil
     # Keep a copy of what `find` said is absent; if that worked, `image.pixels` are those of the

@@ -210,6 +210,10 @@ cdef class ImageCache:
         cache_store(self.known + number, word)
         return CACHE_FOUND
 
+    cdef bint holds(self, int64_t number) noexcept nogil:
+        return (cache_load(self.words + number) != 0
+                and cache_load(self.known + number) != REFUSED)
+
     cdef bint is_whole(self, int64_t number, uint64_t word,
                        CachedImage* image) noexcept nogil:
         """Whether what a word points to is the image of that record, as it was written."""
@@ -235,7 +239,8 @@ cdef class ImageCache:
                 and <int64_t>cache_load(self.given) <= self.capacity - size)
 
     cdef void refuse(self, int64_t number) noexcept nogil:
-        cache_store(self.known + number, REFUSED)
+        if cache_load(self.known + number) == 0:    # else another thread was luckier with it
+            cache_store(self.known + number, REFUSED)
 
     cdef bint put(self, int64_t number, CachedImage* image) noexcept nogil:
         cdef Head head

@@ -12,8 +12,15 @@ cdef struct Slot:
     float* label
 
 
+# A way to a sample that leaves out the decoding of its image; whether it was possible.
+cdef class ImageShortcut:
+    cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
+                     const ImageKey* image, void* slot, Outcome* outcome) noexcept nogil
+
+
 # Turns records into samples.
 cdef class Renderer(LayerRenderer):
+    cdef ImageShortcut shortcut     # tried first; may be None
     cdef object decoded         # image decoded through Python, alive while its pixels are read
     # What was done so far.
     cdef int64_t images

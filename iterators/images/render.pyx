@@ -40,6 +40,14 @@ from . import codec
 from .geometry import geometry_message
 
 
+cdef class ImageShortcut:
+    """Base class: no image is known already."""
+
+    cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
+                     const ImageKey* image, void* slot, Outcome* outcome) noexcept nogil:
+        return False
+
+
 cdef class Renderer(LayerRenderer):
     """Renders samples one after the other; see the module.
 
@@ -110,7 +118,9 @@ cdef class Renderer(LayerRenderer):
             return outcome.status
         image.key = draw_key(self.plan.key, draw)
         image.epoch, image.record = epoch, number
-        self.render_image(record + content, length - content, &image, slot.data, outcome)
+        if self.shortcut is None or not self.shortcut.render(
+                self, record + content, length - content, &image, slot.data, outcome):
+            self.render_image(record + content, length - content, &image, slot.data, outcome)
         normalise_done()
         self.images += 1
         self.bytes += length - content

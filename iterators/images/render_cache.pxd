@@ -1,6 +1,6 @@
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t
 
-from iterators.images.image_cache cimport CachedImage, ImageCache
+from iterators.images.image_cache cimport ImageCache
 
 
 # A cache, and what the images in it are.
@@ -10,5 +10,3 @@ cdef class CachedImages:
     cdef int inter_method
     cdef int64_t hits       # samples made from cached images
     cdef int64_t misses
-
-    cdef bint holds(self, int64_t number) noexcept nogil

@@ -6,12 +6,14 @@ from numpy.typing import NDArray
 
 from recordio.errors import RecordIOError
 
+from .render_cache import CachedImages
 from .render_plan import RenderPlan
 from .source import Source
 
 class Stage:
     batch_size: int
     depth: int
+    cached: CachedImages | None
     def __init__(
         self,
         source: Source,
@@ -21,6 +23,7 @@ class Stage:
         threads: int,
         depth: int,
         allocate: Callable[[int], Any] | None = None,
+        cached: CachedImages | None = None,
     ) -> None: ...
     @property
     def pending(self) -> int: ...

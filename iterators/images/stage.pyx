@@ -21,6 +21,7 @@ import numpy as np
 
 from iterators.images.outcome cimport RENDER_OK, Outcome, outcome_error
 from iterators.images.render cimport Renderer, Slot
+from iterators.images.render_cache cimport CachedImages
 from iterators.images.render_plan cimport RenderPlan
 from iterators.images.source cimport FETCH_OK, Scratch, Source
 
@@ -78,11 +79,16 @@ cdef class Stage:
         Batches that may be under way at once, at least 1.
     allocate : callable, optional
         Source of memory for the data, see `BufferPool`.
+    cached : CachedImages, optional
+        Images that need not be decoded again; given up by `close`.
     """
 
     cdef readonly Py_ssize_t batch_size
     cdef readonly Py_ssize_t depth
+    cdef readonly CachedImages cached
+    cdef dict last_cache_stats
     cdef Source source
+    cdef int64_t* expected          # records of a batch whose images are not cached
     cdef list renderers
     cdef Renderer spare             # for the consumer's thread
     cdef RenderPlan plan
@@ -103,16 +109,19 @@ cdef class Stage:
     cdef sync_condition done        # a batch was finished, or a thread put its tickets down
 
     def __cinit__(self, Source source not None, RenderPlan plan not None, *, Py_ssize_t batch_size,
-                  Py_ssize_t threads, Py_ssize_t depth, allocate=None):
+                  Py_ssize_t threads, Py_ssize_t depth, allocate=None,
+                  CachedImages cached=None):
         cdef Py_ssize_t i
-        self.batches = NULL
+        self.batches, self.expected = NULL, NULL
         sync_mutex_init(&self.mutex)
         sync_condition_init(&self.work)
         sync_condition_init(&self.done)
         self.batch_size, self.depth = batch_size, depth
-        self.plan, self.source = plan, source
+        self.plan, self.source, self.cached = plan, source, cached
+        self.last_cache_stats = {}
+        self.expected = <int64_t*>calloc(batch_size, sizeof(int64_t))
         self.batches = <Batch*>calloc(depth, sizeof(Batch))
-        if self.batches == NULL:
+        if self.batches == NULL or self.expected == NULL:
             raise MemoryError
         for i in range(depth):
             self.batches[i].records = <int64_t*>calloc(batch_size, sizeof(int64_t))
@@ -126,8 +135,8 @@ cdef class Stage:
         self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
         self.arrays = [None] * depth
         self.process = os.getpid()
-        self.renderers = [plan.renderer() for _ in range(threads)]
-        self.spare = plan.renderer()
+        self.renderers = [self._renderer() for _ in range(threads)]
+        self.spare = self._renderer()
         self.threads = [
             threading.Thread(target=self._work, args=(self.renderers[i],), daemon=True,
                              name=f"image-stage-{i}")
@@ -152,6 +161,7 @@ cdef class Stage:
                 free(self.batches[i].outcomes)
                 free(self.batches[i].fetched)
             free(self.batches)
+        free(self.expected)
         sync_condition_destroy(&self.done)
         sync_condition_destroy(&self.work)
         sync_mutex_destroy(&self.mutex)
@@ -204,7 +214,7 @@ cdef class Stage:
         batch.label = <float*><size_t>label.ctypes.data
         batch.ids = <uint64_t*><size_t>ids.ctypes.data
         with nogil:
-            self.announced += self.source.expect(batch.records, count)
+            self.announced += self.expect(batch)
             sync_lock(&self.mutex)
             self.submitted += 1
             sync_wake_all(&self.work)
@@ -252,6 +262,7 @@ cdef class Stage:
         """
         cdef Outcome outcome
         cdef int fetched = FETCH_OK
+        cdef bint stopping
         cdef Slot target
         cdef uint64_t[::1] id_table = ids
         cdef Scratch scratch
@@ -259,9 +270,21 @@ cdef class Stage:
         self._locate_slot(<char*><size_t>data.ctypes.data, <float*><size_t>label.ctypes.data, slot,
                           &target)
         with nogil:
-            self.render_record(self.spare, record, epoch, draw, &target, &fetched, &outcome,
-                               &scratch)
+            # Counted as work, so that `close` in another thread frees nothing that this uses.
+            sync_lock(&self.mutex)
+            stopping = self.stopping
+            self.working += not stopping
+            sync_unlock(&self.mutex)
+            if not stopping:
+                self.render_record(self.spare, record, epoch, draw, &target, &fetched, &outcome,
+                                   &scratch)
+                sync_lock(&self.mutex)
+                self.working -= 1
+                sync_wake_all(&self.done)
+                sync_unlock(&self.mutex)
             free(scratch.bytes)
+        if stopping:
+            self._check_usable()
         if fetched != FETCH_OK or outcome.status != RENDER_OK:
             raise self._failure(record, fetched, &outcome)
         id_table[slot] = outcome.record_id
@@ -275,7 +298,8 @@ cdef class Stage:
             `images` rendered (also ahead of the consumer), `bytes` of encoded image data,
             `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each
             summed over the threads; `announced` records, which the system was told to read from
-            the disk ahead of their turn.
+            the disk ahead of their turn; with a cache also `cache_hits` and `cache_misses`, samples
+            that were made from cached images and those that were not.
         """
         cdef Renderer renderer
         cdef int64_t images = 0, size = 0
@@ -286,7 +310,10 @@ cdef class Stage:
             decode += renderer.decode_seconds
             total += renderer.total_seconds
         return {"images": images, "bytes": size, "decode_seconds": decode,
-                "transform_seconds": total - decode, "announced": self.announced}
+                "transform_seconds": total - decode, "announced": self.announced, **self._cache_stats()}
+
+    def _cache_stats(self):
+        return self.last_cache_stats if self.cached is None else self.cached.stats()
 
     def ready(self):
         """Whether `collect` would return at once."""
@@ -338,6 +365,21 @@ cdef class Stage:
             if thread.is_alive():
                 thread.join()
         self.arrays = [None] * self.depth
+        self._give_up_cache()
+
+    def _give_up_cache(self):
+        """Free the memory of the cache, unless it is being read by `retry`."""
+        cdef bint idle
+        cdef Renderer renderer
+        with nogil:
+            sync_lock(&self.mutex)
+            idle = self.working == 0
+            sync_unlock(&self.mutex)
+        if idle and self.cached is not None:
+            self.last_cache_stats = self.cached.stats()
+            for renderer in [*self.renderers, self.spare]:
+                renderer.shortcut = None
+            self.cached = None
 
     def _check_usable(self):
         if os.getpid() != self.process:
@@ -360,6 +402,23 @@ cdef class Stage:
             PyErr_CheckSignals()
             self._check_usable()
         return 0
+
+    def _renderer(self):
+        cdef Renderer renderer = self.plan.renderer()
+        if self.cached is not None:
+            renderer.shortcut = self.cached.shortcut(self.plan)
+        return renderer
+
+    cdef Py_ssize_t expect(self, Batch* batch) noexcept nogil:
+        """Announce the records of a batch that will be read; a cached image needs only a header."""
+        cdef Py_ssize_t i, count = 0
+        if self.cached is None:
+            return self.source.expect(batch.records, batch.count)
+        for i in range(batch.count):
+            if not self.cached.cache.holds(batch.records[i]):
+                self.expected[count] = batch.records[i]
+                count += 1
+        return self.source.expect(self.expected, count)
 
     cdef void _locate_slot(self, char* data, float* label, Py_ssize_t slot,
                            Slot* target) noexcept nogil:

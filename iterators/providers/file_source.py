@@ -15,7 +15,7 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 
-from ..images.record_source import list_lines
+from ..images.record_source import file_versions, list_lines
 from ..images.source import ImageFiles, Source
 
 __all__ = ["ImageFileSource", "floor_part", "listed_images", "read_image_list"]
@@ -80,6 +80,11 @@ class ImageFileSource:
         """Short text that tells this list from others; the files are not read."""
         check = zlib.crc32(self._ids.tobytes(), self._check)
         return f"{len(self)} images, check {zlib.crc32(self._labels.tobytes(), check):08x}"
+
+    def version(self) -> str:
+        """Short text that changes whenever the list of files or one of them does."""
+        check = zlib.crc32(file_versions(self._paths), self._check)
+        return f"{len(self)} images, check {check:08x}"
 
 
 def floor_part(count: int, num_parts: int, part_index: int) -> range:

@@ -19,13 +19,14 @@ import numpy as np
 
 from recordio.errors import CacheFileError, RecordIOError
 
+from ..core.order import Order, SequentialOrder
 from ..core.parameters import integer, path
 from ..images import codec, jpeg
 from ..images.image_cache import FileImageCache, ImageCache, MemoryImageCache
 from ..images.render_cache import CachedImages, cached_bytes, resizes
 from ..images.source import Source
 
-__all__ = ["RAM", "CacheInfo", "cached_recipe", "checked_cache", "open_cache"]
+__all__ = ["RAM", "CacheInfo", "cached_recipe", "checked_cache", "open_cache", "steady_records"]
 
 #: The value of `cache` that is no path.
 RAM = "ram"
@@ -130,6 +131,13 @@ def cached_recipe(recipe: Any, asked: bool) -> Any:
             "resized first (resize, with an inter_method other than 10); drop one of both"
         )
     return replace(recipe, scaled_decode=False)
+
+
+def steady_records(order: Order, count: int) -> range:
+    """The records that a provider delivers in every epoch, or all if they change."""
+    if isinstance(order, SequentialOrder):
+        return range(order.first, order.last)
+    return range(count)
 
 
 def open_cache(

@@ -21,6 +21,7 @@ from ..images.augmenter import Augmenter, CreateAugmenter
 from ..images.linear_render import LinearPlan
 from ..images.record_source import RecordSource
 from .file_source import ImageFileSource, floor_part, listed_images, read_image_list
+from .image_caching import cached_recipe, checked_cache
 from .image_provider import MOST_LABELS
 from .image_record import ImageRecordIter
 from .image_settings import ImageSource
@@ -149,9 +150,13 @@ class ImageIter(RollingProvider, ImageRecordIter):
         epoch: int = 0,
         on_error: str = "raise",
         error_budget: float | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        cache_size: int | None = None,
         **augmentation: Any,
     ) -> None:
         self._augmenter = _augmenter(data_shape, aug_list, augmentation)
+        if checked_cache(cache, cache_size)[0]:
+            self._augmenter = cached_recipe(self._augmenter, "scaled_decode" in augmentation)
         self._handle = choice(
             "last_batch_handle", last_batch_handle, ("pad", "discard", "roll_over")
         )
@@ -190,6 +195,8 @@ class ImageIter(RollingProvider, ImageRecordIter):
             epoch=epoch,
             on_error=on_error,
             error_budget=error_budget,
+            cache=cache,
+            cache_size=cache_size,
         )
         self._settings["last_batch_handle"] = self._handle
 

@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..images.render_plan import RenderPlan
 from ..images.stage import Stage
 from .base import PlannedProvider
 from .forms import BatchForm
+from .image_caching import CacheInfo, cached_recipe, checked_cache, open_cache, steady_records
 from .image_settings import (
     ImageSource,
     changed_parameters,
@@ -105,12 +106,17 @@ class RecordImageProvider(PlannedProvider):
         epoch: int = 0,
         on_error: str = "raise",
         error_budget: float | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        cache_size: int | None = None,
         aug_seq: str | None = None,
         ctx: str = "gpu",
         device_id: int = 0,
         **augmentation: Any,
     ) -> None:
         recipe = self._recipe(data_shape, augmentation)
+        cache_place, cache_size = checked_cache(cache, cache_size)
+        if cache_place:
+            recipe = cached_recipe(recipe, "scaled_decode" in augmentation)
         batch_size = integer("batch_size", batch_size, 1, MOST_SAMPLES)
         path_imgrec, path_imgidx = (
             path("path_imgrec", path_imgrec),
@@ -151,11 +157,12 @@ class RecordImageProvider(PlannedProvider):
         place = placement(device, ring=prefetch_buffer)
         choice("on_error", on_error, ("raise", "skip"))
         source = self._open(path_imgrec, path_imgidx, on_error)
+        num_parts = integer("num_parts", num_parts, low=1)
         labels = self._plan_labels(source, recipe, label_width, path_imglist)
         listed = labels["labels"]
         order, unusable = make_order(
             source,
-            num_parts=integer("num_parts", num_parts, low=1),
+            num_parts=num_parts,
             part_index=integer("part_index", part_index, low=0),
             even=boolean("even", even),
             shuffle=boolean("shuffle", shuffle),
@@ -180,6 +187,18 @@ class RecordImageProvider(PlannedProvider):
             mean_image=mean_image,
             **labels,
         )
+        cached = None
+        if cache_place:
+            cached, self._estimated_bytes = open_cache(
+                cache_place,
+                cache_size,
+                source,
+                steady_records(order, len(source)),
+                recipe,
+                num_parts=num_parts,
+                verbose=verbose,
+            )
+        self._cache_place = cache_place
         data_desc = [
             DataDesc(
                 data_name,
@@ -217,6 +236,7 @@ class RecordImageProvider(PlannedProvider):
                 threads=threads,
                 depth=prefetch_buffer,
                 allocate=place.allocate,
+                cached=cached,
             ),
             data_desc,
             label_desc,
@@ -237,6 +257,30 @@ class RecordImageProvider(PlannedProvider):
                 len(source),
                 threads,
             )
+
+    def cache_info(self) -> CacheInfo | None:
+        """What the cache holds and did so far; None without one.
+
+        Raises
+        ------
+        ValueError
+            If the provider is closed, which frees the cache.
+        """
+        if not self._cache_place:
+            return None
+        cached = cast(Stage, self._engine).cached
+        if cached is None:
+            raise ValueError("the provider is closed")
+        stats = cached.stats()
+        return CacheInfo(
+            cache=self._cache_place,
+            images=cached.cache.images,
+            used_bytes=cached.cache.used,
+            capacity=cached.cache.capacity,
+            estimated_bytes=self._estimated_bytes,
+            hits=stats["cache_hits"],
+            misses=stats["cache_misses"],
+        )
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
         return [self._normalise(tensor) for tensor in data] if self._normalise else list(data)

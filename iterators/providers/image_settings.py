@@ -77,6 +77,9 @@ class ImageSource(Protocol):
     def fingerprint(self) -> str:
         """Short text that tells this source from others."""
 
+    def version(self) -> str:
+        """Short text that changes whenever one of the files does."""
+
 
 def changed_parameters(recipe: Any) -> dict[str, Any]:
     """The parameters of a recipe that differ from their defaults."""
