@@ -10,3 +10,6 @@ cdef class CachedImages:
     cdef int inter_method
     cdef int64_t hits       # samples made from cached images
     cdef int64_t misses
+
+    # Whether the image of a record is there, and sound: it will not be decoded.
+    cdef bint has(self, int64_t number) noexcept nogil

@@ -68,6 +68,10 @@ cdef class CachedImages:
         """What a renderer of that plan needs to use the cache; one for each."""
         return CacheShortcut(self, plan)
 
+    cdef bint has(self, int64_t number) noexcept nogil:
+        cdef CachedImage image
+        return self.cache.find(number, &image) == CACHE_FOUND
+
 
 def resizes(recipe):
     """Whether images are cached as they are after the first resize.

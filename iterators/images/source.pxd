@@ -17,6 +17,9 @@ cdef class Source:
     # The bytes of a record in [0, count); valid until the next call with the same scratch.
     cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
                    size_t* length) noexcept nogil
+    # The same for somebody who needs header and labels only; the rest may be missing.
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                        size_t* length) noexcept nogil
     # These records will be fetched soon; how many of them the system was told of.
     cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil
     # The exception for a status of `fetch` that is not FETCH_OK.
@@ -56,3 +59,6 @@ cdef class ImageFiles(Source):
     cdef const uint64_t* ids
     cdef const float* labels
     cdef Py_ssize_t label_width
+
+    cdef size_t prefix(self) noexcept nogil
+    cdef void write_head(self, int64_t number, uint8_t* record) noexcept nogil

@@ -56,6 +56,10 @@ cdef class Source:
                    size_t* length) noexcept nogil:
         return NO_MEMORY
 
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                        size_t* length) noexcept nogil:
+        return self.fetch(number, scratch, record, length)
+
     cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
         return 0
 
@@ -295,23 +299,40 @@ cdef class ImageFiles(Source):
 
     cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
                    size_t* length) noexcept nogil:
-        cdef bint single = self.label_width == 1
-        cdef size_t prefix = HEADER_SIZE + (0 if single else 4 * <size_t>self.label_width)
-        cdef const float* labels = self.labels + number * self.label_width
-        cdef uint32_t flag = 0 if single else <uint32_t>self.label_width
+        cdef size_t prefix = self.prefix()
         cdef int status = image_file_read(
             <const image_file_char*>(self.first_name + self.starts[number]), prefix,
             MAX_RECORD - <int64_t>prefix, &scratch.bytes, &scratch.capacity, length)
         if status:
             return status
-        memset(scratch.bytes, 0, HEADER_SIZE)
-        memcpy(scratch.bytes, &flag, 4)
-        memcpy(scratch.bytes + 8, self.ids + number, 8)
-        if self.label_width:
-            memcpy(scratch.bytes + (4 if single else HEADER_SIZE), labels, 4 * self.label_width)
+        self.write_head(number, scratch.bytes)
         record[0] = scratch.bytes
         length[0] += prefix
         return FETCH_OK
+
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                        size_t* length) noexcept nogil:
+        length[0] = self.prefix()
+        if not image_file_reserve(&scratch.bytes, &scratch.capacity, length[0]):
+            return IMAGE_FILE_MEMORY
+        self.write_head(number, scratch.bytes)
+        record[0] = scratch.bytes
+        return FETCH_OK
+
+    cdef size_t prefix(self) noexcept nogil:
+        """Bytes before the content of the file."""
+        return HEADER_SIZE + (0 if self.label_width == 1 else 4 * <size_t>self.label_width)
+
+    cdef void write_head(self, int64_t number, uint8_t* record) noexcept nogil:
+        """Header and labels."""
+        cdef bint single = self.label_width == 1
+        cdef uint32_t flag = 0 if single else <uint32_t>self.label_width
+        memset(record, 0, HEADER_SIZE)
+        memcpy(record, &flag, 4)
+        memcpy(record + 8, self.ids + number, 8)
+        if self.label_width:
+            memcpy(record + (4 if single else HEADER_SIZE),
+                   self.labels + number * self.label_width, 4 * self.label_width)
 
     cdef object failure(self, int64_t number, int status):
         if status == IMAGE_FILE_MEMORY:

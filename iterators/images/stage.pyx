@@ -491,6 +491,9 @@ cdef class Stage:
         cdef const uint8_t* record
         cdef size_t length
         outcome.record_id = 0
-        fetched[0] = self.source.fetch(number, scratch, &record, &length)
+        if self.cached is not None and self.cached.has(number):
+            fetched[0] = self.source.fetch_head(number, scratch, &record, &length)
+        else:
+            fetched[0] = self.source.fetch(number, scratch, &record, &length)
         if fetched[0] == FETCH_OK:
             renderer.render(record, length, epoch, number, draw, target, outcome)
