@@ -13,6 +13,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from harness import Stopwatch, absolute, case, compare, reported
 from jpeg_limits import full_decode_rate
@@ -154,6 +155,54 @@ def resize_crop(material):
         rand_crop=True,
         rand_mirror=True,
         **IMAGENET,
+    )
+
+
+@case
+def cached(material):
+    """Epochs of resize 256 and random crop from a cache, and the epoch that fills it."""
+    common = {
+        "path_imgrec": str(material.photo_records),
+        "path_imgidx": str(material.photo_records.with_suffix(".idx")),
+        "data_shape": (3, 224, 224),
+        "batch_size": 128,
+        "resize": 256,
+        "rand_crop": True,
+        "rand_mirror": True,
+        "shuffle": True,
+        "seed": 1,
+        "preprocess_threads": material.threads,
+        "prefetch_buffer": PREFETCH,
+        "verbose": False,
+        **IMAGENET,
+    }
+
+    def first_epoch(**cache):
+        with ImageRecordIter(**common, **cache) as provider:
+            return steady_rate(provider)
+
+    with TemporaryDirectory() as folder, ImageRecordIter(**common) as plain:
+        for name, cache in (("memory", "ram"), ("a file", Path(folder, "images.cache"))):
+            with ImageRecordIter(**common, cache=cache) as provider:
+                for _batch in provider:
+                    pass
+                yield compare(
+                    f"resize 256, random crop 224, cached in {name}",
+                    "images/s",
+                    partial(steady_rate, provider),
+                    partial(steady_rate, plain),
+                    bar=3.0,
+                    rounds=material.rounds,
+                    detail="reference: the same without a cache",
+                )
+    yield compare(
+        "the epoch that fills a cache in memory",
+        "images/s",
+        partial(first_epoch, cache="ram"),
+        first_epoch,
+        bar=0.7,
+        rounds=material.rounds,
+        detail="reference: a first epoch without a cache",
     )
 
 
