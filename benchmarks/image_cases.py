@@ -200,7 +200,7 @@ def cached(material):
         "images/s",
         partial(first_epoch, cache="ram"),
         first_epoch,
-        bar=0.7,
+        bar=0.4,
         rounds=material.rounds,
         detail="reference: a first epoch without a cache",
     )

@@ -35,6 +35,8 @@ import numpy as np
 from recordio.errors import CacheFileError
 from recordio.storage import TEMPORARY_SUFFIX
 
+from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
+
 __all__ = ["OpenCacheFile", "open_cache_file"]
 
 #: Changes with the layout of the file, and when the same settings give other pixels.
@@ -45,8 +47,6 @@ DESCRIPTION = struct.Struct("=II")
 JSON_PLACE = 32
 LONGEST_JSON = 1 << 20
 PAGE = 4096
-#: Of a word of the table: bits that are the length of an image, in units of so many bytes.
-LENGTH_BITS, UNIT = 24, 64
 LOCK_SECONDS = 10.0
 
 _OTHER = "delete the file or name another one"
@@ -202,8 +202,8 @@ def _settle(file: int, table: int, count: int, size: int) -> None:
     away again.
     """
     words = np.frombuffer(_read(file, 8 * count, table), np.uint64)
-    ends = (words >> np.uint64(LENGTH_BITS)).astype(np.int64) * UNIT
-    ends += (words & np.uint64((1 << LENGTH_BITS) - 1)).astype(np.int64) * UNIT
+    ends = (words >> np.uint64(WORD_LENGTH_BITS)).astype(np.int64) * WORD_UNIT
+    ends += (words & np.uint64((1 << WORD_LENGTH_BITS) - 1)).astype(np.int64) * WORD_UNIT
     outside = (ends > size) | (words == 1)
     with open(file, "r+b", buffering=0, closefd=False) as target:
         for number in np.flatnonzero(outside).tolist():
@@ -212,7 +212,7 @@ def _settle(file: int, table: int, count: int, size: int) -> None:
         (used,) = struct.unpack("=Q", _read(file, 8, USED_PLACE))
         least = int(ends[~outside].max(initial=0))
         # A number that cannot be is damage: what the table says remains.
-        right = max(used, least) if used % UNIT == 0 and used <= size else least
+        right = max(used, least) if used % WORD_UNIT == 0 and used <= size else least
         if right != used:
             target.seek(USED_PLACE)
             target.write(struct.pack("=Q", right))

@@ -1,8 +1,23 @@
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef extern from "../core/sync.h" nogil:
     ctypedef struct sync_mutex:
         pass
+
+
+cdef enum:
+    UNIT = 64               # images begin at multiples of this
+    HEAD_SIZE = 64          # from there to the first pixel
+
+
+# What is written before the pixels of an image.
+cdef struct Head:
+    uint64_t checksum       # of the rest of the head, and of the pixels
+    int64_t number
+    int32_t width
+    int32_t height
+    int32_t source_width
+    int32_t source_height
 
 
 cdef enum CacheStatus:
@@ -57,14 +72,3 @@ cdef class ImageCache:
                         size_t size) noexcept nogil
     cdef bint publish(self, int64_t number, uint64_t expected, uint64_t word) noexcept nogil
     cdef void stop(self, int error) noexcept nogil
-
-
-# The same in a file, which other processes use at the same time and later.
-cdef class FileImageCache(ImageCache):
-    cdef readonly str path
-    cdef int file
-    cdef int64_t used_place             # where things lie in the file
-    cdef int64_t table_place
-    cdef int64_t data_place
-
-    cdef int read_words(self, int64_t number, uint64_t* found) noexcept nogil

@@ -1,9 +1,9 @@
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
 LARGEST_CAPACITY: int
+WORD_LENGTH_BITS: int
+WORD_UNIT: int
 
 class ImageCache:
     count: int
@@ -23,11 +23,5 @@ class ImageCache:
 
 class MemoryImageCache(ImageCache):
     def __init__(self, count: int, channels: int, capacity: int) -> None: ...
-
-class FileImageCache(ImageCache):
-    path: str
-    def __init__(
-        self, path: str, count: int, channels: int, capacity: int, settings: Mapping[str, str]
-    ) -> None: ...
 
 def image_bytes(width: int, height: int, channels: int) -> int: ...

@@ -1,33 +1,25 @@
 """Images by record number, in memory or in a file: put there once, read without the GIL ever after.
 
 A cache knows numbers, sizes and pixels.  It decodes nothing, and knows neither recipes nor what was
-done to an image before it came here.  Nothing is ever thrown out to make room: an epoch visits every
-record once, so that a fixed set of images serves as well as any other, and what a set that changes
-gains with one image it loses with the one that had to go.
+done to an image before it came here.  Nothing is ever thrown out to make room: an epoch visits
+every record once, so that a fixed set of images serves as well as any other, and what a set that
+changes gains with one image it loses with the one that had to go.
 
 How it works: images lie one behind the other, each with a head that says what it is.  A table has
-one word for every record: 0, or place and length of its image.  Threads, and processes that share a
-file, take a place under a lock, write the image without one, and store the word when it is complete.
-A reader follows the word and needs no lock.
+one word for every record: 0, or place and length of its image.  A thread takes a place under a
+lock, writes the image without one, and stores the word when the image is complete.  A reader
+follows the word and needs no lock.
 
-A file may have been written by a process that was killed, on a machine that lost its power, or over
-a broken disk.  So an image that this process did not write itself is used only after its checksum,
-which covers the record number and the size, was found right; otherwise it is as if it were not there
-and is put there anew.
+`MemoryImageCache` is here; `file_image_cache` has the cache that outlives its process.
 """
 
-import logging
 import mmap
-import os
 import sys
 
-from libc.errno cimport EINVAL
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 import numpy as np
-
-from .cache_file import open_cache_file
 
 cdef extern from "../core/sync.h" nogil:
     void sync_mutex_init(sync_mutex*)
@@ -39,35 +31,17 @@ cdef extern from "image_cache.h" nogil:
     uint64_t cache_load(const uint64_t* word)
     void cache_store(uint64_t* word, uint64_t value)
     uint64_t cache_checksum(uint64_t seed, const uint8_t* bytes, size_t size)
-    int cache_file_write(int file, const void* bytes, size_t size, int64_t offset)
-    int cache_file_read(int file, void* bytes, size_t size, int64_t offset)
-    int cache_file_lock(int file, int tries)
-    void cache_file_unlock(int file)
-    void cache_file_close(int file)
 
 cdef enum:
-    UNIT = 64               # images begin at multiples of this
-    LENGTH_BITS = 24        # of a word; the rest is the place, both in units
-    HEAD_SIZE = 64
+    LENGTH_BITS = 24
     SLACK = 64              # kernels may read a vector behind the last pixel
-    LOCK_TRIES = 100
     # A word that no image has: the smallest takes more than one unit.
     REFUSED = 1
 
+#: A word is the place of an image and, in its lowest bits, the length, both in units of bytes.
+WORD_LENGTH_BITS, WORD_UNIT = LENGTH_BITS, UNIT
 #: Largest number of bytes that a cache can have.
 LARGEST_CAPACITY = ((<int64_t>1) << (64 - LENGTH_BITS)) * UNIT - UNIT
-
-logger = logging.getLogger("iterators")
-
-
-# What is written before the pixels of an image.
-cdef struct Head:
-    uint64_t checksum       # of the rest of the head, and of the pixels
-    int64_t number
-    int32_t width
-    int32_t height
-    int32_t source_width
-    int32_t source_height
 
 
 cdef int64_t place_size(int64_t width, int64_t height, int channels) noexcept nogil:
@@ -101,7 +75,7 @@ cdef void describe(const Head* head, const uint8_t* pixels, CachedImage* image) 
 
 
 cdef class ImageCache:
-    """Base class; `MemoryImageCache` and `FileImageCache` say where the images are.
+    """Base class; those derived from it say where the images are.
 
     Attributes
     ----------
@@ -185,8 +159,8 @@ cdef class ImageCache:
             status = self.find(number, &image)
         if status != CACHE_FOUND:
             return None
-        pixels = np.asarray(<const uint8_t[:image.height, :image.width, :self.channels]>image.pixels)
-        return pixels.copy(), (image.source_width, image.source_height)
+        pixels = <const uint8_t[:image.height, :image.width, :self.channels]>image.pixels
+        return np.array(pixels), (image.source_width, image.source_height)
 
     def _check_number(self, number):
         if not 0 <= number < self.count:
@@ -256,7 +230,9 @@ cdef class ImageCache:
         head.number = number
         head.width, head.height = image.width, image.height
         head.source_width, head.source_height = image.source_width, image.source_height
-        head.checksum = head_checksum(self.seed, &head, image.pixels, length)
+        head.checksum = 0
+        if self.known != self.words:    # else nobody will ever look at it
+            head.checksum = head_checksum(self.seed, &head, image.pixels, length)
         cdef int error = self.write_data(offset, &head, image.pixels, length)
         if error:
             self.stop(error)
@@ -358,152 +334,6 @@ def _anonymous(size):
     # Without a reservation: pages are taken when they are written to.
     no_reserve = 0x4000 if sys.platform == "linux" else 0
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve)
-
-
-cdef class FileImageCache(ImageCache):
-    """Images in a file, which other processes use at the same time and later ones again.
-
-    Parameters
-    ----------
-    path : str
-        The file; made if it does not exist.
-    count, channels, capacity : int
-        As for `MemoryImageCache`.  A file of another capacity grows, or is not filled any further.
-    settings : mapping of str to str
-        What the images depend on.
-
-    Attributes
-    ----------
-    path : str
-
-    Raises
-    ------
-    CacheFileError
-        If the file is something else, damaged, or was made with other settings.
-    OSError
-        If it cannot be made or opened.
-
-    Notes
-    -----
-    The file is for processes of one machine on a local disk.  When a write fails because the disk
-    is full, this process stops writing and logs a warning; what is in the file remains in use.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "images.cache")
-    >>> cache = FileImageCache(path, 10, 1, 1 << 20, {"resize": "256"})
-    >>> cache.store(3, np.full((2, 2, 1), 9, np.uint8))
-    True
-    >>> del cache
-    >>> FileImageCache(path, 10, 1, 1 << 20, {"resize": "256"}).load(3)[0].ravel().tolist()
-    [9, 9, 9, 9]
-    >>> FileImageCache(path, 10, 1, 1 << 20, {"resize": "224"})
-    Traceback (most recent call last):
-        ...
-    recordio.errors.CacheFileError: ...images.cache: the cache was made with resize=256, ...
-    """
-
-    def __cinit__(self, *args, **keywords):
-        self.file = -1
-
-    def __init__(self, path, int64_t count, int channels, int64_t capacity, settings):
-        cdef const uint8_t[::1] view
-        cdef uint64_t[::1] known
-        capacity = min(max(capacity, 0), LARGEST_CAPACITY)
-        self.path = path
-        opened = open_cache_file(path, count, channels, capacity, settings)
-        self.file = opened.file
-        view, known = opened.mapping, np.zeros(max(count, 1), np.uint64)
-        self.owners = opened.mapping, view, known
-        self.count, self.channels, self.capacity = count, channels, capacity
-        self.used_place, self.table_place = opened.used_place, opened.table_place
-        self.data_place, self.seed = opened.data_place, opened.seed
-        self.size = view.shape[0] - self.data_place
-        self.capacity = min(capacity, self.size)
-        # The mapping is for reading; words are changed by writing to the file.
-        self.data = <uint8_t*>&view[0] + self.data_place
-        self.words = <uint64_t*>(<uint8_t*>&view[0] + self.table_place)
-        self.given = <uint64_t*>(<uint8_t*>&view[0] + self.used_place)
-        self.known = &known[0]
-
-    def __dealloc__(self):
-        if self.file >= 0:
-            cache_file_close(self.file)
-
-    cdef bint lock(self) noexcept nogil:
-        sync_lock(&self.mutex)
-        if self.stopped == 0 and cache_file_lock(self.file, LOCK_TRIES) == 0:
-            return True
-        sync_unlock(&self.mutex)
-        return False
-
-    cdef void unlock(self) noexcept nogil:
-        cache_file_unlock(self.file)
-        sync_unlock(&self.mutex)
-
-    cdef int64_t reserve(self, int64_t number, uint64_t expected, int64_t size) noexcept nogil:
-        cdef int64_t offset = -1
-        cdef uint64_t[2] found
-        cdef int error
-        if not self.lock():
-            return -1
-        error = self.read_words(number, found)
-        if not error and found[1] == expected and <int64_t>found[0] <= self.capacity - size:
-            offset = <int64_t>found[0]
-            found[0] += <uint64_t>size
-            error = cache_file_write(self.file, &found[0], 8, self.used_place)
-        self.unlock()
-        if error:
-            self.stop(error)
-            return -1
-        return offset
-
-    cdef int read_words(self, int64_t number, uint64_t* found) noexcept nogil:
-        """Bytes in use, and the word of a record, as they are in the file."""
-        cdef int error = cache_file_read(self.file, found, 8, self.used_place)
-        if error:
-            return error
-        if found[0] % UNIT:
-            return EINVAL       # overwritten by something else since it was opened
-        return cache_file_read(self.file, found + 1, 8, self.table_place + 8 * number)
-
-    cdef int write_data(self, int64_t offset, const void* head, const uint8_t* pixels,
-                        size_t size) noexcept nogil:
-        cdef int error = cache_file_write(self.file, pixels, size,
-                                          self.data_place + offset + HEAD_SIZE)
-        if error:
-            return error
-        return cache_file_write(self.file, head, sizeof(Head), self.data_place + offset)
-
-    cdef bint publish(self, int64_t number, uint64_t expected, uint64_t word) noexcept nogil:
-        cdef uint64_t[2] found
-        cdef int error
-        cdef bint first
-        if not self.lock():
-            return False
-        error = self.read_words(number, found)
-        first = not error and found[1] == expected
-        if first:
-            error = cache_file_write(self.file, &word, 8, self.table_place + 8 * number)
-        self.unlock()
-        if error:
-            self.stop(error)
-        return first and not error
-
-    cdef void stop(self, int error) noexcept nogil:
-        cdef bint first
-        sync_lock(&self.mutex)
-        first = self.stopped == 0
-        self.stopped = error
-        sync_unlock(&self.mutex)
-        if first:
-            with gil:
-                self._tell(error)
-
-    def _tell(self, error):
-        logger.warning("%s: no more images are cached, because writing failed: %s", self.path,
-                       os.strerror(error))
 
 
 def image_bytes(width, height, channels):

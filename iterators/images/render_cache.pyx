@@ -1,13 +1,13 @@
 """Samples from cached images: what is expensive is done once, what is random every time.
 
-With `resize` in the recipe the resized image is cached, otherwise the decoded one.  A sample is the
-same to the byte as without a cache, because a window of a resized image does not depend on what else
-is resized, and all draws are those of the whole image.  Where that cannot be promised - the image is
-damaged, or an image on the way is too large - the image is not cached, and everything is as if there
-were no cache.
+With `resize` in the recipe the resized image is cached, otherwise the decoded one.  A sample is
+the same to the byte as without a cache, because a window of a resized image does not depend on what
+else is resized, and all draws are those of the whole image.  Where that cannot be promised - the
+image is damaged, or an image on the way is too large - the image is not cached, and everything is
+as if there were no cache.
 
-Nothing here keeps pixels (`image_cache` does), and nothing decodes or resamples: `WholeRenderer` has
-the steps of `render` make the whole image instead of a sample.
+Nothing here keeps pixels (`image_cache` does), and nothing decodes or resamples: `WholeRenderer`
+has the steps of `render` make the whole image instead of a sample.
 """
 
 from libc.stdint cimport int64_t, uint8_t

@@ -298,8 +298,8 @@ cdef class Stage:
             `images` rendered (also ahead of the consumer), `bytes` of encoded image data,
             `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each
             summed over the threads; `announced` records, which the system was told to read from
-            the disk ahead of their turn; with a cache also `cache_hits` and `cache_misses`, samples
-            that were made from cached images and those that were not.
+            the disk ahead of their turn; with a cache also `cache_hits` and `cache_misses`,
+            samples that were made from cached images and those that were not.
         """
         cdef Renderer renderer
         cdef int64_t images = 0, size = 0
@@ -310,7 +310,8 @@ cdef class Stage:
             decode += renderer.decode_seconds
             total += renderer.total_seconds
         return {"images": images, "bytes": size, "decode_seconds": decode,
-                "transform_seconds": total - decode, "announced": self.announced, **self._cache_stats()}
+                "transform_seconds": total - decode, "announced": self.announced,
+                **self._cache_stats()}
 
     def _cache_stats(self):
         return self.last_cache_stats if self.cached is None else self.cached.stats()

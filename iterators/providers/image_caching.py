@@ -22,7 +22,8 @@ from recordio.errors import CacheFileError, RecordIOError
 from ..core.order import Order, SequentialOrder
 from ..core.parameters import integer, path
 from ..images import codec, jpeg
-from ..images.image_cache import FileImageCache, ImageCache, MemoryImageCache
+from ..images.file_image_cache import FileImageCache
+from ..images.image_cache import ImageCache, MemoryImageCache
 from ..images.render_cache import CachedImages, cached_bytes, resizes
 from ..images.source import Source
 

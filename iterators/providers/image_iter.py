@@ -77,7 +77,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
         the batch that holds those counts the others in it, although none is padding;
         ``count_samples()`` is right.  "roll_over" needs ``num_parts=1`` or ``shuffle=False``.
     seed, even, weights, preprocess_threads, prefetch_buffer, verbose, layout, data_specs, device, \
-    epoch, on_error, error_budget
+    epoch, on_error, error_budget, cache, cache_size
         As for `ImageRecordIter`.
     **augmentation
         The parameters of `CreateAugmenter`, if there is no `aug_list`.

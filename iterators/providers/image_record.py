@@ -107,6 +107,14 @@ class ImageRecordIter(RecordImageProvider):
         of the epoch and listed in `skipped`.
     error_budget : int or float, optional
         With "skip": different records that may be skipped, as a number or, below 1, as a fraction.
+    cache : {"ram"} or path, optional
+        Keep what is expensive, decoded images after `resize`, in memory or in a file that other
+        processes and later runs use as well.  Batches do not depend on it, except that without
+        `resize` (or with ``inter_method=10``) JPEG images are decoded in full, as
+        ``scaled_decode=False`` does it.
+    cache_size : int, optional
+        Bytes that they may take: by default half of the available memory, divided by `num_parts`,
+        or half of the free disk.  Images that do not fit are decoded every time.
     aug_seq, ctx, device_id
         Accepted because scripts pass them; `aug_seq` must be "aug_default", the other two say where
         MXNet would put its buffers, which is `device` here.
@@ -123,6 +131,8 @@ class ImageRecordIter(RecordImageProvider):
         For a value that is out of range or has no effect, and for files without records.
     RecordIOError
         If the record file or its index is damaged.
+    CacheFileError
+        If the file named by `cache` belongs to something else, or the disk has no room for it.
 
     Attributes
     ----------

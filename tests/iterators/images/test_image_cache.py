@@ -19,12 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iterators.images import cache_file
-from iterators.images.image_cache import (
-    LARGEST_CAPACITY,
-    FileImageCache,
-    MemoryImageCache,
-    image_bytes,
-)
+from iterators.images.file_image_cache import FileImageCache
+from iterators.images.image_cache import LARGEST_CAPACITY, MemoryImageCache, image_bytes
 from recordio.errors import CacheFileError
 
 COUNT = 40
@@ -403,13 +399,13 @@ WRITER = """
 import sys, itertools
 sys.path.insert(0, {folder!r})
 from test_image_cache import *
-path, start, step, forever = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "forever"
+path, start, step, end = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 cache = FileImageCache(path, 2000, 3, 64 * MIB, SETTINGS)
 print("open", flush=True)
 for number in range(start, 2000, step):
     cache.store(number, picture(number), source_of(number))
 print("done", flush=True)
-if forever:
+if end == "forever":
     signal.pause()
 """
 

@@ -459,9 +459,7 @@ def test_the_estimate_of_a_small_file_is_exact(tmp_path):
         with provider_of(path, cache="ram", resize=resize, label_width=1) as provider:
             assert provider.cache_info().estimated_bytes == expected
     index = path.with_suffix(".idx")
-    with provider_of(
-        path, cache="ram", num_parts=2, part_index=1, path_imgidx=index
-    ) as provider:
+    with provider_of(path, cache="ram", num_parts=2, part_index=1, path_imgidx=index) as provider:
         assert provider.cache_info().estimated_bytes == sum(
             image_bytes(width, height, 3) for height, width in sizes[10:]
         )

@@ -1,0 +1,14 @@
+from libc.stdint cimport int64_t, uint64_t
+
+from iterators.images.image_cache cimport ImageCache
+
+
+# Images in a file, which other processes use at the same time and later.
+cdef class FileImageCache(ImageCache):
+    cdef readonly str path
+    cdef int file
+    cdef int64_t used_place             # where things lie in the file
+    cdef int64_t table_place
+    cdef int64_t data_place
+
+    cdef int read_words(self, int64_t number, uint64_t* found) noexcept nogil
