@@ -208,7 +208,7 @@ class RecordSource:
 
     def version(self) -> str:
         """Short text that changes whenever one of the files does; reads no records."""
-        check = zlib.crc32(memoryview(np.ascontiguousarray(self.offsets)).cast("B"))
+        check = zlib.crc32(np.ascontiguousarray(self.offsets).data)
         check = zlib.crc32(file_versions(self.paths), check)
         return f"{len(self)} records, check {check:08x}"
 

@@ -498,7 +498,7 @@ def test_keywords(pack, tmp_path, monkeypatch):
         ({"cache": tmp_path}, CacheFileError, "no regular file"),
         ({"cache": tmp_path / "none" / "x"}, CacheFileError, "cannot be made here"),
         ({"cache": pack}, CacheFileError, "no cache of images"),
-        ({"cach": "ram"}, TypeError, "did you mean 'cache'"),
+        ({"cachesize": 1}, TypeError, "did you mean 'cache_size'"),
     ):
         with pytest.raises(error, match=message):
             provider_of(pack, **arguments)
