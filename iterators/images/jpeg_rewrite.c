@@ -12,7 +12,7 @@
 
 /* Scans of fewer bytes than this are not worth Huffman codes of their own: a decoder takes longer to
  * prepare for them than it gains by reading fewer bits. */
-#define SMALL_SCAN 12000
+#define SMALL_SCAN 64000
 /* A sequential file that would grow by more than one part in this many stays as it is. */
 #define GROWTH_LIMIT 20
 
