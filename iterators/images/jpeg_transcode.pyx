@@ -6,6 +6,7 @@ is damaged in any way is refused.
 """
 
 from collections import namedtuple
+from operator import index as as_integer
 
 import numpy as np
 
@@ -114,7 +115,7 @@ def _restart_number(restart):
         if restart != "auto":
             raise ValueError(f"restart must be 'auto' or a number of MCUs, not {restart!r}")
         return JPEG_RESTART_AUTO
-    number = restart.__index__()
+    number = as_integer(restart)
     if not 0 <= number <= MAX_RESTART:
         raise ValueError(f"restart must lie between 0 and {MAX_RESTART}, not {number}")
     return number
