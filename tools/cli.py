@@ -167,10 +167,10 @@ def _add_optimize(add: Callable[..., argparse.ArgumentParser]) -> None:
         "optimize",
         "rewrite the JPEG images of a record file without loss, to be decoded faster",
         _optimize,
-        "Copy a record file with its JPEG images rewritten without loss: not progressive, and with\n"
-        "restart markers, so that a part of an image is decoded without the rest.  Pixels, labels,\n"
-        "ids, keys and order stay the same; what is no JPEG image, or cannot be rewritten, is "
-        "copied\nas it is.",
+        "Copy a record file with its JPEG images rewritten without loss: not progressive, and\n"
+        "with restart markers, so that a part of an image is decoded without the rest.  Pixels,\n"
+        "labels, ids, keys and order stay the same; what is no JPEG image, or cannot be\n"
+        "rewritten, is copied as it is.",
     )
     optimize.add_argument("pack", metavar="PACK", help=PACK_HELP)
     optimize.add_argument("prefix", metavar="PREFIX", help="write PREFIX.rec and PREFIX.idx")

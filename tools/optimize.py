@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from .console import progress_bar
 from .ordered_pool import map_in_order
 from .outputs import naming_output
 from .payloads import read_payload
+
+Content = TypeVar("Content", bytes, memoryview)
 
 __all__ = ["OptimizeReport", "Tally", "check_available", "optimize_image", "optimize_records"]
 
@@ -117,12 +120,12 @@ def check_available() -> None:
     rewrite(b"")
 
 
-def optimize_image(data: bytes, tally: Tally, restart: int | str = "auto") -> bytes:
+def optimize_image(data: Content, tally: Tally, restart: int | str = "auto") -> Content | bytes:
     """Rewrite an image if it is a JPEG file that can be rewritten without loss.
 
     Parameters
     ----------
-    data : bytes-like
+    data : bytes or memoryview
         The image.
     tally : Tally
         Where it is counted.
@@ -131,7 +134,7 @@ def optimize_image(data: bytes, tally: Tally, restart: int | str = "auto") -> by
 
     Returns
     -------
-    bytes
+    bytes or memoryview
         The rewritten image, or `data`.
 
     Raises
@@ -226,13 +229,11 @@ def optimize_records(
         offsets = np.array(reader.offsets)
         keys, lines = _index_lines(index, offsets)
 
-        def optimize(position: int) -> bytes:
+        def optimize(position: int) -> bytes | memoryview:
             record = reader[position]
             return _optimize_record(record, report.tally, restart)
 
-        parts = map_in_order(
-            optimize, range(len(offsets)), threads, size=len, cancelled=cancelled
-        )
+        parts = map_in_order(optimize, range(len(offsets)), threads, size=len, cancelled=cancelled)
         written = np.empty(len(offsets), np.int64)
         with (
             naming_output(report.path),
@@ -278,7 +279,7 @@ def _index_lines(index: str | None, offsets: np.ndarray) -> tuple[np.ndarray, np
     return keys, lines
 
 
-def _optimize_record(record: memoryview, tally: Tally, restart: int | str) -> bytes:
+def _optimize_record(record: memoryview, tally: Tally, restart: int | str) -> bytes | memoryview:
     """The record with its content rewritten, or itself."""
     content = read_payload(record).content
     rewritten = optimize_image(content, tally, restart)

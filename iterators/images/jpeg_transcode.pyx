@@ -1,8 +1,8 @@
 """Rewrite JPEG files without loss, so that parts of them are decoded faster.
 
 A rewritten file has the same coefficients, hence the same pixels for every decoder, and everything
-else that was in the file.  Nothing is ever decoded to pixels, repaired or left out here: a file that
-is damaged in any way is refused.
+else that was in the file.  Nothing is ever decoded to pixels, repaired or left out here: a file
+that is damaged in any way is refused.
 """
 
 from collections import namedtuple
@@ -60,7 +60,7 @@ cdef extern from "jpeg_rewrite.h" nogil:
                                int count, const int16_t** rows) noexcept
     const char* jpeg_coefficients_message(const jpeg_coefficients* coefficients) noexcept
     int jpeg_rewrite(const uint8_t* data, size_t size, const jpeg_rewrite_options* options,
-                       jpeg_rewritten* result) noexcept
+                     jpeg_rewritten* result) noexcept
     void jpeg_rewrite_free(jpeg_rewritten* result) noexcept
 
 

@@ -1,4 +1,4 @@
-"""``im2rec --optimize`` and ``recordio optimize``: what is rewritten, what is kept, what is counted."""
+"""`im2rec --optimize` and `recordio optimize`: what is rewritten, kept and counted."""
 
 import os
 import signal
@@ -271,9 +271,7 @@ def test_an_interruption_leaves_nothing(mixed, tmp_path):
     before = names(tmp_path)
     calls = iter([False, True])
     with pytest.raises(KeyboardInterrupt):
-        optimize_records(
-            f"{mixed}.rec", str(tmp_path / "out"), cancelled=lambda: next(calls, True)
-        )
+        optimize_records(f"{mixed}.rec", str(tmp_path / "out"), cancelled=lambda: next(calls, True))
     assert names(tmp_path) == before
 
 
