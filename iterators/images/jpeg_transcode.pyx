@@ -200,8 +200,8 @@ def optimize_jpeg(data, restart="auto"):
         The file.
     restart : int or "auto"
         MCUs (16 x 16 pixels in most files) between two restart markers, 0 for none.  By default
-        chosen by size and content so that random crops are decoded with the least work: about four
-        for a photograph of 500 x 400 pixels, and none for images with a side below 160 pixels.
+        chosen by size and content so that random crops are decoded with the least work: about
+        eight for a photograph of 500 x 400 pixels, none for images with a side below 160 pixels.
 
     Returns
     -------
@@ -218,6 +218,10 @@ def optimize_jpeg(data, restart="auto"):
         to (MPF).  Or if this was built without libjpeg-turbo.
     ValueError
         If `restart` is not allowed.
+
+    Notes
+    -----
+    While it works it needs up to 12 bytes of memory for each pixel, and no lock of the interpreter.
 
     Examples
     --------
