@@ -31,8 +31,8 @@ cdef extern from "image_cache.h" nogil:
     void cache_file_unlock(int file)
     void cache_file_close(int file)
 
+from . import image_cache
 from .cache_file import open_cache_file
-from .image_cache import LARGEST_CAPACITY
 
 cdef enum:
     LOCK_TRIES = 100
@@ -90,7 +90,7 @@ cdef class FileImageCache(ImageCache):
     def __init__(self, path, int64_t count, int channels, int64_t capacity, settings):
         cdef const uint8_t[::1] view
         cdef uint64_t[::1] known
-        capacity = min(max(capacity, 0), LARGEST_CAPACITY)
+        capacity = min(max(capacity, 0), image_cache.LARGEST_CAPACITY)
         self.path = path
         opened = open_cache_file(path, count, channels, capacity, settings)
         self.file = opened.file

@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 from .layers import LayerRenderer
 
+class ImageShortcut: ...
+
 class Renderer(LayerRenderer):
     def sample(
         self,
