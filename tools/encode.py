@@ -358,4 +358,4 @@ def _encode_raw(image: np.ndarray) -> bytes:
             f"raw images have 1 or 3 channels, not {image.shape[2]}; use --color 1 or "
             "--encoding .png"
         )
-    return pnm.encode(cv2.cvtColor(image, cv2.COLOR_BGR2RGB))
+    return pnm.encode(np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8))
