@@ -59,7 +59,9 @@ struct jpeg_entropy {
     block_plan blocks[D_MAX_BLOCKS_IN_MCU];
     unsigned restart_interval, until_restart; /* in MCUs; 0: there are no restart markers */
     int next_restart;                         /* number of the next marker, 0 to 7 */
-    uint64_t num_mcus, done;
+    uint64_t num_mcus, done; /* done: how many the library has asked for, of which ... */
+    uint64_t postponed;      /* ... these, the last ones, have not been read */
+    int may_jump;            /* whether to postpone what nobody will look at */
     JDIMENSION column, num_columns, first_column, last_column;
     uint64_t images;
     uint64_t last_used[TABLES];
@@ -260,20 +262,108 @@ SIMD_INLINE int skip_ac(bit_reader *reader, const huffman_table *table)
 
 /* ---- MCUs ---- */
 
-/* The marker must be right behind the last bits; whatever else libjpeg makes do with, it shall. */
-static int pass_restart_marker(jpeg_entropy *entropy)
+/* Go on at `segment`, which begins behind a restart marker. */
+static void begin_segment(jpeg_entropy *entropy, const uint8_t *segment)
 {
-    bit_reader reader = refill_carefully(entropy->reader);
-    if (reader.bits < 0 || reader.bits >= 8 || entropy->data_end - reader.at < 2 ||
-        reader.at[0] != 0xFF || reader.at[1] != JPEG_RST0 + entropy->next_restart)
-        return 0;
-    entropy->next_restart = (entropy->next_restart + 1) & 7;
     entropy->until_restart = entropy->restart_interval;
     memset(entropy->last_dc, 0, sizeof entropy->last_dc);
     entropy->reader.buffer = 0;
     entropy->reader.bits = 0;
-    entropy->reader.at = reader.at + 2;
+    entropy->reader.at = segment;
     entropy->reader.end = entropy->data_end;
+}
+
+/* The marker must be right behind the last bits; whatever else libjpeg makes do with, it shall. */
+static int pass_restart_marker(jpeg_entropy *entropy)
+{
+    const bit_reader reader = refill_carefully(entropy->reader);
+    if (reader.bits < 0 || reader.bits >= 8 || entropy->data_end - reader.at < 2 ||
+        reader.at[0] != 0xFF || reader.at[1] != JPEG_RST0 + entropy->next_restart)
+        return 0;
+    entropy->next_restart = (entropy->next_restart + 1) & 7;
+    begin_segment(entropy, reader.at + 2);
+    return 1;
+}
+
+/* Look for the next `count` restart markers and go on behind the last of them; 0, and nothing has
+ * changed, if anything else comes before it than these, one after the other. */
+static int find_restart_markers(jpeg_entropy *entropy, uint64_t count)
+{
+    const uint8_t *at = entropy->reader.at, *const end = entropy->data_end;
+    int number = entropy->next_restart;
+    while (count > 0) {
+        at = memchr(at, 0xFF, (size_t)(end - at));
+        if (at == NULL || end - at < 2)
+            return 0;
+        if (at[1] == JPEG_RST0 + number) {
+            number = (number + 1) & 7;
+            count--;
+        } else if (at[1] != 0)
+            return 0;
+        at += 2;
+    }
+    entropy->next_restart = number;
+    begin_segment(entropy, at);
+    return 1;
+}
+
+/* The next MCU; 0 if there is something wrong with it.  Without `stored` it is passed over. */
+SIMD_INLINE int next_mcu(jpeg_entropy *entropy, JBLOCKROW *mcu, int stored)
+{
+    unsigned last_dc[MAX_COMPS_IN_SCAN];
+    bit_reader reader;
+    int i, sound = 1;
+
+    if (entropy->restart_interval != 0) {
+        if (entropy->until_restart == 0 && !pass_restart_marker(entropy))
+            return 0;
+        entropy->until_restart--;
+    }
+    reader = entropy->reader;
+    memcpy(last_dc, entropy->last_dc, sizeof last_dc);
+    for (i = 0; i < entropy->num_blocks; i++) {
+        const block_plan *plan = &entropy->blocks[i];
+        unsigned difference;
+        reader = refill(reader);
+        if (!decode_dc(&reader, plan->dc, &difference))
+            return 0;
+        last_dc[plan->component] += difference;
+        if (stored && plan->needs_dc)
+            (*mcu[i])[0] = (JCOEF)last_dc[plan->component];
+        if (stored && plan->needs_ac)
+            sound = decode_ac(&reader, plan->ac, *mcu[i]);
+        else if (plan->ac->has_skips)
+            sound = skip_ac(&reader, plan->ac);
+        else
+            sound = decode_ac(&reader, plan->ac, entropy->unread);
+        if (!sound)
+            return 0;
+    }
+    if (reader.bits < 0) /* the data has ended */
+        return 0;
+    entropy->reader = reader;
+    memcpy(entropy->last_dc, last_dc, sizeof last_dc);
+    return 1;
+}
+
+/* Get to the MCU that the library asks for, past those that nobody looks at: by the markers into its
+ * segment, and from there MCU by MCU.  0 if there is something wrong on the way. */
+static int catch_up(jpeg_entropy *entropy)
+{
+    uint64_t left = entropy->postponed;
+    entropy->postponed = 0;
+    if (left > 0 && entropy->until_restart == 0 && !pass_restart_marker(entropy))
+        return 0;
+    if (left >= entropy->until_restart) {
+        const uint64_t beyond = left - entropy->until_restart;
+        if (find_restart_markers(entropy, 1 + beyond / entropy->restart_interval))
+            left = beyond % entropy->restart_interval;
+        else
+            entropy->may_jump = 0;
+    }
+    for (; left > 0; left--)
+        if (!next_mcu(entropy, NULL, 0))
+            return 0;
     return 1;
 }
 
@@ -300,39 +390,12 @@ static boolean decode_mcu(j_decompress_ptr library, JBLOCKROW *mcu)
     jpeg_entropy *entropy = (jpeg_entropy *)(void *)library->entropy;
     const int stored = mcu != NULL && entropy->column >= entropy->first_column &&
                        entropy->column <= entropy->last_column;
-    unsigned last_dc[MAX_COMPS_IN_SCAN];
-    bit_reader reader;
-    int i, sound = 1;
-
-    if (entropy->restart_interval != 0) {
-        if (entropy->until_restart == 0 && !pass_restart_marker(entropy))
-            return give_back(library, entropy, mcu);
-        entropy->until_restart--;
-    }
-    reader = entropy->reader;
-    memcpy(last_dc, entropy->last_dc, sizeof last_dc);
-    for (i = 0; i < entropy->num_blocks; i++) {
-        const block_plan *plan = &entropy->blocks[i];
-        unsigned difference;
-        reader = refill(reader);
-        if (!decode_dc(&reader, plan->dc, &difference))
-            return give_back(library, entropy, mcu);
-        last_dc[plan->component] += difference;
-        if (stored && plan->needs_dc)
-            (*mcu[i])[0] = (JCOEF)last_dc[plan->component];
-        if (stored && plan->needs_ac)
-            sound = decode_ac(&reader, plan->ac, *mcu[i]);
-        else if (plan->ac->has_skips)
-            sound = skip_ac(&reader, plan->ac);
-        else
-            sound = decode_ac(&reader, plan->ac, entropy->unread);
-        if (!sound)
-            return give_back(library, entropy, mcu);
-    }
-    if (reader.bits < 0) /* the data has ended */
+    if (!stored && entropy->may_jump)
+        entropy->postponed++;
+    else if (entropy->postponed > 0 && !catch_up(entropy))
         return give_back(library, entropy, mcu);
-    entropy->reader = reader;
-    memcpy(entropy->last_dc, last_dc, sizeof last_dc);
+    else if (!(stored ? next_mcu(entropy, mcu, 1) : next_mcu(entropy, NULL, 0)))
+        return give_back(library, entropy, mcu);
     entropy->done++;
     if (++entropy->column == entropy->num_columns)
         entropy->column = 0;
@@ -402,7 +465,9 @@ static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
     memset(entropy->last_dc, 0, sizeof entropy->last_dc);
     entropy->restart_interval = entropy->until_restart = library->restart_interval;
     entropy->next_restart = 0;
-    entropy->done = 0;
+    entropy->done = entropy->postponed = 0;
+    entropy->may_jump =
+        entropy->restart_interval != 0 && entropy->restart_interval < entropy->num_mcus;
     entropy->column = 0;
     entropy->num_columns = library->MCUs_per_row;
     jpeg_entropy_columns(entropy, 0, library->MCUs_per_row - 1);
