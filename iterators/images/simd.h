@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #define SIMD_SSE41 __attribute__((target("sse4.1,ssse3")))
 #define SIMD_AVX2 __attribute__((target("avx2")))
+#define SIMD_BMI2 __attribute__((target("bmi2")))
 #define SIMD_F16C __attribute__((target("avx2,f16c")))
 #else
 #define SIMD_X86 0
