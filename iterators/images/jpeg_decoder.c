@@ -28,7 +28,8 @@
 #define TEXT(x) TEXT_(x)
 
 /* Smooth upsampling mixes in the nearest chroma sample of the neighbouring column; with a chroma
- * sample for up to 4 columns nothing further away than this can reach a pixel. */
+ * sample for up to 4 columns nothing further away than this can reach a pixel.  Where there is one for
+ * every column, nothing at all can. */
 #define SIDE_MARGIN 4
 /* The library chooses its upsampling routine by the width of the whole image, and its routines for
  * smooth upsampling need three chroma samples: never let it work on fewer. */

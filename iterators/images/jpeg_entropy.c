@@ -151,7 +151,7 @@ SIMD_INLINE int catch_up(jpeg_entropy *entropy)
 {
     uint64_t left = entropy->postponed;
     entropy->postponed = 0;
-    if (left > 0 && entropy->until_restart == 0 && !pass_restart_marker(entropy))
+    if (entropy->until_restart == 0 && !pass_restart_marker(entropy))
         return 0;
     if (left >= entropy->until_restart) {
         const uint64_t beyond = left - entropy->until_restart;
@@ -184,6 +184,7 @@ static boolean give_back(j_decompress_ptr library, jpeg_entropy *entropy, JBLOCK
     return head->decode_mcu(library, mcu);
 }
 
+/* What the library calls for every MCU. */
 SIMD_INLINE boolean answer(j_decompress_ptr library, JBLOCKROW *mcu)
 {
     jpeg_entropy *entropy = (jpeg_entropy *)(void *)library->entropy;
