@@ -26,11 +26,9 @@ import numpy
 import record_cases  # noqa: F401
 import text_cases  # noqa: F401
 import tool_cases  # noqa: F401
-from material import Material
+from material import NEARBY_PHOTOS, Material
 
 from iterators.images import codec
-
-NEARBY_PHOTOS = Path(__file__).resolve().parents[2] / "shared/data/photos"
 
 
 def parse(arguments):
