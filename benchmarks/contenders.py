@@ -74,8 +74,8 @@ class Process:
     """
 
     def __init__(self, contender, python, limit=300.0):
-        self._limit = limit
-        self._errors = tempfile.TemporaryFile("w+")
+        self.limit = limit
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
             [python, "-E", PROGRAMS / contender.program, *contender.arguments],
             stdin=subprocess.PIPE,
@@ -101,7 +101,7 @@ class Process:
 
     def ask(self, **question) -> dict:
         """Its answer; `Failed` if it has none."""
-        timer = threading.Timer(self._limit, self._signal, [signal.SIGKILL])
+        timer = threading.Timer(self.limit, self._signal, [signal.SIGKILL])
         timer.start()
         self._signal(signal.SIGCONT)
         try:

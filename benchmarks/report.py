@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 
 from contenders import CONTENDERS, OURS
-from harness import number
+from harness import markdown_table, number
 from peers.jobs import JOBS
 
-__all__ = ["as_json", "job_section", "machine_lines", "markdown_table", "put", "rows", "write"]
+__all__ = ["as_json", "job_section", "machine_lines", "put", "rows", "write"]
 
-WAS_ABSENT = "absent"
+PICTURE = "![A bar for each contender in a panel for each job](benchmarks.svg)\n"
 
 
 def rows(result):
@@ -49,12 +49,6 @@ def rows(result):
                     row["spread"] = min(ratios), max(ratios)
         found.append(row)
     return found
-
-
-def markdown_table(head, lines):
-    """A table of text; all columns but the first are aligned to the right."""
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *lines))
 
 
 def job_section(result):
@@ -92,9 +86,9 @@ def job_section(result):
             "per CPU s",
             "bar",
         ]
-        text += markdown_table(head, lines) + "\n"
+        text += markdown_table(head, *lines) + "\n"
     for name, reason in result["absent"].items():
-        text += f"\n{WAS_ABSENT}: {CONTENDERS[name].title} ({reason})\n"
+        text += f"\nabsent: {CONTENDERS[name].title} ({reason})\n"
     return text
 
 
@@ -123,7 +117,7 @@ def settings_table(document):
         if name != "untouched":
             text = ", ".join(f"{key} {value}" for key, value in versions.items())
             lines.append((CONTENDERS[name].title, text, CONTENDERS[name].settings))
-    return markdown_table(("", "Versions", "Set to"), lines).replace("---:", "---")
+    return markdown_table(("", "Versions", "Set to"), *lines, numeric=())
 
 
 def as_json(document):
@@ -193,7 +187,7 @@ def write(document, folder):
     chart(document, folder / "benchmarks.svg")
     page = folder / "benchmarks.md"
     put(page, "machine", machine_lines(document))
-    put(page, "results", "\n".join(map(job_section, document["jobs"])))
+    put(page, "results", "\n".join((PICTURE, *map(job_section, document["jobs"]))))
     put(page, "settings", settings_table(document))
 
 

@@ -1,8 +1,8 @@
 """No pipeline, only the decoder: libjpeg-turbo in as many threads as are given, pixels dropped.
 
 "full decode" decodes whole images, "coefficients" stops before the inverse transform, which no
-decoder of whole images that uses libjpeg-turbo can avoid.  Data in memory, one decompressor for each
-thread (`jpeg_limits.c`).
+decoder of whole images that uses libjpeg-turbo can avoid.  Data in memory, one decompressor for
+each thread (`jpeg_limits.c`).
 """
 
 import itertools

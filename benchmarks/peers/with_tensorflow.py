@@ -2,7 +2,8 @@
 
 `num_parallel_calls` and `private_threadpool_size` are the threads given, one thread inside an
 operation, order not kept (`deterministic=False`), a shuffle buffer of 1,024, `prefetch(2)`.  Random
-resized crops by `decode_and_crop_jpeg`, which decodes the part only.  Bilinear without antialiasing.
+resized crops by `decode_and_crop_jpeg`, which decodes the part only.  Bilinear without
+antialiasing.
 """
 
 import os
