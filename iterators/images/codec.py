@@ -1,8 +1,8 @@
 """Decode one encoded image, of any format, into an array.
 
-This is the place that knows which decoder decodes what: libjpeg-turbo the ordinary JPEG, OpenCV
-everything else.  It never looks at records or labels, never resizes, and changes no setting of
-OpenCV.  The image stage calls `iterators.images.jpeg` itself and comes here for the rest.
+This is the place that knows which decoder decodes what: libjpeg-turbo the ordinary JPEG, `pnm` raw
+pixels, OpenCV everything else.  It never looks at records or labels, never resizes, and changes no
+setting of OpenCV.  The image stage calls `jpeg` and `pnm` itself and comes here for the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 
 import numpy as np
 
-from iterators.images import jpeg
+from iterators.images import jpeg, pnm
 from recordio.errors import ImageDecodeError
 
 __all__ = ["decode", "describe", "image_size"]
@@ -29,8 +29,8 @@ def decode(
     Parameters
     ----------
     data : bytes-like
-        The file: JPEG, PNG, BMP, WebP, TIFF, GIF and whatever else OpenCV was built with.  Of
-        several frames the first counts.
+        The file: JPEG, PNG, PNM, BMP, WebP, TIFF, GIF and whatever else OpenCV was built with.
+        Of several frames the first counts.
     channels : {3, 1, 4}
         3 for RGB, 1 for grey, both converted from whatever is stored and turned as the EXIF
         orientation says.  4 for RGBA: the image must have four channels, and is taken as stored.
@@ -79,6 +79,10 @@ def decode(
                     pixels if header.orientation == 1 else jpeg.orient(pixels, header.orientation)
                 )
         _check_jpeg_for_opencv(bytes(data), max_scans)
+    elif data[:1] == b"P" and channels != 4:
+        pixels = pnm.decode(data, channels, max_pixels=max_pixels)
+        if pixels is not None:
+            return pixels
     return _decode_with_opencv(data, channels, max_pixels)
 
 

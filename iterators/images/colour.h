@@ -40,7 +40,7 @@ static SIMD_UNUSED void colour_saturation(uint8_t* row, int width, float factor)
 /* Adds to hue (0 .. 180), lightness and saturation (0 .. 255) and clamps; hue does not wrap round.
    The shifts must lie within -1000 .. 1000. */
 static SIMD_UNUSED void colour_hls(uint8_t* row, int width, int dh, int dl, int ds) {
-    colour_hls_at(simd_level(SIMD_LEVEL_AVX2), row, width, dh, dl, ds);
+    colour_hls_at(simd_level(SIMD_LEVEL_AVX512), row, width, dh, dl, ds);
 }
 
 /* Adds one number to every channel and cuts the fraction off. */

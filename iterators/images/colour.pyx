@@ -12,16 +12,11 @@ from libc.stdint cimport int64_t, uint8_t
 
 import numpy as np
 
-from iterators.images.resample cimport (
-    SIMD_LEVEL_AVX2,
-    SIMD_LEVEL_PLAIN,
-    SIMD_LEVEL_SSE41,
-    simd_level,
-)
+from iterators.images.resample cimport SIMD_LEVEL_AVX512, simd_level
+from iterators.images.resample import LEVELS
 
 __all__ = ["brightness", "contrast", "lighting", "saturation", "shift_hls"]
 
-_LEVELS = {"plain": SIMD_LEVEL_PLAIN, "sse4.1": SIMD_LEVEL_SSE41, "avx2": SIMD_LEVEL_AVX2}
 
 cdef enum _Change:
     SCALE, CONTRAST, SATURATION, HLS, LIGHTING
@@ -69,9 +64,9 @@ cdef _changed(image, variant, _Order* order):
         raise ValueError(
             "colours of an array (height, width, 3) of uint8 can be changed, not of "
             f"{image.dtype} {image.shape}")
-    if variant is not None and variant not in _LEVELS:
-        raise ValueError(f"variant must be one of {tuple(_LEVELS)}, not {variant!r}")
-    order.level = simd_level(SIMD_LEVEL_AVX2 if variant is None else _LEVELS[variant])
+    if variant is not None and variant not in LEVELS:
+        raise ValueError(f"variant must be one of {tuple(LEVELS)}, not {variant!r}")
+    order.level = simd_level(SIMD_LEVEL_AVX512 if variant is None else LEVELS[variant])
     result = np.array(image, order="C")
     if result.size == 0:
         return result

@@ -1,4 +1,5 @@
-/* The arithmetic of colour.h on one row: a plain form that defines the result, and AVX2.
+/* The arithmetic of colour.h on one row: a plain form that defines the result, AVX2, and AVX-512 for
+ * what costs most.
  *
  * `colour_*_at` takes the best form up to a level; all give the same bytes.
  */
@@ -285,10 +286,15 @@ SIMD_AVX2 static void colour_hls_avx2(uint8_t* row, int width, int dh, int dl, i
 
 #undef COLOUR_GROUPS
 
+#include "colour_avx512.h"
+
 #define COLOUR_TRY(call) \
     if (level >= SIMD_LEVEL_AVX2) return call
+#define COLOUR_TRY_WIDE(call) \
+    if (level >= SIMD_LEVEL_AVX512) return call
 #else
 #define COLOUR_TRY(call) (void)level
+#define COLOUR_TRY_WIDE(call) (void)level
 #endif
 
 static void colour_scale_at(int level, uint8_t* row, int n, float factor, float offset) {
@@ -307,6 +313,7 @@ static void colour_saturation_at(int level, uint8_t* row, int width, float facto
 }
 
 static void colour_hls_at(int level, uint8_t* row, int width, int dh, int dl, int ds) {
+    COLOUR_TRY_WIDE(colour_hls_avx512(row, width, dh, dl, ds));
     COLOUR_TRY(colour_hls_avx2(row, width, dh, dl, ds));
     colour_hls_plain(row, width, dh, dl, ds);
 }
@@ -317,5 +324,6 @@ static void colour_lighting_at(int level, uint8_t* row, int width, const float* 
 }
 
 #undef COLOUR_TRY
+#undef COLOUR_TRY_WIDE
 
 #endif

@@ -19,11 +19,12 @@ from iterators.images.det_labels cimport Objects, label_message, parse_label
 from iterators.images.draw cimport ImageKey
 from iterators.images.geometry cimport Geometry
 from iterators.images.jitter cimport Jitter
+from iterators.images.layers cimport ROW, Pixels, Sink
 from iterators.images.normalise cimport normalise_row
-from iterators.images.render cimport (
-    HEADER_SIZE, MESSAGE_SIZE, RENDER_GEOMETRY, RENDER_LABEL, RENDER_OK, ROW, Outcome, Pixels,
-    Renderer, Sink, Slot,
+from iterators.images.outcome cimport (
+    HEADER_SIZE, MESSAGE_SIZE, RENDER_GEOMETRY, RENDER_LABEL, RENDER_OK, Outcome,
 )
+from iterators.images.render cimport Renderer, Slot
 from iterators.images.render_plan cimport RenderPlan
 
 from .geometry import geometry_message

@@ -1,6 +1,7 @@
 from libc.stdint cimport uint8_t
 
 from iterators.images.draw cimport ImageKey
+from iterators.images.normalise cimport normalise_recipe
 
 
 cdef struct JitterRecipe:
@@ -42,6 +43,8 @@ cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
                       Jitter* jitter) noexcept nogil
 cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int channels, int width,
                        int height) noexcept nogil
+# Contrast and illumination: ((x - mean) * contrast + illumination) * factor.
+cdef void jitter_expose(const Jitter* jitter, normalise_recipe* normalise) noexcept nogil
 # Noise of R, G and B along the principal colours of ImageNet.
 cdef void draw_principal_noise(const ImageKey* image, double deviation,
                                double* noise) noexcept nogil

@@ -89,6 +89,14 @@ cdef void draw_noise(const JitterRecipe* recipe, const ImageKey* image,
         jitter.noise[channel] = noise[channel]
 
 
+cdef void jitter_expose(const Jitter* jitter, normalise_recipe* normalise) noexcept nogil:
+    cdef int i
+    if jitter.exposes:
+        for i in range(4):
+            normalise.offset[i] = jitter.illumination * normalise.factor[i]
+            normalise.factor[i] = jitter.exposure * normalise.factor[i]
+
+
 cdef void draw_principal_noise(const ImageKey* image, double deviation,
                                double* noise) noexcept nogil:
     cdef philox_block block = draw(image, DRAW_NOISE), more = draw(image, DRAW_NOISE + 1)

@@ -12,11 +12,12 @@ from libc.string cimport memset
 from iterators.images.draw cimport ImageKey
 from iterators.images.geometry cimport load_recipe
 from iterators.images.jitter cimport Jitter
+from iterators.images.layers cimport Sink
 from iterators.images.linear_colour cimport (
     Steps, StepsRecipe, compose, draw_steps, linear_colour, linear_colour_row, linear_colour_sums,
     load_steps,
 )
-from iterators.images.render cimport Renderer, Sink
+from iterators.images.render cimport Renderer
 from iterators.images.render_plan cimport RenderPlan
 
 

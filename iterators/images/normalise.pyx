@@ -11,11 +11,11 @@ from libc.stdint cimport uint8_t
 
 import numpy as np
 
-from iterators.images.resample cimport SIMD_LEVEL_AVX2, SIMD_LEVEL_PLAIN, SIMD_LEVEL_SSE41
+from iterators.images.resample cimport SIMD_LEVEL_AVX512
+from iterators.images.resample import LEVELS
 
 __all__ = ["normalise"]
 
-_LEVELS = {"plain": SIMD_LEVEL_PLAIN, "sse4.1": SIMD_LEVEL_SSE41, "avx2": SIMD_LEVEL_AVX2}
 _DTYPES = {
     "float32": NORMALISE_FLOAT32,
     "uint8": NORMALISE_UINT8,
@@ -119,8 +119,8 @@ def normalise(
         sorted(layout) == ["c", "h", "w"],
         f"layout must be an order of c, h and w, not {layout!r}")
     _check(
-        variant is None or variant in _LEVELS,
-        f"variant must be one of {tuple(_LEVELS)}, not {variant!r}")
+        variant is None or variant in LEVELS,
+        f"variant must be one of {tuple(LEVELS)}, not {variant!r}")
     sizes = {"h": height, "w": width, "c": channels}
     shape = tuple(sizes[axis] for axis in layout)
     if out is None:
@@ -153,7 +153,7 @@ def normalise(
     pixel_stride = strides["w"] // out.itemsize
     channel_stride = strides["c"] // out.itemsize
     flip = bool(mirror)
-    level = SIMD_LEVEL_AVX2 if variant is None else _LEVELS[variant]
+    level = SIMD_LEVEL_AVX512 if variant is None else LEVELS[variant]
 
     PyObject_GetBuffer(image, &source, PyBUF_SIMPLE)
     try:

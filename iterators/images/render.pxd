@@ -1,47 +1,9 @@
-from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from iterators.images.draw cimport ImageKey
 from iterators.images.geometry cimport Geometry, Layer
-from iterators.images.jitter cimport Jitter
-from iterators.images.jpeg cimport jpeg_decoder
-from iterators.images.normalise cimport normalise_recipe
-from iterators.images.render_plan cimport RenderPlan
-from iterators.images.resample cimport resampler
-from iterators.images.warp cimport warp_source
-
-
-cdef enum RenderStatus:
-    RENDER_OK = 0
-    RENDER_SHORT_HEADER     # fewer bytes than an image header
-    RENDER_SHORT_LABELS     # the header announces more labels than there are bytes
-    RENDER_LABEL_WIDTH      # another number of labels than label_width
-    RENDER_NOT_LISTED       # the id is not in the list of labels
-    RENDER_LABEL            # the labels cannot be used; the message says why
-    RENDER_IMAGE            # the image cannot be decoded; the message says why
-    RENDER_GEOMETRY         # the crop does not fit; the message says why
-    RENDER_MEMORY
-
-
-cdef enum:
-    HEADER_SIZE = 24        # IRHeader: flag, label, id, id2
-    MESSAGE_SIZE = 200
-
-
-# Memory of a renderer, kept from image to image: number of each buffer.
-cdef enum:
-    PIXELS_A = 0            # steps read one and write the other
-    PIXELS_B = 1
-    STEPS = 2               # column positions of a warp
-    ROW = 3                 # one row of a canvas that is wider than its image
-    BUFFERS = 4
-
-
-cdef struct Outcome:
-    int status
-    int64_t found           # number of labels of the record
-    uint64_t record_id
-    char message[MESSAGE_SIZE]
+from iterators.images.layers cimport LayerRenderer, Pixels, Rectangle
+from iterators.images.outcome cimport Outcome
 
 
 # The place of one sample in a batch.
@@ -50,90 +12,39 @@ cdef struct Slot:
     float* label
 
 
-# Pixels of an image, or of a rectangle of one that begins at (x, y).
-cdef struct Pixels:
-    const uint8_t* first
-    ptrdiff_t stride
-    int x
-    int y
-    int width
-    int height
-
-
-cdef struct Rectangle:
-    int x
-    int y
-    int width
-    int height
-
-
-# Where finished rows go: normalised into a slot, or nowhere yet (slot NULL) because a later step
-# needs the whole image.
-cdef struct Sink:
-    void* slot
-    normalise_recipe normalise
-    bint mirror
-    int y
-
-
-# Turns records into samples; belongs to one thread at a time and keeps its memory.
-cdef class Renderer:
-    cdef readonly RenderPlan plan
-    cdef jpeg_decoder* decoder
-    cdef resampler* resampler
-    cdef uint8_t* buffers[BUFFERS]
-    cdef size_t capacities[BUFFERS]
+# Turns records into samples.
+cdef class Renderer(LayerRenderer):
     cdef object decoded         # image decoded through Python, alive while its pixels are read
     # What was done so far.
     cdef int64_t images
     cdef int64_t bytes
-    cdef double decode_seconds
     cdef double total_seconds
 
     cdef int render(self, const uint8_t* record, size_t length, uint32_t epoch, int64_t number,
                     int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil
+    # The two halves of `render`: header and labels into slot and outcome, then the image.
     cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
                          const Slot* slot, Outcome* outcome) noexcept nogil
+    cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
+                          Outcome* outcome) noexcept nogil
+    # In place of the second half: a whole upright image in memory, RGB or grey (RGBA if the plan
+    # has 4 channels), which was decoded before.  `normalise_done` must follow, as after any.
+    cdef int render_pixels(self, const Pixels* pixels, int channels, const ImageKey* image,
+                           void* slot, Outcome* outcome) noexcept nogil
+
     cdef int read_labels(self, const uint8_t* record, uint32_t flag, const Slot* slot,
                          Outcome* outcome) noexcept nogil
     cdef Py_ssize_t find_listed(self, Outcome* outcome) noexcept nogil
-    cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
-                          Outcome* outcome) noexcept nogil
-    cdef int render_jpeg(self, int width, int height, int orientation, const ImageKey* image,
-                         void* slot, Outcome* outcome) noexcept nogil
-    cdef int render_other(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
-                          Outcome* outcome) noexcept nogil
     cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
                   Outcome* outcome) noexcept nogil
-    cdef void draw_colours(self, const ImageKey* image, Jitter* jitter) noexcept nogil
-    cdef int run_layers(self, const ImageKey* image, const Geometry* geometry, const Pixels* pixels,
-                        int denominator, void* slot, Outcome* outcome) noexcept nogil
-    cdef int resample_layer(self, const Layer* layer, const Pixels* pixels, int denominator,
-                            uint8_t* out, Sink* sink, Outcome* outcome) noexcept nogil
-    cdef int copy_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out, Sink* sink,
-                        Outcome* outcome) noexcept nogil
-    cdef void needed(self, const Layer* layer, int denominator, int width, int height,
-                     Rectangle* wanted) noexcept nogil
-    cdef void describe_warp(self, const Layer* layer, const Pixels* pixels,
-                            warp_source* source) noexcept nogil
-    cdef int warp_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out, Sink* sink,
-                        Outcome* outcome) noexcept nogil
-    cdef void pad_layer(self, const Layer* layer, const Pixels* pixels, uint8_t* out,
-                        Sink* sink) noexcept nogil
-    cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,
-                          int count) noexcept nogil
-    cdef int start_rows(self, int denominator, int x, int y, int width, int height,
-                        Outcome* outcome) noexcept nogil
-    cdef int next_rows(self, const uint8_t** row, ptrdiff_t* stride, int* count,
-                       Outcome* outcome) noexcept nogil
-    cdef int decode_python(self, const uint8_t* data, size_t size, Pixels* pixels,
-                           Outcome* outcome) noexcept with gil
+    cdef int render_jpeg(self, int width, int height, int orientation, const ImageKey* image,
+                         void* slot, Outcome* outcome) noexcept nogil
     cdef int decode_rectangle(self, int denominator, int orientation, int width, int height,
                               const Rectangle* wanted, Pixels* pixels,
                               Outcome* outcome) noexcept nogil
-    cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil
-    cdef int fail(self, Outcome* outcome, int status, const char* message) noexcept nogil
-
-
-# The exception for an outcome that is not RENDER_OK; `place` holds keywords of RecordIOError.
-cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, dict place)
+    cdef int find_pixels(self, const uint8_t* data, size_t size, Pixels* pixels, int* channels,
+                         Outcome* outcome) noexcept nogil
+    cdef int convert_rectangle(self, const Pixels* stored, int channels, const Layer* layer,
+                               Pixels* pixels, Outcome* outcome) noexcept nogil
+    cdef int decode_python(self, const uint8_t* data, size_t size, Pixels* pixels,
+                           Outcome* outcome) noexcept with gil

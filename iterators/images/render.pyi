@@ -2,13 +2,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
-from .render_plan import RenderPlan
+from .layers import LayerRenderer
 
-class Renderer:
-    plan: RenderPlan
-    def __new__(cls, plan: RenderPlan) -> Self: ...
+class Renderer(LayerRenderer):
     def sample(
         self,
         record: bytes | bytearray | memoryview,

@@ -43,4 +43,5 @@ cdef extern from "simd.h" nogil:
         SIMD_LEVEL_PLAIN
         SIMD_LEVEL_SSE41
         SIMD_LEVEL_AVX2
+        SIMD_LEVEL_AVX512
     int simd_level(int limit)

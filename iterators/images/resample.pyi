@@ -3,7 +3,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["denominator", "resize", "variants"]
+__all__ = ["LEVELS", "denominator", "resize", "variants"]
+
+LEVELS: dict[str, int]
 
 def variants() -> tuple[str, ...]: ...
 def denominator(method: int, source: tuple[int, int], target: tuple[int, int]) -> int: ...

@@ -11,9 +11,15 @@ from libc.stdint cimport uint8_t
 
 import numpy as np
 
-__all__ = ["denominator", "resize", "variants"]
+__all__ = ["LEVELS", "denominator", "resize", "variants"]
 
-_LEVELS = {"plain": SIMD_LEVEL_PLAIN, "sse4.1": SIMD_LEVEL_SSE41, "avx2": SIMD_LEVEL_AVX2}
+#: Names of the levels of `simd.h`; a kernel without a form for a level takes the next one below.
+LEVELS = {
+    "plain": SIMD_LEVEL_PLAIN,
+    "sse4.1": SIMD_LEVEL_SSE41,
+    "avx2": SIMD_LEVEL_AVX2,
+    "avx512": SIMD_LEVEL_AVX512,
+}
 
 
 def variants():
@@ -29,8 +35,8 @@ def variants():
     >>> variants()[0]
     'plain'
     """
-    best = simd_level(SIMD_LEVEL_AVX2)
-    return tuple(name for name, level in _LEVELS.items() if level <= best)
+    best = simd_level(SIMD_LEVEL_AVX512)
+    return tuple(name for name, level in LEVELS.items() if level <= best)
 
 
 def denominator(method, source, target):
@@ -204,7 +210,7 @@ def resize(
     owner = _Resampler()
     cdef resampler* handle = (<_Resampler>owner).handle
     if variant is not None:
-        resampler_limit(handle, _LEVELS[variant])
+        resampler_limit(handle, LEVELS[variant])
     PyObject_GetBuffer(image, &source, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(out, &target, PyBUF_SIMPLE)

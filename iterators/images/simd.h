@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #define SIMD_SSE41 __attribute__((target("sse4.1,ssse3")))
 #define SIMD_AVX2 __attribute__((target("avx2")))
+#define SIMD_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define SIMD_F16C __attribute__((target("avx2,f16c")))
 #else
 #define SIMD_X86 0
@@ -27,13 +28,16 @@
 #define SIMD_INLINE static inline
 #endif
 
-enum { SIMD_LEVEL_PLAIN = 0, SIMD_LEVEL_SSE41 = 1, SIMD_LEVEL_AVX2 = 2 };
+enum { SIMD_LEVEL_PLAIN = 0, SIMD_LEVEL_SSE41 = 1, SIMD_LEVEL_AVX2 = 2, SIMD_LEVEL_AVX512 = 3 };
 
 /* The best level of this machine, at most `limit` (tests compare the levels with each other). */
 static SIMD_UNUSED int simd_level(int limit) {
     int level = SIMD_LEVEL_PLAIN;
 #if SIMD_X86
-    if (__builtin_cpu_supports("avx2"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        level = SIMD_LEVEL_AVX512;
+    else if (__builtin_cpu_supports("avx2"))
         level = SIMD_LEVEL_AVX2;
     else if (__builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3"))
         level = SIMD_LEVEL_SSE41;

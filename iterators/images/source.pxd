@@ -17,6 +17,8 @@ cdef class Source:
     # The bytes of a record in [0, count); valid until the next call with the same scratch.
     cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
                    size_t* length) noexcept nogil
+    # These records will be fetched soon; how many of them the system was told of.
+    cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil
     # The exception for a status of `fetch` that is not FETCH_OK.
     cdef object failure(self, int64_t number, int status)
     # Where a record lies, as keywords of RecordIOError.
@@ -37,7 +39,11 @@ cdef class RecordFiles(Source):
     cdef Py_ssize_t num_files
     cdef object offsets
     cdef const int64_t* offset_of
+    cdef int64_t faults             # page faults when `expect` was last called
+    cdef int64_t to_announce        # records that it will still announce
 
+    cdef void read_sparsely(self, bint sparsely) noexcept nogil
+    cdef void announce_one(self, int64_t number) noexcept nogil
     cdef const File* file_of(self, int64_t record) noexcept nogil
 
 

@@ -8,6 +8,7 @@ from recordio.reader import RecordReader
 
 class Source:
     count: int
+    def announce(self, numbers: NDArray[np.int64]) -> int: ...
     def record(self, number: int) -> bytes: ...
 
 class RecordFiles(Source):

@@ -31,9 +31,16 @@ cdef extern from "image_file.h" nogil:
     int image_file_read(const image_file_char* path, size_t prefix, int64_t largest,
                         uint8_t** memory, size_t* capacity, size_t* length)
 
+cdef extern from "readahead.h" nogil:
+    int64_t readahead_faults()
+    void readahead_sparse(const uint8_t* base, int64_t size, int sparse)
+    void readahead_range(const uint8_t* base, int64_t begin, int64_t end)
+
 cdef enum:
     HEADER_SIZE = 24        # flag, label, id, id2
     NO_MEMORY = -1          # status of `fetch`; FrameStatus and errno are not negative
+    ANNOUNCED = 1 << 14     # records announced since a page was last missing
+    PIECE = 1 << 17         # bytes announced at once; of more the system may read only the first
 
 
 cdef class Source:
@@ -49,11 +56,42 @@ cdef class Source:
                    size_t* length) noexcept nogil:
         return NO_MEMORY
 
+    cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
+        return 0
+
     cdef object failure(self, int64_t number, int status):
         return MemoryError("no memory for a record")
 
     cdef dict place(self, int64_t number):
         return {}
+
+    def announce(self, const int64_t[::1] numbers not None):
+        """Say that records will be fetched soon, so that they are read from the disk meanwhile.
+
+        Parameters
+        ----------
+        numbers : numpy.ndarray of int64
+            Each in ``[0, count)``.
+
+        Returns
+        -------
+        int
+            How many of them the system was told of: none where all seem to be in memory.
+
+        Raises
+        ------
+        IndexError
+            If there is no such record.
+        """
+        cdef Py_ssize_t i
+        for i in range(numbers.shape[0]):
+            if not 0 <= numbers[i] < self.count:
+                raise IndexError(f"record {numbers[i]} of {self.count}")
+        if numbers.shape[0] == 0:
+            return 0
+        with nogil:
+            i = self.expect(&numbers[0], numbers.shape[0])
+        return i
 
     def record(self, number):
         """The bytes of one record, copied.
@@ -95,6 +133,10 @@ cdef class Source:
 cdef class RecordFiles(Source):
     """Records of mapped record files, numbered through.
 
+    Records that are expected are announced to the system, which reads them from the disk while
+    others are decoded - just them, not what surrounds them in the file.  That costs a microsecond
+    or two for each, so it is done only at the start and where pages turn out to be missing.
+
     Parameters
     ----------
     readers : sequence of recordio.RecordReader
@@ -124,9 +166,49 @@ cdef class RecordFiles(Source):
         self.offsets = offsets
         self.count = table.shape[0]
         self.offset_of = &table[0] if self.count else NULL
+        self.faults, self.to_announce = -1, 0
 
     def __dealloc__(self):
         free(self.files)
+
+    cdef void read_sparsely(self, bint sparsely) noexcept nogil:
+        """Begin to announce records, or end it."""
+        cdef Py_ssize_t i
+        self.to_announce = ANNOUNCED if sparsely else 0
+        for i in range(self.num_files):
+            readahead_sparse(self.files[i].base, self.files[i].size, sparsely)
+
+    cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
+        cdef int64_t faults = readahead_faults()
+        cdef Py_ssize_t i
+        if faults != self.faults:
+            self.faults = faults
+            if self.to_announce:
+                self.to_announce = ANNOUNCED
+            else:
+                self.read_sparsely(True)
+        if self.to_announce == 0:
+            return 0
+        for i in range(count):
+            self.announce_one(numbers[i])
+        self.to_announce -= min(count, self.to_announce)
+        if self.to_announce == 0:
+            self.read_sparsely(False)
+        return count
+
+    cdef void announce_one(self, int64_t number) noexcept nogil:
+        cdef const File* file = self.file_of(number)
+        cdef int64_t begin = self.offset_of[number], end = file.size
+        if not 0 <= begin < end:
+            return
+        if number + 1 < self.count and self.file_of(number + 1) == file:
+            end = self.offset_of[number + 1]
+        if not begin < end <= begin + MAX_RECORD:    # the index is not in the file's order
+            end = begin + PIECE
+        end = min(end, file.size)
+        while begin < end:
+            readahead_range(file.base, begin, min(begin + PIECE, end))
+            begin += PIECE
 
     cdef const File* file_of(self, int64_t record) noexcept nogil:
         cdef Py_ssize_t low = 0, high = self.num_files, middle

@@ -19,7 +19,8 @@ from libc.stdlib cimport calloc, free
 
 import numpy as np
 
-from iterators.images.render cimport Outcome, Renderer, RENDER_OK, Slot, outcome_error
+from iterators.images.outcome cimport RENDER_OK, Outcome, outcome_error
+from iterators.images.render cimport Renderer, Slot
 from iterators.images.render_plan cimport RenderPlan
 from iterators.images.source cimport FETCH_OK, Scratch, Source
 
@@ -94,6 +95,7 @@ cdef class Stage:
     cdef Py_ssize_t submitted       # batches ever submitted, taken up completely, collected
     cdef Py_ssize_t taken
     cdef Py_ssize_t collected
+    cdef int64_t announced          # records that the source told the system of
     cdef Py_ssize_t working         # threads that hold tickets
     cdef bint stopping
     cdef sync_mutex mutex
@@ -202,6 +204,7 @@ cdef class Stage:
         batch.label = <float*><size_t>label.ctypes.data
         batch.ids = <uint64_t*><size_t>ids.ctypes.data
         with nogil:
+            self.announced += self.source.expect(batch.records, count)
             sync_lock(&self.mutex)
             self.submitted += 1
             sync_wake_all(&self.work)
@@ -271,7 +274,8 @@ cdef class Stage:
         dict
             `images` rendered (also ahead of the consumer), `bytes` of encoded image data,
             `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each
-            summed over the threads.
+            summed over the threads; `announced` records, which the system was told to read from
+            the disk ahead of their turn.
         """
         cdef Renderer renderer
         cdef int64_t images = 0, size = 0
@@ -282,7 +286,7 @@ cdef class Stage:
             decode += renderer.decode_seconds
             total += renderer.total_seconds
         return {"images": images, "bytes": size, "decode_seconds": decode,
-                "transform_seconds": total - decode}
+                "transform_seconds": total - decode, "announced": self.announced}
 
     def ready(self):
         """Whether `collect` would return at once."""

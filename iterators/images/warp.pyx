@@ -11,14 +11,10 @@ from libc.stdint cimport int16_t, int32_t, uint8_t
 
 import numpy as np
 
-from iterators.images.resample cimport (
-    RESAMPLE_CUBIC, RESAMPLE_LANCZOS4, SIMD_LEVEL_AVX2, SIMD_LEVEL_PLAIN, SIMD_LEVEL_SSE41,
-)
-from iterators.images.resample import variants
+from iterators.images.resample cimport RESAMPLE_CUBIC, RESAMPLE_LANCZOS4, SIMD_LEVEL_AVX512
+from iterators.images.resample import LEVELS, variants
 
 __all__ = ["bounds", "forward_matrix", "warp"]
-
-_LEVELS = {"plain": SIMD_LEVEL_PLAIN, "sse4.1": SIMD_LEVEL_SSE41, "avx2": SIMD_LEVEL_AVX2}
 
 cdef int16_t[32 * 32 * 4 * 4] cubic_weights
 cdef int16_t[32 * 32 * 8 * 8] lanczos_weights
@@ -225,7 +221,7 @@ def warp(
     _check_window(window, size)
     if variant is not None and variant not in variants():
         raise ValueError(f"variant must be one of {variants()}, not {variant!r}")
-    level = SIMD_LEVEL_AVX2 if variant is None else _LEVELS[variant]
+    level = SIMD_LEVEL_AVX512 if variant is None else LEVELS[variant]
     fills = [int(value) for value in np.ravel(fill)]
     fills = fills * channels if len(fills) == 1 else fills
     if len(fills) != channels or not all(0 <= value <= 255 for value in fills):

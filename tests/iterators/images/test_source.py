@@ -1,7 +1,11 @@
 """Where the bytes of records come from: mapped files and image files."""
 
+import ctypes
+import mmap
 import os
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -34,6 +38,95 @@ def test_records_of_several_files(tmp_path):
     broken = RecordFiles(readers, np.append(offsets[:3], 4), np.array([0, 3]))
     with pytest.raises(RecordIOError, match=r"1\.rec, offset 4, record 0"):
         broken.record(3)
+
+
+def resident_pages(path):
+    """Which pages of a file are in memory."""
+    with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as pages:
+        found = np.zeros(-(-len(pages) // mmap.PAGESIZE), np.uint8)
+        start = ctypes.c_char.from_buffer(pages)
+        libc = ctypes.CDLL(None, use_errno=True)
+        status = libc.mincore(
+            ctypes.c_void_p(ctypes.addressof(start)),
+            ctypes.c_size_t(len(pages)),
+            ctypes.c_void_p(found.ctypes.data),
+        )
+        del start
+        assert status == 0, os.strerror(ctypes.get_errno())
+    return found & 1 == 1
+
+
+def drop_from_memory(path):
+    with open(path, "r+b") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux what is in memory")
+def test_just_the_announced_records_are_read_from_the_disk(tmp_path):
+    path = tmp_path / "large.rec"
+    size, wanted = 3 << 20, [7, 3, 15]
+    with recordio.RecordWriter(path) as writer:
+        for _ in range(16):
+            writer.write(bytes(size))
+    with recordio.RecordReader(path) as reader:
+        offsets = reader.offsets.copy()
+    drop_from_memory(path)
+    if resident_pages(path).any():
+        pytest.skip("this file system keeps all files in memory")
+    reader = recordio.RecordReader(path)
+    source = RecordFiles([reader], offsets, np.zeros(1, np.int64))
+    assert source.announce(np.array(wanted)) == 3
+    expected = np.zeros(len(resident_pages(path)), bool)
+    for number in wanted:
+        first = offsets[number] // mmap.PAGESIZE
+        expected[first : -(-(offsets[number] + size) // mmap.PAGESIZE)] = True
+    end = time.monotonic() + 60
+    while (missing := (expected & ~resident_pages(path)).sum()) and time.monotonic() < end:
+        pass
+    assert missing == 0
+    assert (resident_pages(path) & ~expected).sum() <= 2 * len(wanted)
+
+
+def test_nothing_is_announced_when_nothing_is_missing(tmp_path):
+    with recordio.RecordWriter(tmp_path / "a.rec") as writer:
+        writer.write(b"small")
+    reader = recordio.RecordReader(tmp_path / "a.rec")
+    source = RecordFiles([reader], reader.offsets, np.zeros(1, np.int64))
+    numbers = np.zeros(1000, np.int64)
+    assert source.announce(numbers) == 1000  # at the start nobody knows
+    told = [source.announce(numbers) for _ in range(200)]
+    assert 0 in told  # a page of something else may be missing now and then
+    assert source.announce(np.zeros(0, np.int64)) == 0
+
+
+@pytest.mark.parametrize("number", [-1, 1, 2**62])
+def test_what_is_not_there_cannot_be_announced(tmp_path, number):
+    (tmp_path / "a").write_bytes(b"")
+    source = files_of([tmp_path / "a"])
+    assert source.announce(np.zeros(1, np.int64)) == 0  # files are read, not mapped
+    with pytest.raises(IndexError, match=f"record {number} of 1"):
+        source.announce(np.array([number]))
+
+
+def test_announcing_follows_any_index(tmp_path):
+    with recordio.RecordWriter(tmp_path / "a.rec") as writer:
+        for size in (5, 300_000, 5):
+            writer.write(bytes(size))
+    reader = recordio.RecordReader(tmp_path / "a.rec")
+    size = (tmp_path / "a.rec").stat().st_size
+    for table in (
+        reader.offsets[::-1].copy(),
+        np.array([0, 0, 0]),
+        np.array([size - 1, size, size + 1]),
+        np.array([-1, -(2**63), 2**63 - 1]),
+        np.array([2**62, 0, 4]),
+    ):
+        source = RecordFiles([reader], table, np.zeros(1, np.int64))
+        assert source.announce(np.array([0, 1, 2])) == 3
+    (tmp_path / "b.rec").write_bytes(b"")
+    empty = recordio.RecordReader(tmp_path / "b.rec")
+    RecordFiles([empty], np.array([0]), np.zeros(1, np.int64)).announce(np.array([0]))
 
 
 @pytest.mark.parametrize("number", [-1, 1])

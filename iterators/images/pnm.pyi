@@ -1,0 +1,17 @@
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Buffer
+
+__all__ = ["PNMHeader", "decode", "encode", "header"]
+
+class PNMHeader(NamedTuple):
+    width: int
+    height: int
+    channels: int
+    start: int
+
+def header(data: Buffer, *, max_pixels: int = ...) -> PNMHeader | None: ...
+def decode(data: Buffer, channels: int, *, max_pixels: int = ...) -> NDArray[np.uint8] | None: ...
+def encode(pixels: NDArray[np.uint8]) -> bytes: ...
