@@ -1,6 +1,8 @@
 """MXNet: `ImageRecordIter` with the same parameters, `CSVIter`.
 
-`preprocess_threads` as given, `prefetch_buffer=4`; with the index a permutation of all records.
+`preprocess_threads` as given, of which MXNet uses no more than half the processors less one, but at
+least one: on small machines compare per CPU second. `prefetch_buffer=4`; with the index a
+permutation of all records.
 `CSVIter` delivers batches of 256 rows, to the end of the file.
 """
 

@@ -3,7 +3,7 @@
 `num_parallel_calls` and `private_threadpool_size` are the threads given, one thread inside an
 operation, order not kept (`deterministic=False`), a shuffle buffer of 1,024, `prefetch(2)`.  Random
 resized crops by `decode_and_crop_jpeg`, which decodes the part only.  Bilinear without
-antialiasing.
+antialiasing; mirrored and normalised as batches.
 """
 
 import os
@@ -41,7 +41,7 @@ def decoded(jpeg, recipe):
         image = tf.image.resize(image, tf.cast(tf.round(shape), tf.int32))
     if recipe.crop == "random":
         image = tf.image.random_crop(image, (*size, 3))
-    return tf.cast(tf.ensure_shape(image, (*size, 3)), tf.float32)
+    return tf.ensure_shape(image, (*size, 3))
 
 
 def images(job, files, threads):
@@ -49,12 +49,16 @@ def images(job, files, threads):
     recipe = job.recipe
     if recipe.extra:
         raise Unsupported("no such recipe of one call")
-    mean, std = tf.constant(recipe.mean), tf.constant(recipe.std)
+    mean = tf.reshape(tf.constant(recipe.mean), (3, 1, 1))
+    scale = 1 / tf.reshape(tf.constant(recipe.std), (3, 1, 1))
 
     def sample(record):
         example = tf.io.parse_single_example(record, FEATURES)
-        image = tf.image.random_flip_left_right(decoded(example["image/encoded"], recipe))
-        return tf.transpose((image - mean) / std, (2, 0, 1)), example["image/class/label"]
+        return decoded(example["image/encoded"], recipe), example["image/class/label"]
+
+    def normalised(batch, labels):
+        batch = tf.transpose(tf.image.random_flip_left_right(batch), (0, 3, 1, 2))
+        return (tf.cast(batch, tf.float32) - mean) * scale, labels
 
     options = tf.data.Options()
     options.threading.private_threadpool_size = threads
@@ -66,6 +70,7 @@ def images(job, files, threads):
         .repeat()
         .map(sample, num_parallel_calls=threads)
         .batch(job.batch, drop_remainder=True)
+        .map(normalised)
         .prefetch(2)
         .with_options(options)
     )

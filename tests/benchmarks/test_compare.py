@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -210,14 +211,34 @@ def test_the_page_has_all_markers(marker, tmp_path):
     assert page.read_text().count("put there") == 1
 
 
-def test_an_environment_that_cannot_be_made_is_absent(tmp_path, monkeypatch):
-    nothing = environments.Environment(("nothing",), newest=(3, 7))
-    broken = environments.Environment((str(tmp_path / "no such package"),))
-    monkeypatch.setattr(environments, "ENVIRONMENTS", {"nothing": nothing, "broken": broken})
+def test_an_environment_without_an_interpreter_is_absent(tmp_path, monkeypatch):
+    old = environments.Environment(("nothing",), newest=(3, 7))
+    monkeypatch.setitem(environments.ENVIRONMENTS, "old", old)
     with pytest.raises(environments.Absent, match=r"no Python from 3\.8 to 3\.7"):
-        environments.python_of("nothing", tmp_path)
-    with pytest.raises(environments.Absent, match="ERROR"):
-        environments.python_of("broken", tmp_path)
+        environments.python_of("old", tmp_path)
+
+
+def test_an_environment_is_absent_when_pip_fails_and_made_once_when_not(tmp_path, monkeypatch):
+    commands = []
+
+    def run(command, **_):
+        commands.append(command)
+        (tmp_path / "new").mkdir(exist_ok=True)
+        if command[-1] == "missing":
+            errors = "WARNING: one\nERROR: no such thing\n"
+            raise subprocess.CalledProcessError(1, command, stderr=errors)
+
+    monkeypatch.setattr(environments.subprocess, "run", run)
+    monkeypatch.setattr(environments, "interpreter", lambda newest: "python")
+    monkeypatch.setitem(environments.ENVIRONMENTS, "new", environments.Environment(("missing",)))
+    with pytest.raises(environments.Absent, match="ERROR: no such thing"):
+        environments.python_of("new", tmp_path)
+    monkeypatch.setitem(environments.ENVIRONMENTS, "new", environments.Environment(("thing",)))
+    commands.clear()
+    first = environments.python_of("new", tmp_path)
+    assert [command[-1] for command in commands] == [str(tmp_path / "new"), "thing"]
+    assert environments.python_of("new", tmp_path) == first == str(tmp_path / "new/bin/python")
+    assert len(commands) == 2
 
 
 def test_the_table_of_make_bench_as_markdown():
