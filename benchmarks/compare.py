@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import signal
 import sys
 import tempfile
 import traceback
@@ -110,7 +111,7 @@ class Comparison:
                     result["absent"][name] = str(reason)
                     continue
                 self.versions[name] = answer["versions"]
-                processes[name], steps[name] = process, self._steps(answer)
+                processes[name], steps[name] = process, self._steps(job, answer)
                 result["rounds"][name] = []
             for number in range(self._options.rounds):
                 order = list(processes)
@@ -120,11 +121,16 @@ class Comparison:
                     print(".", end="", flush=True, file=sys.stderr)
         return result
 
-    def _steps(self, answer):
-        """Steps of about the wanted time: a multiple of what is prepared side by side."""
+    def _steps(self, job, answer):
+        """Steps of about the wanted time.
+
+        Batches come in bursts where one worker waits for another, so there are some for each, and
+        as many for all.
+        """
         steps = self._options.seconds * answer["steps"] / answer["elapsed"]
-        threads = self._options.threads
-        return threads * round(steps / threads) if steps > 2 * threads else max(1, round(steps))
+        if job.kind == "table":
+            return max(1, round(steps))
+        return self._options.threads * max(4, round(steps / self._options.threads))
 
 
 def main(arguments=None):
@@ -136,6 +142,7 @@ def main(arguments=None):
     if not sys.platform.startswith("linux"):
         print("processes are stopped and timed as Linux does it", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # no process is left behind, stopped
     chosen = [JOBS[name] for name in options.job] or list(JOBS.values())
     failed = []
     with tempfile.TemporaryDirectory(prefix="recordio-peers-") as folder:

@@ -90,7 +90,8 @@ class Process:
 
     def __exit__(self, *exception):
         self._signal(signal.SIGKILL)
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
         self._errors.close()
