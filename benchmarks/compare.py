@@ -24,9 +24,10 @@ from packs import Packs, Unavailable
 from peers.jobs import JOBS
 
 FOR_KIND = {
-    "images": ("mxnet", "dali", "torch", "webdataset", "tensorflow", "full_decode", "coefficients"),
+    "images": ("mxnet", "dali", "torch", "webdataset", "tensorflow"),
     "table": ("mxnet", "pyarrow", "polars", "numpy"),
 }
+LIMITS = ("full_decode", "coefficients")
 
 
 def parse(arguments):
@@ -87,7 +88,7 @@ class Comparison:
         """The contenders for a job, ours first."""
         own = (OURS, "untouched") if job.prepared else (OURS,)
         chosen = (self._options.contenders or "").split(",")
-        others = FOR_KIND[job.kind]
+        others = (*FOR_KIND[job.kind], *(LIMITS if job.limits else ()))
         return [*own, *(name for name in others if chosen == [""] or name in chosen)]
 
     def run(self, job):

@@ -87,8 +87,11 @@ def job_section(result):
             "bar",
         ]
         text += markdown_table(head, *lines) + "\n"
+    reasons = {}
     for name, reason in result["absent"].items():
-        text += f"\nabsent: {CONTENDERS[name].title} ({reason})\n"
+        reasons.setdefault(reason, []).append(CONTENDERS[name].title)
+    for reason, titles in reasons.items():
+        text += f"\nabsent: {', '.join(titles)} ({reason})\n"
     return text
 
 
@@ -147,7 +150,9 @@ def chart(document, path):
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.hashsalt": "benchmarks", "font.size": 9})
+    matplotlib.rcParams.update(
+        {"svg.hashsalt": "benchmarks", "svg.fonttype": "none", "font.size": 9}
+    )
     from matplotlib import pyplot
 
     results = [result for result in document["jobs"] if result["rounds"]]

@@ -65,6 +65,8 @@ class Job:
     prepared : str or None
         The pack that this project reads instead, made of the same images: what it gains over the
         pack that the others read is a part of the job, "untouched" is measured as well.
+    limits : bool
+        Whether to measure the decoder alone as well; once for the same images is enough.
     bars : dict
         Ratio to be reached against a contender.
     """
@@ -78,6 +80,7 @@ class Job:
     recipe: Recipe | None = None
     columns: int = 0
     prepared: str | None = None
+    limits: bool = False
     bars: dict = field(default_factory=dict)
 
     def record_iter_parameters(self) -> dict:
@@ -133,6 +136,7 @@ JOBS = {
             "photos",
             batch=128,
             recipe=RANDOM_RESIZED,
+            limits=True,
             bars={"mxnet": 3.5, "dali": 1.5},
         ),
         Job(
@@ -151,6 +155,7 @@ JOBS = {
             "faces",
             batch=256,
             recipe=FACES,
+            limits=True,
             bars={"mxnet": 3.5, "dali": 1.6},
         ),
         Job(
