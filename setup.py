@@ -23,8 +23,14 @@ C_SOURCES = {
         "iterators/images/jpeg_check.c",
         "iterators/images/jpeg_unavailable.c",
     ],
+    "iterators.images.jpeg_transcode": [
+        "iterators/images/jpeg_rewrite.c",
+        "iterators/images/jpeg_coefficients.c",
+        "iterators/images/jpeg_scan.c",
+        "iterators/images/jpeg_rewrite_unavailable.c",
+    ],
 }
-USES_LIBJPEG = {"iterators.images.jpeg"}
+USES_LIBJPEG = {"iterators.images.jpeg", "iterators.images.jpeg_transcode"}
 
 #: Fused multiply-add would make results depend on the machine; batches must not.
 COMPILE_ARGS = (

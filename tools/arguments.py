@@ -30,13 +30,14 @@ FLAGS = (
     "--pass-through",
     "--center-crop",
     "--pack-label",
+    "--optimize",
     "--skip-errors",
     "--strict",
 )
 #: Options that matter only where a list is made, and only where images are changed or packed.
 LIST_OPTIONS = ("recursive", "exts", "shuffle", "train_ratio", "test_ratio", "chunks")
 IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
-PACK_OPTIONS = (*IMAGE_OPTIONS, "pass_through", "pack_label", "num_thread", "check")
+PACK_OPTIONS = (*IMAGE_OPTIONS, "pass_through", "pack_label", "num_thread", "check", "optimize")
 
 BOOLEAN_WORDS = {
     "true": True,
@@ -198,6 +199,12 @@ def build_parser() -> argparse.ArgumentParser:
         help="store all labels of lines with several (default: the first label)",
     )
     packing.add_argument(
+        "--optimize",
+        action="store_true",
+        help="rewrite JPEG images without loss, whatever they come from, so that parts of them are "
+        "decoded faster: not progressive, with restart markers; the pixels stay the same",
+    )
+    packing.add_argument(
         "--num-thread",
         type=int,
         metavar="N",
@@ -335,6 +342,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error(f"argument --resize: must be 0 or a number of pixels, not {settings.resize}")
     if settings.quality is not None and not 0 <= settings.quality <= 100:
         parser.error(f"argument --quality: must lie between 0 and 100, not {settings.quality}")
+    if settings.optimize and settings.encoding != ".jpg" and not settings.pass_through:
+        parser.error(f"argument --optimize: it is for JPEG, not for --encoding {settings.encoding}")
     return settings
 
 

@@ -21,6 +21,7 @@ from .convert.format import Import
 from .convert.importing import companions, import_records
 from .convert.table import EXPORTS, IMPORTS
 from .info import collect_info, format_info
+from .ordered_pool import available_cores
 from .outputs import check_outputs
 from .record_pack import RecordPack, pack_prefix
 from .show import head_lines, save_records, write_records
@@ -37,6 +38,7 @@ examples:
   recordio info data/photos
   recordio head data/photos -n 5
   recordio cat data/photos 3 > 3.jpg
+  recordio optimize data/photos data/photos-optimized
   recordio export data/photos again
   recordio export data/table table.csv --to csv
 
@@ -146,6 +148,8 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     )
     check.add_argument("--force", action="store_true", help="replace existing files")
 
+    _add_optimize(add)
+
     index = add("index", "write the index of a record file", _index)
     index.add_argument("pack", metavar="PACK", help="the record file, or its name without .rec")
     index.add_argument(
@@ -156,6 +160,32 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
         "(default: position)",
     )
     index.add_argument("--force", action="store_true", help="replace an existing index")
+
+
+def _add_optimize(add: Callable[..., argparse.ArgumentParser]) -> None:
+    optimize = add(
+        "optimize",
+        "rewrite the JPEG images of a record file without loss, to be decoded faster",
+        _optimize,
+        "Copy a record file with its JPEG images rewritten without loss: not progressive, and\n"
+        "with restart markers, so that a part of an image is decoded without the rest.  Pixels,\n"
+        "labels, ids, keys and order stay the same; what is no JPEG image, or cannot be\n"
+        "rewritten, is copied as it is.",
+    )
+    optimize.add_argument("pack", metavar="PACK", help=PACK_HELP)
+    optimize.add_argument("prefix", metavar="PREFIX", help="write PREFIX.rec and PREFIX.idx")
+    optimize.add_argument(
+        "--restart",
+        type=_restart,
+        default="auto",
+        metavar="N",
+        help="MCUs (mostly 16 x 16 pixels) between restart markers; 0: none (default: auto, by the "
+        "size of the image; none for small ones)",
+    )
+    optimize.add_argument(
+        "--threads", type=_threads, metavar="N", help="number of threads (default: all cores)"
+    )
+    optimize.add_argument("--force", action="store_true", help="replace existing files")
 
 
 def _add_export(add: Callable[..., argparse.ArgumentParser], target: str) -> None:
@@ -183,6 +213,20 @@ def _add_export(add: Callable[..., argparse.ArgumentParser], target: str) -> Non
 def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no number of records")
+    return int(text)
+
+
+def _threads(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of threads")
+    return int(text)
+
+
+def _restart(text: str) -> int | str:
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor a number up to 65535")
     return int(text)
 
 
@@ -290,6 +334,31 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
         _tell(f"wrote {outputs[0]}: {report.records} records")
     _print(str(report))
     return int(not report.ok)
+
+
+def _optimize(settings: argparse.Namespace, interruption: Interruption) -> int:
+    from .optimize import optimize_records  # slow to load
+
+    pack, index = _files_of(settings.pack)
+    prefix = pack_prefix(settings.prefix)
+    check_outputs((f"{prefix}.rec", f"{prefix}.idx"), settings.force)
+    with interruption.deferring():
+        report = optimize_records(
+            pack,
+            prefix,
+            index,
+            settings.restart,
+            threads=settings.threads or available_cores(),
+            cancelled=interruption.requested,
+        )
+    rate = report.records / max(report.seconds, 1e-9)
+    _tell(
+        f"wrote {report.path}: {report.records} records, {report.bytes_written / 1e6:.1f} MB, in "
+        f"{report.seconds:.1f} s ({rate:.0f} records/s)"
+    )
+    for line in report.tally.lines():
+        _tell(line)
+    return 0
 
 
 def _index(settings: argparse.Namespace, interruption: Interruption) -> int:

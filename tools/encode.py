@@ -22,6 +22,7 @@ from recordio import pack as pack_record
 
 from .image_header import ImageHeader, read_image_header
 from .image_list import ListEntry
+from .optimize import Tally, optimize_image
 
 __all__ = ["CHECKS", "INTERPOLATIONS", "EncodeOptions", "encode_image", "encode_record"]
 
@@ -79,6 +80,9 @@ class EncodeOptions:
         (PNG checksums included), other formats are decoded; ``decode``: everything is decoded;
         ``none``: nothing, any file is stored.  Files to be re-encoded are always decoded; ``none``
         then takes what the decoder makes of a truncated file.
+    optimize : bool
+        Rewrite what is stored without loss, so that parts of it are decoded faster; see
+        `iterators.optimize_jpeg`.  What cannot be rewritten is stored as it is.
 
     Raises
     ------
@@ -95,6 +99,7 @@ class EncodeOptions:
     inter_method: int = 1
     pack_label: bool = False
     check: str = "header"
+    optimize: bool = False
 
     def __post_init__(self):
         if self.resize < 0:
@@ -109,9 +114,13 @@ class EncodeOptions:
             raise ValueError(f"inter_method must be 0 to 4 or 9, not {self.inter_method}")
         if self.check not in CHECKS:
             raise ValueError(f"check must be one of {', '.join(CHECKS)}, not {self.check!r}")
+        if self.optimize and self.encoding != ".jpg" and not self.pass_through:
+            raise ValueError("optimize rewrites JPEG images, and encoding asks for others")
 
 
-def encode_record(entry: ListEntry, root: str, options: EncodeOptions) -> bytes:
+def encode_record(
+    entry: ListEntry, root: str, options: EncodeOptions, tally: Tally | None = None
+) -> bytes:
     """Read the image of a list entry and make its record.
 
     Parameters
@@ -122,6 +131,8 @@ def encode_record(entry: ListEntry, root: str, options: EncodeOptions) -> bytes:
         Folder that the path is relative to.
     options : EncodeOptions
         What to do with the image.
+    tally : Tally, optional
+        Where images that were to be optimized are counted.
 
     Returns
     -------
@@ -143,6 +154,8 @@ def encode_record(entry: ListEntry, root: str, options: EncodeOptions) -> bytes:
         raise LabelError("the list entry has no label")
     label = entry.labels if options.pack_label and len(entry.labels) > 1 else entry.labels[0]
     image = encode_image(_read_file(os.path.join(root, entry.path)), options)
+    if options.optimize:
+        image = optimize_image(image, tally or Tally())
     try:
         record = pack_record(IRHeader(0, label, entry.id, 0), image)
     except (struct.error, OverflowError) as error:
@@ -160,7 +173,7 @@ def encode_image(data: bytes, options: EncodeOptions) -> bytes:
     data : bytes
         The file.
     options : EncodeOptions
-        What to do with it.
+        What to do with it; optimizing is left to `encode_record`.
 
     Returns
     -------

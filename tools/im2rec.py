@@ -207,7 +207,7 @@ def _pack_lists(
     jobs = [(images, os.path.splitext(path)[0]) for path, images in lists]
     if settings.strict:
         for report in pack_together(jobs, settings.root, strict=True, **common):
-            _say_packed(report)
+            _say_packed(report, settings.optimize)
         return list(lists), 0
     done: list[NamedList] = []
     code = 0
@@ -223,16 +223,19 @@ def _pack_lists(
         if report.skipped:
             say_skipped("im2rec", prefix, report.skipped)
             code = code if settings.skip_errors else 1
-        _say_packed(report)
+        _say_packed(report, settings.optimize)
     return done, code
 
 
-def _say_packed(report: PackReport) -> None:
+def _say_packed(report: PackReport, optimized: bool) -> None:
     say(
         "im2rec",
         f"packed {report.packed} images, {report.bytes_written / 1e6:.1f} MB, into {report.path} "
         f"in {report.seconds:.1f} s ({report.packed / max(report.seconds, 1e-9):.0f} images/s)",
     )
+    if optimized:
+        for line in report.optimized.lines():
+            say("im2rec", line)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ wait for the consumer is limited in bytes.  Nothing here knows about images or f
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Generator, Sequence
 from typing import Generic, TypeVar
 
-__all__ = ["map_in_order"]
+__all__ = ["available_cores", "map_in_order"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -25,6 +26,13 @@ HANDOVER_BYTES = 1 << 20
 RESULT_OVERHEAD = 256
 #: Seconds between two looks at `cancelled` while nothing is ready.
 POLL_INTERVAL = 0.1
+
+
+def available_cores() -> int:
+    """Number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def map_in_order(

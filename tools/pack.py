@@ -21,13 +21,14 @@ from recordio import RecordIOError, RecordWriter
 from .console import progress_bar
 from .encode import EncodeOptions, encode_record
 from .image_list import ImageList, ListEntry, Skipped, read_list, write_skipped
-from .ordered_pool import map_in_order
+from .optimize import Tally, check_available
+from .ordered_pool import available_cores, map_in_order
 from .outputs import naming_output
 
 #: What `pack` packs: a ``.lst`` file or its content.
 Source: TypeAlias = "str | os.PathLike[str] | ImageList | Sequence[ListEntry]"
 
-__all__ = ["PackReport", "PackingError", "available_cores", "pack", "pack_together"]
+__all__ = ["PackReport", "PackingError", "pack", "pack_together"]
 
 
 class PackingError(RecordIOError):
@@ -60,6 +61,8 @@ class PackReport:
         Sum of the record sizes in bytes.
     seconds : float
         Wall-clock time, publication included.
+    optimized : Tally
+        What became of the images that were to be optimized.
     """
 
     path: str
@@ -67,13 +70,7 @@ class PackReport:
     skipped: list[Skipped] = field(default_factory=list)
     bytes_written: int = 0
     seconds: float = 0.0
-
-
-def available_cores() -> int:
-    """Number of processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    optimized: Tally = field(default_factory=Tally)
 
 
 def pack(
@@ -221,6 +218,8 @@ def _write_records(
     """Encode in threads, write in order, and fill in the report."""
     if threads < 1:
         raise ValueError(f"the number of threads must be at least 1, not {threads}")
+    if options.optimize:
+        check_available()
     entries = images.entries
 
     def skip(item: Skipped) -> None:
@@ -233,7 +232,7 @@ def _write_records(
 
     def encode(entry: ListEntry) -> bytes | Skipped:
         try:
-            return encode_record(entry, root, options)
+            return encode_record(entry, root, options, report.optimized)
         except RecordIOError as error:
             return Skipped(entry.path, error.reason)
         except OSError as error:

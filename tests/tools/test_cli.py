@@ -21,6 +21,7 @@ COMMANDS = [
     "head",
     "cat",
     "check",
+    "optimize",
     "index",
     "export",
 ]
@@ -117,7 +118,11 @@ def test_missing_folders_and_files_are_named(rows, tmp_path, command, capsys):
     assert command("from-csv", rows, tmp_path / "no" / "t") == 1
     assert "make it first" in capsys.readouterr().err
     for name in COMMANDS[:-1]:
-        extra = {"cat": ["1"], "from-mnist": [tmp_path / "missing", tmp_path / "t"]}.get(name, [])
+        extra = {
+            "cat": ["1"],
+            "from-mnist": [tmp_path / "missing", tmp_path / "t"],
+            "optimize": [tmp_path / "t"],
+        }.get(name, [])
         target = [tmp_path / "t"] if name.startswith("from-") and not extra else []
         assert command(name, tmp_path / "missing", *target, *extra) == 1
         assert "missing" in capsys.readouterr().err

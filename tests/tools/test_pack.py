@@ -172,7 +172,7 @@ def test_a_cancelled_run_leaves_nothing(photo_folder, output):
 def test_a_programming_error_in_a_thread_is_raised_and_leaves_nothing(
     photo_folder, output, monkeypatch
 ):
-    def broken(entry, root, options):
+    def broken(entry, root, options, tally):
         raise AssertionError("bug")
 
     monkeypatch.setattr(pack_module, "encode_record", broken)

@@ -1,0 +1,291 @@
+"""Rewrite the JPEG images of a record file without loss, or one image, and count what was done.
+
+How a file is rewritten is decided in `iterators.images.jpeg_transcode`.  What is no JPEG image, or
+cannot be rewritten, is copied as it is; nothing is ever left out, repaired or decoded to pixels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from iterators.images.jpeg_transcode import rewrite
+from recordio import RecordReader
+from recordio.encoder import MAX_RECORD_LENGTH, encode
+from recordio.errors import IndexFileError, RecordIOError
+from recordio.index import format_index, read_index
+from recordio.storage import AtomicOutput
+
+from .console import progress_bar
+from .ordered_pool import map_in_order
+from .outputs import naming_output
+from .payloads import read_payload
+
+Content = TypeVar("Content", bytes, memoryview)
+
+__all__ = ["OptimizeReport", "Tally", "check_available", "optimize_image", "optimize_records"]
+
+
+@dataclass
+class Tally:
+    """What became of the images; several threads may count at the same time.
+
+    Attributes
+    ----------
+    rewritten : int
+        Images that were rewritten.
+    bytes_before, bytes_after : int
+        Their sizes.
+    left : Counter of str
+        How many were left as they were, by reason.
+    """
+
+    rewritten: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def count(self, before: int, after: int | None, reason: str) -> None:
+        """Count one image; `after` is None if it was left as it was."""
+        with self._lock:
+            if after is None:
+                self.left[reason] += 1
+            else:
+                self.rewritten += 1
+                self.bytes_before += before
+                self.bytes_after += after
+
+    def lines(self) -> list[str]:
+        """One or two lines for people.
+
+        Examples
+        --------
+        >>> tally = Tally()
+        >>> tally.count(2_000_000, 1_900_000, "")
+        >>> tally.count(500, None, "damaged")
+        >>> print(*tally.lines(), sep="; ")
+        rewrote 1 JPEG images without loss: 2.0 MB before, 1.9 MB after (-5.0 %); left 1 as they \
+were: 1 damaged
+        """
+        change = 100 * (self.bytes_after / max(self.bytes_before, 1) - 1) if self.rewritten else 0
+        lines = [
+            f"rewrote {self.rewritten} JPEG images without loss: {self.bytes_before / 1e6:.1f} MB "
+            f"before, {self.bytes_after / 1e6:.1f} MB after ({change:+.1f} %)"
+        ]
+        if self.left:
+            reasons = sorted(self.left.items(), key=lambda item: (-item[1], item[0]))
+            lines.append(
+                f"left {sum(self.left.values())} as they were: "
+                + ", ".join(f"{count} {reason}" for reason, count in reasons)
+            )
+        return lines
+
+
+@dataclass
+class OptimizeReport:
+    """What `optimize_records` did.
+
+    Attributes
+    ----------
+    path : str
+        The record file that was written.
+    records : int
+        Records in it, as many as before.
+    bytes_written : int
+        Its size.
+    tally : Tally
+        What became of the contents.
+    seconds : float
+        Wall-clock time.
+    """
+
+    path: str
+    records: int = 0
+    bytes_written: int = 0
+    tally: Tally = field(default_factory=Tally)
+    seconds: float = 0.0
+
+
+def check_available() -> None:
+    """Raise ImageDecodeError, which says what to install, if nothing can be rewritten here."""
+    rewrite(b"")
+
+
+def optimize_image(data: Content, tally: Tally, restart: int | str = "auto") -> Content | bytes:
+    """Rewrite an image if it is a JPEG file that can be rewritten without loss.
+
+    Parameters
+    ----------
+    data : bytes or memoryview
+        The image.
+    tally : Tally
+        Where it is counted.
+    restart : int or "auto"
+        As in `iterators.optimize_jpeg`.
+
+    Returns
+    -------
+    bytes or memoryview
+        The rewritten image, or `data`.
+
+    Raises
+    ------
+    ImageDecodeError
+        The JPEG module was built without libjpeg-turbo.
+
+    Examples
+    --------
+    >>> tally = Tally()
+    >>> try:
+    ...     print(optimize_image(b"words", tally), dict(tally.left))
+    ... except RecordIOError:  # built without libjpeg-turbo
+    ...     print(b"words", {"not a JPEG image": 1})
+    b'words' {'not a JPEG image': 1}
+    """
+    rewritten, reason = rewrite(data, restart)
+    tally.count(len(data), None if rewritten is None else len(rewritten), reason)
+    return data if rewritten is None else rewritten
+
+
+def optimize_records(
+    path: str,
+    prefix: str,
+    index: str | None = None,
+    restart: int | str = "auto",
+    *,
+    threads: int = 1,
+    progress: bool | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> OptimizeReport:
+    """Copy a record file with its JPEG images rewritten without loss.
+
+    The records keep their order, headers, labels and ids, and the new index has the lines of the
+    old one.  The output does not depend on the number of threads.
+
+    Parameters
+    ----------
+    path : str
+        The record file.
+    prefix : str
+        Output path without suffix.  Existing files are replaced at the end.
+    index : str, optional
+        The index of `path`; without one the keys of the new index are the positions.
+    restart : int or "auto"
+        As in `iterators.optimize_jpeg`.
+    threads : int, at least 1
+        Number of threads.
+    progress : bool, optional
+        Show a progress bar; by default where standard error is a terminal.
+    cancelled : callable, optional
+        Asked between records; when true, `KeyboardInterrupt` is raised and nothing is published.
+
+    Returns
+    -------
+    OptimizeReport
+
+    Raises
+    ------
+    RecordIOError
+        The record file or its index are damaged, an output is one of them, or the JPEG module was
+        built without libjpeg-turbo.  Nothing was published.
+    OSError
+        A file cannot be read or written; nothing was published.
+    ValueError
+        `threads` is less than 1, or `restart` is not allowed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from recordio import RecordWriter
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with RecordWriter(folder / "a.rec") as writer:
+    ...     _ = writer.write(b"no image")
+    >>> try:
+    ...     print(dict(optimize_records(str(folder / "a.rec"), str(folder / "b")).tally.left))
+    ... except RecordIOError:  # built without libjpeg-turbo
+    ...     print({"not a JPEG image": 1})
+    {'not a JPEG image': 1}
+    """
+    start = time.perf_counter()
+    if threads < 1:
+        raise ValueError(f"the number of threads must be at least 1, not {threads}")
+    check_available()
+    rewrite(b"", restart)  # refuses what is no interval, before any work
+    report = OptimizeReport(f"{prefix}.rec")
+    outputs = (report.path, f"{prefix}.idx")
+    _check_different([path] if index is None else [path, index], outputs)
+
+    # In file order, whatever the index lists.
+    with RecordReader(path) as reader:
+        offsets = np.array(reader.offsets)
+        keys, lines = _index_lines(index, offsets)
+
+        def optimize(position: int) -> bytes | memoryview:
+            record = reader[position]
+            return _optimize_record(record, report.tally, restart)
+
+        parts = map_in_order(optimize, range(len(offsets)), threads, size=len, cancelled=cancelled)
+        written = np.empty(len(offsets), np.int64)
+        with (
+            naming_output(report.path),
+            AtomicOutput(*outputs) as output,
+            contextlib.closing(parts),
+            progress_bar(len(offsets), os.path.basename(path), "records", progress) as advance,
+        ):
+            for part in parts:
+                for record in part:
+                    written[report.records] = report.bytes_written
+                    report.bytes_written += output.write(encode(record))
+                    report.records += 1
+                advance(len(part))
+            for piece in format_index(keys, written[lines]):
+                output.files[1].write(piece)
+    report.seconds = time.perf_counter() - start
+    return report
+
+
+def _check_different(inputs: list[str], outputs: tuple[str, str]) -> None:
+    for old in inputs:
+        for new in outputs:
+            same = os.path.realpath(old) == os.path.realpath(new)
+            if same or (os.path.exists(new) and os.path.exists(old) and os.path.samefile(old, new)):
+                raise RecordIOError("it would be overwritten; give another output", path=old)
+
+
+def _index_lines(index: str | None, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Key and position of the record of each line of an index; without one, of each record."""
+    if index is None:
+        return np.arange(len(offsets)), np.arange(len(offsets))
+    keys, listed = read_index(index)
+    lines = np.searchsorted(offsets, listed)
+    known = lines < len(offsets)
+    known[known] = offsets[lines[known]] == listed[known]
+    if not known.all():
+        line = int(np.argmin(known))
+        raise IndexFileError(
+            f"no record begins at offset {listed[line]}; recordio index --force writes a new index",
+            path=index,
+            line=line + 1,
+        )
+    return keys, lines
+
+
+def _optimize_record(record: memoryview, tally: Tally, restart: int | str) -> bytes | memoryview:
+    """The record with its content rewritten, or itself."""
+    content = read_payload(record).content
+    rewritten = optimize_image(content, tally, restart)
+    if rewritten is content:
+        return record
+    size = len(record) - len(content) + len(rewritten)
+    if size > MAX_RECORD_LENGTH:
+        raise RecordIOError(f"a rewritten record has {size} bytes, too much for one record")
+    return bytes(record[: len(record) - len(content)]) + rewritten
