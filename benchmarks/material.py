@@ -16,7 +16,9 @@ import numpy as np
 from recordio import IRHeader, RecordWriter, pack
 from recordio.tools.encode import EncodeOptions, encode_image
 
-__all__ = ["Material"]
+__all__ = ["NEARBY_PHOTOS", "Material"]
+
+NEARBY_PHOTOS = Path(__file__).resolve().parents[2] / "shared/data/photos"
 
 SUFFIXES = {".jpg", ".jpeg"}
 
@@ -64,6 +66,13 @@ class Material:
             target = folder / f"{Path(name).stem}.jpg"
             cv2.imwrite(str(target), image, [cv2.IMWRITE_JPEG_QUALITY, 90])
         return folder
+
+    @property
+    def description(self) -> str:
+        """The photographs in words."""
+        mean = sum(map(len, self.blobs)) / len(self.blobs)
+        place = "of a folder" if self._photos else "inside scikit-image"
+        return f"{len(self.blobs)} photographs {place}, mean {mean / 1000:.0f} kB"
 
     @cached_property
     def blobs(self) -> list[bytes]:
