@@ -13,7 +13,6 @@
 #define SIMD_AVX2 __attribute__((target("avx2")))
 #define SIMD_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 #define SIMD_BMI2 __attribute__((target("bmi2")))
-#define SIMD_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define SIMD_F16C __attribute__((target("avx2,f16c")))
 #else
 #define SIMD_X86 0
