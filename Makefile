@@ -1,8 +1,8 @@
 # Everything a person types here.  `make help` lists it.
 #
 # Each target makes the environment it needs (.venv for the demo, .venv-test for tests and
-# benchmarks, .venv-lint for the linters) and installs into it again only when something that is
-# compiled or packaged has changed.
+# benchmarks, .venv-peers for what they compare with, .venv-lint for the linters) and installs
+# into it again only when something that is compiled or packaged has changed.
 
 PYTHON ?= python3
 PHOTOS ?=
@@ -10,7 +10,7 @@ PHOTOS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test bench lint clean help
+.PHONY: demo test bench bench-peers bench-growth lint clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -32,6 +32,12 @@ test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k
 bench: .venv-test/bench  ## ratios against the alternatives, side by side [ARGS="case ..."]
 	.venv-test/bin/python benchmarks/run.py $(ARGS)
 
+bench-peers: .venv-test/bench  ## beside MXNet, DALI and others; renews docs/benchmarks.md [ARGS="job ..."]
+	.venv-test/bin/python benchmarks/compare.py --environments .venv-peers --docs docs $(ARGS)
+
+bench-growth: .venv-test/bench  ## costs by number of records and threads; renews docs/benchmarks.md
+	.venv-test/bin/python benchmarks/growth.py --docs docs $(ARGS)
+
 lint: .venv-lint/installed  ## style, types, and stubs against the compiled modules
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/ruff format --check .
@@ -44,14 +50,14 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/codespell
 
 clean:  ## remove environments, builds and the demo's output
-	rm -rf .venv .venv-test .venv-lint build demo *.egg-info
+	rm -rf .venv .venv-test .venv-lint .venv-peers build demo *.egg-info
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find $(PACKAGES) tests benchmarks examples \
 		'(' -name '*.so' -o -name '*.pyd' -o -name __pycache__ ')' -prune -exec rm -rf '{}' +
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1|\2/p' Makefile | \
-		while IFS='|' read -r target text; do printf '%-12s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' Makefile | \
+		while IFS='|' read -r target text; do printf '%-18s %s\n' "$$target" "$$text"; done
 	@echo
 	@echo 'PYTHON=... chooses the interpreter (3.10 or newer; now: $(PYTHON)).'
 

@@ -22,6 +22,9 @@ __all__ = [
     "case",
     "cases",
     "compare",
+    "markdown",
+    "markdown_table",
+    "number",
     "reported",
     "table",
     "timed",
@@ -194,8 +197,11 @@ def number(value: float | None) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def table(results: list[Result]) -> str:
-    """The results as aligned text columns."""
+NUMERIC = {1, 2, 4, 5, 6}  # columns of the table that are aligned to the right
+
+
+def cells(results: list[Result]) -> list[tuple[str, ...]]:
+    """The results as rows of text, the names of the columns first."""
     rows = [("Job", "ours", "reference", "unit", "ratio", "bar", "per CPU s", "")]
     for result in results:
         compared = result.reference is not None
@@ -213,14 +219,32 @@ def table(results: list[Result]) -> str:
                 f"{verdict}; {result.detail}" if result.detail else verdict,
             )
         )
+    return rows
+
+
+def table(results: list[Result]) -> str:
+    """The results as aligned text columns."""
+    rows = cells(results)
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    numeric = {1, 2, 4, 5, 6}
     lines = [
         "  ".join(
-            text.rjust(width) if column in numeric else text.ljust(width)
+            text.rjust(width) if column in NUMERIC else text.ljust(width)
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)
+
+
+def markdown(results: list[Result]) -> str:
+    """The results as a table for a page."""
+    return markdown_table(*cells(results), numeric=NUMERIC)
+
+
+def markdown_table(head, *rows, numeric=None) -> str:
+    """A table of text; without `numeric` all columns but the first are aligned to the right."""
+    columns = range(len(head))
+    right = set(columns) - {0} if numeric is None else numeric
+    rule = ["---:" if column in right else "---" for column in columns]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))

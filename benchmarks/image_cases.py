@@ -12,6 +12,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,10 +33,10 @@ IMAGENET = {
 }
 
 
-def steady_rate(provider):
-    """Rate of one epoch, from when the batches that were prepared ahead have been taken."""
+def steady_rate(provider, epochs=1):
+    """Rate of some epochs, from when the batches that were prepared ahead have been taken."""
     watch, images = None, 0
-    for number, batch in enumerate(provider):
+    for number, batch in enumerate(chain.from_iterable(repeat(provider, epochs))):
         if watch:
             images += batch.count_samples()
         elif number == PREFETCH:
@@ -276,6 +277,50 @@ def entropy_decoder(material):
                 bar=bar,
                 rounds=material.rounds,
                 detail="reference: the same with libjpeg-turbo's",
+            )
+
+
+@case
+def raw_pixels(material):
+    """Photographs of short side 256 as raw pixels against the same as JPEG of quality 95."""
+    area = {
+        "random_resized_crop": True,
+        "min_random_area": 0.08,
+        "max_random_area": 1.0,
+        "min_aspect_ratio": 3 / 4,
+        "max_aspect_ratio": 4 / 3,
+    }
+    packs = [material.resized_records(encoding) for encoding in ("raw", ".jpg")]
+    larger = packs[0].stat().st_size / packs[1].stat().st_size
+    for job, parameters in (
+        ("raw, random resized crop 224", {**area, **IMAGENET}),
+        ("raw, random crop 224", {"rand_crop": True, **IMAGENET}),
+        ("raw, random crop 224, uint8", {"rand_crop": True, "dtype": "uint8", "layout": "NHWC"}),
+    ):
+        providers = [
+            ImageRecordIter(
+                path_imgrec=str(path),
+                path_imgidx=str(path.with_suffix(".idx")),
+                data_shape=(3, 224, 224),
+                batch_size=128,
+                shuffle=True,
+                seed=1,
+                rand_mirror=True,
+                preprocess_threads=material.threads,
+                prefetch_buffer=PREFETCH,
+                **parameters,
+            )
+            for path in packs
+        ]
+        with providers[0] as ours, providers[1] as reference:
+            yield compare(
+                job,
+                "images/s",
+                partial(steady_rate, ours, 8),  # an epoch takes a tenth of a second
+                partial(steady_rate, reference),
+                bar=5.0,
+                rounds=material.rounds,
+                detail=f"reference: the same as JPEG; {larger:.1f} x the bytes",
             )
 
 

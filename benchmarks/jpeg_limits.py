@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-__all__ = ["build", "coefficient_rate", "full_decode_rate"]
+__all__ = ["build", "coefficient_rate", "decode_once", "full_decode_rate"]
 
 
 @functools.cache
@@ -39,15 +39,20 @@ def build():
     return kernels
 
 
-def _rate(kernel, blobs, seconds):
-    """Images per second over at least `seconds`, after one pass to warm up."""
+def decode_once(name, blobs):
+    """Do `full_decode` or `read_coefficients` once for every image; other threads run meanwhile."""
     data = (ctypes.c_char_p * len(blobs))(*blobs)
     sizes = (ctypes.c_size_t * len(blobs))(*map(len, blobs))
-    kernel(data, sizes, len(blobs))
+    getattr(build(), name)(data, sizes, len(blobs))
+
+
+def _rate(name, blobs, seconds):
+    """Images per second over at least `seconds`, after one pass to warm up."""
+    decode_once(name, blobs)
     images = 0
     start = time.perf_counter()
     while (elapsed := time.perf_counter() - start) < seconds:
-        kernel(data, sizes, len(blobs))
+        decode_once(name, blobs)
         images += len(blobs)
     return images / elapsed
 
@@ -62,7 +67,7 @@ def full_decode_rate(blobs, seconds=2.0):
     seconds : float
         How long to measure, at least.
     """
-    return _rate(build().full_decode, blobs, seconds)
+    return _rate("full_decode", blobs, seconds)
 
 
 def coefficient_rate(blobs, seconds=2.0):
@@ -75,4 +80,4 @@ def coefficient_rate(blobs, seconds=2.0):
     seconds : float
         How long to measure, at least.
     """
-    return _rate(build().read_coefficients, blobs, seconds)
+    return _rate("read_coefficients", blobs, seconds)

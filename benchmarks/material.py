@@ -14,8 +14,11 @@ import cv2
 import numpy as np
 
 from recordio import IRHeader, RecordWriter, pack
+from recordio.tools.encode import EncodeOptions, encode_image
 
-__all__ = ["Material"]
+__all__ = ["NEARBY_PHOTOS", "Material"]
+
+NEARBY_PHOTOS = Path(__file__).resolve().parents[2] / "shared/data/photos"
 
 SUFFIXES = {".jpg", ".jpeg"}
 
@@ -64,6 +67,13 @@ class Material:
             cv2.imwrite(str(target), image, [cv2.IMWRITE_JPEG_QUALITY, 90])
         return folder
 
+    @property
+    def description(self) -> str:
+        """The photographs in words."""
+        mean = sum(map(len, self.blobs)) / len(self.blobs)
+        place = "of a folder" if self._photos else "inside scikit-image"
+        return f"{len(self.blobs)} photographs {place}, mean {mean / 1000:.0f} kB"
+
     @cached_property
     def blobs(self) -> list[bytes]:
         """The photographs as they are in their files."""
@@ -97,6 +107,16 @@ class Material:
         """A record file of the untouched photographs, repeated to 500 records if they are fewer."""
         repeats = -(-500 // len(self.blobs))
         return self._packed("few-photos.rec", self.blobs * repeats)
+
+    def resized_records(self, encoding) -> Path:
+        """A record file of the photographs with a short side of 256, about 2,000 records."""
+        path = self.folder / f"resized-{encoding.strip('.')}.rec"
+        if not path.exists():
+            quality = 95 if encoding == ".jpg" else None
+            options = EncodeOptions(resize=256, inter_method=3, encoding=encoding, quality=quality)
+            blobs = [encode_image(blob, options) for blob in self.blobs[:500]]
+            self._packed(path.name, blobs * max(1, round(2000 / len(blobs))))
+        return path
 
     @cached_property
     def face_records(self) -> Path:

@@ -1,6 +1,7 @@
 """Run the benchmarks: ``python benchmarks/run.py [CASE ...]``; ``--list`` names the cases.
 
-Prints one table and, with ``--json``, writes the same with every round and the machine.
+Prints one table; ``--markdown`` also writes it to a file, and ``--json`` with every round and the
+machine.  Peers that need environments of their own are compared by `compare.py`.
 The exit status tells whether every case ran, not whether its bar was met: bars are for people.
 """
 
@@ -26,11 +27,9 @@ import numpy
 import record_cases  # noqa: F401
 import text_cases  # noqa: F401
 import tool_cases  # noqa: F401
-from material import Material
+from material import NEARBY_PHOTOS, Material
 
 from iterators.images import codec
-
-NEARBY_PHOTOS = Path(__file__).resolve().parents[2] / "shared/data/photos"
 
 
 def parse(arguments):
@@ -43,6 +42,7 @@ def parse(arguments):
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a decode measurement")
     parser.add_argument("--json", type=Path, help="file to write the results to")
+    parser.add_argument("--markdown", type=Path, help="file to write the table to")
     options = parser.parse_args(arguments)
     unknown = set(options.case) - set(harness.cases())
     if unknown:
@@ -97,6 +97,8 @@ def main(arguments=None):
     print("\n" + harness.table(results))
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    if options.markdown:
+        options.markdown.write_text(harness.markdown(results) + "\n")
     if options.json:
         document = {
             "machine": facts,

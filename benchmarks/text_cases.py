@@ -1,21 +1,18 @@
 """Cases of text: CSV files at once and in chunks, and LibSVM.
 
-MXNet needs an old Python of its own: the variable ``MXNET_PYTHON`` names an interpreter that has
-it, and without one the comparison is reported as absent.
+`compare.py` has the comparison with MXNet and others that need environments of their own.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from harness import Rate, absolute, case, compare, timed
+from harness import absolute, case, compare, timed
 
 from recordio import CSVReader, read_csv, read_libsvm
 
@@ -28,79 +25,6 @@ before = peak()
 rows = sum(map(len, CSVReader(sys.argv[1], int(sys.argv[2]), threads=int(sys.argv[3]))))
 print(json.dumps(peak() - before))
 """
-
-
-# One epoch for every line of input; the time is that of the epoch alone.
-MXNET_READER = """
-import sys, time
-import mxnet
-path, columns = sys.argv[1], int(sys.argv[2])
-for _ in sys.stdin:
-    start, busy, rows = time.perf_counter(), time.process_time(), 0
-    it = mxnet.io.CSVIter(data_csv=path, data_shape=(columns,), batch_size=256, round_batch=False)
-    for batch in it:
-        batch.data[0].wait_to_read()
-        rows += 256 - batch.pad
-    print(rows, time.perf_counter() - start, time.process_time() - busy, flush=True)
-"""
-
-
-@contextlib.contextmanager
-def mxnet_reader(path, columns):
-    """Function that gives the rate of MXNet's CSVIter, or None where there is no MXNet."""
-    python = os.environ.get("MXNET_PYTHON")
-    known = (
-        python
-        and not subprocess.run(
-            [python, "-E", "-c", "import mxnet"], capture_output=True, check=False
-        ).returncode
-    )
-    if not known:
-        yield None
-        return
-    command = [python, "-E", "-c", MXNET_READER, str(path), str(columns)]
-    size = path.stat().st_size / 1e6
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-
-        def epoch():
-            process.stdin.write("\n")
-            process.stdin.flush()
-            _, elapsed, processor = map(float, process.stdout.readline().split())
-            return Rate(size / elapsed, size / processor)
-
-        try:
-            yield epoch
-        finally:
-            process.stdin.close()
-
-
-def compared_with_mxnet(material, job, path, columns):
-    """Rate of `read_csv` against an epoch of MXNet's CSVIter."""
-    ours = partial(
-        timed,
-        partial(megabytes, path, partial(read_csv, path, (columns,), threads=material.threads)),
-    )
-    with mxnet_reader(path, columns) as reference:
-        if reference is None:
-            rates = [ours().elapsed for _ in range(material.rounds)]
-            return absolute(
-                job, "MB/s", rates, bar=0, detail="MXNet is absent: set MXNET_PYTHON to compare"
-            )
-        return compare(
-            job,
-            "MB/s",
-            ours,
-            reference,
-            bar=2,
-            rounds=material.rounds,
-            detail="reference: CSVIter of MXNet",
-        )
 
 
 def pyarrow_reader(path, columns):
@@ -158,7 +82,6 @@ def compared_reading(material, job, path, columns, bar):
 def read_csv_floats(material):
     """``read_csv`` of 100,000 x 50 floats with six digits."""
     yield compared_reading(material, "read_csv of floats", material.float_csv, 50, 3.5)
-    yield compared_with_mxnet(material, "read_csv of floats, MXNet", material.float_csv, 50)
 
 
 @case
@@ -166,7 +89,6 @@ def read_csv_integers(material):
     """``read_csv`` of 60,000 x 784 integers below 256 as float32."""
     path = material.integer_csv
     yield compared_reading(material, "read_csv of small integers", path, 784, 8)
-    yield compared_with_mxnet(material, "read_csv of small integers, MXNet", path, 784)
 
 
 @case

@@ -39,6 +39,9 @@ LIST_OPTIONS = ("recursive", "exts", "shuffle", "train_ratio", "test_ratio", "ch
 IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
 PACK_OPTIONS = (*IMAGE_OPTIONS, "pass_through", "pack_label", "num_thread", "check", "optimize")
 
+#: Those of `encode`, whose import takes a while.
+ENCODINGS = (".jpg", ".png", "raw")
+
 BOOLEAN_WORDS = {
     "true": True,
     "yes": True,
@@ -165,15 +168,17 @@ def build_parser() -> argparse.ArgumentParser:
         "--quality",
         type=int,
         metavar="Q",
-        help="JPEG quality 0-100, or PNG compression 0-9 (higher is 9); default: 95, and images "
-        "that need no change are stored untouched.  If given, every image is encoded again",
+        help="JPEG quality 0-100, or PNG compression 0-9 (higher is 9), none for raw; default: 95, "
+        "and images that need no change are stored untouched.  If given, every image is encoded "
+        "again",
     )
     images.add_argument(
         "--encoding",
-        type=str.lower,
-        choices=[".jpg", ".png"],
+        type=_encoding,
+        choices=ENCODINGS,
         default=".jpg",
-        help="format of the stored images (default: .jpg)",
+        help="format of the stored images.  raw: pixels that need no decoding, larger and much "
+        "faster to read; meant for use with --resize (default: .jpg)",
     )
     images.add_argument(
         "--color",
@@ -293,6 +298,12 @@ def _looks_like_suffix(word: str) -> bool:
     return word.startswith(".") and word.strip(".") != "" and not any(c in word for c in "/\\")
 
 
+def _encoding(word: str) -> str:
+    """One spelling: ``JPEG`` and ``jpg`` are ``.jpg``, ``.raw`` is ``raw``."""
+    name = word.lower().lstrip(".").replace("jpeg", "jpg")
+    return name if name in ENCODINGS else f".{name}"
+
+
 def _with_dot(suffix: str) -> str:
     suffix = suffix.lower().removeprefix("*")
     return suffix if suffix.startswith(".") else f".{suffix}"
@@ -342,6 +353,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error(f"argument --resize: must be 0 or a number of pixels, not {settings.resize}")
     if settings.quality is not None and not 0 <= settings.quality <= 100:
         parser.error(f"argument --quality: must lie between 0 and 100, not {settings.quality}")
+    if settings.quality is not None and settings.encoding == "raw":
+        parser.error("argument --quality: raw images have none; drop it or --encoding raw")
     if settings.optimize and settings.encoding != ".jpg" and not settings.pass_through:
         parser.error(f"argument --optimize: it is for JPEG, not for --encoding {settings.encoding}")
     return settings

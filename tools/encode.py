@@ -1,8 +1,9 @@
 """One image file -> the bytes of one image record.
 
 Decoding, resampling and encoding are OpenCV's, in the order of MXNet's tool: centre crop, resize,
-encode; where `iterators.images.jpeg_resize` gives the same pixels in less time, it does the first
-two.  Nothing here knows about lists, threads or record files.
+encode; raw images are written by `iterators.images.pnm`, and where `iterators.images.jpeg_resize`
+gives the same pixels in less time, it does the first two.  Nothing here knows about lists, threads
+or record files.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from iterators.images import pnm
 from iterators.images.jpeg_resize import decode_resized
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
@@ -24,9 +26,17 @@ from .image_header import ImageHeader, read_image_header
 from .image_list import ListEntry
 from .optimize import Tally, optimize_image
 
-__all__ = ["CHECKS", "INTERPOLATIONS", "EncodeOptions", "encode_image", "encode_record"]
+__all__ = [
+    "CHECKS",
+    "ENCODINGS",
+    "INTERPOLATIONS",
+    "EncodeOptions",
+    "encode_image",
+    "encode_record",
+]
 
 CHECKS = ("header", "decode", "none")
+ENCODINGS = (".jpg", ".png", "raw")
 INTERPOLATIONS = {
     0: cv2.INTER_NEAREST,
     1: cv2.INTER_LINEAR,
@@ -66,9 +76,10 @@ class EncodeOptions:
         Cut out the square in the centre first.
     quality : int, 0 to 100, or None
         JPEG quality, or PNG compression level (more than 9 means 9).  None: 95, and a file of the
-        wanted format that needs no other change is stored untouched.
-    encoding : ``".jpg"`` or ``".png"``
-        Format of the stored images.
+        wanted format that needs no other change is stored untouched.  Raw images have none.
+    encoding : ``".jpg"``, ``".png"`` or ``"raw"``
+        Format of the stored images.  ``raw``: uint8 pixels behind a PNM header, P6 for RGB and P5
+        for grey, which need no decoding.
     color : 1, 0 or -1
         1: colour, 8 bits, upright by EXIF, no alpha.  0: grey, 8 bits, upright.  -1: as stored.
     inter_method : int
@@ -106,8 +117,12 @@ class EncodeOptions:
             raise ValueError(f"resize must be 0 or a number of pixels, not {self.resize}")
         if self.quality is not None and not 0 <= self.quality <= 100:
             raise ValueError(f"quality must lie between 0 and 100, not {self.quality}")
-        if self.encoding not in (".jpg", ".png"):
-            raise ValueError(f"encoding must be .jpg or .png, not {self.encoding!r}")
+        if self.encoding not in ENCODINGS:
+            raise ValueError(
+                f"encoding must be one of {', '.join(ENCODINGS)}, not {self.encoding!r}"
+            )
+        if self.encoding == "raw" and self.quality is not None:
+            raise ValueError(f"raw images have no quality: {self.quality} must be None")
         if self.color not in (-1, 0, 1):
             raise ValueError(f"color must be -1, 0 or 1, not {self.color}")
         if self.inter_method not in (*INTERPOLATIONS, AUTOMATIC_INTERPOLATION):
@@ -315,6 +330,8 @@ def _resize_short_side(image: np.ndarray, options: EncodeOptions) -> np.ndarray:
 
 
 def _encode(image: np.ndarray, options: EncodeOptions) -> bytes:
+    if options.encoding == "raw":
+        return _encode_raw(image)
     quality = DEFAULT_QUALITY if options.quality is None else options.quality
     if options.encoding == ".jpg":
         # OpenCV would clip deeper samples to 255 instead of scaling them.
@@ -335,3 +352,23 @@ def _encode(image: np.ndarray, options: EncodeOptions) -> bytes:
         height, width = image.shape[:2]
         raise ImageDecodeError(f"OpenCV cannot store {width}x{height} pixels as {options.encoding}")
     return encoded.tobytes()
+
+
+def _encode_raw(image: np.ndarray) -> bytes:
+    if image.dtype != np.uint8:
+        raise ImageDecodeError(
+            f"{image.dtype} samples do not fit into raw images; use --color 1 or --encoding .png"
+        )
+    height, width = image.shape[:2]
+    if image.nbytes >= RECORD_LIMIT:
+        raise RecordTooLargeError(
+            f"{width}x{height} pixels are {image.nbytes} bytes; a record must have less than 2**29"
+        )
+    if image.ndim == 2:
+        return pnm.encode(np.ascontiguousarray(image[..., None]))
+    if image.shape[2] != 3:
+        raise ImageDecodeError(
+            f"raw images have 1 or 3 channels, not {image.shape[2]}; use --color 1 or "
+            "--encoding .png"
+        )
+    return pnm.encode(np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8))

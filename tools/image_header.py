@@ -1,4 +1,4 @@
-"""Look at the structure of JPEG and PNG files: size, channels, orientation, and whether they end.
+"""Look at the structure of JPEG, PNG and PNM files: size, channels, orientation, the end.
 
 This finds truncated files and tells whether a file can be stored untouched.  No pixel is decoded.
 """
@@ -9,6 +9,7 @@ import struct
 import zlib
 from typing import NamedTuple
 
+from iterators.images import pnm
 from recordio.errors import ImageDecodeError
 
 __all__ = ["ImageHeader", "read_image_header"]
@@ -20,6 +21,7 @@ JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 JPEG_COMMON_FRAMES = frozenset([0xC0, 0xC1, 0xC2])  # the others few decoders can read
 JPEG_WITHOUT_LENGTH = frozenset([0x01, *range(0xD0, 0xD9)])
 EXIF_ORIENTATION = 0x0112
+ANY_SIZE = 2**62
 
 
 class ImageHeader(NamedTuple):
@@ -28,7 +30,7 @@ class ImageHeader(NamedTuple):
     Attributes
     ----------
     format : str
-        ``".jpg"`` or ``".png"``.
+        ``".jpg"``, ``".png"`` or, for binary PNM with 8 bits, ``"raw"``.
     width, height : int
         Size in pixels as stored, before any EXIF orientation.
     channels, bits : int
@@ -47,7 +49,7 @@ class ImageHeader(NamedTuple):
 
 
 def read_image_header(data: bytes) -> ImageHeader | None:
-    """Read the header of a JPEG or PNG file and check that the file is complete.
+    """Read the header of a JPEG, PNG or PNM file and check that the file is complete.
 
     Parameters
     ----------
@@ -57,12 +59,13 @@ def read_image_header(data: bytes) -> ImageHeader | None:
     Returns
     -------
     ImageHeader or None
-        None for other formats and for a JPEG of unusual structure: only a decoder can tell.
+        None for other formats, for a JPEG of unusual structure and for PNM but P5 and P6 with a
+        largest value of 255: only a decoder can tell.
 
     Raises
     ------
     ImageDecodeError
-        The file is empty, or it is a truncated JPEG, or a truncated or damaged PNG.  For JPEG the
+        The file is empty, a truncated JPEG or PNM, or a truncated or damaged PNG.  For JPEG the
         marker that ends the image must be there; for PNG the checksums of what is decoded must be
         right.
 
@@ -83,6 +86,8 @@ def read_image_header(data: bytes) -> ImageHeader | None:
         return _read_jpeg(data)
     if data.startswith(PNG_SIGNATURE):
         return _read_png(data)
+    if data.startswith((b"P5", b"P6")) and (raw := pnm.header(data, max_pixels=ANY_SIZE)):
+        return ImageHeader("raw", raw.width, raw.height, raw.channels, 8, True)
     return None
 
 

@@ -41,6 +41,8 @@ SIGNATURES: tuple[tuple[str, tuple[str, ...], tuple[tuple[int, bytes], ...]], ..
     ("bmp", (".bmp",), ((0, b"BM"), (6, b"\0\0\0\0"))),
     ("tiff", (".tif", ".tiff"), ((0, b"II*\0"),)),
     ("tiff", (".tif", ".tiff"), ((0, b"MM\0*"),)),
+    ("ppm", (".ppm", ".pnm"), ((0, b"P6\n"),)),
+    ("pgm", (".pgm", ".pnm"), ((0, b"P5\n"),)),
     ("jpeg2000", (".jp2",), ((0, b"\0\0\0\x0cjP  \r\n"),)),
     ("npy", (".npy",), ((0, b"\x93NUMPY"),)),
 )

@@ -3,7 +3,7 @@
  * It is handed to the library at a place that is no interface, and the library may be another than the
  * one this was compiled for.  So before it is used, a built-in image is decoded with it and without,
  * sound and damaged, whole and in part: status, warnings and pixels must be the same, and it must
- * really have been called.
+ * really have been called.  It must also have passed over the segments that a part has no need of.
  */
 #include "jpeg_decoder.h"
 
@@ -14,7 +14,10 @@
 
 #define WIDTH 80
 #define HEIGHT 64
-/* A place in the coded data behind the third restart marker. */
+/* Places in the coded data: behind the first restart marker, the number of the second, and behind the
+ * fourth. */
+#define EARLY 420
+#define SECOND_MARKER 476
 #define MIDDLE 800
 
 /* 80 x 64 pixels, chroma at half the resolution, Huffman tables of its own, a restart marker every 3
@@ -96,10 +99,14 @@ typedef struct {
     int channels, denominator, x, y, width, height;
 } request;
 
-/* Everything; a part right of and below columns and rows that need not be stored; grey; scaled. */
+/* A part right of and below columns and rows that are passed over, among them the first four segments
+ * as a whole; everything; grey; scaled. */
 static const request requests[] = {
-    {3, 1, 0, 0, WIDTH, HEIGHT}, {3, 1, 44, 45, 12, 9},         {1, 1, 0, 0, WIDTH, HEIGHT},
-    {3, 2, 0, 0, WIDTH / 2, HEIGHT / 2}, {3, 8, 0, 0, WIDTH / 8, HEIGHT / 8},
+    {3, 1, 44, 45, 12, 9},
+    {3, 1, 0, 0, WIDTH, HEIGHT},
+    {1, 1, 0, 0, WIDTH, HEIGHT},
+    {3, 2, 0, 0, WIDTH / 2, HEIGHT / 2},
+    {3, 8, 0, 0, WIDTH / 8, HEIGHT / 8},
 };
 
 typedef struct {
@@ -146,6 +153,15 @@ static int agree(jpeg_decoder *plain, jpeg_decoder *own, const uint8_t *data, si
     return 1;
 }
 
+/* Whether damage in a segment that the part has no need of goes unseen and changes nothing. */
+static int passes_over(jpeg_decoder *own, const uint8_t *data, const uint8_t *damaged, size_t size,
+                       outcome *found)
+{
+    decode(own, data, size, &requests[0], &found[0]);
+    decode(own, damaged, size, &requests[0], &found[1]);
+    return memcmp(&found[0], &found[1], sizeof found[0]) == 0;
+}
+
 int jpeg_decoder_check(void)
 {
     jpeg_decoder *plain = jpeg_decoder_new(), *own = jpeg_decoder_new();
@@ -155,10 +171,16 @@ int jpeg_decoder_check(void)
     if (plain != NULL && own != NULL && found != NULL &&
         jpeg_decoder_choose(own, JPEG_ENTROPY_ON_PROBATION) == JPEG_OK) {
         memcpy(damaged, sample, sizeof sample);
-        memset(damaged + MIDDLE, 0, 8);
+        memset(damaged + EARLY, 0, 8);
         good = agree(plain, own, sample, sizeof sample, 1, found) &&
-               agree(plain, own, sample, MIDDLE, 2, found) &&
+               passes_over(own, sample, damaged, sizeof damaged, found);
+        memcpy(damaged, sample, sizeof sample);
+        memset(damaged + MIDDLE, 0, 8);
+        good = good && agree(plain, own, sample, MIDDLE, 2, found) &&
                agree(plain, own, damaged, sizeof damaged, 2, found);
+        memcpy(damaged, sample, sizeof sample);
+        damaged[SECOND_MARKER] ^= 4; /* another number */
+        good = good && agree(plain, own, damaged, sizeof damaged, 2, found);
     }
     free(found);
     jpeg_decoder_free(own);

@@ -28,7 +28,8 @@
 #define TEXT(x) TEXT_(x)
 
 /* Smooth upsampling mixes in the nearest chroma sample of the neighbouring column; with a chroma
- * sample for up to 4 columns nothing further away than this can reach a pixel. */
+ * sample for up to 4 columns nothing further away than this can reach a pixel.  Where there is one for
+ * every column, nothing at all can. */
 #define SIDE_MARGIN 4
 /* The library chooses its upsampling routine by the width of the whole image, and its routines for
  * smooth upsampling need three chroma samples: never let it work on fewer. */
@@ -438,10 +439,11 @@ static int stalled(jpeg_decoder *decoder)
 }
 
 /* The columns to decode so that `width` columns from `x` on are exact. */
-static void widen(int x, int width, int full_width, JDIMENSION *first, JDIMENSION *count)
+static void widen(int x, int width, int full_width, int margin, JDIMENSION *first,
+                  JDIMENSION *count)
 {
-    int left = x > SIDE_MARGIN ? x - SIDE_MARGIN : 0;
-    int right = full_width - SIDE_MARGIN > x + width ? x + width + SIDE_MARGIN : full_width;
+    int left = x > margin ? x - margin : 0;
+    int right = full_width - margin > x + width ? x + width + margin : full_width;
     if (right - left < NARROWEST)
         right = left + NARROWEST < full_width ? left + NARROWEST : full_width;
     if (right - left < NARROWEST)
@@ -500,7 +502,8 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
     skipped = 0;
     if (is_divisible(library)) {
         count = (JDIMENSION)full_width;
-        widen(x, width, full_width, &first, &count);
+        widen(x, width, full_width, library->max_h_samp_factor > 1 ? SIDE_MARGIN : 0, &first,
+              &count);
         if ((int)count < full_width) {
             jpeg_crop_scanline(library, &first, &count);
             limit_columns(decoder, first, count);

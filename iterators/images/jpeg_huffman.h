@@ -2,8 +2,8 @@
  *
  * A Huffman code says how many zeros come before a coefficient and how many bits its value has; the
  * value follows.  Code and value together are mostly short, so one look at the next HUFFMAN_BITS bits
- * finds both, and often those of the next coefficient as well.  What does not fit is found the slow
- * way.  Tables are built only from codes that libjpeg accepts as well; all others are left for it to
+ * finds both, and often those of the next coefficient as well; or all of the code and the upper bits
+ * of the value, to which the lower ones are added.  What does not fit is found the slow way.  Tables are built only from codes that libjpeg accepts as well; all others are left for it to
  * judge.
  */
 #ifndef ITERATORS_JPEG_HUFFMAN_H
@@ -12,10 +12,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* 10 bits hold code and value of nearly all coefficients, and the tables of an image leave room in a
+/* 10 bits hold the codes of nearly all coefficients, and the tables of an image leave room in a
  * first-level cache of 32 kB; with 11 bits they do not. */
 #define HUFFMAN_BITS 10
 #define HUFFMAN_LONGEST 16
+/* Most bits that an entry may drop: three of them at a time are in the bit buffer. */
+#define HUFFMAN_MOST 18
 
 /* How far symbols move the position in the block.  Positions end at 64, so that one comparison finds
  * everything that is not an ordinary coefficient. */
@@ -24,17 +26,22 @@ enum {
     HUFFMAN_RARE = 255 /* not all of it fits, and `value` is the symbol, if at least that does */
 };
 
-/* What the next bits begin with: one coefficient, which then stands in both places, or two, or the end
- * of the block or a coefficient and then the end. */
+/* What the next bits begin with: one coefficient, or two, or the end of the block, or a coefficient and
+ * then the end.  Of one coefficient alone some lower bits may be missing. */
 typedef struct {
     uint8_t drop, step; /* bits and positions of everything */
     uint8_t first_drop, first_step; /* of the first symbol; drop 0: its code does not fit */
-    int16_t value, second_value;
+    int16_t value;
+    int8_t second_value; /* or length of the code, if bits of the value are missing */
+    uint8_t missing;     /* how many: they follow the first HUFFMAN_BITS */
 } huffman_entry;
 
 typedef struct {
     huffman_entry entries[1 << HUFFMAN_BITS];
-    uint16_t skips[1 << HUFFMAN_BITS]; /* step << 8 | bits to drop, of as many symbols as fit */
+    /* Step << 8 | bits to drop, once more: everything waits for this look-up, which finds it in the
+     * first-level cache more often than among the values. */
+    uint16_t moves[1 << HUFFMAN_BITS];
+    uint16_t skips[1 << HUFFMAN_BITS]; /* the same of as many symbols as fit */
     int has_skips;
     int is_dc;
     int count;
@@ -69,11 +76,13 @@ static inline void huffman_fill(huffman_table *table, uint32_t code, int length,
     huffman_entry *entry = table->entries + (code << spare);
     huffman_entry filled;
     int value, copy;
-    filled.drop = filled.first_drop = (uint8_t)length;
-    filled.step = HUFFMAN_RARE;
-    filled.first_step = 0;
-    filled.value = filled.second_value = (int16_t)symbol;
-    if (size > spare) {
+    filled.second_value = 0;
+    filled.missing = 0;
+    if (size > spare && (spare == 0 || length + size > HUFFMAN_MOST)) {
+        filled.drop = filled.first_drop = (uint8_t)length;
+        filled.step = HUFFMAN_RARE;
+        filled.first_step = 0;
+        filled.value = (int16_t)symbol;
         for (value = 0; value < 1 << spare; value++)
             *entry++ = filled;
         return;
@@ -81,8 +90,17 @@ static inline void huffman_fill(huffman_table *table, uint32_t code, int length,
     filled.drop = filled.first_drop = (uint8_t)(length + size);
     filled.step = (uint8_t)step;
     filled.first_step = (uint8_t)(step == HUFFMAN_END ? 0 : step);
+    if (size > spare) { /* the first bit of the value says in which half it is */
+        filled.second_value = (int8_t)length;
+        filled.missing = (uint8_t)(size - spare);
+        for (value = 0; value < 1 << spare; value++) {
+            filled.value = (int16_t)huffman_extend(value << filled.missing, size);
+            *entry++ = filled;
+        }
+        return;
+    }
     for (value = 0; value < 1 << size; value++) { /* once, to 0, for the end of the block */
-        filled.value = filled.second_value = (int16_t)huffman_extend(value, size);
+        filled.value = (int16_t)huffman_extend(value, size);
         for (copy = 0; copy < 1 << (spare - size); copy++)
             *entry++ = filled;
     }
@@ -98,13 +116,14 @@ static inline void huffman_pair(huffman_table *table)
         huffman_entry *entry = &table->entries[bits];
         const huffman_entry *next = &table->entries[bits << entry->first_drop & mask];
         if (entry->step >= HUFFMAN_END || next->step == HUFFMAN_RARE ||
-            entry->first_drop + next->first_drop > HUFFMAN_BITS)
+            entry->first_drop + next->first_drop > HUFFMAN_BITS || next->value < INT8_MIN ||
+            next->value > INT8_MAX)
             continue;
         entry->drop = (uint8_t)(entry->first_drop + next->first_drop);
         entry->step =
             (uint8_t)(entry->first_step + (next->first_step ? next->first_step : HUFFMAN_END));
         if (next->first_step)
-            entry->second_value = next->value;
+            entry->second_value = (int8_t)next->value;
     }
 }
 
@@ -139,7 +158,7 @@ static inline int huffman_build(huffman_table *table, const uint8_t *lengths,
                                 const uint8_t *symbols, int is_dc)
 {
     const int count = huffman_check(lengths, symbols, is_dc);
-    const huffman_entry nothing = {0, HUFFMAN_RARE, 0, 0, 0, 0};
+    const huffman_entry nothing = {0, HUFFMAN_RARE, 0, 0, 0, 0, 0};
     uint32_t code = 0;
     int length, i, at = 0;
     if (count < 0)
@@ -162,6 +181,8 @@ static inline int huffman_build(huffman_table *table, const uint8_t *lengths,
     }
     if (!is_dc)
         huffman_pair(table);
+    for (i = 0; i < 1 << HUFFMAN_BITS; i++)
+        table->moves[i] = (uint16_t)(table->entries[i].step << 8 | table->entries[i].drop);
     return 1;
 }
 
@@ -175,7 +196,7 @@ static inline void huffman_build_skips(huffman_table *table)
         int drop = 0, steps = 0;
         while (drop < HUFFMAN_BITS && steps < HUFFMAN_END) {
             const huffman_entry *entry = &table->entries[bits << drop & mask];
-            int length = entry->first_drop;
+            int length = entry->missing ? entry->second_value : entry->first_drop;
             int step = entry->first_step ? entry->first_step : HUFFMAN_END;
             /* Bits behind ours count as zeros in this look-up: it tells the truth only if the code
              * itself (here: with its value, if the entry has it) lies within ours. */
@@ -184,7 +205,8 @@ static inline void huffman_build_skips(huffman_table *table)
             if (entry->step == HUFFMAN_RARE) {
                 step = huffman_step(entry->value);
                 length += entry->value & 15;
-            }
+            } else
+                length = entry->first_drop;
             if (step != HUFFMAN_END && steps + step > 63)
                 break;
             drop += length;

@@ -32,8 +32,10 @@ cdef extern from "../core/sync.h" nogil:
 
 cdef extern from "prefetch.h" nogil:
     void prefetch_for_writing(const void* memory, size_t size)
+    void prefetch_for_reading(const void* memory, size_t size)
 
 cdef enum:
+    ROWS_AHEAD = 4          # rows of raw pixels come from memory, each at another place
     SLACK = 64              # kernels may read a vector behind the last pixel
 
 
@@ -162,6 +164,8 @@ cdef class LayerRenderer:
             if pixels.first == NULL and self.next_rows(&row, &stride, &count, outcome):
                 return outcome.status
             for i in range(count):
+                if pixels.first != NULL and i + ROWS_AHEAD < count:
+                    prefetch_for_reading(row + (i + ROWS_AHEAD) * stride, width * channels)
                 ready = resampler_push(self.resampler, row + i * stride)
                 self.finish_rows(sink, out + complete * packed, packed, ready - complete)
                 complete = ready

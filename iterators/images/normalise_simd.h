@@ -173,6 +173,22 @@ SIMD_AVX2 SIMD_INLINE int normalise_planar_bytes(
     return x;
 }
 
+/* Pixels of 3 or 4 bytes from right to left, as many as fit 16 bytes at a time; returns how many of the
+   first are done.  Stores go down, so that the odd byte below each is overwritten by what follows. */
+SIMD_SSE41 static int normalise_turn_bytes(const uint8_t* row, int width, int channels, uint8_t* slot) {
+    const __m128i three = _mm_setr_epi8(-1, 12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2);
+    const __m128i four = _mm_setr_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
+    const __m128i order = channels == 3 ? three : four;
+    const int step = 16 / channels;
+    uint8_t* end = slot + (ptrdiff_t)width * channels;
+    int x = 0;
+    for (; x + step < width; x += step, end -= step * channels)
+        _mm_storeu_si128(
+            (__m128i*)(end - 16),
+            _mm_shuffle_epi8(_mm_loadu_si128((const __m128i*)(row + (ptrdiff_t)x * channels)), order));
+    return x;
+}
+
 #define NORMALISE_BY_CHANNELS(call, mirror)                                          \
     (recipe->channels == 3 ? (mirror ? call(3, 1) : call(3, 0))                      \
                            : recipe->channels == 1 ? (mirror ? call(1, 1) : call(1, 0)) \
@@ -228,6 +244,9 @@ static int normalise_fast(
         return width;
     }
 #if SIMD_X86
+    if (level >= SIMD_LEVEL_SSE41 && recipe->dtype == NORMALISE_UINT8 && mirror && channel_stride == 1 &&
+        pixel_stride == recipe->channels && recipe->channels > 1)
+        return normalise_turn_bytes(row, width, recipe->channels, (uint8_t*)slot);
     if (level >= SIMD_LEVEL_AVX2) {
         if (recipe->dtype == NORMALISE_FLOAT32 || recipe->dtype == NORMALISE_FLOAT16)
             return normalise_has_float16() ? normalise_fast_float(recipe, row, width, y, mirror, slot, pixel_stride, channel_stride) : 0;

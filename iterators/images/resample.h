@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "resample_avx512.h"
 #include "resample_rows.h"
 #include "resample_simd.h"
 #include "resample_tables.h"
@@ -50,6 +51,10 @@ typedef struct resampler {
     /* Tables and rows, all inside `memory`. */
     int32_t *x_from, *x_index, *y_from, *y_index;
     int16_t *x_weight, *y_weight, *x_lanes;
+    int groups;                 /* of the tables for AVX-512; 0: they are not used */
+    resample_window* x_windows;
+    uint8_t* x_places;
+    int16_t* x_pairs;
     float *x_share, *y_share;
     uint8_t* source;            /* the pushed row with slack behind it */
     void* rows[RESAMPLE_MOST_TAPS]; /* row r of the rectangle, resampled across, is rows[r % taps] */
@@ -62,7 +67,7 @@ typedef struct resampler {
 
 static SIMD_UNUSED resampler* resampler_new(void) {
     resampler* r = (resampler*)calloc(1, sizeof *r);
-    if (r != NULL) r->level = simd_level(SIMD_LEVEL_AVX2);
+    if (r != NULL) r->level = simd_level(SIMD_LEVEL_AVX512);
     return r;
 }
 
@@ -99,6 +104,10 @@ static void* resample_take(unsigned char* memory, size_t* used, size_t n, size_t
     return memory == NULL ? NULL : (void*)(memory + at);
 }
 
+static int resampler_is_wide(const resampler* r) {
+    return r->plan == RESAMPLE_BLEND && r->channels == 3 && r->level >= SIMD_LEVEL_AVX512;
+}
+
 static size_t resampler_lay_out(
     resampler* r, unsigned char* memory, const resample_geometry* gx, const resample_geometry* gy, int widest) {
     const size_t columns = (size_t)r->columns, lines = (size_t)r->lines, taps = (size_t)r->taps;
@@ -118,6 +127,12 @@ static size_t resampler_lay_out(
         r->x_lanes = (int16_t*)resample_take(memory, &used, 4 * (columns + RESAMPLE_GROUP) * taps, sizeof(int16_t));
         r->y_index = (int32_t*)resample_take(memory, &used, lines * taps, sizeof(int32_t));
         r->y_weight = (int16_t*)resample_take(memory, &used, lines * taps, sizeof(int16_t));
+        if (resampler_is_wide(r)) {
+            const size_t groups = (size_t)resample_wide_groups(r->columns);
+            r->x_windows = (resample_window*)resample_take(memory, &used, groups, sizeof(resample_window));
+            r->x_places = (uint8_t*)resample_take(memory, &used, groups, 2 * RESAMPLE_WIDE_PAIRS);
+            r->x_pairs = (int16_t*)resample_take(memory, &used, groups, RESAMPLE_WIDE_PAIRS * sizeof(int16_t));
+        }
         for (size_t k = 0; k < taps; k++)
             r->rows[k] = resample_take(memory, &used, values, r->plan == RESAMPLE_BLEND ? 2 : 4);
         break;
@@ -198,7 +213,10 @@ static void resampler_build(
         resample_lines(gy, method, spread, r->y_index, r->y_weight);
         r->x += resample_rebase(r->x_index, r->columns, r->channels, r->taps, gx->extent, &r->width);
         r->y += resample_rebase(r->y_index, r->lines * r->taps, 1, 1, gy->extent, &r->height);
-        if (r->level > SIMD_LEVEL_PLAIN) { /* the last group repeats a pixel */
+        if (resampler_is_wide(r))
+            r->groups = resample_wide_tables(
+                r->x_index, r->x_weight, r->columns, r->width * r->channels, r->x_windows, r->x_places, r->x_pairs);
+        if (r->level > SIMD_LEVEL_PLAIN && r->groups == 0) { /* the last group repeats a pixel */
             n = r->columns;
             for (int i = n; i < n + RESAMPLE_GROUP; i++) r->x_index[i] = r->x_index[n - 1];
             memset(r->x_weight + (ptrdiff_t)n * r->taps, 0, (size_t)(RESAMPLE_GROUP * r->taps) * sizeof(int16_t));
@@ -240,6 +258,7 @@ static SIMD_UNUSED int resampler_begin(
         r->capacity = capacity;
     }
     resampler_lay_out(r, r->memory, &gx, &gy, gx.extent);
+    r->groups = 0;
     resampler_build(r, method, x, y, &gx, &gy);
     r->out = out;
     r->out_stride = out_stride;
@@ -271,12 +290,22 @@ static void resampler_push_pick(resampler* r, const uint8_t* row, int at) {
     }
 }
 
-/* The source row is copied first so that kernels may read over its end. */
-static void resampler_push_blend(resampler* r, const uint8_t* row, int at) {
-    if (at < r->y_index[(ptrdiff_t)r->done * 2]) return; /* between the rows of two target rows */
+/* The source row is copied first so that kernels may read over its end, unless they do not. */
+static void resampler_across(resampler* r, const uint8_t* row, int16_t* out) {
+#if SIMD_X86
+    if (r->groups > 0) {
+        resample_across_bilinear_avx512(row, r->x_windows, r->x_places, r->x_pairs, r->groups, out);
+        return;
+    }
+#endif
     memcpy(r->source, row, (size_t)r->width * (size_t)r->channels);
     resample_across_bilinear_at(
-        r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns, r->channels, (int16_t*)r->rows[at % 2]);
+        r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns, r->channels, out);
+}
+
+static void resampler_push_blend(resampler* r, const uint8_t* row, int at) {
+    if (at < r->y_index[(ptrdiff_t)r->done * 2]) return; /* between the rows of two target rows */
+    resampler_across(r, row, (int16_t*)r->rows[at % 2]);
     while (r->done < r->lines) {
         const int32_t* index = r->y_index + (ptrdiff_t)r->done * 2;
         if (index[1] > at) break;

@@ -10,6 +10,7 @@ from recordio.tools.arguments import (
     modern_spelling,
     parse_arguments,
 )
+from recordio.tools.encode import EncodeOptions
 
 
 def parse(*words):
@@ -131,6 +132,15 @@ def test_underscores_and_a_negative_colour():
     assert (settings.num_thread, settings.train_ratio, settings.color) == (3, 0.5, -1)
 
 
+@pytest.mark.parametrize(
+    ("word", "encoding"),
+    [(".jpg", ".jpg"), ("JPEG", ".jpg"), ("png", ".png"), ("raw", "raw"), (".RAW", "raw")],
+)
+def test_encodings_have_one_spelling(word, encoding):
+    assert parse("--encoding", word).encoding == encoding
+    assert EncodeOptions(encoding=encoding).encoding == encoding
+
+
 def test_everything_behind_two_dashes_is_left_alone():
     words = ["--list", "--", "--exts", "true"]
     assert modern_spelling(words) == words
@@ -147,6 +157,7 @@ def test_everything_behind_two_dashes_is_left_alone():
         ["--train-ratio", "1.5"],
         ["--train-ratio", "0.8", "--test-ratio", "0.5"],
         ["--encoding", ".gif"],
+        ["--encoding", "raw", "--quality", "95"],
         ["--color", "2"],
         ["--inter-method", "10"],
         ["--strict", "--skip-errors"],

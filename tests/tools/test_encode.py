@@ -298,6 +298,7 @@ def test_a_record_of_2_to_the_29_bytes_is_refused(images, tmp_path, monkeypatch)
         {"quality": 101},
         {"quality": -1},
         {"encoding": ".gif"},
+        {"encoding": ".raw"},
         {"color": 2},
         {"inter_method": 5},
         {"check": "some"},
@@ -306,3 +307,81 @@ def test_a_record_of_2_to_the_29_bytes_is_refused(images, tmp_path, monkeypatch)
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         EncodeOptions(**options)
+
+
+# -- raw images -------------------------------------------------------------------------------
+
+RAW = EncodeOptions(encoding="raw")
+
+
+def test_quality_of_raw_images_is_refused():
+    with pytest.raises(ValueError, match="raw images have no quality"):
+        EncodeOptions(encoding="raw", quality=95)
+
+
+@pytest.mark.parametrize("color", [-1, 0, 1])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("options", [{}, {"resize": 12}, {"resize": 60, "inter_method": 9}])
+@pytest.mark.parametrize("crop", [False, True])
+def test_raw_images_hold_the_pixels_that_png_would_hold(images, color, channels, options, crop):
+    for data in (images.png(24, 36, channels), images.jpeg(24, 36, channels, orientation=6)):
+        chosen = {**options, "color": color, "center_crop": crop}
+        raw = encode_image(data, EncodeOptions(encoding="raw", **chosen))
+        png = encode_image(data, EncodeOptions(encoding=".png", **chosen))
+        expected = images.decode(png)
+        kind = b"P5" if expected.ndim == 2 else b"P6"
+        height, width = expected.shape[:2]
+        assert raw.startswith(kind + f"\n{width} {height}\n255\n".encode())
+        np.testing.assert_array_equal(images.decode(raw), expected)
+
+
+@pytest.mark.parametrize(
+    ("channels", "dtype", "reason"), [(4, "uint8", "not 4"), (3, "uint16", "uint16")]
+)
+@pytest.mark.parametrize("resize", [0, 12])
+def test_what_raw_images_cannot_hold_is_refused_with_what_to_do(
+    images, channels, dtype, reason, resize
+):
+    data = images.png(24, 36, channels, dtype)
+    with pytest.raises(ImageDecodeError, match=rf"{reason}.*--color 1 or --encoding .png"):
+        encode_image(data, EncodeOptions(encoding="raw", color=-1, resize=resize))
+    assert encode_image(data, RAW).startswith(b"P6\n36 24\n")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "channels", "options", "untouched"),
+    [
+        (".ppm", 3, {}, True),
+        (".ppm", 3, {"resize": 24}, True),
+        (".ppm", 3, {"resize": 23}, False),
+        (".ppm", 3, {"center_crop": True}, False),
+        (".ppm", 3, {"color": 0}, False),
+        (".ppm", 3, {"color": -1}, True),
+        (".pgm", 1, {}, False),
+        (".pgm", 1, {"color": 0}, True),
+        (".pgm", 1, {"color": -1}, True),
+        (".ppm", 3, {"encoding": ".png"}, False),
+        (".ppm", 3, {"encoding": ".jpg"}, False),
+    ],
+)
+def test_pnm_files_are_stored_untouched_only_when_nothing_would_change(
+    images, suffix, channels, options, untouched
+):
+    data = cv2.imencode(suffix, images.gradient(24, 36, channels))[1].tobytes()
+    data = data.replace(b"\n", b"\n# a comment\n", 1)
+    assert (
+        encode_image(data, EncodeOptions(**{"encoding": "raw", **options})) == data
+    ) == untouched
+
+
+def test_truncated_pnm_files_are_refused_though_they_are_passed_through(images):
+    data = cv2.imencode(".ppm", images.gradient(24, 36))[1].tobytes()
+    for options in (RAW, EncodeOptions(pass_through=True), EncodeOptions(resize=5)):
+        with pytest.raises(ImageDecodeError, match="truncated"):
+            encode_image(data[:-1], options)
+    assert encode_image(data, EncodeOptions(pass_through=True)) == data
+
+
+def test_raw_images_that_no_record_holds_are_refused_before_they_are_made(images):
+    with pytest.raises(RecordTooLargeError, match="16384x11000 pixels are 540672000 bytes"):
+        encode_module._encode_raw(np.broadcast_to(np.uint8(0), (11000, 16384, 3)))

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from recordio import RecordReader, unpack
+from recordio import RecordReader, unpack, unpack_img
 from recordio.tools.im2rec import find_lists, main
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
@@ -202,6 +202,38 @@ def test_pixels_after_a_resize(photo_folder, output, images):
         for record in reader:
             header, content = unpack(record)
             assert min(images.decode(np.frombuffer(content, np.uint8)).shape[:2]) == 16
+
+
+@pytest.mark.parametrize(("color", "suffix"), [(1, ".ppm"), (0, ".pgm")])
+def test_raw_packs_are_known_to_the_other_commands(
+    photo_folder, output, images, command, capsys, color, suffix
+):
+    words = ["--resize", 16, "--color", color, photo_folder]
+    assert run("--encoding", "raw", output / "raw", *words) == 0
+    assert run("--encoding", ".png", output / "png", *words) == 0
+    with RecordReader(output / "raw.rec") as raw, RecordReader(output / "png.rec") as png:
+        for ours, other in zip(raw, png, strict=True):
+            assert unpack(ours)[0] == unpack(other)[0]
+            np.testing.assert_array_equal(unpack_img(ours)[1], unpack_img(other)[1])
+        key = unpack(raw[0])[0].id
+        content = bytes(unpack(raw[0])[1])
+    capsys.readouterr()
+    assert command("check", output / "raw.rec") == 0
+    assert command("info", output / "raw") == 0
+    assert f"20 x {suffix[1:]}" in capsys.readouterr().out
+    assert command("cat", output / "raw", key, "-o", output) == 0
+    assert (output / f"{key}{suffix}").read_bytes() == content
+    assert command("export", output / "raw", output / "again") == 0
+    files = [path for path in (output / "again").rglob("*") if path.suffix == suffix]
+    assert len(files) == 20
+
+
+def test_images_that_cannot_be_raw_are_skipped_with_a_reason(photo_folder, output, images):
+    (photo_folder / "dog" / "alpha.png").write_bytes(images.png(24, 36, 4))
+    assert run("--encoding", "raw", "--color", -1, output / "p", photo_folder) == 1
+    assert record_count(output / "p.rec") == 20
+    skipped = (output / "p.skipped.txt").read_text()
+    assert re.fullmatch(r"dog/alpha.png\t.*1 or 3 channels, not 4.*\n", skipped)
 
 
 def test_options_that_pass_through_ignores_are_named(photo_folder, output, capsys):

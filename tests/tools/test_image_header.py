@@ -1,6 +1,7 @@
 import contextlib
 import struct
 
+import cv2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,17 @@ def test_png_header(images):
     assert read_image_header(images.png(24, 36)) == (".png", 36, 24, 3, 8, True)
     assert read_image_header(images.png(24, 36, 4)).channels == 4
     assert read_image_header(images.png(24, 36, 1, "uint16"))[3:5] == (1, 16)
+
+
+def test_pnm_header(images):
+    data = cv2.imencode(".ppm", images.gradient(24, 36))[1].tobytes()
+    assert read_image_header(data) == ("raw", 36, 24, 3, 8, True)
+    with pytest.raises(ImageDecodeError, match="truncated"):
+        read_image_header(data[:-1])
+    data = cv2.imencode(".pgm", images.gradient(24, 36, 1))[1].tobytes()
+    assert read_image_header(data) == ("raw", 36, 24, 1, 8, True)
+    assert read_image_header(data.replace(b"255", b"254", 1)) is None
+    assert read_image_header(b"P6 and then some text") is None
 
 
 @pytest.mark.parametrize("kind", ["jpeg", "png"])

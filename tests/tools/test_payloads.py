@@ -18,7 +18,7 @@ def encoded(name, mode="RGB"):
     return target.getvalue()
 
 
-@pytest.mark.parametrize("kind", ["jpeg", "png", "gif", "webp", "bmp", "tiff", "jpeg2000"])
+@pytest.mark.parametrize("kind", ["jpeg", "png", "gif", "webp", "bmp", "tiff", "jpeg2000", "ppm"])
 def test_images_are_known_by_their_first_bytes(kind):
     content = encoded(kind)
     assert kind_of(content) == kind

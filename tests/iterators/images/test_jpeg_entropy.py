@@ -196,7 +196,8 @@ def test_truncated_at_every_byte(sampling, restart):
     given_back = 0
     for size in range(len(data)):
         given_back += check_equal(data[:size]) == GIVEN_BACK
-        check_equal(data[:size], region=(20, 18, 9, 9))
+        if not restart:  # otherwise a region may need less: test_jpeg_restart.py
+            check_equal(data[:size], region=(20, 18, 9, 9))
     assert given_back > (len(data) - scan_of(data)) / 2
 
 
@@ -235,6 +236,8 @@ def test_changed_bytes_have_the_outcome_of_the_library(number, changes, region, 
     for at, bytes_in, out in changes:
         at = start + at % (len(data) - start)
         data = data[:at] + bytes_in + data[at + out :]
+    if number in (1, 2):  # with restart markers: test_jpeg_restart.py
+        region = None
     check_equal(data, region=region, channels=channels)
 
 

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import recordio
+from iterators import ImageIter, ImageRecordIter
+from iterators.datasets import ImageRecordDataset
 from iterators.images import pnm
 from iterators.images.augmenter import CreateAugmenter
 from iterators.images.det_recipe import DetRecipe
@@ -194,6 +196,73 @@ def test_other_largest_values_are_what_the_general_decoder_makes_of_them(maximum
     plan = RenderPlan(Recipe(data_shape=(1, 8, 8)))
     decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_GRAYSCALE)
     assert_same(plan, pack(data), pack(png_of(decoded[..., None])))
+
+
+@pytest.fixture(scope="module")
+def packs(tmp_path_factory):
+    """Record files with the same 23 images, as raw pixels and as PNG."""
+    folder = tmp_path_factory.mktemp("packs")
+    paths = folder / "raw.rec", folder / "png.rec"
+    with recordio.RecordWriter(paths[0]) as raw, recordio.RecordWriter(paths[1]) as png:
+        for number in range(23):
+            image = NOISE[: 50 + number, number : 90 - number // 2, : 3 if number % 3 else 1]
+            for writer, record in zip((raw, png), both(image, label=float(number)), strict=True):
+                writer.write(record)
+    return paths
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_batches_do_not_depend_on_the_format_or_the_threads(packs, threads):
+    epochs = []
+    for path, workers in zip(packs, (threads, 1), strict=True):
+        with ImageRecordIter(
+            path_imgrec=path, data_shape=(3, 32, 30), batch_size=4, shuffle=True, seed=3,
+            random_resized_crop=True, min_random_area=0.1, rand_mirror=True, random_h=30,
+            preprocess_threads=workers, verbose=False,
+        ) as provider:  # fmt: skip
+            epochs.append([[b.data[0].copy(), b.label[0]] for _ in range(2) for b in provider])
+    assert len(epochs[0]) == 12
+    for ours, other in zip(*epochs, strict=True):
+        for one, two in zip(ours, other, strict=True):
+            assert np.array_equal(one, two)
+
+
+def test_data_sets_and_image_files_are_read_like_those_of_png(packs, tmp_path):
+    for channels in (3, 1):
+        raw, png = (ImageRecordDataset(path, channels=channels) for path in packs)
+        for number in range(0, 23, 3 if channels == 1 else 1):
+            assert np.array_equal(raw[number][0], png[number][0])
+    for name, content in zip(("a.ppm", "a.png"), (pnm.encode(NOISE), png_of(NOISE)), strict=True):
+        (tmp_path / name).write_bytes(content)
+    batches = [
+        next(
+            ImageIter(
+                batch_size=1, data_shape=(3, 40, 40), imglist=[[5.0, name]], path_root=tmp_path,
+                resize=45, rand_crop=True, verbose=False,
+            )
+        )
+        for name in ("a.ppm", "a.png")
+    ]  # fmt: skip
+    assert np.array_equal(batches[0].data[0], batches[1].data[0])
+
+
+def test_a_truncated_raw_image_is_named_with_its_place(packs, tmp_path):
+    with recordio.RecordReader(packs[0]) as reader:
+        records = [bytes(record) for record in reader]
+    records[7] = records[7][:-1]
+    path = tmp_path / "a.rec"
+    with recordio.RecordWriter(path) as writer:
+        for record in records:
+            writer.write(record)
+    options = {"path_imgrec": path, "data_shape": (3, 20, 20), "batch_size": 23, "verbose": False}
+    with (
+        ImageRecordIter(**options) as provider,
+        pytest.raises(ImageDecodeError, match=r"a\.rec.*record 7.*PNM image is truncated"),
+    ):
+        next(provider)
+    with ImageRecordIter(**options, on_error="skip") as provider:
+        next(provider)
+        assert len(provider.skipped) == 1
 
 
 GUARDED = """

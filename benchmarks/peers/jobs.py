@@ -1,0 +1,209 @@
+"""What every contender is given to do: the one place that describes the jobs.
+
+Read by the program that compares and by all contenders, whatever their interpreter, so it imports
+nothing but the standard library and stays readable for Python 3.8.  It measures nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["JOBS", "Job", "Recipe"]
+
+IMAGENET_MEAN, IMAGENET_STD = (123.68, 116.779, 103.939), (58.393, 57.12, 57.375)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """From a JPEG to a float32 image: in this order, and then mirrored at random.
+
+    Attributes
+    ----------
+    size : int
+        Height and width of the result in pixels.
+    short_side : int or None
+        The image is resized until its short side has so many pixels.
+    crop : str
+        "random_resized": a random part of the image (`area`, `aspect`), resized to `size`;
+        "random": `size` x `size` pixels at a random place; "none": images have that size.
+    mean, std : tuple of float
+        For red, green and blue: subtracted, and divided by.
+    extra : dict
+        Further parameters of `ImageRecordIter`; only its two implementations do such a job.
+    """
+
+    size: int
+    crop: str
+    short_side: int | None = None
+    area: tuple[float, float] = (0.08, 1.0)
+    aspect: tuple[float, float] = (3 / 4, 4 / 3)
+    mean: tuple[float, float, float] = IMAGENET_MEAN
+    std: tuple[float, float, float] = IMAGENET_STD
+    extra: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One row of bars in the chart.
+
+    Attributes
+    ----------
+    name, title : str
+        On the command line, and for people.
+    kind : str
+        "images" (an epoch after the other, in batches) or "table" (a file, whole).
+    pack : str
+        What is read: the name of a method of `packs.Packs`.
+    unit : str
+        Of the rates.
+    batch : int
+        Images in a batch.
+    recipe : Recipe or None
+        What becomes of an image.
+    columns : int
+        Of the table.
+    prepared : str or None
+        The pack that this project reads instead, made of the same images: what it gains over the
+        pack that the others read is a part of the job, "untouched" is measured as well.
+    limits : bool
+        Whether to measure the decoder alone as well; once for the same images is enough.
+    bars : dict
+        Ratio to be reached against a contender.
+    """
+
+    name: str
+    title: str
+    kind: str
+    pack: str
+    unit: str = "images/s"
+    batch: int = 0
+    recipe: Recipe | None = None
+    columns: int = 0
+    prepared: str | None = None
+    limits: bool = False
+    bars: dict = field(default_factory=dict)
+
+    def record_iter_parameters(self) -> dict:
+        """Parameters of `ImageRecordIter` for the recipe, MXNet's and ours alike."""
+        recipe = self.recipe
+        parameters = {
+            "data_shape": (3, recipe.size, recipe.size),
+            "batch_size": self.batch,
+            "shuffle": True,
+            "rand_mirror": True,
+            **{f"mean_{c}": value for c, value in zip("rgb", recipe.mean)},  # noqa: B905 (3.9)
+            **{f"std_{c}": value for c, value in zip("rgb", recipe.std)},  # noqa: B905
+            **recipe.extra,
+        }
+        if recipe.short_side:
+            parameters["resize"] = recipe.short_side
+        if recipe.crop == "random":
+            parameters["rand_crop"] = True
+        elif recipe.crop == "random_resized":
+            parameters.update(
+                random_resized_crop=True,
+                min_random_area=recipe.area[0],
+                max_random_area=recipe.area[1],
+                min_aspect_ratio=recipe.aspect[0],
+                max_aspect_ratio=recipe.aspect[1],
+            )
+        return parameters
+
+
+RANDOM_RESIZED = Recipe(224, "random_resized")
+RESIZE_CROP = Recipe(224, "random", short_side=256)
+FACES = Recipe(112, "none", mean=(127.5,) * 3, std=(127.5,) * 3)
+HEAVY = Recipe(
+    224,
+    "random",
+    short_side=256,
+    extra={
+        "random_h": 36,
+        "random_s": 50,
+        "random_l": 50,
+        "max_rotate_angle": 10,
+        "max_shear_ratio": 0.1,
+    },
+)
+
+JOBS = {
+    job.name: job
+    for job in (
+        Job(
+            "random_resized_crop",
+            "Photographs, random resized crop 224",
+            "images",
+            "photos",
+            batch=128,
+            recipe=RANDOM_RESIZED,
+            limits=True,
+            bars={"mxnet": 3.5, "dali": 1.5},
+        ),
+        Job(
+            "resize_crop",
+            "Photographs, short side 256, random crop 224",
+            "images",
+            "photos",
+            batch=128,
+            recipe=RESIZE_CROP,
+            bars={"dali": 2.0},
+        ),
+        Job(
+            "faces",
+            "Faces 112 x 112",
+            "images",
+            "faces",
+            batch=256,
+            recipe=FACES,
+            limits=True,
+            bars={"mxnet": 3.5, "dali": 1.6},
+        ),
+        Job(
+            "heavy",
+            "Photographs, short side 256, rotated, sheared, random crop 224, colours changed",
+            "images",
+            "photos",
+            batch=128,
+            recipe=HEAVY,
+            bars={"mxnet": 5.0},
+        ),
+        Job(
+            "optimized",
+            "Photographs rewritten by `im2rec --optimize`, random resized crop 224",
+            "images",
+            "photos",
+            batch=128,
+            recipe=RANDOM_RESIZED,
+            prepared="optimized_photos",
+            bars={"dali": 2.0, "untouched": 1.25},
+        ),
+        Job(
+            "raw",
+            "Photographs as raw pixels, short side 256, random crop 224",
+            "images",
+            "photos",
+            batch=128,
+            recipe=RESIZE_CROP,
+            prepared="raw_photos",
+            bars={"untouched": 5.0},
+        ),
+        Job(
+            "csv_floats",
+            "CSV file of 100,000 x 50 floats to one float32 array",
+            "table",
+            "float_csv",
+            unit="MB/s",
+            columns=50,
+            bars={"mxnet": 2.0, "pyarrow": 3.5},
+        ),
+        Job(
+            "csv_integers",
+            "CSV file of 60,000 x 784 integers below 256 to one float32 array",
+            "table",
+            "integer_csv",
+            unit="MB/s",
+            columns=784,
+            bars={"mxnet": 2.0, "pyarrow": 8.0},
+        ),
+    )
+}

@@ -1,0 +1,95 @@
+"""How a contender is told what to do: one JSON object a line over stdin, one answer over stdout.
+
+`{"job": NAME, "files": {...}, "threads": N}` prepares a job and warms up, `{"steps": N}` measures N
+steps (batches, or whole files); each is answered by the items done and the elapsed and processor
+seconds.  Between the requests the process is stopped by whoever asks.  Standard library only,
+Python 3.8 or newer, Linux.
+"""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import json
+import os
+import sys
+import time
+
+from jobs import JOBS
+
+__all__ = ["Unsupported", "serve"]
+
+# More batches than any contender prepares ahead: afterwards all that is delivered is new.
+LEAD = {"images": 8, "table": 0}
+WARM_UP_SECONDS = 1.0
+
+
+class Unsupported(Exception):
+    """This contender cannot do the job, for the reason given."""
+
+
+def processor_seconds():
+    """Processor time of all processes of this group, ended children included."""
+    ticks, group = 0, os.getpgrp()
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path) as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:  # ended meanwhile
+            continue
+        if int(fields[2]) == group:
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measure(items, lead, steps=None):
+    """Do `lead` steps, then measure so many, or as many as the warm-up takes."""
+    for _ in itertools.islice(items, lead):
+        pass
+    processor, start = processor_seconds(), time.perf_counter()
+    done = count = 0
+    for number in items:
+        done += number
+        count += 1
+        elapsed = time.perf_counter() - start
+        if count == steps or (steps is None and elapsed >= WARM_UP_SECONDS):
+            break
+    return {
+        "steps": count,
+        "items": done,
+        "elapsed": elapsed,
+        "processor": processor_seconds() - processor,
+    }
+
+
+def serve(versions, **kinds):
+    """Answer requests until stdin ends.
+
+    Parameters
+    ----------
+    versions : dict
+        What the numbers depend on, by name.
+    **kinds : callable
+        For each kind of job a generator function of the job, its files (a dict) and the number of
+        threads.  It yields the number of items of one step after the other and never ends; what it
+        prepares before the first is not measured.  It may raise `Unsupported`.
+    """
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    items = job = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if "job" in request:
+                job = JOBS[request["job"]]
+                if job.kind not in kinds:
+                    raise Unsupported(f"has nothing for {job.kind}")
+                items = kinds[job.kind](job, request["files"], request["threads"])
+                answer = {"versions": versions, **measure(items, LEAD[job.kind])}
+            else:
+                answer = measure(items, LEAD[job.kind], request["steps"])
+        except Unsupported as reason:
+            answer = {"unsupported": str(reason)}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+    os._exit(0)  # threads that wait for nothing any more are none of anybody's business

@@ -1,0 +1,45 @@
+"""This project: `ImageRecordIter`, `read_csv`.
+
+`prefetch_buffer=4`; with `shuffle` a permutation of all records; bilinear.
+"""
+
+import importlib.metadata
+
+import numpy
+from protocol import serve
+
+from iterators import ImageRecordIter
+from iterators.images import codec
+from recordio import read_csv
+
+
+def images(job, files, threads):
+    """Batches of one epoch after the other."""
+    with ImageRecordIter(
+        path_imgrec=files["records"],
+        path_imgidx=files["index"],
+        preprocess_threads=threads,
+        prefetch_buffer=4,
+        verbose=False,
+        **job.record_iter_parameters(),
+    ) as provider:
+        while True:
+            for batch in provider:
+                yield batch.count_samples()
+
+
+def table(job, files, threads):
+    """The file again and again, in megabytes."""
+    while True:
+        array = read_csv(files["csv"], (job.columns,), threads=threads)
+        assert array.dtype == "float32"
+        yield files["bytes"] / 1e6
+
+
+if __name__ == "__main__":
+    versions = {
+        "recordio": importlib.metadata.version("recordio-iterators"),
+        "NumPy": numpy.__version__,
+        "decoder": codec.describe(),
+    }
+    serve(versions, images=images, table=table)
