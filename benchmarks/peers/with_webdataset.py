@@ -20,7 +20,7 @@ def images(job, files, threads):
         .shuffle(1000)
         .to_tuple("jpg", "cls")
         .map_tuple(Transform(job.recipe), int)
-        .batched(job.batch, collation_fn=collate)
+        .batched(job.batch, collation_fn=collate, partial=False)
     )
     loader = DataLoader(samples, batch_size=None, num_workers=threads, prefetch_factor=2)
     for batch in normalised(loader, job.recipe):
