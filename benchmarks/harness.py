@@ -133,6 +133,15 @@ def reported(measure: Callable[[], float], times: int = 1) -> Rate:
     return Rate(times * rate, rate * elapsed / processor)
 
 
+def settle() -> None:
+    """Wait until this process is idle: what prepares ahead would still work beside the other."""
+    busy = True
+    while busy:
+        before = processor_seconds()
+        time.sleep(0.05)
+        busy = processor_seconds() - before > 0.01
+
+
 def compare(
     job: str,
     unit: str,
@@ -146,17 +155,23 @@ def compare(
     """Median of the paired ratios of two rates, measured in alternation after a warm-up.
 
     Every round measures both, one directly after the other, and the order changes from round to
-    round, so that a slow minute of the machine or a rising clock hits both alike.
+    round, so that a slow minute of the machine or a rising clock hits both alike.  Neither begins
+    before the work that the other has begun is done.
     """
+
+    def measured(side):
+        settle()
+        return side()
+
     ours(), reference()
     pairs = []
     for number in range(rounds):
         if number % 2:
-            second = reference()
-            first = ours()
+            second = measured(reference)
+            first = measured(ours)
         else:
-            first = ours()
-            second = reference()
+            first = measured(ours)
+            second = measured(reference)
         pairs.append((first, second))
     ratios = [first.elapsed / second.elapsed for first, second in pairs]
     return Result(
