@@ -5,7 +5,6 @@
 
 #include "jpeg_codes.h"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +12,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__)
-#define SET_JUMP _setjmp
-#define LONG_JUMP _longjmp
-#else
-#define SET_JUMP setjmp
-#define LONG_JUMP longjmp
-#endif
+#include "jpeg_library.h"
 
 struct jpeg_coefficients {
     struct jpeg_decompress_struct library; /* first: libjpeg's callbacks find us by its address */
@@ -62,16 +55,6 @@ static void on_message(j_common_ptr library, int level)
         on_error(library);
 }
 
-static void on_output(j_common_ptr library)
-{
-    (void)library;
-}
-
-static void on_source(j_decompress_ptr library)
-{
-    (void)library;
-}
-
 static void on_progress(j_common_ptr library)
 {
     jpeg_coefficients *coefficients = (jpeg_coefficients *)library;
@@ -90,19 +73,6 @@ static boolean fill_input(j_decompress_ptr library)
     fail(coefficients, JPEG_TRUNCATED, "the data ends inside the image");
     LONG_JUMP(coefficients->failure, 1);
     return FALSE;
-}
-
-static void skip_input(j_decompress_ptr library, long count)
-{
-    struct jpeg_source_mgr *source = library->src;
-    if (count <= 0)
-        return;
-    if ((size_t)count > source->bytes_in_buffer) {
-        fill_input(library);
-        return;
-    }
-    source->next_input_byte += count;
-    source->bytes_in_buffer -= (size_t)count;
 }
 
 /* ---- what the file is ---- */
@@ -170,17 +140,17 @@ static int create(jpeg_coefficients *coefficients)
     coefficients->library.err = jpeg_std_error(&coefficients->errors);
     coefficients->errors.error_exit = on_error;
     coefficients->errors.emit_message = on_message;
-    coefficients->errors.output_message = on_output;
+    coefficients->errors.output_message = ignore_output;
     if (SET_JUMP(coefficients->failure))
         return 0;
     jpeg_create_decompress(&coefficients->library);
     coefficients->progress.progress_monitor = on_progress;
     coefficients->library.progress = &coefficients->progress;
-    coefficients->source.init_source = on_source;
+    coefficients->source.init_source = ignore_source;
     coefficients->source.fill_input_buffer = fill_input;
     coefficients->source.skip_input_data = skip_input;
     coefficients->source.resync_to_restart = jpeg_resync_to_restart;
-    coefficients->source.term_source = on_source;
+    coefficients->source.term_source = ignore_source;
     coefficients->library.src = &coefficients->source;
     return 1;
 }

@@ -8,21 +8,11 @@
 
 #ifdef HAVE_LIBJPEG_TURBO
 
-#include <setjmp.h>
-
 #include <jpeglib.h>
 #include <jerror.h>
 
 #include "jpeg_entropy.h"
-
-/* Where setjmp saves the signal mask (BSD, macOS) it costs a system call per use. */
-#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__)
-#define SET_JUMP _setjmp
-#define LONG_JUMP _longjmp
-#else
-#define SET_JUMP setjmp
-#define LONG_JUMP longjmp
-#endif
+#include "jpeg_library.h"
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -117,16 +107,6 @@ static void on_message(j_common_ptr library, int level)
     }
 }
 
-static void on_output(j_common_ptr library)
-{
-    (void)library;
-}
-
-static void on_source(j_decompress_ptr library)
-{
-    (void)library;
-}
-
 static void on_progress(j_common_ptr library)
 {
     jpeg_decoder *decoder = (jpeg_decoder *)library;
@@ -151,19 +131,6 @@ static boolean fill_input(j_decompress_ptr library)
     decoder->source.next_input_byte = end_of_image;
     decoder->source.bytes_in_buffer = sizeof end_of_image;
     return TRUE;
-}
-
-static void skip_input(j_decompress_ptr library, long count)
-{
-    struct jpeg_source_mgr *source = library->src;
-    if (count <= 0)
-        return;
-    if ((size_t)count > source->bytes_in_buffer) {
-        fill_input(library);
-        return;
-    }
-    source->next_input_byte += count;
-    source->bytes_in_buffer -= (size_t)count;
 }
 
 static void *alloc_small(j_common_ptr library, int pool, size_t size)
@@ -216,7 +183,7 @@ jpeg_decoder *jpeg_decoder_new(void)
     decoder->library.err = jpeg_std_error(&decoder->errors);
     decoder->errors.error_exit = on_error;
     decoder->errors.emit_message = on_message;
-    decoder->errors.output_message = on_output;
+    decoder->errors.output_message = ignore_output;
     if (SET_JUMP(decoder->failure)) { /* no memory, or a library of another version */
         jpeg_destroy_decompress(&decoder->library);
         free(decoder);
@@ -229,11 +196,11 @@ jpeg_decoder *jpeg_decoder_new(void)
     decoder->library.mem->realize_virt_arrays = realize_virt_arrays;
     decoder->progress.progress_monitor = on_progress;
     decoder->library.progress = &decoder->progress;
-    decoder->source.init_source = on_source;
+    decoder->source.init_source = ignore_source;
     decoder->source.fill_input_buffer = fill_input;
     decoder->source.skip_input_data = skip_input;
     decoder->source.resync_to_restart = jpeg_resync_to_restart;
-    decoder->source.term_source = on_source;
+    decoder->source.term_source = ignore_source;
     decoder->library.src = &decoder->source;
     return decoder;
 }
