@@ -32,9 +32,12 @@ cdef extern from "image_cache.h" nogil:
     void cache_store(uint64_t* word, uint64_t value)
     uint64_t cache_checksum(uint64_t seed, const uint8_t* bytes, size_t size)
 
+cdef extern from "pixel.h":
+    enum:
+        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
+
 cdef enum:
     LENGTH_BITS = 24
-    SLACK = 64              # kernels may read a vector behind the last pixel
     # A word that no image has: the smallest takes more than one unit.
     REFUSED = 1
 
@@ -46,7 +49,7 @@ LARGEST_CAPACITY = ((<int64_t>1) << (64 - LENGTH_BITS)) * UNIT - UNIT
 
 cdef int64_t place_size(int64_t width, int64_t height, int channels) noexcept nogil:
     """Bytes that an image takes with all that belongs to it."""
-    return (HEAD_SIZE + width * height * channels + SLACK + UNIT - 1) // UNIT * UNIT
+    return (HEAD_SIZE + width * height * channels + PIXEL_SLACK + UNIT - 1) // UNIT * UNIT
 
 
 cdef uint64_t word_of(int64_t offset, int64_t size) noexcept nogil:
@@ -194,7 +197,7 @@ cdef class ImageCache:
         cdef int64_t offset = word_offset(word), size = word_size(word)
         cdef const Head* head = <const Head*>(self.data + offset)
         cdef const uint8_t* pixels = self.data + offset + HEAD_SIZE
-        if size < HEAD_SIZE + SLACK:
+        if size < HEAD_SIZE + PIXEL_SLACK:
             return False
         if (head.number != number or head.width < 1 or head.height < 1
                 or head.source_width < 1 or head.source_height < 1

@@ -30,13 +30,16 @@ from iterators.images.warp cimport warp_bounds, warp_prepare, warp_row, warp_sou
 cdef extern from "../core/sync.h" nogil:
     double sync_now()
 
+cdef extern from "pixel.h":
+    enum:
+        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
+
 cdef extern from "prefetch.h" nogil:
     void prefetch_for_writing(const void* memory, size_t size)
     void prefetch_for_reading(const void* memory, size_t size)
 
 cdef enum:
     ROWS_AHEAD = 4          # rows of raw pixels come from memory, each at another place
-    SLACK = 64              # kernels may read a vector behind the last pixel
 
 
 cdef class LayerRenderer:
@@ -294,13 +297,13 @@ cdef class LayerRenderer:
         if size > 4 * <size_t>self.plan.limits.max_pixels:
             self.fail(outcome, RENDER_GEOMETRY, b"an image between two resizes would be too large")
             return NULL
-        if size + SLACK > self.capacities[which]:
-            memory = <uint8_t*>realloc(self.buffers[which], size + SLACK)
+        if size + PIXEL_SLACK > self.capacities[which]:
+            memory = <uint8_t*>realloc(self.buffers[which], size + PIXEL_SLACK)
             if memory == NULL:
                 self.fail(outcome, RENDER_MEMORY, b"")
                 return NULL
             self.buffers[which] = memory
-            self.capacities[which] = size + SLACK
+            self.capacities[which] = size + PIXEL_SLACK
         return self.buffers[which]
 
     cdef int fail(self, Outcome* outcome, int status, const char* message) noexcept nogil:

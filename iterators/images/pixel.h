@@ -1,10 +1,14 @@
-/* Rounding and saturating of pixel values, without the C library and its rounding modes. */
+/* Rounding and saturating of pixel values, without the C library and its rounding modes; and the memory
+ * that must be readable behind pixels. */
 #ifndef RECORDIO_PIXEL_H
 #define RECORDIO_PIXEL_H
 
 #include <stdint.h>
 
 #include "simd.h"
+
+/* Kernels may read a vector behind the last pixel. */
+enum { PIXEL_SLACK = 64 };
 
 #define PIXEL_MAGIC 12582912.0f /* 1.5 * 2^23: beyond it float32 has no fractions */
 
