@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from iterators.images import pnm
+from iterators.images import jpeg, pnm
 from iterators.images.jpeg_resize import decode_resized
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
 
-from .image_header import ImageHeader, read_image_header
+from .image_header import ANY_SIZE, ImageHeader, read_image_header
 from .image_list import ListEntry
 from .optimize import Tally, optimize_image
 
@@ -269,6 +269,7 @@ def _needs_no_change(header: ImageHeader | None, options: EncodeOptions) -> bool
 def _decode(data: bytes, color: int) -> np.ndarray:
     if not data:
         raise ImageDecodeError("the file is empty")
+    jpeg.check_limits(data, max_pixels=ANY_SIZE)
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), color)
     except cv2.error as error:

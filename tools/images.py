@@ -7,7 +7,10 @@ from typing import Any
 import cv2
 import numpy as np
 
+from iterators.images import jpeg
 from recordio.errors import ImageDecodeError, RecordIOError
+
+from .image_header import ANY_SIZE
 
 __all__ = ["decode_image", "encode_image", "swap_red_and_blue"]
 
@@ -87,7 +90,10 @@ def decode_image(content: Any, mode: int, **place: Any) -> np.ndarray:
     image = None
     if len(content):
         try:
+            jpeg.check_limits(content, max_pixels=ANY_SIZE)
             image = cv2.imdecode(np.frombuffer(content, np.uint8), mode)
+        except ImageDecodeError as error:
+            raise ImageDecodeError(error.reason, **place) from None
         except cv2.error as error:
             raise ImageDecodeError(f"the image cannot be decoded: {error.err}", **place) from None
     if image is None:

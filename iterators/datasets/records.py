@@ -132,8 +132,9 @@ class ImageRecordDataset(DatasetMixin):
         How many images of one batch are decoded at a time; decoding needs no GIL.  By default as
         many as there are processor cores, but one in worker processes, which already share them.
         The transform runs in the thread of the caller.
-    max_pixels : int
-        Images with more pixels are refused before anything is decoded.
+    max_pixels, max_scans, max_scan_pixels : int
+        Images with more pixels, and JPEG images with more scans, or more pixels in all of them,
+        are refused before anything is decoded.
 
     Attributes
     ----------
@@ -185,11 +186,17 @@ class ImageRecordDataset(DatasetMixin):
         label_dtype: Any = np.float32,
         threads: int | None = None,
         max_pixels: int = jpeg.DEFAULT_MAX_PIXELS,
+        max_scans: int = jpeg.DEFAULT_MAX_SCANS,
+        max_scan_pixels: int = jpeg.DEFAULT_MAX_SCAN_PIXELS,
     ) -> None:
         self._channels = choice("channels", channels, (3, 1, 4))
         self._layout = choice("layout", layout, ("HWC", "CHW"))
         self._threads = None if threads is None else integer("threads", threads, low=1)
-        self._max_pixels = integer("max_pixels", max_pixels, low=1)
+        self._limits = {
+            "max_pixels": integer("max_pixels", max_pixels, low=1),
+            "max_scans": integer("max_scans", max_scans, low=1),
+            "max_scan_pixels": integer("max_scan_pixels", max_scan_pixels, low=1),
+        }
         self._label_dtype = np.dtype(label_dtype)
         if self._label_dtype.kind not in "iuf":
             raise TypeError(f"label_dtype={label_dtype!r}: expected a type of real numbers")
@@ -242,7 +249,7 @@ class ImageRecordDataset(DatasetMixin):
         record, _ = reader.read_at(offset, number)
         try:
             header, content = unpack(b"" if record is None else record)
-            image = codec.decode(content, self._channels, max_pixels=self._max_pixels)
+            image = codec.decode(content, self._channels, **self._limits)
             label = self._label(header)
         except RecordIOError as error:
             place = {"path": reader.path, "offset": offset, "record": number}

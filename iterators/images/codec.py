@@ -23,6 +23,7 @@ def decode(
     *,
     max_pixels=jpeg.DEFAULT_MAX_PIXELS,
     max_scans=jpeg.DEFAULT_MAX_SCANS,
+    max_scan_pixels=jpeg.DEFAULT_MAX_SCAN_PIXELS,
 ):
     """Decode an image to 8 bits per channel, upright.
 
@@ -36,8 +37,8 @@ def decode(
         orientation says.  4 for RGBA: the image must have four channels, and is taken as stored.
     max_pixels : int
         Images with more pixels are refused before anything is decoded.
-    max_scans : int
-        Progressive JPEG images with more scans are refused.
+    max_scans, max_scan_pixels : int
+        JPEG images with more scans, or more pixels in all of them, are refused as well.
 
     Returns
     -------
@@ -71,14 +72,19 @@ def decode(
     if data[:3] == b"\xff\xd8\xff":
         if channels == 4:
             raise ImageDecodeError("a JPEG image has no alpha channel; ask for 3 channels")
+        limits = {
+            "max_pixels": max_pixels,
+            "max_scans": max_scans,
+            "max_scan_pixels": max_scan_pixels,
+        }
         if jpeg.available():
             header = jpeg.header(data)
             if header.supported:
-                pixels = jpeg.decode(data, channels, max_pixels=max_pixels, max_scans=max_scans)
+                pixels = jpeg.decode(data, channels, **limits)
                 return (
                     pixels if header.orientation == 1 else jpeg.orient(pixels, header.orientation)
                 )
-        _check_jpeg_for_opencv(bytes(data), max_scans)
+        _check_jpeg_for_opencv(bytes(data), limits)
     elif data[:1] == b"P" and channels != 4:
         pixels = pnm.decode(data, channels, max_pixels=max_pixels)
         if pixels is not None:
@@ -182,7 +188,7 @@ def _decode_with_opencv(data, channels, max_pixels):
     return cv2.cvtColor(pixels, cv2.COLOR_BGRA2RGBA)
 
 
-def _check_jpeg_for_opencv(data, max_scans):
+def _check_jpeg_for_opencv(data, limits):
     """Refuse what OpenCV would fill up with grey or spend minutes on."""
     position = 2
     while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != 0xDA:
@@ -190,7 +196,4 @@ def _check_jpeg_for_opencv(data, max_scans):
     # Coded data contains no marker by chance; a thumbnail in a segment before it may.
     if data.find(b"\xff\xd9", position) < 0:
         raise ImageDecodeError("the JPEG image is truncated; pack it again from its source")
-    if data.count(b"\xff\xda", position) > max_scans:
-        raise ImageDecodeError(
-            f"the JPEG image is suspicious (more than {max_scans} scans); store it with fewer scans"
-        )
+    jpeg.check_limits(data, **limits)

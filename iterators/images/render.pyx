@@ -315,7 +315,11 @@ cdef class Renderer(LayerRenderer):
         try:
             # A copy: the span may be a worker's scratch memory, and Python code can keep it.
             copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
-            view = self.decoded = codec.decode(copy, self.plan.channels)
+            view = self.decoded = codec.decode(
+                copy, self.plan.channels, max_pixels=self.plan.limits.max_pixels,
+                max_scans=self.plan.limits.max_scans,
+                max_scan_pixels=self.plan.limits.max_scan_pixels,
+            )
         except MemoryError:
             return self.fail(outcome, RENDER_MEMORY, b"")
         except Exception as error:

@@ -49,8 +49,8 @@ class ImageDetRecordIter(RecordImageProvider):
         File of a mean image, used if none of `mean_r` to `mean_a` is above 0.  If it does not exist
         it is made: the mean of the images of this part, as `resize` and `resize_mode` make them.
     **more
-        Everything else that `ImageRecordIter` describes, from `path_imgrec` to `cache_size`, with
-        `aug_seq` "det_aug_default"; and the parameters of `iterators.images.det_recipe.DetRecipe`:
+        Everything else that `ImageRecordIter` describes, from `path_imgrec` to `max_scan_pixels`,
+        with `aug_seq` "det_aug_default"; and the parameters of `iterators.images.det_recipe.DetRecipe`:
         `label_pad_width`, `rand_crop_prob`, `rand_pad_prob`, `resize_mode`...
 
     Raises

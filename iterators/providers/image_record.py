@@ -115,6 +115,10 @@ class ImageRecordIter(RecordImageProvider):
     cache_size : int, optional
         Bytes that they may take: by default half of the available memory, divided by `num_parts`,
         or half of the free disk.  Images that do not fit are decoded every time.
+    max_pixels, max_scans, max_scan_pixels : int
+        Images with more pixels (2**26 by default) are refused as bad records, and so are JPEG
+        images with more scans (256), or whose scans pass over more pixels in all (2**31; each
+        component of a scan counts), as only files made to keep a decoder busy have.
     aug_seq, ctx, device_id
         Accepted because scripts pass them; `aug_seq` must be "aug_default", the other two say where
         MXNet would put its buffers, which is `device` here.
