@@ -51,7 +51,8 @@ class ImageDetRecordIter(RecordImageProvider):
     **more
         Everything else that `ImageRecordIter` describes, from `path_imgrec` to `max_scan_pixels`,
         with `aug_seq` "det_aug_default"; and the parameters of
-        `iterators.images.det_recipe.DetRecipe`: `label_pad_width`, `rand_crop_prob`, `rand_pad_prob`, `resize_mode`...
+        `iterators.images.det_recipe.DetRecipe`: `label_pad_width`, `rand_crop_prob`,
+        `rand_pad_prob`, `resize_mode`...
 
     Raises
     ------
