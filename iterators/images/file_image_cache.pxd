@@ -10,5 +10,6 @@ cdef class FileImageCache(ImageCache):
     cdef int64_t used_place             # where things lie in the file
     cdef int64_t table_place
     cdef int64_t data_place
+    cdef int64_t settled                # bytes of the data that are in use for certain
 
     cdef int read_words(self, int64_t number, uint64_t* found) noexcept nogil

@@ -30,6 +30,9 @@ from iterators.images.warp cimport warp_bounds, warp_prepare, warp_row, warp_sou
 cdef extern from "../core/sync.h" nogil:
     double sync_now()
 
+cdef extern from "../core/counter.h" nogil:
+    void seconds_add(double* seconds, double more)
+
 cdef extern from "pixel.h":
     enum:
         PIXEL_SLACK         # bytes of memory that there must be behind the pixels
@@ -253,7 +256,7 @@ cdef class LayerRenderer:
         cdef double begin = sync_now()
         if decoder_start(self.decoder, self.plan.channels, denominator, x, y, width, height):
             self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
-        self.decode_seconds += sync_now() - begin
+        seconds_add(&self.decode_seconds, sync_now() - begin)
         return outcome.status
 
     cdef int next_rows(self, const uint8_t** row, ptrdiff_t* stride, int* count,
@@ -261,7 +264,7 @@ cdef class LayerRenderer:
         cdef double begin = sync_now()
         if decoder_rows(self.decoder, row, stride, count):
             self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
-        self.decode_seconds += sync_now() - begin
+        seconds_add(&self.decode_seconds, sync_now() - begin)
         return outcome.status
 
     cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,

@@ -31,6 +31,10 @@ cdef extern from "image_file.h" nogil:
     int image_file_read(const image_file_char* path, size_t prefix, int64_t largest,
                         uint8_t** memory, size_t* capacity, size_t* length)
 
+cdef extern from "../core/counter.h" nogil:
+    int64_t counter_load(const int64_t* counter)
+    void counter_store(int64_t* counter, int64_t value)
+
 cdef extern from "readahead.h" nogil:
     int64_t readahead_faults()
     void readahead_sparse(const uint8_t* base, int64_t size, int sparse)
@@ -178,25 +182,26 @@ cdef class RecordFiles(Source):
     cdef void read_sparsely(self, bint sparsely) noexcept nogil:
         """Begin to announce records, or end it."""
         cdef Py_ssize_t i
-        self.to_announce = ANNOUNCED if sparsely else 0
+        counter_store(&self.to_announce, ANNOUNCED if sparsely else 0)
         for i in range(self.num_files):
             readahead_sparse(self.files[i].base, self.files[i].size, sparsely)
 
     cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
-        cdef int64_t faults = readahead_faults()
+        # Threads that do this at once may announce a little more or less than one alone.
+        cdef int64_t faults = readahead_faults(), left = counter_load(&self.to_announce)
         cdef Py_ssize_t i
-        if faults != self.faults:
-            self.faults = faults
-            if self.to_announce:
-                self.to_announce = ANNOUNCED
-            else:
+        if faults != counter_load(&self.faults):
+            counter_store(&self.faults, faults)
+            if left == 0:
                 self.read_sparsely(True)
-        if self.to_announce == 0:
+            left = ANNOUNCED
+        if left == 0:
             return 0
         for i in range(count):
             self.announce_one(numbers[i])
-        self.to_announce -= min(count, self.to_announce)
-        if self.to_announce == 0:
+        left -= min(count, left)
+        counter_store(&self.to_announce, left)
+        if left == 0:
             self.read_sparsely(False)
         return count
 
