@@ -29,12 +29,6 @@ INSTALLED := $(COMPILED) README.md LICENSE $(shell find $(PACKAGES) -name '*.py'
 SANITIZED := -fsanitize=fuzzer-no-link,address
 FUZZER ?= $(if $(filter fuzz,$(MAKECMDGOALS)),$(shell echo 'int main(void) { return 0; }' | \
 	clang $(SANITIZED) -x c - -o /dev/null 2>/dev/null && echo libfuzzer || echo own))
-FUZZ = .venv-test/bin/python tests/fuzz/driver.py
-ifeq ($(FUZZER),libfuzzer)
-FUZZ = LD_PRELOAD="$$(.venv-fuzz/bin/python -c 'import atheris; print(atheris.path())')/asan_with_fuzzer.so" \
-	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024 \
-	PYTHONMALLOC=malloc PYTHONPATH=build/fuzz/lib .venv-fuzz/bin/python tests/fuzz/driver.py --libfuzzer
-endif
 
 
 demo: .venv/installed  ## pack images, stream batches, train a small network [PHOTOS=folder]
@@ -52,8 +46,9 @@ bench-peers: .venv-test/bench  ## beside MXNet, DALI and others; renews docs/ben
 bench-growth: .venv-test/bench  ## costs by number of records and threads; renews docs/benchmarks.md
 	.venv-test/bin/python benchmarks/growth.py --docs docs $(ARGS)
 
-fuzz: $(if $(filter libfuzzer,$(FUZZER)),.venv-fuzz/installed,.venv-test/installed)  ## damaged input to every parser, with libFuzzer where clang is [TARGET=name SECONDS=60]
-	$(FUZZ) $(if $(TARGET),--target $(TARGET)) --seconds $(SECONDS) $(ARGS)
+fuzz: .venv-test/installed $(if $(filter libfuzzer,$(FUZZER)),.venv-fuzz/installed)  ## damaged input to every parser, with libFuzzer where clang is [TARGET=name SECONDS=60]
+	.venv-test/bin/python tests/fuzz/driver.py $(if $(filter libfuzzer,$(FUZZER)),--libfuzzer) \
+		$(if $(TARGET),--target $(TARGET)) --seconds $(SECONDS) $(ARGS)
 
 lint: .venv-lint/installed  ## style, types, and stubs against the compiled modules
 	.venv-lint/bin/ruff check .

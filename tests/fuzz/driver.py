@@ -118,7 +118,9 @@ def main() -> int:
             flush=True,
         )
         for finding in found:
-            path = save(target, minimised(target, finding, limits, asked.minimise))
+            if not asked.libfuzzer:  # what the sanitizer sees cannot be seen without it
+                finding = minimised(target, finding, limits, asked.minimise)
+            path = save(target, finding)
             print(f"    {finding.key}\n    {path} ({len(path.read_bytes())} bytes)", flush=True)
         total, count = total + done, count + len(found)
     print(f"{'in all':14} {total:10} executions {'':10} {count:4} findings")

@@ -7,6 +7,7 @@ extensions that clang compiled with ``-fsanitize=fuzzer-no-link``; `make fuzz` m
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import subprocess
@@ -18,12 +19,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from targets import Target
 
-FOLDER = Path(__file__).parents[2] / "build" / "fuzz"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "build" / "fuzz"
+PYTHON = ROOT / ".venv-fuzz" / "bin" / "python"
+SANITIZER = "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024"
 RUNS = re.compile(r"stat::number_of_executed_units: *(\d+)")
 FILE = re.compile(r"Test unit written to (\S+)")
 CAUSE = re.compile(
     r"ERROR: (?:AddressSanitizer|libFuzzer): (.*)|Uncaught Python exception: ===\s+(.*)"
 )
+
+
+def environment() -> dict[str, str]:
+    """Where the sanitizer, and the mutator that it has to find, are loaded before anything else."""
+    find = "import atheris.custom_mutator as m; print(m.__file__)"
+    mutator = subprocess.run([PYTHON, "-c", find], capture_output=True, text=True, check=True)
+    path = Path(mutator.stdout.strip())
+    return {
+        **os.environ,
+        "LD_PRELOAD": f"{path.parents[1] / 'asan_with_fuzzer.so'} {path}",
+        "ASAN_OPTIONS": SANITIZER,
+        "PYTHONMALLOC": "malloc",
+        "PYTHONPATH": str(FOLDER / "lib"),
+    }
 
 
 def fuzz(target: Target, seed: int, limits, seconds: float, executions: int):
@@ -37,13 +55,15 @@ def fuzz(target: Target, seed: int, limits, seconds: float, executions: int):
     begin, done = time.monotonic(), 0
     while done < executions and (left := int(seconds - (time.monotonic() - begin))) > 0:
         command = [
-            sys.executable, __file__, target.name, f"-max_total_time={left}",
+            PYTHON, __file__, target.name, f"-max_total_time={left}",
             f"-timeout={limits.seconds:.0f}", f"-rss_limit_mb={(limits.memory >> 20) + 1024}",
             f"-seed={seed % 2**32 or 1}", "-print_final_stats=1", f"-artifact_prefix={artifacts}/",
             f"-runs={min(executions - done, 2**31 - 1)}", str(corpus),
             str(target.corpus()[0].parent),
         ]  # fmt: skip
-        ended = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        ended = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", env=environment()
+        )
         runs = RUNS.search(ended.stderr)
         done, seed = done + (int(runs[1]) if runs else 0), seed + 1
         if ended.returncode == 0:
