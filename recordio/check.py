@@ -20,6 +20,8 @@ from recordio.storage import AtomicOutput
 
 __all__ = ["Problem", "Report", "repair", "verify"]
 
+LARGEST_KEY = 2**63 - 1
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -220,7 +222,7 @@ def repair(path, out, index=None, out_index=None):
             old.append(offsets)
             new.append(offsets - begin + written)
             written += output.write(view[begin:end])
-        keys = _carry_keys(np.concatenate(old), listed)
+        keys = _carry_keys(np.concatenate(old), listed, index)
         for piece in format_index(keys, np.concatenate(new)):
             output.files[1].write(piece)
     return report
@@ -293,7 +295,7 @@ def _compare_index(report, offsets):
         )
 
 
-def _carry_keys(offsets, listed):
+def _carry_keys(offsets, listed, path):
     """Keys for the records that stood at `offsets`, from the old index where it lists them."""
     if listed is None:
         return np.arange(len(offsets))
@@ -305,4 +307,12 @@ def _carry_keys(offsets, listed):
     lines = order[np.maximum(found, 0)]
     known = (found >= 0) & (places[lines] == offsets)
     first_free = max(int(keys.max()) + 1, 0)
+    if known.all():
+        return keys[lines]
+    if first_free + int(np.count_nonzero(~known)) - 1 > LARGEST_KEY:
+        raise IndexFileError(
+            f"there are no keys behind {int(keys.max())} for records that are not listed; repair"
+            " without the index",
+            path=path,
+        )
     return np.where(known, keys[lines], first_free + np.cumsum(~known) - 1)

@@ -1,3 +1,4 @@
+import argparse
 import bz2
 import gzip
 import io
@@ -9,6 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from recordio import RecordIOError
+from recordio.tools.convert.webdataset import FROM_WEBDATASET
 
 
 def archive(path, *files):
@@ -196,3 +200,22 @@ def test_records_of_one_name_stay_apart(tmp_path, command, images):
     assert command("export", tmp_path / "t", tmp_path / "b.tar", "--to", "webdataset") == 0
     names = [name for name, _ in listed(tmp_path / "b.tar")]
     assert names == ["5.jpg", "5.cls", "5-1.jpg", "5-1.cls", "5-1-2.jpg", "5-1-2.cls"]
+
+
+def test_a_pax_header_whose_numbers_are_none_is_damage(tmp_path):
+    entry = b"GNU.sparse.map=0,x,9,4"
+    entry = b"%d %s\n" % (len(entry) + 4, entry)
+    extended = tarfile.TarInfo("pax")
+    extended.type, extended.size = tarfile.XHDTYPE, len(entry)
+    path = tmp_path / "a.tar"
+    path.write_bytes(
+        extended.tobuf(tarfile.USTAR_FORMAT)
+        + entry.ljust(512, b"\0")
+        + tarfile.TarInfo("a.jpg").tobuf()
+        + bytes(1024)
+    )
+    parser = argparse.ArgumentParser()
+    FROM_WEBDATASET.add_options(parser)
+    settings = argparse.Namespace(source=[str(path)], **vars(parser.parse_args([])))
+    with pytest.raises(RecordIOError, match="a.tar, offset .*damaged"):
+        list(FROM_WEBDATASET.open(settings).items)
