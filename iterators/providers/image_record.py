@@ -166,9 +166,14 @@ class ImageRecordIter(RecordImageProvider):
     plan_class: type[RenderPlan] = RenderPlan
 
     def _plan_labels(
-        self, source: RecordSource, recipe: Recipe, label_width: int, path_imglist: Any
+        self,
+        source: RecordSource,
+        recipe: Recipe,
+        label_width: int,
+        path_imglist: Any,
+        on_error: str,
     ) -> dict[str, Any]:
-        del source, recipe
+        del source, recipe, on_error
         labels = read_label_list(path_imglist, label_width) if path_imglist else None
         return {"label_width": label_width, "labels": labels}
 
