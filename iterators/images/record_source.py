@@ -17,7 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from recordio.errors import LabelError, RecordHeaderError, RecordIOError
+from recordio.errors import (
+    EmptyRecordFileError,
+    LabelError,
+    RecordHeaderError,
+    RecordIOError,
+)
 from recordio.frames import find_head, survey
 from recordio.mapping import map_file
 from recordio.partition import part_by_bytes, part_by_count
@@ -62,8 +67,10 @@ class RecordSource:
 
     Raises
     ------
+    EmptyRecordFileError
+        If there is no record at all.
     ValueError
-        If there is no record at all, or the numbers of files and indexes differ.
+        If the numbers of files and indexes differ.
     """
 
     def __init__(
@@ -91,7 +98,11 @@ class RecordSource:
         self.offsets = tables[0] if len(tables) == 1 else np.concatenate(tables)
         self.starts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int64)
         if not len(self.offsets):
-            raise ValueError(f"{os.fspath(path)}: the file holds no records")
+            raise EmptyRecordFileError(
+                "the file holds no records: whatever wrote it had none, so write it again or give "
+                "another",
+                path=self.name,
+            )
 
     def __len__(self) -> int:
         return len(self.offsets)

@@ -57,7 +57,9 @@ class ImageDetRecordIter(RecordImageProvider):
     TypeError
         For a parameter that does not exist; the closest one is suggested.
     ValueError
-        For a value that is out of range or has no effect, and for files without records.
+        For a value that is out of range or has no effect.
+    EmptyRecordFileError
+        If there is no record.
     LabelError
         If no record has a usable vector of labels, or, unless such records are skipped, one has
         more values than `label_pad_width` or, without it, `max_label_width` allows.

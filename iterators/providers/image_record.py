@@ -128,7 +128,9 @@ class ImageRecordIter(RecordImageProvider):
     TypeError
         For a parameter that does not exist; the closest one is suggested.
     ValueError
-        For a value that is out of range or has no effect, and for files without records.
+        For a value that is out of range or has no effect.
+    EmptyRecordFileError
+        If there is no record.
     RecordIOError
         If the record file or its index is damaged.
     CacheFileError
