@@ -13,6 +13,7 @@ __all__ = [
     "ArrayFileError",
     "CacheFileError",
     "CorruptRecordError",
+    "EmptyRecordFileError",
     "ErrorBudgetError",
     "ImageDecodeError",
     "ImageFileError",
@@ -119,6 +120,10 @@ class TruncatedRecordError(RecordIOError, EOFError):
 
 class CorruptRecordError(RecordIOError):
     """There is no record head where one should be, or parts of a record do not fit together."""
+
+
+class EmptyRecordFileError(RecordIOError):
+    """There is no record where at least one is needed, though no file is damaged."""
 
 
 class RecordTooLargeError(RecordIOError):

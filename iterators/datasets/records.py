@@ -145,7 +145,7 @@ class ImageRecordDataset(DatasetMixin):
 
     Raises
     ------
-    ValueError
+    EmptyRecordFileError
         If there is no record.
     ImageDecodeError, RecordHeaderError, CorruptRecordError, TruncatedRecordError
         When a bad record is read; the error names path, offset and record.

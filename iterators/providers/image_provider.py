@@ -171,7 +171,7 @@ class RecordImageProvider(PlannedProvider):
         )
         source = self._open(path_imgrec, path_imgidx, on_error)
         num_parts = integer("num_parts", num_parts, low=1)
-        labels = self._plan_labels(source, recipe, label_width, path_imglist)
+        labels = self._plan_labels(source, recipe, label_width, path_imglist, on_error)
         listed = labels["labels"]
         order, unusable = make_order(
             source,
@@ -315,7 +315,7 @@ class RecordImageProvider(PlannedProvider):
         return BatchPlan(order, batch_size, "wrap" if round_batch else "pad")
 
     def _plan_labels(
-        self, source: Any, recipe: Any, label_width: int, path_imglist: Any
+        self, source: Any, recipe: Any, label_width: int, path_imglist: Any, on_error: str
     ) -> dict[str, Any]:
         """What the plan is told about labels: keywords of `plan_class`, `labels` among them."""
         raise TypeError(f"{type(self).__name__} does not say what its labels are")

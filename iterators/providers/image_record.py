@@ -132,7 +132,9 @@ class ImageRecordIter(RecordImageProvider):
     TypeError
         For a parameter that does not exist; the closest one is suggested.
     ValueError
-        For a value that is out of range or has no effect, and for files without records.
+        For a value that is out of range or has no effect.
+    EmptyRecordFileError
+        If there is no record.
     RecordIOError
         If the record file or its index is damaged.
     CacheFileError
@@ -170,9 +172,14 @@ class ImageRecordIter(RecordImageProvider):
     plan_class: type[RenderPlan] = RenderPlan
 
     def _plan_labels(
-        self, source: RecordSource, recipe: Recipe, label_width: int, path_imglist: Any
+        self,
+        source: RecordSource,
+        recipe: Recipe,
+        label_width: int,
+        path_imglist: Any,
+        on_error: str,
     ) -> dict[str, Any]:
-        del source, recipe
+        del source, recipe, on_error
         labels = read_label_list(path_imglist, label_width) if path_imglist else None
         return {"label_width": label_width, "labels": labels}
 
