@@ -7,14 +7,13 @@ setting of OpenCV.  The image stage calls `jpeg` and `pnm` itself and comes here
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 
 from iterators.images import jpeg, pnm
 from recordio.errors import ImageDecodeError
+from recordio.image_size import check_pixels, image_size
 
-__all__ = ["decode", "describe", "image_size"]
+__all__ = ["decode", "describe"]
 
 
 def decode(
@@ -92,45 +91,6 @@ def decode(
     return _decode_with_opencv(data, channels, max_pixels)
 
 
-def image_size(data):
-    """Read width and height from the header of an image.
-
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-
-    Returns
-    -------
-    tuple of int
-        ``(width, height)`` in pixels.
-
-    Raises
-    ------
-    ImageDecodeError
-        If the format is unknown or its header is damaged.
-
-    Examples
-    --------
-    >>> import cv2
-    >>> image_size(cv2.imencode(".png", np.zeros((2, 3), "uint8"))[1].tobytes())
-    (3, 2)
-    """
-    from PIL import Image
-
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            return image.size
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise ImageDecodeError(
-            f"the image is too large ({error}); raise PIL.Image.MAX_IMAGE_PIXELS if it is meant"
-        ) from None
-    except Image.UnidentifiedImageError:
-        raise ImageDecodeError("not an image of a known format") from None
-    except Exception as error:  # the plugins of Pillow raise what they like on damaged headers
-        raise ImageDecodeError(f"the header of the image is damaged ({error})") from error
-
-
 def describe():
     """Say which decoder decodes what.
 
@@ -161,12 +121,7 @@ def _decode_with_opencv(data, channels, max_pixels):
     """Decode with OpenCV, after a look at the size."""
     import cv2
 
-    width, height = image_size(data)
-    if width * height > max_pixels:
-        raise ImageDecodeError(
-            f"the image is too large ({width} x {height} pixels are more than the limit of "
-            f"{max_pixels}); raise max_pixels if it is meant"
-        )
+    check_pixels(image_size(data), max_pixels)
     flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
     try:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)

@@ -22,7 +22,7 @@ from recordio.lines import open_bytes
 from recordio.storage import AtomicOutput
 
 from ..image_list import Skipped
-from ..images import decode_image, encode_image, swap_red_and_blue
+from ..images import add_pixel_limit, decode_image, encode_image, swap_red_and_blue
 from ..npy import HEADER_ERRORS, decode_npy, npy_header
 from ..payloads import IMAGE_KINDS
 from ..record_pack import Record, RecordPack
@@ -185,7 +185,7 @@ def write_npy(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
     with AtomicOutput(*paths) as output:
         data, labels = output.files
         for record in pack:
-            array = array_of(pack, record)
+            array = array_of(pack, record, settings.max_pixels)
             if first is None:
                 first, width = array, len(record.labels)
                 data.write(npy_header(array.dtype, (len(pack), *array.shape)))
@@ -207,13 +207,15 @@ def write_npy(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
     return len(pack)
 
 
-def array_of(pack: RecordPack, record: Record) -> np.ndarray:
+def array_of(pack: RecordPack, record: Record, max_pixels: int) -> np.ndarray:
     """The array in a record, or its image as grey or RGB."""
     if record.kind == "npy":
         return decode_npy(record.content, **pack.place(record))
     if record.kind in IMAGE_KINDS:
-        mode = cv2.IMREAD_UNCHANGED
-        return swap_red_and_blue(decode_image(record.content, mode, **pack.place(record)))
+        image = decode_image(
+            record.content, cv2.IMREAD_UNCHANGED, max_pixels=max_pixels, **pack.place(record)
+        )
+        return swap_red_and_blue(image)
     raise RecordIOError(
         f"it holds neither an array nor an image, but {record.kind}", **pack.place(record)
     )
@@ -232,4 +234,5 @@ TO_NPY = Export(
     f"one array of all, TARGET{SUFFIX}, and one of the labels, TARGET{LABELS_SUFFIX}",
     outputs,
     write_npy,
+    add_pixel_limit,
 )

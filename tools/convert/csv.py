@@ -19,7 +19,7 @@ from recordio.storage import AtomicOutput
 from ..npy import decode_npy, is_sparse, npy_header
 from ..payloads import number_text, numbers_text
 from ..record_pack import Record, RecordPack
-from .format import Export, Import, Item, Items, Source
+from .format import Export, Import, Item, Items, Source, natural
 
 __all__ = ["FROM_CSV", "TO_CSV"]
 
@@ -52,13 +52,6 @@ def delimiter(text: str) -> str:
     if len(text) != 1 or ord(text) > 127 or text in "\r\n\0+-." or text.isalnum():
         raise argparse.ArgumentTypeError(f"{text!r} is no delimiter")
     return text
-
-
-def natural(text: str) -> int:
-    """A number that is not negative."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of lines")
-    return int(text)
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:

@@ -16,7 +16,19 @@ from recordio.errors import RecordIOError
 from ..image_list import Skipped
 from ..record_pack import RecordPack
 
-__all__ = ["Export", "Import", "Item", "Items", "Source", "no_options", "unreadable"]
+__all__ = [
+    "Export",
+    "Import",
+    "Item",
+    "Items",
+    "Source",
+    "add_content_limit",
+    "natural",
+    "no_options",
+    "unreadable",
+]
+
+DEFAULT_CONTENT_BYTES = 1 << 28
 
 
 class Item(NamedTuple):
@@ -66,6 +78,24 @@ class Source:
 
 def no_options(parser: argparse._ActionsContainer) -> None:
     """For formats without options of their own."""
+
+
+def natural(text: str) -> int:
+    """A number that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return int(text)
+
+
+def add_content_limit(parser: argparse._ActionsContainer) -> None:
+    """The option of formats whose sizes are what a file says, and may be packed."""
+    parser.add_argument(
+        "--max-content-bytes",
+        type=natural,
+        default=DEFAULT_CONTENT_BYTES,
+        metavar="N",
+        help="refuse images, arrays or other contents with more bytes (default: 2**28)",
+    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from recordio import RecordIOError, read_idx_array
 from recordio.storage import AtomicOutput
 
-from ..images import decode_image, encode_image
+from ..images import add_pixel_limit, decode_image, encode_image
 from ..record_pack import RecordPack
 from .format import Export, Import, Item, Items, Source
 
@@ -58,7 +58,9 @@ def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Names
         labels.write(idx_header(len(pack)))
         for record in pack:
             place = pack.place(record)
-            image = decode_image(record.content, cv2.IMREAD_UNCHANGED, **place)
+            image = decode_image(
+                record.content, cv2.IMREAD_UNCHANGED, max_pixels=settings.max_pixels, **place
+            )
             if image.ndim != 2 or image.dtype != np.uint8:
                 raise RecordIOError(
                     f"an image of shape {image.shape} and {image.dtype} is not grey with 8 bits",
@@ -101,5 +103,9 @@ FROM_MNIST = Import(
     description="Each image becomes an image record with a grey PNG and its label.",
 )
 TO_MNIST = Export(
-    "mnist", f"MNIST's pair of files, TARGET{IMAGES} and TARGET{LABELS}", outputs, write_mnist
+    "mnist",
+    f"MNIST's pair of files, TARGET{IMAGES} and TARGET{LABELS}",
+    outputs,
+    write_mnist,
+    add_pixel_limit,
 )
