@@ -121,6 +121,8 @@ def image_size(data):
         ) from None
     except Image.UnidentifiedImageError:
         raise ImageDecodeError("not an image of a known format") from None
+    except MemoryError:
+        raise
     except Exception as error:  # the plugins of Pillow raise what they like on damaged headers
         raise ImageDecodeError(f"the header of the image is damaged ({error})") from error
 
@@ -165,6 +167,8 @@ def _decode_with_opencv(data, channels, max_pixels):
     try:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error as error:
+        if error.code == cv2.Error.StsNoMem:
+            raise MemoryError(error.err) from None
         raise ImageDecodeError(f"OpenCV cannot decode the image ({error.err})") from error
     if pixels is None:
         raise ImageDecodeError("OpenCV cannot decode the image: damaged, truncated or unsupported")
