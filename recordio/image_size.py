@@ -68,6 +68,8 @@ def open_image(file, formats=None):
                     f"the image is too large ({error}); raise PIL.Image.MAX_IMAGE_PIXELS if it is "
                     "meant"
                 ) from None
+            except MemoryError:
+                raise
             except Exception as error:  # its plugins raise what they like on damaged headers
                 raise ImageDecodeError(f"the header of the image is damaged ({error})") from error
     raise ImageDecodeError("not an image of a known format")

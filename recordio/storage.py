@@ -9,18 +9,14 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import secrets
 import stat
 import weakref
 
 from recordio.errors import RecordIOError
+from recordio.temporary import REPLACED_SUFFIX, Temporary
+from recordio.temporary import TEMPORARY_SUFFIX as TEMPORARY_SUFFIX  # found here as well
 
 __all__ = ["AtomicOutput"]
-
-#: Ends the name of every file that is not published yet: ``train.rec.1a2b3c4d.partial``.
-TEMPORARY_SUFFIX = ".partial"
-#: Ends the name of the old version of a file for the moment in which its group is replaced.
-REPLACED_SUFFIX = ".replaced"
 
 _BUFFER = 1 << 17
 
@@ -65,7 +61,8 @@ class AtomicOutput:
     * An error leaves the old files in place.  Leaving a ``with`` block by an exception (Ctrl-C and
       a full disk included), `discard`, dropping the object, or the end of the process removes the
       temporary files.  SIGKILL or a crash can leave files named ``TARGET.XXXXXXXX.partial``, or
-      ``TARGET.XXXXXXXX.replaced`` for an old companion; they can be deleted.
+      ``TARGET.00000000.replaced`` for an old companion.  The next output to the same target removes
+      them; they can be deleted at any time.
 
     A forked child that inherits the object neither writes, publishes nor removes anything.
 
@@ -91,7 +88,7 @@ class AtomicOutput:
         self.files = ()
         self.closed = False
         self._owner = os.getpid()
-        self._temporary: list[str] = []
+        self._temporary: list[Temporary] = []
         self._cleanup = weakref.finalize(self, _remove, self._temporary, self._owner)
         try:
             for path in self.paths:
@@ -107,10 +104,9 @@ class AtomicOutput:
             if not stat.S_ISREG(status.st_mode):
                 raise RecordIOError("cannot be replaced: it is no regular file", path=path)
             mode = stat.S_IMODE(status.st_mode)
-        name = f"{path}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
-        self._temporary.append(name)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(name, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
+        temporary = Temporary(path)
+        self._temporary.append(temporary)
+        descriptor = temporary.descriptor
         try:
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, mode)
@@ -176,41 +172,44 @@ class AtomicOutput:
             raise
         self.closed = True
         self._cleanup.detach()
+        for temporary in self._temporary:
+            temporary.release()
 
     def _publish(self):
-        # `_temporary` is what the finalizer removes; names leave it as they are given away.
+        main = self._temporary[0].path
+        made = os.stat(main)
         moved = []
         try:
             for path in self.paths[1:]:
-                old = f"{path}.{secrets.token_hex(4)}{REPLACED_SUFFIX}"
+                old = f"{path}.00000000{REPLACED_SUFFIX}"
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(old)  # what a killed process left must not be taken for ours
                 moved.append((old, path))
                 with contextlib.suppress(FileNotFoundError):
                     os.rename(path, old)
             if moved:
                 _sync_folders(self.paths[1:])
-            os.replace(self._temporary[0], self.paths[0])
-        except BaseException:
-            for old, path in moved:
-                with contextlib.suppress(FileNotFoundError):
-                    os.rename(old, path)
-            raise
-        try:
+            os.replace(main, self.paths[0])
             if moved:
                 _sync_folders(self.paths[:1])
             self._reveal_companions()
             _sync_folders(self.paths)
-        except BaseException:  # Ctrl-C: the main file is out, its companions belong to it
+        except BaseException:
+            if not _is_at(made, self.paths[0]):
+                for old, path in moved:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.rename(old, path)
+                raise
+            # Ctrl-C: the main file is out, its companions belong to it.
             self._reveal_companions()
+            _remove_all(old for old, _ in moved)
             raise
-        finally:
-            for old, _ in moved:
-                with contextlib.suppress(OSError):
-                    os.unlink(old)
+        _remove_all(old for old, _ in moved)
 
     def _reveal_companions(self):
         for temporary, path in zip(self._temporary[1:], self.paths[1:], strict=True):
             with contextlib.suppress(FileNotFoundError):  # it was renamed before an interruption
-                os.replace(temporary, path)
+                os.replace(temporary.path, path)
 
     def discard(self) -> None:
         """Remove the temporary files and leave the targets as they are; may be called again."""
@@ -267,11 +266,24 @@ def _close_unflushed(file):
         file.close()
 
 
+def _is_at(status, path):
+    """Whether the file with this status has this path now."""
+    try:
+        return os.path.samestat(status, os.stat(path))
+    except OSError:
+        return False
+
+
+def _remove_all(paths):
+    for path in paths:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
 def _remove(temporary, owner):
     if os.getpid() == owner:
-        for path in temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+        for file in temporary:
+            file.remove()
 
 
 def _sync_folders(paths):

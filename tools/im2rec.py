@@ -100,11 +100,12 @@ def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[
 
 
 def _write_lists(prefix: str, lists: Sequence[NamedList], classes: Sequence[str]) -> None:
+    # The lists last: a later run that finds one takes the names for written.
+    write_classes(f"{prefix}.classes.txt", classes)
+    say("im2rec", f"wrote {prefix}.classes.txt: {len(classes)} classes")
     for path, images in lists:
         write_list(path, images.entries)
         say("im2rec", f"wrote {path}: {len(images.entries)} images")
-    write_classes(f"{prefix}.classes.txt", classes)
-    say("im2rec", f"wrote {prefix}.classes.txt: {len(classes)} classes")
 
 
 def _make_lists(settings: argparse.Namespace) -> int:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 from collections.abc import Iterator, Sequence
 
 from recordio.errors import RecordIOError
-from recordio.storage import TEMPORARY_SUFFIX
+from recordio.temporary import Temporary
 
 __all__ = ["check_outputs", "naming_output", "new_folder"]
 
@@ -67,13 +65,15 @@ def new_folder(path: str) -> Iterator[str]:
     Parameters
     ----------
     path : str
-        The folder; it must not exist, or be empty.
+        The folder; it must not exist, or be empty.  An existing one is kept, because it may be the
+        current folder of a shell: what is made is renamed into it, one name after the other.
 
     Yields
     ------
     str
         The temporary folder beside it.  An exception, Ctrl-C too, removes it.  SIGKILL or a crash
-        can leave it; its name ends with ``.partial`` then.
+        can leave it; its name ends with ``.partial``, and the next run for the same folder removes
+        it.
 
     Raises
     ------
@@ -100,16 +100,16 @@ def new_folder(path: str) -> Iterator[str]:
     parent = os.path.dirname(target)
     if not os.path.isdir(parent):
         raise RecordIOError("the folder for the output does not exist; make it first", path=parent)
-    temporary = f"{target}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
+    temporary = Temporary(target, folder=True)
     try:
-        os.mkdir(temporary)
-        yield temporary
-        if exists:  # it may be the current folder of a shell, which must not be replaced
-            for name in os.listdir(temporary):
-                os.rename(os.path.join(temporary, name), os.path.join(target, name))
-            os.rmdir(temporary)
+        yield temporary.path
+        if exists:
+            for name in os.listdir(temporary.path):
+                os.rename(os.path.join(temporary.path, name), os.path.join(target, name))
+            os.rmdir(temporary.path)
         else:
-            os.rename(temporary, target)
+            os.rename(temporary.path, target)
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.remove()
         raise
+    temporary.release()

@@ -8,6 +8,7 @@ reported; how an image is encoded is decided in `encode`.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -236,6 +237,8 @@ def _write_records(
         except RecordIOError as error:
             return Skipped(entry.path, error.reason)
         except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise  # it would be the same for every image that follows
             return Skipped(entry.path, error.strerror or str(error))
         except (cv2.error, MemoryError) as error:
             return Skipped(entry.path, str(error) or "not enough memory")

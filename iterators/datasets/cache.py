@@ -6,10 +6,10 @@ Nothing here reads what is in the files, and nothing is ever deleted but tempora
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from typing import Any
+
+from recordio.temporary import Temporary
 
 __all__ = [
     "cache_or_load_file",
@@ -159,9 +159,9 @@ def cache_or_load_file(
         raise RuntimeError(f"cannot make the root folder of the datasets, {root}") from error
     folder, name = os.path.split(path)
     os.makedirs(folder, exist_ok=True)
-    temporary = tempfile.mkdtemp(prefix=f"{name}.", suffix=".partial", dir=folder)
+    temporary = Temporary(path, folder=True)
     try:
-        made = os.path.join(temporary, name)
+        made = os.path.join(temporary.path, name)
         content = creator(made)
         if not os.path.exists(made):
             raise FileNotFoundError(f"the creator wrote no file {made}, which was to become {path}")
@@ -169,7 +169,7 @@ def cache_or_load_file(
             if not os.path.exists(path):
                 os.replace(made, path)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.remove()
     return content
 
 

@@ -126,6 +126,8 @@ def _decode_with_opencv(data, channels, max_pixels):
     try:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error as error:
+        if error.code == cv2.Error.StsNoMem:
+            raise MemoryError(error.err) from None
         raise ImageDecodeError(f"OpenCV cannot decode the image ({error.err})") from error
     if pixels is None:
         raise ImageDecodeError("OpenCV cannot decode the image: damaged, truncated or unsupported")

@@ -75,6 +75,7 @@ cdef class LayerRenderer:
                         Outcome* outcome) noexcept nogil
     cdef int next_rows(self, const uint8_t** row, ptrdiff_t* stride, int* count,
                        Outcome* outcome) noexcept nogil
+    cdef int fail_decoding(self, Outcome* outcome, int status) noexcept nogil
     cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,
                           int count) noexcept nogil
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil

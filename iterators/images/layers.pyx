@@ -15,7 +15,8 @@ from iterators.images.draw cimport ImageKey
 from iterators.images.geometry cimport LAYER_PAD, LAYER_RESAMPLE, LAYER_WARP, Geometry, Layer
 from iterators.images.jitter cimport Jitter, draw_jitter, jitter_expose, jitter_image
 from iterators.images.jpeg cimport (
-    decoder_available, decoder_free, decoder_message, decoder_new, decoder_rows, decoder_start,
+    JPEG_NO_MEMORY, JPEG_OK, decoder_available, decoder_free, decoder_message, decoder_new,
+    decoder_rows, decoder_start,
 )
 from iterators.images.normalise cimport normalise_row, normalise_streams
 from iterators.images.outcome cimport (
@@ -254,18 +255,26 @@ cdef class LayerRenderer:
     cdef int start_rows(self, int denominator, int x, int y, int width, int height,
                         Outcome* outcome) noexcept nogil:
         cdef double begin = sync_now()
-        if decoder_start(self.decoder, self.plan.channels, denominator, x, y, width, height):
-            self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
+        cdef int status = decoder_start(self.decoder, self.plan.channels, denominator, x, y, width,
+                                        height)
+        if status != JPEG_OK:
+            self.fail_decoding(outcome, status)
         seconds_add(&self.decode_seconds, sync_now() - begin)
         return outcome.status
 
     cdef int next_rows(self, const uint8_t** row, ptrdiff_t* stride, int* count,
                        Outcome* outcome) noexcept nogil:
         cdef double begin = sync_now()
-        if decoder_rows(self.decoder, row, stride, count):
-            self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
+        cdef int status = decoder_rows(self.decoder, row, stride, count)
+        if status != JPEG_OK:
+            self.fail_decoding(outcome, status)
         seconds_add(&self.decode_seconds, sync_now() - begin)
         return outcome.status
+
+    cdef int fail_decoding(self, Outcome* outcome, int status) noexcept nogil:
+        """What the decoder could not do; that there is no memory says nothing about the image."""
+        return self.fail(outcome, RENDER_MEMORY if status == JPEG_NO_MEMORY else RENDER_IMAGE,
+                         decoder_message(self.decoder))
 
     cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,
                           int count) noexcept nogil:

@@ -18,7 +18,7 @@ from recordio.errors import RecordIOError
 from iterators.images.draw cimport ImageKey, draw_key
 from iterators.images.geometry cimport LAYER_RESAMPLE, Geometry, Layer, draw_geometry
 from iterators.images.jpeg cimport (
-    JPEG_NOT_JPEG, JPEG_OK, JPEG_UNAVAILABLE, decoder_finish, decoder_message, decoder_open,
+    JPEG_NOT_JPEG, JPEG_OK, JPEG_UNAVAILABLE, decoder_finish, decoder_open,
     jpeg_info,
 )
 from iterators.images.layers cimport PIXELS_A, PIXELS_B, LayerRenderer, Pixels, Rectangle
@@ -193,7 +193,7 @@ cdef class Renderer(LayerRenderer):
                 return status
             decoder_finish(self.decoder)
             if status not in (JPEG_OK, JPEG_NOT_JPEG, JPEG_UNAVAILABLE):
-                return self.fail(outcome, RENDER_IMAGE, decoder_message(self.decoder))
+                return self.fail_decoding(outcome, status)
         status = self.find_pixels(data, size, &pixels, &channels, outcome)
         if status == PNM_OTHER:     # or a kind of JPEG that needs the general decoder
             status = self.decode_python(data, size, &pixels, outcome)

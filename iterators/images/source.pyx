@@ -5,6 +5,7 @@ What it hands out is a whole record - header, labels, encoded image - whatever i
 Nothing here decodes, knows an order, or keeps a thread.
 """
 
+import errno
 import os
 import sys
 
@@ -348,6 +349,9 @@ cdef class ImageFiles(Source):
             reason = f"is too large: at most {MAX_RECORD} bytes are possible"
         elif status == IMAGE_FILE_SHRANK:
             reason = "became shorter while it was read"
+        elif status in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            # What the machine lacks says nothing about the file: never to be skipped.
+            return OSError(status, os.strerror(status), self.paths[number])
         else:
             reason = f"cannot be read: {os.strerror(status)}"
         return ImageFileError(f"the image file {reason}", record_id=self.ids[number],

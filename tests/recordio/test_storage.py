@@ -139,6 +139,35 @@ def test_an_interruption_behind_the_main_file_completes_the_group(pair, monkeypa
     assert names(main.parent) == ["companion", "main"]
 
 
+def test_an_interruption_just_behind_the_replacement_completes_the_group(pair, monkeypatch):
+    """Ctrl-C while the system renames is noticed when the call returns."""
+    main, companion = pair
+    output = AtomicOutput(*pair)
+    write_both(output)
+    real = os.replace
+
+    def interrupted(*args):
+        monkeypatch.undo()
+        real(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        output.commit()
+    assert main.read_bytes() == b"new main"
+    assert companion.read_bytes() == b"new companion"
+    assert names(main.parent) == ["companion", "main"]
+
+
+def test_a_temporary_file_that_somebody_removed_publishes_nothing(pair):
+    output = AtomicOutput(*pair)
+    write_both(output)
+    next(pair[0].parent.glob("main.*.partial")).unlink()
+    with pytest.raises(FileNotFoundError):
+        output.commit()
+    assert is_untouched(pair)
+
+
 def test_versions_never_mix_at_any_step(pair, monkeypatch):
     main, companion = pair
     output = AtomicOutput(*pair)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +16,8 @@ import numpy as np
 
 from recordio import IRHeader, RecordReader, RecordWriter, pack
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
-from recordio.storage import TEMPORARY_SUFFIX, AtomicOutput
+from recordio.storage import AtomicOutput
+from recordio.temporary import Temporary
 
 from ..console import progress_bar
 from ..image_list import ListEntry, Skipped, format_line, safe_name, write_classes, write_skipped
@@ -109,7 +109,7 @@ def import_records(
 
     Examples
     --------
-    >>> import pathlib
+    >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> items = iter([Item([1.0], b"one"), Item([2.0, 3.0], b"two", "b.txt")])
     >>> import_records(Source(items), str(folder / "a")).records
@@ -260,11 +260,11 @@ def _check_any(report: ImportReport) -> None:
 
 @contextlib.contextmanager
 def _temporary_folder(prefix: str) -> Iterator[str]:
-    folder, name = os.path.split(os.path.abspath(prefix))
-    with tempfile.TemporaryDirectory(
-        prefix=f"{name}.", suffix=TEMPORARY_SUFFIX, dir=folder
-    ) as temporary:
-        yield temporary
+    temporary = Temporary(os.path.abspath(prefix), folder=True)
+    try:
+        yield temporary.path
+    finally:
+        temporary.remove()
 
 
 class _NameList:

@@ -225,3 +225,24 @@ def test_report_of_the_installation(capsys):
     printed = capsys.readouterr().out
     for word in (codec.describe(), np.__version__, "python", "torch", "cores", "cpu"):
         assert word in printed
+
+
+def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
+    """Not an `ImageDecodeError`, which would be skipped on request."""
+    data = cv2.imencode(".png", np.zeros((4, 5, 3), np.uint8))[1].tobytes()
+
+    def hungry(*arguments, **keywords):
+        raise MemoryError
+
+    def hungry_opencv(*arguments):
+        error = cv2.error("Failed to allocate 60 bytes")
+        error.code, error.err = cv2.Error.StsNoMem, "Failed to allocate 60 bytes"
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cv2, "imdecode", hungry_opencv)
+        with pytest.raises(MemoryError, match="Failed to allocate"):
+            codec.decode(data)
+    monkeypatch.setattr(Image, "open", hungry)
+    with pytest.raises(MemoryError):
+        codec.decode(data)

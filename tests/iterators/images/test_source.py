@@ -1,6 +1,7 @@
 """Where the bytes of records come from: mapped files and image files."""
 
 import ctypes
+import errno
 import mmap
 import os
 import sys
@@ -179,6 +180,23 @@ def test_what_cannot_be_read_says_why(tmp_path):
             source.record(i)
         assert caught.value.record == i and caught.value.record_id == i
         assert isinstance(caught.value, OSError) and isinstance(caught.value, ValueError)
+
+
+def test_too_many_open_files_say_nothing_about_a_file(tmp_path):
+    """Neither an `ImageFileError` nor a `RecordIOError`, which would be skipped on request."""
+    resource = pytest.importorskip("resource")
+    (tmp_path / "a").write_bytes(b"content")
+    source = files_of([tmp_path / "a"])
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        with pytest.raises(OSError) as caught:
+            source.record(0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert caught.value.errno == errno.EMFILE and caught.value.filename == str(tmp_path / "a")
+    assert not isinstance(caught.value, ValueError)
+    assert source.record(0).endswith(b"content")
 
 
 def test_lengths_must_agree():

@@ -1,0 +1,187 @@
+"""Temporary names for output, and what killed processes left under them.
+
+A process keeps a lock on what it makes here for as long as it lives, and the system frees that lock
+when the process ends in any way.  What stands under such a name without a lock was left behind, and
+makes room for the next output to the same target.  Nothing here looks into a file, and nothing but
+these names is ever removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+
+__all__ = ["REPLACED_SUFFIX", "TEMPORARY_SUFFIX", "Temporary"]
+
+#: Ends the name of what is not published yet: ``train.rec.00000000.partial``.
+TEMPORARY_SUFFIX = ".partial"
+#: Ends the name of the old version of a file for the moment in which its group is replaced.
+REPLACED_SUFFIX = ".replaced"
+
+
+class Temporary:
+    """A new file or folder beside its target.
+
+    The name has the first number that no living process uses.
+
+    Parameters
+    ----------
+    target : str
+        Path of the final file or folder.
+    folder : bool
+        Make a folder.
+
+    Attributes
+    ----------
+    path : str
+        Where it is.
+    descriptor : int or None
+        Of the file, open for writing and the caller's to close; None for a folder.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> target = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+    >>> first, second = Temporary(str(target)), Temporary(str(target))
+    >>> [os.path.basename(file.path) for file in (first, second)]
+    ['a.rec.00000000.partial', 'a.rec.00000001.partial']
+    >>> for file in (first, second):
+    ...     os.close(file.descriptor)
+    ...     file.remove()
+    >>> os.listdir(target.parent)
+    []
+    """
+
+    def __init__(self, target, folder=False):
+        self.descriptor = None
+        self._lock = None
+        self._is_folder = folder
+        number = 0
+        while True:
+            self.path = f"{target}.{number:08x}{TEMPORARY_SUFFIX}"
+            try:
+                if self._make():
+                    return
+            except FileExistsError:
+                if _remove_abandoned(self.path):
+                    continue
+            number += 1
+
+    def _make(self):
+        """Make and lock it; False if a process that found it without its lock is taking it away."""
+        try:
+            self._create()
+            locked = None if self._lock is None else _try_lock(self._lock)
+            if locked is None:
+                return True  # no locks here: nobody will take it for abandoned either
+            if locked and _is_at(self._lock, self.path):
+                return True
+        except FileExistsError:
+            raise
+        except BaseException:
+            self._close()
+            self.release()
+            _remove_abandoned(self.path)  # even if Ctrl-C came before it was noted as ours
+            raise
+        self._close()
+        self.release()
+        return False
+
+    def _create(self):
+        if self._is_folder:
+            os.mkdir(self.path)
+            self._lock = _open_folder(self.path)
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        self.descriptor = os.open(self.path, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
+        # Shares the lock, and keeps it when the file itself is closed.
+        self._lock = os.dup(self.descriptor) if _HAS_LOCKS else None
+
+    def _close(self):
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
+
+    def release(self) -> None:
+        """Give the lock back: it has its final name now, or is gone."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+    def remove(self) -> None:
+        """Remove it, if it still has this name; errors of the system are ignored."""
+        _remove(self.path)
+        self.release()
+
+
+def _remove_abandoned(path) -> bool:
+    """Remove what is at a temporary path if no process holds it; whether the path is free now."""
+    try:
+        lock = _open_folder(path) if os.path.isdir(path) else _open_file(path)
+    except FileNotFoundError:
+        return True
+    except OSError:  # somebody else's
+        return False
+    if lock is None:
+        return False
+    try:
+        if _try_lock(lock) and _is_at(lock, path):
+            _remove(path)
+        return not os.path.lexists(path)
+    finally:
+        os.close(lock)
+
+
+def _remove(path):
+    with contextlib.suppress(OSError):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
+
+
+def _is_at(descriptor, path) -> bool:
+    """Whether an open file is still the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+try:
+    import fcntl
+
+    _HAS_LOCKS = True
+
+    def _open_folder(path):
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+    def _open_file(path):
+        return os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # a pipe must not block
+
+    def _try_lock(descriptor):
+        """True with the lock, False if somebody else has it, None where there are no locks."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return None
+        return True
+
+except ImportError:  # Windows: what is left there stays, and numbers go on
+    _HAS_LOCKS = False
+
+    def _open_folder(path):
+        return None
+
+    _open_file = _open_folder
+
+    def _try_lock(descriptor):
+        return None
