@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recordio.errors import RecordIOError
+from recordio.limits import bounded_lines
 from recordio.storage import AtomicOutput
 
 __all__ = [
@@ -237,12 +238,14 @@ def read_list(path: str | os.PathLike[str]) -> ImageList:
 
     Raises
     ------
+    RecordIOError
+        A line has 2**22 characters or more.
     OSError
         The file cannot be read.
     """
     found = ImageList()
     with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in bounded_lines(lines, path):
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             try:

@@ -15,6 +15,7 @@ import numpy as np
 
 from recordio import IRHeader, RecordReader
 from recordio.errors import RecordHeaderError, RecordIOError
+from recordio.limits import bounded_lines
 
 from .console import progress_bar
 from .image_list import ListEntry, read_list
@@ -88,7 +89,7 @@ def read_classes(path: str) -> dict[int, str]:
     """
     classes: dict[int, str] = {}
     with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in bounded_lines(lines, path):
             if not line.strip():
                 continue
             label, tab, folder = line.rstrip("\r\n").partition("\t")

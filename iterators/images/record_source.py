@@ -24,6 +24,7 @@ from recordio.errors import (
     RecordIOError,
 )
 from recordio.frames import find_head, survey
+from recordio.limits import bounded_lines
 from recordio.mapping import map_file
 from recordio.partition import part_by_bytes, part_by_count
 from recordio.reader import RecordReader
@@ -322,7 +323,7 @@ def list_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, int, list[fl
         If a line has no labels, or something else where a number should be.
     """
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in bounded_lines(file, path):
             if not line.strip():
                 continue
             items = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from recordio.errors import RecordIOError
+from recordio.lines import MAX_LINE_BYTES
 
 from ..image_list import Skipped
 from ..record_pack import RecordPack
@@ -22,7 +23,9 @@ __all__ = [
     "Item",
     "Items",
     "Source",
+    "add_array_limit",
     "add_content_limit",
+    "add_text_limit",
     "natural",
     "no_options",
     "unreadable",
@@ -95,6 +98,28 @@ def add_content_limit(parser: argparse._ActionsContainer) -> None:
         default=DEFAULT_CONTENT_BYTES,
         metavar="N",
         help="refuse images, arrays or other contents with more bytes (default: 2**28)",
+    )
+
+
+def add_text_limit(parser: argparse._ActionsContainer) -> None:
+    """The option of formats of lines."""
+    parser.add_argument(
+        "--max-line-bytes",
+        type=natural,
+        default=MAX_LINE_BYTES,
+        metavar="N",
+        help="stop at a longer line (default: 2**26)",
+    )
+
+
+def add_array_limit(parser: argparse._ActionsContainer) -> None:
+    """The option of formats that are read as a whole."""
+    parser.add_argument(
+        "--max-array-bytes",
+        type=natural,
+        metavar="N",
+        help="stop when more memory is needed for what is read (default: 64 times the size of the "
+        "file, at least 2**28)",
     )
 
 

@@ -16,7 +16,7 @@ from recordio.storage import AtomicOutput
 
 from ..images import add_pixel_limit, decode_image, encode_image
 from ..record_pack import RecordPack
-from .format import Export, Import, Item, Items, Source
+from .format import Export, Import, Item, Items, Source, add_array_limit
 
 __all__ = ["FROM_MNIST", "TO_MNIST"]
 
@@ -25,7 +25,9 @@ IMAGES, LABELS = "-images-idx3-ubyte", "-labels-idx1-ubyte"
 
 def open_mnist(settings: argparse.Namespace) -> Source:
     """Read both files, which are small."""
-    images, labels = read_idx_array(settings.images), read_idx_array(settings.labels)
+    limit = settings.max_array_bytes
+    images = read_idx_array(settings.images, max_array_bytes=limit)
+    labels = read_idx_array(settings.labels, max_array_bytes=limit)
     if images.ndim != 3 or images.dtype != np.uint8:
         raise RecordIOError(
             f"expected images of uint8 with three axes, found {images.dtype} {images.shape}",
@@ -100,6 +102,7 @@ FROM_MNIST = Import(
         ("labels", "the labels, such as train-labels-idx1-ubyte.gz", False),
     ],
     open_mnist,
+    add_array_limit,
     description="Each image becomes an image record with a grey PNG and its label.",
 )
 TO_MNIST = Export(
