@@ -4,7 +4,6 @@ Every field is a decimal number; there are no quotes, no names and no missing va
 anything else is an error with its place, never a guess.
 """
 
-import os
 import weakref
 
 import numpy as np
@@ -15,10 +14,10 @@ from libc.string cimport memchr, memset
 from recordio.decimal cimport parse_double, parse_integer, short_double, short_integer, short_pair
 from recordio.lines cimport TextChunk, rows_in
 
+from recordio.csv_format import CSVFormat, whole_number
 from recordio.errors import TextFormatError
-from recordio.limits import check_array_bytes
 from recordio.lines import MAX_BAD_ROWS, MAX_LINE_BYTES, LineChunks, note_bad_row
-from recordio.ordered import OrderedWork, default_threads
+from recordio.ordered import OrderedWork
 from recordio.row_count import RowPlaces
 from recordio.table import Table
 
@@ -48,7 +47,6 @@ cdef struct Place:
     int64_t column          # from 0
     const uint8_t* field
 
-_DTYPES = {np.dtype(name): name for name in ("float32", "float64", "int32", "int64", "uint8")}
 _SHOWN = 40                 # characters of the offending text
 _FIRST_BYTES = 1 << 17      # of the first chunk of a stream: nobody can begin before it is there
 
@@ -287,69 +285,6 @@ cdef object _error(TextChunk chunk, start, Place place, columns, delimiter, dtyp
     )
 
 
-def _count_fields(path, delimiter, skip_header, max_line_bytes):
-    """Fields of the first line that is not blank."""
-    with LineChunks(path, 1 << 16, skip_header, max_line_bytes=max_line_bytes) as chunks:
-        while (chunk := chunks.read()) is not None:
-            blank = b" \t\r".replace(delimiter.encode(), b"")
-            for line in bytes(chunk.buffer[:chunk.length]).split(b"\n"):
-                line = line.strip(blank)
-                if line:
-                    return line.count(delimiter.encode()) + (not line.endswith(delimiter.encode()))
-    raise TextFormatError(
-        "there is no row, and the number of columns is not known without one; pass shape",
-        path=str(path),
-    )
-
-
-class _Format:
-    """What the parameters that `read_csv` and `CSVReader` share say about the text."""
-
-    def __init__(
-        self, path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes
-    ):
-        self.dtype = np.dtype(dtype)
-        if self.dtype not in _DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(_DTYPES.values())}, not {dtype}")
-        if (
-            not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii()
-            or delimiter.isalnum() or delimiter in "+-.\r\n\0"
-        ):
-            raise ValueError(
-                f"delimiter must be one ASCII character that no number contains, not {delimiter!r}"
-            )
-        self.delimiter = delimiter
-        self.skip_header = _count("skip_header", skip_header, 0)
-        self.threads = default_threads() if threads is None else _count("threads", threads, 1)
-        self.max_line_bytes = _count("max_line_bytes", max_line_bytes, 1)
-        if max_array_bytes is not None:
-            max_array_bytes = _count("max_array_bytes", max_array_bytes, 1)
-        self.max_array_bytes = max_array_bytes
-        self.path = path if isinstance(path, str) else os.fsdecode(path)
-        if shape is None:
-            shape = (
-                _count_fields(self.path, delimiter, self.skip_header, self.max_line_bytes),
-            )
-        elif not isinstance(shape, tuple):
-            shape = tuple(shape) if np.iterable(shape) else (shape,)
-        self.shape = tuple(_count("every length in shape", length, 1) for length in shape)
-        self.columns = int(np.prod(self.shape, dtype=object))
-        if self.columns >= 1 << 40:
-            raise ValueError(f"shape {self.shape} is too large for a line of text")
-
-    def check(self, rows, stored, bad=0):
-        """Refuse so many rows, and errors of about 1 KB each, of so many bytes as stored."""
-        nbytes = rows * self.columns * self.dtype.itemsize + 1024 * bad
-        check_array_bytes(nbytes, stored, self.max_array_bytes, TextFormatError, self.path)
-
-
-def _count(name, value, smallest):
-    count = value.__index__()
-    if count < smallest:
-        raise ValueError(f"{name} must be at least {smallest}, not {count}")
-    return count
-
-
 def read_csv(
     path, shape=None, dtype="float32", delimiter=",", skip_header=0, threads=None, bad_rows=None,
     *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
@@ -411,7 +346,7 @@ def read_csv(
     array([[ 1.  ,  2.5 ],
            [-3.  ,  0.04]], dtype=float32)
     """
-    form = _Format(
+    form = CSVFormat(
         path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes
     )
     with LineChunks(
@@ -509,10 +444,10 @@ class CSVReader:
         self, path, shape=None, dtype="float32", delimiter=",", skip_header=0,
         chunk_bytes=1 << 21, threads=None, *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
     ):
-        self._format = _Format(
+        self._format = CSVFormat(
             path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes
         )
-        self._chunk_bytes = _count("chunk_bytes", chunk_bytes, 1)
+        self._chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
         self._places = None
         self._running = weakref.WeakSet()
         self._closed = False
@@ -580,7 +515,7 @@ class CSVReader:
         """
         if self._closed:
             raise ValueError(f"the reader of {self.path} is closed")
-        return self._iterate(_count("start", start, 0), bad_rows)
+        return self._iterate(whole_number("start", start, 0), bad_rows)
 
     def _iterate(self, start, bad_rows):
         form = self._format
