@@ -138,7 +138,7 @@ def heads(data: bytes) -> list[tuple[int, int]]:
             (number, begin + (word >> 24) * 64) for number, word in enumerate(words) if word > 1
         ]
         return [(number, place) for number, place in places if 0 <= place <= len(data) - 64]
-    except (ValueError, TypeError, KeyError, struct.error):
+    except (ValueError, TypeError, KeyError, OverflowError, struct.error):
         return []
 
 
