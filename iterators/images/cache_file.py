@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import mmap
 import os
 import secrets
 import struct
@@ -33,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import CacheFileError
+from recordio.mapping import map_descriptor
 from recordio.storage import TEMPORARY_SUFFIX
 
 from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
@@ -57,7 +57,7 @@ class OpenCacheFile:
     """An open cache file: its descriptor, its mapping for reading, and where things lie in it."""
 
     file: int
-    mapping: mmap.mmap
+    mapping: memoryview
     used_place: int
     table_place: int
     data_place: int
@@ -107,7 +107,7 @@ def open_cache_file(
             _grow(path, file, data + capacity)
             size = os.fstat(file).st_size
             _settle(file, table, count, size - data)
-            mapping = mmap.mmap(file, size, access=mmap.ACCESS_READ)
+            mapping = map_descriptor(file, size, path)
         return OpenCacheFile(file, mapping, USED_PLACE, table, data, int(found["id"], 16))
     except BaseException:
         os.close(file)

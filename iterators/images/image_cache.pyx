@@ -187,6 +187,9 @@ cdef class ImageCache:
         cache_store(self.known + number, word)
         return CACHE_FOUND
 
+    cdef bint is_lost(self, const CachedImage* image) noexcept nogil:
+        return False
+
     cdef bint holds(self, int64_t number) noexcept nogil:
         return (cache_load(self.words + number) != 0
                 and cache_load(self.known + number) != REFUSED)

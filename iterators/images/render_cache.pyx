@@ -23,6 +23,7 @@ from iterators.images.outcome cimport Outcome, RENDER_GEOMETRY, RENDER_IMAGE, RE
 from iterators.images.pnm cimport PNM_OK
 from iterators.images.render cimport ImageShortcut, Renderer
 from iterators.images.render_plan cimport RenderPlan
+from iterators.images.source cimport FETCH_OK, Source
 
 cdef extern from "image_cache.h" nogil:
     void cache_count(int64_t* counter)
@@ -64,9 +65,12 @@ cdef class CachedImages:
         """Samples that were made from cached images, and those that were not."""
         return {"cache_hits": self.hits, "cache_misses": self.misses}
 
-    def shortcut(self, RenderPlan plan not None):
-        """What a renderer of that plan needs to use the cache; one for each."""
-        return CacheShortcut(self, plan)
+    def shortcut(self, RenderPlan plan not None, Source source=None):
+        """What a renderer of that plan needs to use the cache; one for each.
+
+        `source` is where the records come from, if there is one to ask whether they are whole.
+        """
+        return CacheShortcut(self, plan, source)
 
     cdef bint has(self, int64_t number) noexcept nogil:
         cdef CachedImage image
@@ -173,9 +177,11 @@ cdef class CacheShortcut(ImageShortcut):
 
     cdef CachedImages images
     cdef WholeRenderer whole
+    cdef Source source
 
-    def __init__(self, CachedImages images not None, RenderPlan plan not None):
-        self.images = images
+    def __init__(self, CachedImages images not None, RenderPlan plan not None,
+                 Source source=None):
+        self.images, self.source = images, source
         self.whole = WholeRenderer(plan)
         self.whole.images = images
 
@@ -194,12 +200,17 @@ cdef class CacheShortcut(ImageShortcut):
             self.whole.decode_seconds = 0
             made = self.whole.make(data, size, image)
             renderer.decode_seconds += self.whole.decode_seconds
+            if self.source is not None and self.source.confirm(number, data, size) != FETCH_OK:
+                return False        # nobody else shall get what was made of it
             if not made:
                 self.images.cache.refuse(number)
                 return False
             found = self.whole.made
             self.images.cache.put(number, &found)
         self.render_found(renderer, &found, image, slot, outcome)
+        if self.images.cache.is_lost(&found):
+            outcome.status = RENDER_OK      # what was found was not what was put there
+            return False
         return True
 
     cdef int render_found(self, Renderer renderer, const CachedImage* found, const ImageKey* image,

@@ -407,7 +407,7 @@ cdef class Stage:
     def _renderer(self):
         cdef Renderer renderer = self.plan.renderer()
         if self.cached is not None:
-            renderer.shortcut = self.cached.shortcut(self.plan)
+            renderer.shortcut = self.cached.shortcut(self.plan, self.source)
         return renderer
 
     cdef Py_ssize_t expect(self, Batch* batch) noexcept nogil:
@@ -491,10 +491,15 @@ cdef class Stage:
                             Scratch* scratch) noexcept nogil:
         cdef const uint8_t* record
         cdef size_t length
+        cdef bint cached = self.cached is not None and self.cached.has(number)
         outcome.record_id = 0
-        if self.cached is not None and self.cached.has(number):
+        if cached:
             fetched[0] = self.source.fetch_head(number, scratch, &record, &length)
         else:
             fetched[0] = self.source.fetch(number, scratch, &record, &length)
         if fetched[0] == FETCH_OK:
             renderer.render(record, length, epoch, number, draw, target, outcome)
+            # What became of the sample counts only if its bytes were those of the file.
+            fetched[0] = self.source.confirm(number, record, length)
+        if cached and not self.cached.has(number):      # the cache was lost meanwhile
+            self.render_record(renderer, number, epoch, draw, target, fetched, outcome, scratch)
