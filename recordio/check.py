@@ -15,7 +15,7 @@ import numpy as np
 from recordio.errors import IndexFileError
 from recordio.frames import find_head, survey
 from recordio.index import format_index, read_index
-from recordio.mapping import map_file
+from recordio.mapping import check_kept, map_file
 from recordio.storage import AtomicOutput
 
 __all__ = ["Problem", "Report", "repair", "verify"]
@@ -135,6 +135,8 @@ def verify(path, index=None):
     ------
     OSError
         If a file cannot be read.
+    TruncatedRecordError
+        If the file becomes shorter while it is read.
 
     Notes
     -----
@@ -189,6 +191,8 @@ def repair(path, out, index=None, out_index=None):
         If `index` cannot be parsed: repair without it then.
     ValueError
         If an output is one of the inputs.
+    TruncatedRecordError
+        If the file becomes shorter while it is read.
     OSError
         If a file cannot be read or written.
 
@@ -222,6 +226,7 @@ def repair(path, out, index=None, out_index=None):
             old.append(offsets)
             new.append(offsets - begin + written)
             written += output.write(view[begin:end])
+            check_kept(view[begin:end], path=report.path, offset=begin)
         keys = _carry_keys(np.concatenate(old), listed, index)
         for piece in format_index(keys, np.concatenate(new)):
             output.files[1].write(piece)

@@ -3,12 +3,14 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from recordio.frames cimport Frame
+from recordio.mapping cimport map_guard
 
 
 cdef class RecordReader:
-    # The mapped file; both are cleared by close().  Whoever uses `base` without the GIL, or longer
+    # The mapped file; all are cleared by close().  Whoever uses `base` without the GIL, or longer
     # than one call, first takes a reference to `view`: while it lives, the mapping lives.
     cdef const uint8_t* base
+    cdef map_guard* guard
     cdef int64_t size
     cdef object view
     # Where the records begin, in the order of their positions; valid after need_offsets() and as

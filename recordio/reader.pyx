@@ -10,23 +10,24 @@ from operator import index as as_integer
 import numpy as np
 
 cimport cython
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
 from recordio.frames cimport (
-    FRAME_BAD_OFFSET,
     FRAME_END,
     FRAME_OK,
     Frame,
+    frame_confirm,
     frame_error,
     frame_scan,
 )
+from recordio.locate cimport as_positions, confirm_many, first_outside, locate_many, locate_one
 from recordio.lookup cimport KeyLookup
-from recordio.mapping cimport (
+from recordio.mapping cimport address_of, guard_of, map_guard
+from recordio.views cimport (
     UNMAP_ON_CLOSE,
-    address_of,
     pause_collector,
+    payload_bytes,
     payload_view,
-    prefetch,
     resume_collector,
 )
 
@@ -81,9 +82,10 @@ cdef class RecordReader:
     ``fork``.  Pickling stores the paths only.  ``16`` bytes are kept for each record; a first
     look-up by key in an index whose keys do not ascend adds 8.
 
-    The file must not be changed in place while it is mapped: if it shrinks, the operating system
-    ends the process (SIGBUS) when a missing page is touched.  `RecordWriter` never does this; it
-    replaces files, and a reader keeps the one it has opened.
+    If the file shrinks while it is mapped, or the disk fails, records that are not whole any more
+    are a `TruncatedRecordError` from then on, and all others can be read.  Views that were handed
+    out before show zeros where bytes are missing; `recordio.mapping.is_lost` tells.
+    `RecordWriter` never does this; it replaces files, and a reader keeps the one it has opened.
 
     Examples
     --------
@@ -101,6 +103,7 @@ cdef class RecordReader:
 
     def __cinit__(self):
         self.base = NULL
+        self.guard = NULL
         self.size = 0
         self.offset_table = NULL
         self.count = -1
@@ -115,6 +118,7 @@ cdef class RecordReader:
         self.index_path = None if index is None else os.fsdecode(index)
         self.view = map_file(self.path)
         self.base = address_of(self.view)
+        self.guard = guard_of(self.view)
         self.size = len(self.view)
         self.closed = False
         if self.index_path is not None:
@@ -122,7 +126,7 @@ cdef class RecordReader:
             keys.flags.writeable = offsets.flags.writeable = False
             table = offsets
             with nogil:
-                outside = _first_outside(table, self.size)
+                outside = first_outside(table, self.size)
             if outside >= 0:
                 raise IndexFileError(
                     f"offset {table[outside]} lies outside {self.path} of {self.size} bytes:"
@@ -159,7 +163,7 @@ cdef class RecordReader:
         return 0
 
     cdef int locate(self, int64_t position, Frame* frame) noexcept nogil:
-        return _locate(self.base, self.size, self.offset_table[position], frame)
+        return locate_one(self.base, self.size, self.offset_table[position], frame)
 
     cdef object _read(self, int64_t position):
         cdef Frame frame
@@ -167,12 +171,14 @@ cdef class RecordReader:
         self.check_open()           # no other thread runs between this and the next line
         view = self.view
         cdef const uint8_t* base = self.base
+        cdef map_guard* guard = self.guard
         cdef int64_t size = self.size
         with nogil:
-            status = _locate(base, size, self.offset_table[position], &frame)
+            status = locate_one(base, size, self.offset_table[position], &frame)
+        record = _payload(view, base, guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, position)
-        return payload_view(view, base, &frame)
+        return record
 
     def __len__(self):
         """Number of records; without an index the first call scans the file."""
@@ -206,17 +212,19 @@ cdef class RecordReader:
     def _no_position(self, position):
         return f"position {position} in {self.path}, which has {self.count} records"
 
-    def read_many(self, positions):
+    def read_many(self, positions, *, bint copy=False):
         """Records at many positions; the fastest way to random records.
 
         Parameters
         ----------
         positions : sequence or array of int, shape (n,)
             In any order, with repetitions; negative ones count from the end.
+        copy : bool
+            Return bytes, which no change of the file can reach.
 
         Returns
         -------
-        list of memoryview
+        list of memoryview or of bytes
             In the order of `positions`.
 
         Raises
@@ -241,33 +249,41 @@ cdef class RecordReader:
         cdef int64_t first, count, i
         cdef int status, collecting
         self.need_offsets()
-        wanted = _as_positions(positions)
+        wanted = as_positions(positions)
         self.check_open()
         view = self.view
         cdef const uint8_t* base = self.base
+        cdef map_guard* guard = self.guard
         cdef int64_t size = self.size
         records = []
         for first in range(0, wanted.shape[0], RUN):
             count = min(<int64_t>RUN, wanted.shape[0] - first)
             with nogil:
-                status = _locate_many(
+                status = locate_many(
                     base, size, self.offset_table, self.count, &wanted[first], &count, frames
                 )
             if status == FRAME_END:
                 raise IndexError(self._no_position(wanted[first + count]))
+            if status == FRAME_OK:
+                collecting = pause_collector()
+                try:
+                    for i in range(count):
+                        if copy:
+                            records.append(payload_bytes(base, &frames[i]))
+                        else:
+                            records.append(payload_view(view, base, &frames[i]))
+                finally:
+                    resume_collector(collecting)
+                status = confirm_many(guard, frames, &count)
+            else:
+                status = frame_confirm(guard, status, &frames[count])
             if status != FRAME_OK:
                 i = wanted[first + count]
                 i += self.count if i < 0 else 0
                 raise frame_error(status, self.path, frames[count].end, i)
-            collecting = pause_collector()
-            try:
-                for i in range(count):
-                    records.append(payload_view(view, base, &frames[i]))
-            finally:
-                resume_collector(collecting)
         return records
 
-    def read_at(self, int64_t offset, record=None):
+    def read_at(self, int64_t offset, record=None, *, bint copy=False):
         """The record whose head stands at a byte offset, and where the next one begins.
 
         Parameters
@@ -276,10 +292,12 @@ cdef class RecordReader:
             Byte offset in the file, 0 or what an earlier call returned.
         record : int, optional
             Its position, to be named in errors.
+        copy : bool
+            Return bytes, which no change of the file can reach.
 
         Returns
         -------
-        payload : memoryview or None
+        payload : memoryview, bytes or None
             None if `offset` is the end of the file.
         next_offset : int
             The offset behind the record.
@@ -299,14 +317,20 @@ cdef class RecordReader:
         self.check_open()
         view = self.view
         cdef const uint8_t* base = self.base
+        cdef map_guard* guard = self.guard
         cdef int64_t size = self.size
         with nogil:
             status = frame_scan(base, size, offset, &frame)
         if status == FRAME_END:
             return None, offset
+        if copy and status == FRAME_OK:
+            payload = payload_bytes(base, &frame)
+            status = frame_confirm(guard, status, &frame)
+        else:
+            payload = _payload(view, base, guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, record)
-        return payload_view(view, base, &frame), frame.end
+        return payload, frame.end
 
     def check_tail(self, int64_t offset=0, record=0):
         """Follow the records from one offset to the end of the file.
@@ -418,6 +442,7 @@ cdef class RecordReader:
         self.closed = True
         if UNMAP_ON_CLOSE:
             self.base = NULL
+            self.guard = NULL
             self.size = 0
             self.view = None
 
@@ -444,6 +469,7 @@ cdef class RecordIterator:
     cdef RecordReader reader
     cdef object view
     cdef const uint8_t* base
+    cdef map_guard* guard
     cdef const int64_t* table
     cdef int64_t size
     cdef int64_t offset         # where to go on, without an index
@@ -456,6 +482,7 @@ cdef class RecordIterator:
 
     def __cinit__(self):
         self.base = NULL
+        self.guard = NULL
         self.table = NULL
 
     def __iter__(self):
@@ -463,6 +490,8 @@ cdef class RecordIterator:
 
     @cython.critical_section
     def __next__(self):
+        cdef Frame frame
+        cdef int status = FRAME_OK
         self.reader.check_open()
         if self.cursor == self.ready:
             if self.status == FRAME_OK:
@@ -474,7 +503,10 @@ cdef class RecordIterator:
                 raise frame_error(
                     self.status, self.reader.path, self.damage.end, self.delivered
                 )
-        record = payload_view(self.view, self.base, &self.frames[self.cursor])
+        frame = self.frames[self.cursor]
+        record = _payload(self.view, self.base, self.guard, &frame, &status)
+        if status != FRAME_OK:
+            raise frame_error(status, self.reader.path, frame.end, self.delivered)
         self.cursor += 1
         self.delivered += 1
         return record
@@ -490,10 +522,11 @@ cdef class RecordIterator:
             elif self.delivered + self.ready == self.reader.count:
                 self.status = FRAME_END
             else:
-                self.status = _locate(
+                self.status = locate_one(
                     self.base, self.size, self.table[self.delivered + self.ready], frame
                 )
             if self.status != FRAME_OK:
+                self.status = frame_confirm(self.guard, self.status, frame)
                 self.damage = frame[0]
                 return
             self.offset = frame.end
@@ -506,6 +539,7 @@ cdef object _iterate(RecordReader reader):
     iterator.reader = reader
     iterator.view = reader.view
     iterator.base = reader.base
+    iterator.guard = reader.guard
     iterator.size = reader.size
     iterator.offset = 0
     iterator.delivered = 0
@@ -519,64 +553,10 @@ cdef object _iterate(RecordReader reader):
     return iterator
 
 
-cdef int _locate(
-    const uint8_t* base, int64_t size, int64_t offset, Frame* frame
-) noexcept nogil:
-    """`frame_scan` for an offset at which there must be a record."""
-    cdef int status = frame_scan(base, size, offset, frame)
-    return FRAME_BAD_OFFSET if status == FRAME_END else status
-
-
-cdef int _locate_many(
-    const uint8_t* base,
-    int64_t size,
-    const int64_t* table,
-    int64_t records,
-    const int64_t* wanted,
-    int64_t* count,
-    Frame* frames,
-) noexcept nogil:
-    """Locate records at `count` wanted positions; FRAME_END stands for a position out of range.
-
-    Anything but FRAME_OK belongs to the wanted position whose number is then left in `count`.
-    """
-    cdef int64_t i, position
-    cdef int status
-    # Each head is likely to miss the caches; ask for all of them before looking at the first.
-    for i in range(count[0]):
-        position = wanted[i] + (records if wanted[i] < 0 else 0)
-        if position < 0 or position >= records:
-            count[0] = i
-            return FRAME_END
-        frames[i].offset = table[position]
-        prefetch(base + frames[i].offset)
-    for i in range(count[0]):
-        status = _locate(base, size, frames[i].offset, &frames[i])
-        if status != FRAME_OK:
-            count[0] = i
-            return status
-    return FRAME_OK
-
-
-cdef int64_t _first_outside(const int64_t[::1] offsets, int64_t size) noexcept nogil:
-    cdef int64_t i
-    for i in range(offsets.shape[0]):
-        if offsets[i] >= size:
-            return i
-    return -1
-
-
-cdef object _as_positions(positions):
-    """Positions as a contiguous int64 array; only integers are taken."""
-    if isinstance(positions, range):
-        return np.arange(positions.start, positions.stop, positions.step, np.int64)
-    array = np.asarray(positions)
-    if array.ndim != 1:
-        raise TypeError(f"positions must be a sequence of integers, not {type(positions).__name__}")
-    if array.size == 0:
-        return np.empty(0, np.int64)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"positions must be integers, not {array.dtype}")
-    if array.dtype == np.uint64 and array.max() > INT64_MAX:
-        raise IndexError(f"position {array.max()} is greater than any record file has records")
-    return np.ascontiguousarray(array, np.int64)
+cdef inline object _payload(
+    view, const uint8_t* base, map_guard* guard, Frame* frame, int* status
+):
+    """The payload of a record that was located with a status, which is confirmed."""
+    payload = payload_view(view, base, frame) if status[0] == FRAME_OK else None
+    status[0] = frame_confirm(guard, status[0], frame)
+    return payload

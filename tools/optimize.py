@@ -230,7 +230,7 @@ def optimize_records(
         keys, lines = _index_lines(index, offsets)
 
         def optimize(position: int) -> bytes | memoryview:
-            record = reader[position]
+            record = memoryview(reader.read_many([position], copy=True)[0])
             return _optimize_record(record, report.tally, restart)
 
         parts = map_in_order(optimize, range(len(offsets)), threads, size=len, cancelled=cancelled)

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from recordio.errors import LabelError, RecordIOError
+from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
 from recordio.header import IRHeader, unpack
+from recordio.mapping import LOST, is_lost
 from recordio.reader import RecordReader
 
 from ..core.backend import backend_of
@@ -89,25 +90,30 @@ class RecordDataset(DatasetMixin):
 
     def get_example(self, i: Any) -> bytes | memoryview | tuple[IRHeader, Any]:
         """The record at a position."""
-        return self._finish(self.reader[i], i)
+        record = self.reader[i]
+        payload = bytes(record) if self._copy else record
+        if is_lost(record):
+            raise TruncatedRecordError(LOST, **self._place(i))
+        return self._finish(payload, i)
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
         """Several records, read at once."""
-        records = self.reader.read_many(indices)
+        records: list[Any] = self.reader.read_many(indices, copy=self._copy)
         if not self._header:
-            return [bytes(record) for record in records] if self._copy else records
-        return [self._finish(record, i) for record, i in zip(records, indices, strict=True)]
+            return records
+        return [self._finish(record, i) for i, record in zip(indices, records, strict=True)]
 
-    def _finish(self, record: memoryview, i: Any) -> Any:
-        payload = bytes(record) if self._copy else record
+    def _finish(self, payload: bytes | memoryview, i: Any) -> Any:
         if not self._header:
             return payload
         try:
             return unpack(payload)
         except RecordIOError as error:
-            row = resolve_rows(i, len(self))
-            place = {"path": self.reader.path, "offset": self.reader.offset_of(row), "record": row}
-            raise _with_place(error, place) from None
+            raise _with_place(error, self._place(i)) from None
+
+    def _place(self, i: Any) -> dict[str, Any]:
+        row = resolve_rows(i, len(self))
+        return {"path": self.reader.path, "offset": self.reader.offset_of(row), "record": row}
 
 
 class ImageRecordDataset(DatasetMixin):
@@ -246,7 +252,7 @@ class ImageRecordDataset(DatasetMixin):
         number = row - int(source.starts[file])
         offset = int(source.tables[file][number])
         reader = source.readers[file]
-        record, _ = reader.read_at(offset, number)
+        record, _ = reader.read_at(offset, number, copy=True)
         try:
             header, content = unpack(b"" if record is None else record)
             image = codec.decode(content, self._channels, **self._limits)

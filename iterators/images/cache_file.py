@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import mmap
 import os
 import re
 import secrets
@@ -34,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import CacheFileError
+from recordio.mapping import map_descriptor
 from recordio.storage import TEMPORARY_SUFFIX
 
 from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
@@ -61,7 +61,7 @@ class OpenCacheFile:
     """An open cache file: its descriptor, its mapping for reading, and where things lie in it."""
 
     file: int
-    mapping: mmap.mmap
+    mapping: memoryview
     used_place: int
     table_place: int
     data_place: int
@@ -228,9 +228,9 @@ def _read(file: int, size: int, place: int) -> bytes:
         return view.read(size)
 
 
-def _map(path: str, file: int, size: int) -> mmap.mmap:
+def _map(path: str, file: int, size: int) -> memoryview:
     try:
-        return mmap.mmap(file, size, access=mmap.ACCESS_READ)
+        return map_descriptor(file, size, path)
     except (OSError, OverflowError, ValueError) as error:
         raise CacheFileError(
             f"the cache of {size} bytes cannot be mapped ({error}): {_OTHER}", path=path

@@ -1,4 +1,6 @@
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+from recordio.mapping cimport map_guard
 
 from iterators.images.image_cache cimport ImageCache
 
@@ -7,6 +9,8 @@ from iterators.images.image_cache cimport ImageCache
 cdef class FileImageCache(ImageCache):
     cdef readonly str path
     cdef int file
+    cdef const uint8_t* base            # of the mapping
+    cdef map_guard* guard
     cdef int64_t used_place             # where things lie in the file
     cdef int64_t table_place
     cdef int64_t data_place

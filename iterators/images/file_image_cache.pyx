@@ -22,8 +22,11 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 import numpy as np
 
+from recordio.mapping cimport guard_of, map_lost
+
 from iterators.images.image_cache cimport (
-    HEAD_SIZE, UNIT, Head, ImageCache, sync_mutex, word_end,
+    CACHE_FOUND, CACHE_REFUSED, HEAD_SIZE, UNIT, CachedImage, Head, ImageCache, sync_mutex,
+    word_end,
 )
 
 cdef extern from "../core/sync.h" nogil:
@@ -51,6 +54,7 @@ from .cache_file import open_cache_file
 cdef enum:
     LOCK_TRIES = 100
     OVERWRITTEN = -1        # beside error numbers: somebody else wrote what cannot be
+    SHRANK = -2
 
 logger = logging.getLogger("iterators")
 
@@ -87,6 +91,8 @@ cdef class FileImageCache(ImageCache):
     -----
     The file is for processes of one machine on a local disk.  When a write fails because the disk
     is full, this process stops writing and logs a warning; what is in the file remains in use.
+    When bytes of the file that are asked for are lost, because it was truncated or the disk failed,
+    this process logs a warning and goes on as if there were no cache.
 
     Examples
     --------
@@ -106,6 +112,7 @@ cdef class FileImageCache(ImageCache):
 
     def __cinit__(self, *args, **keywords):
         self.file = -1
+        self.base, self.guard = NULL, NULL
 
     def __init__(self, path, int64_t count, int channels, int64_t capacity, settings):
         cdef const uint8_t[::1] view
@@ -122,6 +129,7 @@ cdef class FileImageCache(ImageCache):
         self.settled = opened.used
         self.size = view.shape[0] - self.data_place
         self.capacity = min(capacity, self.size)
+        self.base, self.guard = &view[0], guard_of(opened.mapping)
         # The mapping is for reading; words are changed by writing to the file.
         self.data = <uint8_t*>&view[0] + self.data_place
         self.words = <uint64_t*>(<uint8_t*>&view[0] + self.table_place)
@@ -131,6 +139,26 @@ cdef class FileImageCache(ImageCache):
     def __dealloc__(self):
         if self.file >= 0:
             cache_file_close(self.file)
+
+    cdef int find(self, int64_t number, CachedImage* image) noexcept nogil:
+        cdef int status
+        if counter_load(&self.stopped) == SHRANK:
+            return CACHE_REFUSED
+        status = ImageCache.find(self, number, image)
+        return CACHE_REFUSED if self.is_lost(image if status == CACHE_FOUND else NULL) else status
+
+    cdef bint is_lost(self, const CachedImage* image) noexcept nogil:
+        cdef int64_t begin = 0, end = self.data_place + self.size
+        if image != NULL:
+            if not self.base <= image.pixels < self.base + end:
+                return False        # not from here
+            begin = image.pixels - self.base
+            end = begin + <int64_t>image.width * image.height * self.channels
+            begin -= HEAD_SIZE
+        if not map_lost(self.guard, begin, end):
+            return False
+        self.stop(SHRANK)
+        return True
 
     cdef bint lock(self) noexcept nogil:
         sync_lock(&self.mutex)
@@ -211,6 +239,10 @@ cdef class FileImageCache(ImageCache):
                 self._tell(error)
 
     def _tell(self, error):
+        if error == SHRANK:
+            logger.warning("%s: the cache is no longer used, because the file became shorter or "
+                           "the disk failed", self.path)
+            return
         reason = ("the file was written over by something else" if error == OVERWRITTEN
                   else f"writing failed: {os.strerror(error)}")
         logger.warning("%s: no more images are cached, because %s", self.path, reason)

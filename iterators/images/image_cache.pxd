@@ -58,6 +58,9 @@ cdef class ImageCache:
     # The image of a record; its pixels stay where they are as long as this object lives, and there
     # are as many as its sizes say.
     cdef int find(self, int64_t number, CachedImage* image) noexcept nogil
+    # Whether bytes of an image from `find` or `put` were lost, so that others may have been read:
+    # ask after reading.  NULL stands for the whole cache.
+    cdef bint is_lost(self, const CachedImage* image) noexcept nogil
     # Whether there is one, as far as can be said without looking at it.
     cdef bint holds(self, int64_t number) noexcept nogil
     # Whether an image of that size still has a place; if not, none of its size ever will.

@@ -199,6 +199,9 @@ cdef class ImageCache:
         describe(&head, self.data + word_offset(word) + HEAD_SIZE, image)
         return CACHE_FOUND
 
+    cdef bint is_lost(self, const CachedImage* image) noexcept nogil:
+        return False
+
     cdef bint holds(self, int64_t number) noexcept nogil:
         return (cache_load(self.words + number) != 0
                 and cache_load(self.known + number) != REFUSED)

@@ -14,6 +14,7 @@ cdef struct Slot:
 
 # A way to a sample that leaves out the decoding of its image.
 cdef class ImageShortcut:
+    cdef bint lost      # what `look` found was gone when it was rendered
     # Whether the next `render`, if it is for this record, needs no encoded image.
     cdef bint look(self, int64_t number) noexcept nogil
     # Whether it was possible.

@@ -25,6 +25,7 @@ from iterators.images.outcome cimport Outcome, RENDER_GEOMETRY, RENDER_IMAGE, RE
 from iterators.images.pnm cimport PNM_OK
 from iterators.images.render cimport ImageShortcut, Renderer
 from iterators.images.render_plan cimport RenderPlan
+from iterators.images.source cimport FETCH_OK, Source
 
 cdef extern from "../core/counter.h" nogil:
     int64_t counter_load(const int64_t* counter)
@@ -68,9 +69,12 @@ cdef class CachedImages:
         """Samples that were made from cached images, and those that were not."""
         return {"cache_hits": counter_load(&self.hits), "cache_misses": counter_load(&self.misses)}
 
-    def shortcut(self, RenderPlan plan not None):
-        """What a renderer of that plan needs to use the cache; one for each."""
-        return CacheShortcut(self, plan)
+    def shortcut(self, RenderPlan plan not None, Source source=None):
+        """What a renderer of that plan needs to use the cache; one for each.
+
+        `source` is where the records come from, if there is one to ask whether they are whole.
+        """
+        return CacheShortcut(self, plan, source)
 
     cdef int find(self, int64_t number, CachedImage* image) noexcept nogil:
         cdef int status = self.cache.find(number, image)
@@ -188,13 +192,15 @@ cdef class CacheShortcut(ImageShortcut):
 
     cdef CachedImages images
     cdef WholeRenderer whole
+    cdef Source source
     cdef int64_t looked         # the record that was looked for, until it is rendered; else -1
     cdef int status             # what was found: CacheStatus
     cdef CachedImage found
 
-    def __init__(self, CachedImages images not None, RenderPlan plan not None):
+    def __init__(self, CachedImages images not None, RenderPlan plan not None,
+                 Source source=None):
         self.looked = -1
-        self.images = images
+        self.images, self.source = images, source
         self.whole = WholeRenderer(plan)
         self.whole.images = images
 
@@ -209,7 +215,7 @@ cdef class CacheShortcut(ImageShortcut):
         cdef bint made
         if self.looked != number:
             self.look(number)
-        self.looked = -1
+        self.looked, self.lost = -1, False
         if self.status == CACHE_FOUND:
             counter_add(&self.images.hits, 1)
         else:
@@ -219,12 +225,18 @@ cdef class CacheShortcut(ImageShortcut):
             self.whole.decode_seconds = 0
             made = self.whole.make(data, size, image)
             seconds_add(&renderer.decode_seconds, self.whole.decode_seconds)
+            if self.source is not None and self.source.confirm(number, data, size) != FETCH_OK:
+                return False        # nobody else shall get what was made of it
             if not made:
                 self.images.cache.refuse(number)
                 return False
             self.found = self.whole.made
             self.images.cache.put(number, &self.found)
         self.render_found(renderer, &self.found, image, slot, outcome)
+        self.lost = self.images.cache.is_lost(&self.found)
+        if self.lost:
+            outcome.status = RENDER_OK      # what was found was not what was put there
+            return False
         return True
 
     cdef int render_found(self, Renderer renderer, const CachedImage* found, const ImageKey* image,

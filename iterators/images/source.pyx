@@ -17,8 +17,9 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from recordio.errors import ImageFileError
-from recordio.frames cimport FRAME_OK, Frame, FRAME_HEAD, MAX_RECORD, frame_error, frame_join
-from recordio.frames cimport frame_scan
+from recordio.frames cimport FRAME_HEAD, FRAME_LOST, FRAME_OK, Frame, MAX_RECORD
+from recordio.frames cimport frame_confirm, frame_error, frame_join, frame_scan
+from recordio.mapping cimport map_lost
 from recordio.reader cimport RecordReader
 
 cdef extern from "image_file.h" nogil:
@@ -64,6 +65,9 @@ cdef class Source:
     cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
                         size_t* length) noexcept nogil:
         return self.fetch(number, scratch, record, length)
+
+    cdef int confirm(self, int64_t number, const uint8_t* record, size_t length) noexcept nogil:
+        return FETCH_OK
 
     cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
         return 0
@@ -126,15 +130,19 @@ cdef class Source:
         cdef size_t length
         cdef int64_t place = number
         cdef int status
+        cdef bytes found = b""
         if not 0 <= place < self.count:
             raise IndexError(f"record {number} of {self.count}")
         scratch.bytes, scratch.capacity = NULL, 0
         try:
             with nogil:
                 status = self.fetch(place, &scratch, &first, &length)
+            if status == FETCH_OK:
+                found = (<const char*>first)[:length]
+                status = self.confirm(place, first, length)
             if status != FETCH_OK:
                 raise self.failure(place, status)
-            return (<const char*>first)[:length]
+            return found
         finally:
             free(scratch.bytes)
 
@@ -171,7 +179,7 @@ cdef class RecordFiles(Source):
             self.paths.append(reader.path)
             self.views.append(reader.view)
             self.files[i].base, self.files[i].size = reader.base, reader.size
-            self.files[i].start = starts[i]
+            self.files[i].start, self.files[i].guard = starts[i], reader.guard
         self.offsets = offsets
         self.count = table.shape[0]
         self.offset_of = &table[0] if self.count else NULL
@@ -236,13 +244,23 @@ cdef class RecordFiles(Source):
         cdef const File* file = self.file_of(number)
         cdef int status = frame_scan(file.base, file.size, self.offset_of[number], &frame)
         if status != FRAME_OK:
-            return status
+            return frame_confirm(file.guard, status, &frame)
         record[0], length[0] = file.base + frame.offset + FRAME_HEAD, <size_t>frame.length
         if frame.parts > 1:
             if not image_file_reserve(&scratch.bytes, &scratch.capacity, <size_t>frame.length):
                 return NO_MEMORY
             frame_join(file.base, &frame, scratch.bytes)
             record[0] = scratch.bytes
+        # Also what is in one piece: what is lost already need not be decoded.
+        return frame_confirm(file.guard, FRAME_OK, &frame)
+
+    cdef int confirm(self, int64_t number, const uint8_t* record, size_t length) noexcept nogil:
+        cdef const File* file = self.file_of(number)
+        cdef int64_t begin = record - file.base     # of the payload
+        if not 0 <= begin < file.size:
+            return FETCH_OK         # a copy, which was confirmed when it was made
+        if map_lost(file.guard, begin, begin + <int64_t>length):
+            return FRAME_LOST
         return FETCH_OK
 
     cdef object failure(self, int64_t number, int status):
@@ -251,6 +269,8 @@ cdef class RecordFiles(Source):
         if status == NO_MEMORY:
             return Source.failure(self, number, status)
         frame_scan(file.base, file.size, self.offset_of[number], &frame)
+        if status == FRAME_LOST:
+            frame.end = frame.offset
         return frame_error(status, self.paths[file - self.files], frame.end, number - file.start)
 
     cdef dict place(self, int64_t number):

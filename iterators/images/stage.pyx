@@ -416,7 +416,7 @@ cdef class Stage:
     def _renderer(self):
         cdef Renderer renderer = self.plan.renderer()
         if self.cached is not None:
-            renderer.shortcut = self.cached.shortcut(self.plan)
+            renderer.shortcut = self.cached.shortcut(self.plan, self.source)
         return renderer
 
     cdef Py_ssize_t expect(self, Batch* batch, CachedImages cached) noexcept nogil:
@@ -500,10 +500,15 @@ cdef class Stage:
                             Scratch* scratch) noexcept nogil:
         cdef const uint8_t* record
         cdef size_t length
+        cdef bint cached = renderer.shortcut is not None and renderer.shortcut.look(number)
         outcome.record_id = 0
-        if renderer.shortcut is not None and renderer.shortcut.look(number):
+        if cached:
             fetched[0] = self.source.fetch_head(number, scratch, &record, &length)
         else:
             fetched[0] = self.source.fetch(number, scratch, &record, &length)
         if fetched[0] == FETCH_OK:
             renderer.render(record, length, epoch, number, draw, target, outcome)
+            # What became of the sample counts only if its bytes were those of the file.
+            fetched[0] = self.source.confirm(number, record, length)
+        if cached and renderer.shortcut.lost:       # the cache became shorter meanwhile
+            self.render_record(renderer, number, epoch, draw, target, fetched, outcome, scratch)

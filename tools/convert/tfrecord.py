@@ -226,7 +226,7 @@ def write_tfrecord(pack: RecordPack, paths: Sequence[str], settings: argparse.Na
 def raw_records(pack: RecordPack) -> Iterator[bytes]:
     """Every record as it is."""
     for position in pack.watched(range(len(pack.reader))):
-        yield bytes(pack.reader[position])
+        yield pack.reader.read_many([position], copy=True)[0]
 
 
 def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
