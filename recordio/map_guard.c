@@ -130,10 +130,11 @@ static map_guard *guard_at(uintptr_t address)
  * no lock, no memory, nothing that the interrupted thread could be in the middle of. */
 static int mend(map_guard *guard, uintptr_t address)
 {
-    uintptr_t first = address / page_size * page_size, end = first + page_size;
+    const uintptr_t page = __atomic_load_n(&page_size, __ATOMIC_RELAXED);
+    uintptr_t first = address / page * page, end = first + page;
     const int64_t size = size_now(guard);
     if (size >= 0 && guard->begin + (uintptr_t)size <= first) {
-        first = guard->begin + ((uintptr_t)size + page_size - 1) / page_size * page_size;
+        first = guard->begin + ((uintptr_t)size + page - 1) / page * page;
         end = guard->end;
         lower(&guard->shortest, size);
     } else {
@@ -244,7 +245,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 static int install(void)
 {
     struct sigaction ours = {0}, now, *kept;
-    page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+    __atomic_store_n(&page_size, (uintptr_t)sysconf(_SC_PAGESIZE), __ATOMIC_RELAXED);
     if (sigaction(SIGBUS, NULL, &now) != 0)
         return 0;
     if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal)
@@ -291,6 +292,7 @@ static map_guard *take_slot(void)
 
 map_guard *map_open(int file, int64_t size)
 {
+    const int64_t page = (int64_t)sysconf(_SC_PAGESIZE);
     map_guard *guard;
     void *base;
     if ((uint64_t)size > SIZE_MAX || !install() || (guard = take_slot()) == NULL) {
@@ -304,11 +306,11 @@ map_guard *map_open(int file, int64_t size)
     }
     guard->file = file;
     guard->size = size;
-    guard->last_page = (size - 1) / (int64_t)page_size * (int64_t)page_size;
+    guard->last_page = (size - 1) / page * page;
     guard->damaged = 0;
     guard->shortest = guard->failed_from = INT64_MAX;
     guard->failed_to = 0;
-    __atomic_store_n(&guard->end, (uintptr_t)base + (uintptr_t)guard->last_page + page_size,
+    __atomic_store_n(&guard->end, (uintptr_t)base + (uintptr_t)(guard->last_page + page),
                      __ATOMIC_RELEASE);
     __atomic_store_n(&guard->begin, (uintptr_t)base, __ATOMIC_RELEASE);
     return guard;

@@ -1,6 +1,7 @@
 """Mapped files that become shorter while they are read."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -379,3 +380,46 @@ def test_every_other_fault_still_ends_the_process(tmp_path, steps):
     done = run_child(tmp_path, *steps, "print('alive')")
     assert done.returncode == -signal.SIGBUS, done.stderr
     assert "alive" not in done.stdout.split()[-1:]
+
+
+FAILING_DISK = """
+import ctypes, os, platform, struct, sys, threading
+import numpy as np
+from recordio import RecordReader
+from recordio.errors import TruncatedRecordError
+reader = RecordReader(sys.argv[1], sys.argv[2])
+address = np.frombuffer(reader[20], np.uint8).ctypes.data + 100
+# What the system would say of a page that cannot be read: BUS_OBJERR.
+number = {"x86_64": 297, "aarch64": 240}[platform.machine()]
+info = ctypes.create_string_buffer(struct.pack("=iiiiQ", 7, 0, 3, 0, address), 128)
+libc = ctypes.CDLL(None)
+assert libc.syscall(number, os.getpid(), threading.get_native_id(), 7, info) == 0
+for i in range(len(reader)):
+    try:
+        assert bytes(reader[i])[-1] == i + 1, i
+        print(i, end=" ")
+    except TruncatedRecordError as error:
+        assert error.record == i and error.offset == reader.offset_of(i)
+"""
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="number of a call")
+@pytest.mark.skipif(sys.platform != "linux", reason="a signal that only Linux lets a process send")
+def test_a_page_that_cannot_be_read_costs_its_records_alone(write_records, tmp_path):
+    payloads = [bytes([i + 1]) * SIZE for i in range(RECORDS)]
+    path, index = write_records(payloads, keys=range(RECORDS))
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING_DISK, str(path), str(index)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    offsets = [*scan_offsets(path.read_bytes()).tolist(), os.path.getsize(path)]
+    page = (offsets[20] + 8 + 100) // PAGE
+    right = [
+        i
+        for i in range(RECORDS)
+        if offsets[i + 1] <= page * PAGE or offsets[i] >= (page + 1) * PAGE
+    ]
+    assert list(map(int, done.stdout.split())) == right
