@@ -10,8 +10,9 @@ from operator import index as as_integer
 import numpy as np
 
 cimport cython
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
+from recordio.checksums cimport CHECKSUM_OK, checksum_check, checksum_error
 from recordio.frames cimport (
     FRAME_BAD_OFFSET,
     FRAME_END,
@@ -30,10 +31,12 @@ from recordio.mapping cimport (
     resume_collector,
 )
 
+from recordio.checksums import checksums_path, read_checksums
 from recordio.errors import IndexFileError, KeyNotFoundError
 from recordio.frames import scan_offsets
 from recordio.index import read_index
 from recordio.mapping import map_file
+from recordio.positions import as_positions
 
 __all__ = ["RecordReader"]
 
@@ -53,11 +56,17 @@ cdef class RecordReader:
         lists, iteration follows the index, and records that it does not list do not exist.  Without
         one, positions are the order of the file and keys equal positions; iteration needs no
         preparation, and whatever needs positions scans the file once, on first use.
+    verify : bool
+        Compare each record with its checksum in ``PREFIX.crc`` when it is taken.  Without an index
+        that file also says where the records begin, so that one with a damaged head is one damaged
+        record and hides no other.
 
     Attributes
     ----------
     path, index_path : str
         As given; `index_path` is None without an index.
+    checksums : Checksums or None
+        The content of ``PREFIX.crc``, with `verify`.
     closed : bool
         Whether `close` was called.
 
@@ -67,6 +76,10 @@ cdef class RecordReader:
         If a file cannot be opened.
     IndexFileError
         If the index cannot be parsed, or lists offsets outside the record file.
+    ChecksumFileError
+        With `verify`, if ``PREFIX.crc`` is missing, damaged, or that of another file.
+    ChecksumError
+        With `verify`, when a record is taken that is not what it was.
     CorruptRecordError, TruncatedRecordError
         When a damaged record is met, also at the end of the file: a truncated tail is an error and
         not an end.  The error names path, offset and record.
@@ -106,9 +119,7 @@ cdef class RecordReader:
         self.count = -1
         self.closed = True
 
-    def __init__(self, path, index=None):
-        cdef const int64_t[::1] table
-        cdef int64_t outside
+    def __init__(self, path, index=None, verify=False):
         if self.path is not None:
             raise RuntimeError("a RecordReader is initialised once")
         self.path = os.fsdecode(path)
@@ -117,21 +128,26 @@ cdef class RecordReader:
         self.base = address_of(self.view)
         self.size = len(self.view)
         self.closed = False
+        if verify:
+            self.checksums = read_checksums(checksums_path(self.path))
+            self.checksums.check_size(self.path, self.size)
         if self.index_path is not None:
             keys, offsets = read_index(self.index_path)
             keys.flags.writeable = offsets.flags.writeable = False
-            table = offsets
-            with nogil:
-                outside = _first_outside(table, self.size)
-            if outside >= 0:
+            outside = np.flatnonzero(offsets >= self.size)
+            if len(outside):
                 raise IndexFileError(
-                    f"offset {table[outside]} lies outside {self.path} of {self.size} bytes:"
+                    f"offset {offsets[outside[0]]} lies outside {self.path} of {self.size} bytes:"
                     " the record file is truncated or the index is that of another file;"
                     " recordio.build_index() writes it anew",
                     path=self.index_path,
-                    line=outside + 1,
+                    line=int(outside[0]) + 1,
                 )
             self._keys = keys
+            self._set_offsets(offsets)
+        elif self.checksums is not None:
+            offsets = self.checksums.offsets
+            offsets.flags.writeable = False
             self._set_offsets(offsets)
 
     cdef int check_open(self) except -1:
@@ -158,6 +174,17 @@ cdef class RecordReader:
             self._set_offsets(offsets)
         return 0
 
+    cdef int check_record(self, const uint8_t* base, const Frame* frame, record) except -1:
+        cdef Checksums checksums = self.checksums
+        cdef int status
+        if checksums is None:
+            return 0
+        with nogil:
+            status = checksum_check(&checksums.table, base, frame)
+        if status != CHECKSUM_OK:
+            raise checksum_error(status, self.path, frame.offset, record)
+        return 0
+
     cdef int locate(self, int64_t position, Frame* frame) noexcept nogil:
         return _locate(self.base, self.size, self.offset_table[position], frame)
 
@@ -172,6 +199,7 @@ cdef class RecordReader:
             status = _locate(base, size, self.offset_table[position], &frame)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, position)
+        self.check_record(base, &frame, position)
         return payload_view(view, base, &frame)
 
     def __len__(self):
@@ -238,10 +266,10 @@ cdef class RecordReader:
         """
         cdef const int64_t[::1] wanted
         cdef Frame[RUN] frames
-        cdef int64_t first, count, i
+        cdef int64_t first, count, i, place
         cdef int status, collecting
         self.need_offsets()
-        wanted = _as_positions(positions)
+        wanted = as_positions(positions)
         self.check_open()
         view = self.view
         cdef const uint8_t* base = self.base
@@ -259,6 +287,10 @@ cdef class RecordReader:
                 i = wanted[first + count]
                 i += self.count if i < 0 else 0
                 raise frame_error(status, self.path, frames[count].end, i)
+            if self.checksums is not None:
+                for i in range(count):
+                    place = wanted[first + i]
+                    self.check_record(base, &frames[i], place + (self.count if place < 0 else 0))
             collecting = pause_collector()
             try:
                 for i in range(count):
@@ -306,6 +338,7 @@ cdef class RecordReader:
             return None, offset
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, record)
+        self.check_record(base, &frame, record)
         return payload_view(view, base, &frame), frame.end
 
     def check_tail(self, int64_t offset=0, record=0):
@@ -430,7 +463,7 @@ cdef class RecordReader:
 
     def __reduce__(self):
         self.check_open()
-        return type(self), (self.path, self.index_path)
+        return type(self), (self.path, self.index_path, self.checksums is not None)
 
     def __repr__(self):
         state = ", closed" if self.closed else ""
@@ -474,6 +507,7 @@ cdef class RecordIterator:
                 raise frame_error(
                     self.status, self.reader.path, self.damage.end, self.delivered
                 )
+        self.reader.check_record(self.base, &self.frames[self.cursor], self.delivered)
         record = payload_view(self.view, self.base, &self.frames[self.cursor])
         self.cursor += 1
         self.delivered += 1
@@ -512,7 +546,7 @@ cdef object _iterate(RecordReader reader):
     iterator.ready = 0
     iterator.cursor = 0
     iterator.status = FRAME_OK
-    if reader.index_path is not None:
+    if reader.index_path is not None or reader.checksums is not None:
         iterator.table = reader.offset_table
         if reader.count == 0:
             iterator.status = FRAME_END
@@ -556,27 +590,3 @@ cdef int _locate_many(
             count[0] = i
             return status
     return FRAME_OK
-
-
-cdef int64_t _first_outside(const int64_t[::1] offsets, int64_t size) noexcept nogil:
-    cdef int64_t i
-    for i in range(offsets.shape[0]):
-        if offsets[i] >= size:
-            return i
-    return -1
-
-
-cdef object _as_positions(positions):
-    """Positions as a contiguous int64 array; only integers are taken."""
-    if isinstance(positions, range):
-        return np.arange(positions.start, positions.stop, positions.step, np.int64)
-    array = np.asarray(positions)
-    if array.ndim != 1:
-        raise TypeError(f"positions must be a sequence of integers, not {type(positions).__name__}")
-    if array.size == 0:
-        return np.empty(0, np.int64)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"positions must be integers, not {array.dtype}")
-    if array.dtype == np.uint64 and array.max() > INT64_MAX:
-        raise IndexError(f"position {array.max()} is greater than any record file has records")
-    return np.ascontiguousarray(array, np.int64)

@@ -33,6 +33,8 @@ class AtomicOutput:
     *paths : str or os.PathLike
         The files to write; existing ones are replaced at the end.  The first is the main file, the
         others (an index, say) describe it.  A symbolic link stays one: its target is replaced.
+    without : sequence of str or os.PathLike
+        Companions of the old main file that the new one does not have; they are removed.
 
     Attributes
     ----------
@@ -82,12 +84,13 @@ class AtomicOutput:
     b'whole'
     """
 
-    def __init__(self, *paths):
+    def __init__(self, *paths, without=()):
         if not paths:
             raise TypeError("AtomicOutput needs at least one path")
         self.paths = tuple(os.path.realpath(os.fsdecode(path)) for path in paths)
         if len(set(self.paths)) != len(self.paths):
             raise RecordIOError("the same file is given twice as an output", path=self.paths[0])
+        self._without = tuple(os.path.realpath(os.fsdecode(path)) for path in without)
         self.files = ()
         self.closed = False
         self._owner = os.getpid()
@@ -181,13 +184,13 @@ class AtomicOutput:
         # `_temporary` is what the finalizer removes; names leave it as they are given away.
         moved = []
         try:
-            for path in self.paths[1:]:
+            for path in self.paths[1:] + self._without:
                 old = f"{path}.{secrets.token_hex(4)}{REPLACED_SUFFIX}"
                 moved.append((old, path))
                 with contextlib.suppress(FileNotFoundError):
                     os.rename(path, old)
             if moved:
-                _sync_folders(self.paths[1:])
+                _sync_folders(path for _, path in moved)
             os.replace(self._temporary[0], self.paths[0])
         except BaseException:
             for old, path in moved:

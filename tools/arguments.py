@@ -31,13 +31,22 @@ FLAGS = (
     "--center-crop",
     "--pack-label",
     "--optimize",
+    "--checksums",
     "--skip-errors",
     "--strict",
 )
 #: Options that matter only where a list is made, and only where images are changed or packed.
 LIST_OPTIONS = ("recursive", "exts", "shuffle", "train_ratio", "test_ratio", "chunks")
 IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
-PACK_OPTIONS = (*IMAGE_OPTIONS, "pass_through", "pack_label", "num_thread", "check", "optimize")
+PACK_OPTIONS = (
+    *IMAGE_OPTIONS,
+    "pass_through",
+    "pack_label",
+    "num_thread",
+    "check",
+    "optimize",
+    "checksums",
+)
 
 #: Those of `encode`, whose import takes a while.
 ENCODINGS = (".jpg", ".png", "raw")
@@ -208,6 +217,12 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="rewrite JPEG images without loss, whatever they come from, so that parts of them are "
         "decoded faster: not progressive, with restart markers; the pixels stay the same",
+    )
+    packing.add_argument(
+        "--checksums",
+        action="store_true",
+        help="write PREFIX.crc as well, a checksum of every record, which recordio check and the "
+        "iterators (verify=True) compare; needs google-crc32c",
     )
     packing.add_argument(
         "--num-thread",

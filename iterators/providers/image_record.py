@@ -115,6 +115,10 @@ class ImageRecordIter(RecordImageProvider):
     cache_size : int, optional
         Bytes that they may take: by default half of the available memory, divided by `num_parts`,
         or half of the free disk.  Images that do not fit are decoded every time.
+    verify : bool
+        Compare each record with its checksum, in a ``.crc`` file beside the record file, when it is
+        read: one that differs is a bad record.  Those whose image comes from a cache are not
+        compared again.
     aug_seq, ctx, device_id
         Accepted because scripts pass them; `aug_seq` must be "aug_default", the other two say where
         MXNet would put its buffers, which is `device` here.
@@ -131,6 +135,8 @@ class ImageRecordIter(RecordImageProvider):
         For a value that is out of range or has no effect.
     EmptyRecordFileError
         If there is no record.
+    ChecksumFileError
+        With `verify`, if a record file has no checksums that belong to it.
     RecordIOError
         If the record file or its index is damaged.
     CacheFileError

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from recordio import CorruptRecordError, RecordIOError, TruncatedRecordError
+from recordio.checksum_library import library_crc32c
 from recordio.lines import open_bytes
 from recordio.storage import AtomicOutput
 
@@ -38,16 +39,10 @@ LABELS = ("image/class/label", "label")
 
 def checksums() -> Callable[[bytes], int]:
     """The masked CRC-32C of some bytes."""
-    try:
-        import google_crc32c
-    except ImportError as error:
-        raise ImportError(
-            "TFRecord files have CRC-32C checksums, which google-crc32c computes: "
-            "pip install 'recordio-iterators[tfrecord]'"
-        ) from error
+    of = library_crc32c("TFRecord files", "tfrecord")
 
     def masked(data: bytes) -> int:
-        crc = google_crc32c.value(data)
+        crc = of(data)
         return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
 
     return masked
