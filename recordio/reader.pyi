@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
+from recordio.checksums import Checksums
+
 __all__ = ["RecordReader"]
 
 @disjoint_base
@@ -14,8 +16,12 @@ class RecordReader:
     path: str
     index_path: str | None
     closed: bool
+    checksums: Checksums | None
     def __init__(
-        self, path: str | PathLike[str], index: str | PathLike[str] | None = None
+        self,
+        path: str | PathLike[str],
+        index: str | PathLike[str] | None = None,
+        verify: bool = False,
     ) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[memoryview]: ...

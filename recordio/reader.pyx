@@ -12,6 +12,7 @@ import numpy as np
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
+from recordio.checksums cimport CHECKSUM_OK, checksum_check, checksum_error
 from recordio.frames cimport (
     FRAME_END,
     FRAME_OK,
@@ -31,6 +32,7 @@ from recordio.views cimport (
     resume_collector,
 )
 
+from recordio.checksums import checksums_path, read_checksums
 from recordio.errors import IndexFileError, KeyNotFoundError
 from recordio.frames import scan_offsets
 from recordio.index import read_index
@@ -54,11 +56,17 @@ cdef class RecordReader:
         lists, iteration follows the index, and records that it does not list do not exist.  Without
         one, positions are the order of the file and keys equal positions; iteration needs no
         preparation, and whatever needs positions scans the file once, on first use.
+    verify : bool
+        Compare each record with its checksum in ``PREFIX.crc`` when it is taken.  Without an index
+        that file also says where the records begin, so that one with a damaged head is one damaged
+        record and hides no other.
 
     Attributes
     ----------
     path, index_path : str
         As given; `index_path` is None without an index.
+    checksums : Checksums or None
+        The content of ``PREFIX.crc``, with `verify`.
     closed : bool
         Whether `close` was called.
 
@@ -68,6 +76,10 @@ cdef class RecordReader:
         If a file cannot be opened.
     IndexFileError
         If the index cannot be parsed, or lists offsets outside the record file.
+    ChecksumFileError
+        With `verify`, if ``PREFIX.crc`` is missing, damaged, or that of another file.
+    ChecksumError
+        With `verify`, when a record is taken that is not what it was.
     CorruptRecordError, TruncatedRecordError
         When a damaged record is met, also at the end of the file: a truncated tail is an error and
         not an end.  The error names path, offset and record.
@@ -109,9 +121,7 @@ cdef class RecordReader:
         self.count = -1
         self.closed = True
 
-    def __init__(self, path, index=None):
-        cdef const int64_t[::1] table
-        cdef int64_t outside
+    def __init__(self, path, index=None, verify=False):
         if self.path is not None:
             raise RuntimeError("a RecordReader is initialised once")
         self.path = os.fsdecode(path)
@@ -121,6 +131,9 @@ cdef class RecordReader:
         self.guard = guard_of(self.view)
         self.size = len(self.view)
         self.closed = False
+        if verify:
+            self.checksums = read_checksums(checksums_path(self.path))
+            self.checksums.check_size(self.path, self.size)
         if self.index_path is not None:
             keys, offsets = read_index(self.index_path)
             keys.flags.writeable = offsets.flags.writeable = False
@@ -133,9 +146,13 @@ cdef class RecordReader:
                     " the record file is truncated or the index is that of another file;"
                     " recordio.build_index() writes it anew",
                     path=self.index_path,
-                    line=outside + 1,
+                    line=int(outside[0]) + 1,
                 )
             self._keys = keys
+            self._set_offsets(offsets)
+        elif self.checksums is not None:
+            offsets = self.checksums.offsets
+            offsets.flags.writeable = False
             self._set_offsets(offsets)
 
     cdef int check_open(self) except -1:
@@ -162,6 +179,17 @@ cdef class RecordReader:
             self._set_offsets(offsets)
         return 0
 
+    cdef int check_record(self, const uint8_t* base, const Frame* frame, record) except -1:
+        cdef Checksums checksums = self.checksums
+        cdef int status
+        if checksums is None:
+            return 0
+        with nogil:
+            status = checksum_check(&checksums.table, base, frame)
+        if status != CHECKSUM_OK:
+            raise checksum_error(status, self.path, frame.offset, record)
+        return 0
+
     cdef int locate(self, int64_t position, Frame* frame) noexcept nogil:
         return locate_one(self.base, self.size, self.offset_table[position], frame)
 
@@ -178,6 +206,7 @@ cdef class RecordReader:
         record = _payload(view, base, guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, position)
+        self.check_record(base, &frame, position)
         return record
 
     def __len__(self):
@@ -246,7 +275,7 @@ cdef class RecordReader:
         """
         cdef const int64_t[::1] wanted
         cdef Frame[RUN] frames
-        cdef int64_t first, count, i
+        cdef int64_t first, count, i, place
         cdef int status, collecting
         self.need_offsets()
         wanted = as_positions(positions)
@@ -281,6 +310,10 @@ cdef class RecordReader:
                 i = wanted[first + count]
                 i += self.count if i < 0 else 0
                 raise frame_error(status, self.path, frames[count].end, i)
+            if self.checksums is not None:
+                for i in range(count):
+                    place = wanted[first + i]
+                    self.check_record(base, &frames[i], place + (self.count if place < 0 else 0))
         return records
 
     def read_at(self, int64_t offset, record=None, *, bint copy=False):
@@ -330,6 +363,7 @@ cdef class RecordReader:
             payload = _payload(view, base, guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, record)
+        self.check_record(base, &frame, record)
         return payload, frame.end
 
     def check_tail(self, int64_t offset=0, record=0):
@@ -455,7 +489,7 @@ cdef class RecordReader:
 
     def __reduce__(self):
         self.check_open()
-        return type(self), (self.path, self.index_path)
+        return type(self), (self.path, self.index_path, self.checksums is not None)
 
     def __repr__(self):
         state = ", closed" if self.closed else ""
@@ -507,6 +541,7 @@ cdef class RecordIterator:
         record = _payload(self.view, self.base, self.guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.reader.path, frame.end, self.delivered)
+        self.reader.check_record(self.base, &frame, self.delivered)
         self.cursor += 1
         self.delivered += 1
         return record
@@ -546,7 +581,7 @@ cdef object _iterate(RecordReader reader):
     iterator.ready = 0
     iterator.cursor = 0
     iterator.status = FRAME_OK
-    if reader.index_path is not None:
+    if reader.index_path is not None or reader.checksums is not None:
         iterator.table = reader.offset_table
         if reader.count == 0:
             iterator.status = FRAME_END

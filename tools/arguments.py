@@ -33,6 +33,7 @@ FLAGS = (
     "--center-crop",
     "--pack-label",
     "--optimize",
+    "--checksums",
     "--skip-errors",
     "--strict",
 )
@@ -47,6 +48,7 @@ PACK_OPTIONS = (
     "check",
     "optimize",
     "max_pixels",
+    "checksums",
 )
 
 #: Those of `encode`, whose import takes a while.
@@ -218,6 +220,12 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="rewrite JPEG images without loss, whatever they come from, so that parts of them are "
         "decoded faster: not progressive, with restart markers; the pixels stay the same",
+    )
+    packing.add_argument(
+        "--checksums",
+        action="store_true",
+        help="write PREFIX.crc as well, a checksum of every record, which recordio check and the "
+        "iterators (verify=True) compare; needs google-crc32c",
     )
     packing.add_argument(
         "--num-thread",

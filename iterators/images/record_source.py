@@ -51,6 +51,9 @@ class RecordSource:
     on_error : {"raise", "skip"}
         Whether damage met by the scan raises, or counts as one bad record behind which the scan
         goes on at the next record head.
+    verify : bool
+        Compare records with their checksums, in a ``.crc`` file beside each record file, when they
+        are read.
 
     Attributes
     ----------
@@ -70,6 +73,8 @@ class RecordSource:
     ------
     EmptyRecordFileError
         If there is no record at all.
+    ChecksumFileError
+        With `verify`, if a file has no checksums that belong to it.
     ValueError
         If the numbers of files and indexes differ.
     """
@@ -79,6 +84,7 @@ class RecordSource:
         path: str | os.PathLike[str],
         index: str | os.PathLike[str] = "",
         on_error: str = "raise",
+        verify: bool = False,
     ) -> None:
         self.name = os.fspath(path)
         self.paths = _files(path, ".rec")
@@ -88,7 +94,9 @@ class RecordSource:
         if len(indexes) != len(self.paths):
             raise ValueError(f"{len(self.paths)} record files but {len(indexes)} index files")
         self.indexed = bool(index)
-        self.readers = [RecordReader(p, i) for p, i in zip(self.paths, indexes, strict=True)]
+        self.readers = [
+            RecordReader(p, i, verify) for p, i in zip(self.paths, indexes, strict=True)
+        ]
         tables = [_offsets(reader, on_error) for reader in self.readers]
         self.identities: np.ndarray | None = None
         if len(self.readers) == 1:

@@ -1,5 +1,6 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from recordio.checksums cimport Table
 from recordio.mapping cimport map_guard
 
 
@@ -39,11 +40,14 @@ cdef struct File:
     int64_t size
     int64_t start
     map_guard* guard
+    bint verifies                   # records are compared with
+    Table checksums
 
 
 cdef class RecordFiles(Source):
     cdef list paths
     cdef list views                 # keep the mappings while threads read them
+    cdef list checksums             # and what they are compared with
     cdef File* files
     cdef Py_ssize_t num_files
     cdef object offsets
@@ -54,6 +58,8 @@ cdef class RecordFiles(Source):
     cdef void read_sparsely(self, bint sparsely) noexcept nogil
     cdef void announce_one(self, int64_t number) noexcept nogil
     cdef const File* file_of(self, int64_t record) noexcept nogil
+    cdef int locate(self, int64_t number, bint verify, Scratch* scratch, const uint8_t** record,
+                    size_t* length) noexcept nogil
 
 
 cdef class ImageFiles(Source):

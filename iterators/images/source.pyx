@@ -16,6 +16,9 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from recordio.checksums cimport (
+    CHECKSUM_ABSENT, CHECKSUM_OK, CHECKSUM_WRONG, checksum_check, checksum_error,
+)
 from recordio.errors import ImageFileError
 from recordio.frames cimport FRAME_HEAD, FRAME_LOST, FRAME_OK, Frame, MAX_RECORD
 from recordio.frames cimport frame_confirm, frame_error, frame_join, frame_scan
@@ -173,13 +176,17 @@ cdef class RecordFiles(Source):
         self.files = <File*>calloc(max(self.num_files, 1), sizeof(File))
         if self.files == NULL:
             raise MemoryError
-        self.paths, self.views = [], []
+        self.paths, self.views, self.checksums = [], [], []
         for i in range(self.num_files):
             reader = readers[i]
             self.paths.append(reader.path)
             self.views.append(reader.view)
             self.files[i].base, self.files[i].size = reader.base, reader.size
             self.files[i].start, self.files[i].guard = starts[i], reader.guard
+            if reader.checksums is not None:
+                self.checksums.append(reader.checksums)
+                self.files[i].checksums = reader.checksums.table
+                self.files[i].verifies = True
         self.offsets = offsets
         self.count = table.shape[0]
         self.offset_of = &table[0] if self.count else NULL
@@ -240,11 +247,24 @@ cdef class RecordFiles(Source):
 
     cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
                    size_t* length) noexcept nogil:
+        return self.locate(number, True, scratch, record, length)
+
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                        size_t* length) noexcept nogil:
+        # A checksum would have all of the record read.
+        return self.locate(number, False, scratch, record, length)
+
+    cdef int locate(self, int64_t number, bint verify, Scratch* scratch, const uint8_t** record,
+                    size_t* length) noexcept nogil:
         cdef Frame frame
         cdef const File* file = self.file_of(number)
         cdef int status = frame_scan(file.base, file.size, self.offset_of[number], &frame)
         if status != FRAME_OK:
             return frame_confirm(file.guard, status, &frame)
+        if verify and file.verifies:
+            status = checksum_check(&file.checksums, file.base, &frame)
+            if status != CHECKSUM_OK:
+                return status
         record[0], length[0] = file.base + frame.offset + FRAME_HEAD, <size_t>frame.length
         if frame.parts > 1:
             if not image_file_reserve(&scratch.bytes, &scratch.capacity, <size_t>frame.length):
@@ -268,6 +288,9 @@ cdef class RecordFiles(Source):
         cdef Frame frame
         if status == NO_MEMORY:
             return Source.failure(self, number, status)
+        if status in (CHECKSUM_WRONG, CHECKSUM_ABSENT):
+            return checksum_error(status, self.paths[file - self.files], self.offset_of[number],
+                                  number - file.start)
         frame_scan(file.base, file.size, self.offset_of[number], &frame)
         if status == FRAME_LOST:
             frame.end = frame.offset

@@ -112,6 +112,7 @@ class RecordImageProvider(PlannedProvider):
         error_budget: float | None = None,
         cache: str | os.PathLike[str] | None = None,
         cache_size: int | None = None,
+        verify: bool = False,
         max_pixels: int = jpeg.DEFAULT_MAX_PIXELS,
         max_scans: int = jpeg.DEFAULT_MAX_SCANS,
         max_scan_pixels: int = jpeg.DEFAULT_MAX_SCAN_PIXELS,
@@ -169,7 +170,7 @@ class RecordImageProvider(PlannedProvider):
             max_scans=integer("max_scans", max_scans, 1, MOST_SCANS),
             max_scan_pixels=integer("max_scan_pixels", max_scan_pixels, 1, MOST_PIXELS),
         )
-        source = self._open(path_imgrec, path_imgidx, on_error)
+        source = self._open(path_imgrec, path_imgidx, on_error, boolean("verify", verify))
         num_parts = integer("num_parts", num_parts, low=1)
         labels = self._plan_labels(source, recipe, label_width, path_imglist, on_error)
         listed = labels["labels"]
@@ -306,9 +307,9 @@ class RecordImageProvider(PlannedProvider):
                 raise unknown_keyword(type(self).__name__, name, known | set(own))
         return self.recipe_class(data_shape=data_shape, **augmentation)
 
-    def _open(self, path_imgrec: Any, path_imgidx: Any, on_error: str) -> ImageSource:
+    def _open(self, path_imgrec: Any, path_imgidx: Any, on_error: str, verify: bool) -> ImageSource:
         """The images of the provider."""
-        return RecordSource(path_imgrec, path_imgidx, on_error)
+        return RecordSource(path_imgrec, path_imgidx, on_error, verify)
 
     def _plan_batches(self, order: Order, batch_size: int, round_batch: bool) -> BatchPlan:
         """How an epoch is cut into batches."""

@@ -115,6 +115,10 @@ class ImageRecordIter(RecordImageProvider):
     cache_size : int, optional
         Bytes that they may take: by default half of the available memory, divided by `num_parts`,
         or half of the free disk.  Images that do not fit are decoded every time.
+    verify : bool
+        Compare each record with its checksum, in a ``.crc`` file beside the record file, when it is
+        read: one that differs is a bad record.  Those whose image comes from a cache are not
+        compared again.
     max_pixels, max_scans, max_scan_pixels : int
         Images with more pixels (2**26 by default) are refused as bad records, and so are JPEG
         images with more scans (256), or whose scans pass over more pixels in all (2**31; each
@@ -135,6 +139,8 @@ class ImageRecordIter(RecordImageProvider):
         For a value that is out of range or has no effect.
     EmptyRecordFileError
         If there is no record.
+    ChecksumFileError
+        With `verify`, if a record file has no checksums that belong to it.
     RecordIOError
         If the record file or its index is damaged.
     CacheFileError

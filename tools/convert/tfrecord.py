@@ -19,6 +19,7 @@ from recordio import (
     RecordTooLargeError,
     TruncatedRecordError,
 )
+from recordio.checksum_library import library_crc32c
 from recordio.lines import open_bytes
 from recordio.storage import AtomicOutput
 
@@ -43,16 +44,10 @@ LABELS = ("image/class/label", "label")
 
 def checksums() -> Callable[[bytes], int]:
     """The masked CRC-32C of some bytes."""
-    try:
-        import google_crc32c
-    except ImportError as error:
-        raise ImportError(
-            "TFRecord files have CRC-32C checksums, which google-crc32c computes: "
-            "pip install 'recordio-iterators[tfrecord]'"
-        ) from error
+    of = library_crc32c("TFRecord files", "tfrecord")
 
     def masked(data: bytes) -> int:
-        crc = google_crc32c.value(data)
+        crc = of(data)
         return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
 
     return masked
