@@ -122,6 +122,8 @@ cdef class RecordReader:
         self.closed = True
 
     def __init__(self, path, index=None, verify=False):
+        cdef const int64_t[::1] table
+        cdef int64_t outside
         if self.path is not None:
             raise RuntimeError("a RecordReader is initialised once")
         self.path = os.fsdecode(path)
@@ -146,7 +148,7 @@ cdef class RecordReader:
                     " the record file is truncated or the index is that of another file;"
                     " recordio.build_index() writes it anew",
                     path=self.index_path,
-                    line=int(outside[0]) + 1,
+                    line=outside + 1,
                 )
             self._keys = keys
             self._set_offsets(offsets)
