@@ -177,8 +177,6 @@ cdef class RecordReader:
     cdef int check_record(self, const uint8_t* base, const Frame* frame, record) except -1:
         cdef Checksums checksums = self.checksums
         cdef int status
-        if checksums is None:
-            return 0
         with nogil:
             status = checksum_check(&checksums.table, base, frame)
         if status != CHECKSUM_OK:
@@ -199,7 +197,8 @@ cdef class RecordReader:
             status = _locate(base, size, self.offset_table[position], &frame)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, position)
-        self.check_record(base, &frame, position)
+        if self.checksums is not None:
+            self.check_record(base, &frame, position)
         return payload_view(view, base, &frame)
 
     def __len__(self):
@@ -338,7 +337,8 @@ cdef class RecordReader:
             return None, offset
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, record)
-        self.check_record(base, &frame, record)
+        if self.checksums is not None:
+            self.check_record(base, &frame, record)
         return payload_view(view, base, &frame), frame.end
 
     def check_tail(self, int64_t offset=0, record=0):
@@ -507,7 +507,8 @@ cdef class RecordIterator:
                 raise frame_error(
                     self.status, self.reader.path, self.damage.end, self.delivered
                 )
-        self.reader.check_record(self.base, &self.frames[self.cursor], self.delivered)
+        if self.reader.checksums is not None:
+            self.reader.check_record(self.base, &self.frames[self.cursor], self.delivered)
         record = payload_view(self.view, self.base, &self.frames[self.cursor])
         self.cursor += 1
         self.delivered += 1
