@@ -184,8 +184,6 @@ cdef class RecordReader:
     cdef int check_record(self, const uint8_t* base, const Frame* frame, record) except -1:
         cdef Checksums checksums = self.checksums
         cdef int status
-        if checksums is None:
-            return 0
         with nogil:
             status = checksum_check(&checksums.table, base, frame)
         if status != CHECKSUM_OK:
@@ -208,7 +206,8 @@ cdef class RecordReader:
         record = _payload(view, base, guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, position)
-        self.check_record(base, &frame, position)
+        if self.checksums is not None:
+            self.check_record(base, &frame, position)
         return record
 
     def __len__(self):
@@ -365,7 +364,8 @@ cdef class RecordReader:
             payload = _payload(view, base, guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, record)
-        self.check_record(base, &frame, record)
+        if self.checksums is not None:
+            self.check_record(base, &frame, record)
         return payload, frame.end
 
     def check_tail(self, int64_t offset=0, record=0):
@@ -543,7 +543,8 @@ cdef class RecordIterator:
         record = _payload(self.view, self.base, self.guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.reader.path, frame.end, self.delivered)
-        self.reader.check_record(self.base, &frame, self.delivered)
+        if self.reader.checksums is not None:
+            self.reader.check_record(self.base, &frame, self.delivered)
         self.cursor += 1
         self.delivered += 1
         return record
