@@ -127,14 +127,21 @@ class BoundedReader:
     def __init__(self, file: Any, allowed: int, refuse: Callable[[], Exception]) -> None:
         self._file = file
         self._read = 0
+        self._ended = False
         self._refuse = refuse
         self.allowed = allowed
 
     def read(self, count: int) -> bytes:
-        """Some bytes; none at the end."""
+        """Some bytes; none at the end, and an EOFError for who goes on all the same.
+
+        tarfile passes over a file by reading until its end, which a header can put anywhere.
+        """
         if self._read + count > self.allowed:
             raise self._refuse()
         data = self._file.read(count)
+        if self._ended and not data:
+            raise EOFError("it ends inside a file")
+        self._ended = not data
         self._read += len(data)
         return data
 

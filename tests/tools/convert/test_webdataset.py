@@ -297,6 +297,14 @@ def test_huge_headers_are_refused(tmp_path, images, kind, name):
     assert (code, "raise --max-metadata-bytes" in said) == (1, True), said
 
 
+def test_a_size_far_beyond_the_end_is_damage(tmp_path, images):
+    path = tmp_path / "endless.tar"
+    endless = member("a.bin", 1 << 62).tobuf(tarfile.GNU_FORMAT)
+    path.write_bytes(endless + bytes(1024))
+    code, said = bounded("from-webdataset", path, tmp_path / "t")
+    assert (code, "the archive is damaged or truncated" in said) == (1, True), said
+
+
 def test_chains_of_headers_end(tmp_path, images):
     record = b"30 comment=%s\n" % (b"x" * 18)
     path = packed_archive(
