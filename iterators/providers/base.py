@@ -48,6 +48,9 @@ class Engine(Protocol):
 
     depth: int
 
+    def start(self) -> None:
+        """Start the threads, once there is somebody to stop them; idempotent."""
+
     @property
     def pending(self) -> int:
         """Number of batches submitted and not yet collected."""
@@ -172,7 +175,7 @@ class PlannedProvider(AbstractDataProvider):
         verbose: bool = False,
         form: BatchForm | None = None,
     ) -> None:
-        # First, so that a wrong argument leaves no threads behind.
+        # First, and the threads last, so that nothing that comes in between leaves any behind.
         self._finalizer = weakref.finalize(self, engine.close)
         self._plan = plan
         self._empty = plan.empty
@@ -208,6 +211,7 @@ class PlannedProvider(AbstractDataProvider):
         self._waited = 0.0
         self._busy = 0.0
         self._returned: float | None = None
+        engine.start()
 
     # -- what there is --------------------------------------------------------------------------
 
