@@ -109,7 +109,7 @@ class AtomicOutput:
             mode = stat.S_IMODE(status.st_mode)
         temporary = Temporary(path)
         self._temporary.append(temporary)
-        descriptor = temporary.descriptor
+        descriptor = temporary.make()
         try:
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, mode)
@@ -197,6 +197,7 @@ class AtomicOutput:
                 _sync_folders(self.paths[:1])
             self._reveal_companions()
             _sync_folders(self.paths)
+            _remove_all(old for old, _ in moved)
         except BaseException:
             if not _is_at(made, self.paths[0]):
                 for old, path in moved:
@@ -207,7 +208,6 @@ class AtomicOutput:
             self._reveal_companions()
             _remove_all(old for old, _ in moved)
             raise
-        _remove_all(old for old, _ in moved)
 
     def _reveal_companions(self):
         for temporary, path in zip(self._temporary[1:], self.paths[1:], strict=True):

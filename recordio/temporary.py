@@ -25,6 +25,8 @@ class Temporary:
 
     The name has the first number that no living process uses.
 
+    Nothing is made before `make`, so that whoever is to remove it can be told before.
+
     Parameters
     ----------
     target : str
@@ -34,61 +36,71 @@ class Temporary:
 
     Attributes
     ----------
-    path : str
+    path : str or None
         Where it is.
     descriptor : int or None
         Of the file, open for writing and the caller's to close; None for a folder.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> target = pathlib.Path(tempfile.mkdtemp(), "a.rec")
     >>> first, second = Temporary(str(target)), Temporary(str(target))
-    >>> [os.path.basename(file.path) for file in (first, second)]
-    ['a.rec.00000000.partial', 'a.rec.00000001.partial']
     >>> for file in (first, second):
-    ...     os.close(file.descriptor)
+    ...     os.close(file.make())
+    ...     os.path.basename(file.path)
+    'a.rec.00000000.partial'
+    'a.rec.00000001.partial'
+    >>> for file in (first, second):
     ...     file.remove()
     >>> os.listdir(target.parent)
     []
     """
 
     def __init__(self, target, folder=False):
+        self.path = None
         self.descriptor = None
-        self._lock = None
+        self._target = target
+        self._lock = self._status = None
         self._is_folder = folder
+
+    def make(self):
+        """Make it.
+
+        Returns
+        -------
+        int or None
+            `descriptor`.
+
+        Raises
+        ------
+        OSError
+            If it cannot be made.
+        """
         number = 0
         while True:
-            self.path = f"{target}.{number:08x}{TEMPORARY_SUFFIX}"
+            self._status = None
+            self.path = f"{self._target}.{number:08x}{TEMPORARY_SUFFIX}"
             try:
                 if self._make():
-                    return
+                    return self.descriptor
             except FileExistsError:
                 if _remove_abandoned(self.path):
                     continue
+            except BaseException:
+                self._close()
+                self.remove()
+                raise
             number += 1
 
     def _make(self):
         """Make and lock it; False if a process that found it without its lock is taking it away."""
-        try:
-            self._create()
-            locked = None if self._lock is None else _try_lock(self._lock)
-            if locked is None:
-                return True  # no locks here: nobody will take it for abandoned either
-            if locked and _is_at(self._lock, self.path):
-                return True
-        except FileExistsError:
-            raise
-        except BaseException:
-            self._close()
-            self.release()
-            _remove_abandoned(self.path)  # even if Ctrl-C came before it was noted as ours
-            raise
+        self._create()
+        locked = None if self._lock is None else _try_lock(self._lock)
+        if locked is None:
+            return True  # no locks here: nobody will take it for abandoned either
+        if locked and _is_at(self._status, self.path):
+            return True
         self._close()
         self.release()
         return False
@@ -96,17 +108,19 @@ class Temporary:
     def _create(self):
         if self._is_folder:
             os.mkdir(self.path)
+            self._status = os.lstat(self.path)
             self._lock = _open_folder(self.path)
             return
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         self.descriptor = os.open(self.path, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
+        self._status = os.fstat(self.descriptor)
         # Shares the lock, and keeps it when the file itself is closed.
         self._lock = os.dup(self.descriptor) if _HAS_LOCKS else None
 
     def _close(self):
-        if self.descriptor is not None:
-            os.close(self.descriptor)
-            self.descriptor = None
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
     def release(self) -> None:
         """Give the lock back: it has its final name now, or is gone."""
@@ -116,8 +130,14 @@ class Temporary:
 
     def remove(self) -> None:
         """Remove it, if it still has this name; errors of the system are ignored."""
-        _remove(self.path)
-        self.release()
+        if self.path is None:
+            return
+        if self._status is not None and _is_at(self._status, self.path):
+            _remove(self.path)
+            self.release()
+        else:  # published, or interrupted before it was noted as ours
+            self.release()
+            _remove_abandoned(self.path)
 
 
 def _remove_abandoned(path) -> bool:
@@ -131,7 +151,7 @@ def _remove_abandoned(path) -> bool:
     if lock is None:
         return False
     try:
-        if _try_lock(lock) and _is_at(lock, path):
+        if _try_lock(lock) and _is_at(os.fstat(lock), path):
             _remove(path)
         return not os.path.lexists(path)
     finally:
@@ -146,10 +166,10 @@ def _remove(path):
             os.unlink(path)
 
 
-def _is_at(descriptor, path) -> bool:
-    """Whether an open file is still the one at a path."""
+def _is_at(status, path) -> bool:
+    """Whether the file with this status is still the one at a path."""
     try:
-        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+        return os.path.samestat(status, os.lstat(path))
     except FileNotFoundError:
         return False
 

@@ -102,6 +102,7 @@ def new_folder(path: str) -> Iterator[str]:
         raise RecordIOError("the folder for the output does not exist; make it first", path=parent)
     temporary = Temporary(target, folder=True)
     try:
+        temporary.make()
         yield temporary.path
         if exists:
             for name in os.listdir(temporary.path):

@@ -97,15 +97,26 @@ class Prefetcher:
         self._waiting: deque[_Job] = deque()  # of those, not begun
         self._working = 0  # threads that make a batch
         self._stopping = False
-        self._alive = threads
+        self._started = False
+        self._alive = 0  # threads that run
         self._batches = 0
         self._seconds = 0.0
         self._threads = [
             threading.Thread(target=self._work, daemon=True, name=f"{name}-{i}")
             for i in range(threads)
         ]
+
+    def start(self) -> None:
+        """Start the threads; `submit` does it too.
+
+        They would keep this object alive, so whoever is to close it comes first.
+        """
+        if self._started:
+            return
         for thread in self._threads:
-            thread.start()
+            if thread.ident is None:
+                thread.start()
+        self._started = True
 
     @property
     def pending(self) -> int:
@@ -123,6 +134,7 @@ class Prefetcher:
             If `depth` batches are under way already.
         """
         self._check_usable()
+        self.start()
         with self._lock:
             if len(self._jobs) == self.depth:
                 raise RuntimeError(f"{self.depth} batches are under way already: collect one first")
@@ -189,16 +201,17 @@ class Prefetcher:
         if os.getpid() != self._process:
             return  # in a forked child there are no threads, and the lock may be held for ever
         with self._lock:
-            first, self._stopping = not self._stopping, True
+            self._stopping = True
             self._waiting.clear()
             self._work_came.notify_all()
             self._work_done.notify_all()
         if threading.current_thread() in self._threads:
             return
         for thread in self._threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         self._jobs.clear()
-        if first and not self._threads:
+        if not self._alive:
             self._finished()
 
     def _check_usable(self) -> None:
@@ -211,6 +224,8 @@ class Prefetcher:
 
     def _work(self) -> None:
         """Body of a thread."""
+        with self._lock:
+            self._alive += 1
         try:
             self._serve()
         finally:
@@ -221,8 +236,10 @@ class Prefetcher:
                 self._finished()
 
     def _finished(self) -> None:
-        if self._finish is not None:
-            self._finish()
+        with self._lock:
+            finish, self._finish = self._finish, None
+        if finish is not None:
+            finish()
 
     def _serve(self) -> None:
         while True:

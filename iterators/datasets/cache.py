@@ -161,6 +161,7 @@ def cache_or_load_file(
     os.makedirs(folder, exist_ok=True)
     temporary = Temporary(path, folder=True)
     try:
+        temporary.make()
         made = os.path.join(temporary.path, name)
         content = creator(made)
         if not os.path.exists(made):

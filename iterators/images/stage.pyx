@@ -100,6 +100,7 @@ cdef class Stage:
     cdef RenderPlan plan
     cdef object pool
     cdef list threads
+    cdef bint started
     cdef list arrays                # (data, label, ids) of every batch under way
     cdef object process
 
@@ -149,13 +150,17 @@ cdef class Stage:
             for i in range(threads)
         ]
 
-    def __init__(self, *args, **keywords):
-        try:
-            for thread in self.threads:
+    def start(self):
+        """Start the threads; `submit` does it too.
+
+        They would keep this object alive, so whoever is to close it comes first.
+        """
+        if self.started:
+            return
+        for thread in self.threads:
+            if thread.ident is None:
                 thread.start()
-        except BaseException:
-            self.close()        # those that run already would keep this object for ever
-            raise
+        self.started = True
 
     def __dealloc__(self):
         # The threads refer to this object, so none is left.
@@ -193,6 +198,7 @@ cdef class Stage:
             given.
         """
         self._check_usable()
+        self.start()
         cdef Py_ssize_t count = records.shape[0], i
         if self.submitted - self.collected == self.depth:
             raise RuntimeError(f"{self.depth} batches are under way already: collect one first")

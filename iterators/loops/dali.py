@@ -56,6 +56,10 @@ class DaliIterator(DatasetIterator):
 
     def __next__(self) -> Any:
         """What ``pipeline.run()`` returns."""
+        with self._turns.lock:
+            return self._next()
+
+    def _next(self) -> Any:
         if not self._planned and self._plan() is None:
             raise self._stop()
         try:

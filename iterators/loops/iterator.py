@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.parameters import boolean, entries, integer, real
+from ..core.turns import Turns
 from .order_samplers import ShuffleOrderSampler
 from .position import NO_DETAIL, Position, advance, checked_order, first_position
 
@@ -129,6 +130,7 @@ class DatasetIterator(Iterator):
         if order_sampler is not None and not callable(order_sampler):
             raise TypeError(f"order_sampler={order_sampler!r} cannot be called")
         self.order_sampler = order_sampler
+        self._turns = Turns()
         self._planned: deque[Planned] = deque()
         self._position = first_position(dataset, order_sampler)
 
@@ -215,8 +217,9 @@ class DatasetIterator(Iterator):
 
     def reset(self) -> None:
         """Start again at epoch 0, in a fresh order."""
-        self._forget_plans()
-        self._position = first_position(self.dataset, self.order_sampler)
+        with self._turns.lock:
+            self._forget_plans()
+            self._position = first_position(self.dataset, self.order_sampler)
 
     # -- states -----------------------------------------------------------------------------------
 
@@ -230,7 +233,8 @@ class DatasetIterator(Iterator):
             `order` of the running sweep if there is one, and as `rng` the state of the order
             sampler if it has one.  Only delivered batches count.
         """
-        position = self._position
+        with self._turns.lock:
+            position, sampler = self._position, copy.deepcopy(self._sampler_state())
         state: dict[str, Any] = {
             "current_position": position.current_position,
             "epoch": position.epoch,
@@ -239,9 +243,8 @@ class DatasetIterator(Iterator):
         }
         if position.order is not None:
             state["order"] = position.order.copy()
-        sampler = self._sampler_state()
         if sampler is not None:
-            state["rng"] = copy.deepcopy(sampler)
+            state["rng"] = sampler
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -284,11 +287,12 @@ class DatasetIterator(Iterator):
             state.get("previous_epoch_detail"),
             order,
         )
-        self._forget_plans()
-        if rng is not None:
-            self.order_sampler.load_state_dict(rng)
-            position = replace(position, sampler_state=copy.deepcopy(rng))
-        self._position = position
+        with self._turns.lock:
+            self._forget_plans()
+            if rng is not None:
+                self.order_sampler.load_state_dict(rng)
+                position = replace(position, sampler_state=copy.deepcopy(rng))
+            self._position = position
 
     def _checked_position(
         self, place: Any, epoch: Any, is_new_epoch: Any, detail: Any, order: np.ndarray | None
@@ -348,15 +352,16 @@ class DatasetIterator(Iterator):
             return  # saved, or nothing to change: what is under way stays
         order = None if order is None else checked_order(order)
         position = self._checked_position(place, epoch, is_new_epoch, detail, order)
-        self._forget_plans()
-        self._position = position
+        with self._turns.lock:
+            self._forget_plans()
+            self._position = position
 
     # -- copies -----------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         """What the constructor was given and the position; nothing that runs."""
         state = self.__dict__.copy()
-        state["_planned"] = deque()
+        state["_turns"], state["_planned"] = Turns(), deque()
         at = self._sampler_state()
         if at is not None:
             # A sampler of its own, which has drawn what was delivered and not what is planned.

@@ -28,6 +28,10 @@ class PrefetchingIterator(DatasetIterator):
     _in_order = True
 
     def __next__(self) -> list[Any]:
+        with self._turns.lock:
+            return self._next_in_order()
+
+    def _next_in_order(self) -> list[Any]:
         if not self._in_order:
             self._abandon()
         self._in_order = False

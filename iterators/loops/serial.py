@@ -43,6 +43,10 @@ class SerialIterator(DatasetIterator):
     """
 
     def __next__(self) -> list[Any]:
+        with self._turns.lock:
+            return self._next()
+
+    def _next(self) -> list[Any]:
         # Planned before, if an interrupt (Ctrl-C) came in between.
         planned = self._planned[0] if self._planned else self._plan()
         if planned is None:

@@ -8,7 +8,6 @@ ahead of the consumer.  It does not know where samples come from.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import weakref
 from collections import deque
@@ -26,6 +25,7 @@ from ..core.finite import FiniteDatasetIterator
 from ..core.order import BatchPlan
 from ..core.parameters import choice, entries, integer, real
 from ..core.spec import SpecError
+from ..core.turns import Turns
 from .abstract import AbstractDataProvider
 from .finite import iterate_samples
 from .forms import BatchForm, SpecBatch
@@ -47,6 +47,9 @@ class Engine(Protocol):
     """
 
     depth: int
+
+    def start(self) -> None:
+        """Start the threads, once there is somebody to stop them; idempotent."""
 
     @property
     def pending(self) -> int:
@@ -172,7 +175,7 @@ class PlannedProvider(AbstractDataProvider):
         verbose: bool = False,
         form: BatchForm | None = None,
     ) -> None:
-        # First, so that a wrong argument leaves no threads behind.
+        # First, and the threads last, so that nothing that comes in between leaves any behind.
         self._finalizer = weakref.finalize(self, engine.close)
         self._plan = plan
         self._empty = plan.empty
@@ -192,7 +195,7 @@ class PlannedProvider(AbstractDataProvider):
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
         self._delivered = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
-        self._lock = threading.RLock()  # of position, requests and engine
+        self._turns = Turns()  # for position, requests and engine
         self._inside = False
         self._counted = (0, plan.batches(0))
         self._current: DataBatch | None = None
@@ -208,6 +211,7 @@ class PlannedProvider(AbstractDataProvider):
         self._waited = 0.0
         self._busy = 0.0
         self._returned: float | None = None
+        engine.start()
 
     # -- what there is --------------------------------------------------------------------------
 
@@ -268,7 +272,7 @@ class PlannedProvider(AbstractDataProvider):
         RecordIOError
             If a record of the batch cannot be used.  The next call goes on behind the batch.
         """
-        with self._lock:
+        with self._turns.lock:
             if self._inside:  # the lock lets the same thread in again
                 raise RuntimeError("next() was called by a signal handler that interrupted next()")
             try:
@@ -435,7 +439,7 @@ class PlannedProvider(AbstractDataProvider):
         At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
         no epoch; anywhere else the next epoch begins.
         """
-        with self._lock:
+        with self._turns.lock:
             position, asked = self._position, self._delivered
             self._loop = None
             self._current = None
@@ -542,7 +546,7 @@ class PlannedProvider(AbstractDataProvider):
             integer("epoch", state["epoch"], low=0, high=LAST_EPOCH),
             done=integer("done", state["done"], low=self._plan.first_done),
         )
-        with self._lock:
+        with self._turns.lock:
             self._position = position
             self._delivered = False
             self._current = None

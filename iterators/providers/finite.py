@@ -114,7 +114,7 @@ class _Reader:
         self._request = request
         self._waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()  # samples and their draws
         self._over = False
-        with provider._lock:
+        with provider._turns.lock:
             provider._begin()
             provider._delivered = True
             provider._engine.cancel()
@@ -131,7 +131,7 @@ class _Reader:
         provider = self._provider
         if self._over:
             raise StopIteration
-        with provider._lock:
+        with provider._turns.lock:
             if provider._loop is not self or provider._requests:
                 raise RuntimeError(
                     "this provider is used by another loop that began later; nested or parallel "

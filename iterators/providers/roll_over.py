@@ -26,6 +26,6 @@ class RollingProvider(PlannedProvider):
 
     def hard_reset(self) -> None:
         """Begin a new epoch without the samples that the last one left over."""
-        with self._lock:
+        with self._turns.lock:
             self.reset()
             self._position = self._position._replace(done=max(self._position.done, 0))

@@ -16,6 +16,7 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
 from ..core.parameters import entries, integer
 from ..core.spec import SpecError
+from ..core.turns import Turns
 from .abstract import AbstractDataProvider
 from .forms import BatchForm, with_arrays
 
@@ -28,6 +29,7 @@ class Wrapper(AbstractDataProvider):
     """What the providers here share: a batch of their own around the arrays of others."""
 
     def __init__(self, device: Any, epoch: int) -> None:
+        self._turns = Turns()
         self._form: BatchForm | None = None
         self._device = device
         self._placement = placement(device)
@@ -54,6 +56,10 @@ class Wrapper(AbstractDataProvider):
 
     def next(self) -> DataBatch:
         """The next batch; StopIteration at the end of the epoch, until `reset`."""
+        with self._turns.lock:
+            return self._next()
+
+    def _next(self) -> DataBatch:
         self._current = None
         if self._over:
             raise StopIteration
@@ -73,13 +79,14 @@ class Wrapper(AbstractDataProvider):
         At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
         no epoch.
         """
-        self._loop = None
-        self._current = None
-        if not (self._number or self._delivered):
-            return
-        self._restart()
-        self._epoch += 1
-        self._number, self._over, self._delivered = 0, False, False
+        with self._turns.lock:
+            self._loop = None
+            self._current = None
+            if not (self._number or self._delivered):
+                return
+            self._restart()
+            self._epoch += 1
+            self._number, self._over, self._delivered = 0, False, False
 
     def _describe(
         self, data: Sequence[DataDesc], label: Sequence[DataDesc], data_specs: Any

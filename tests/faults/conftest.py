@@ -26,6 +26,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.faults)
+            if LONG:
+                item.add_marker(pytest.mark.timeout(7200))
 
 
 def picture(number, height=40, width=50):
@@ -64,7 +66,7 @@ def photos_folder(tmp_path_factory):
 def script():
     """Run a program in a process of its own; what it prints, after it ended as it should."""
 
-    def run(program, *words, code=0, before=(), timeout=100, **keywords):
+    def run(program, *words, code=0, before=(), timeout=7000 if LONG else 100, **keywords):
         done = subprocess.run(
             [*before, sys.executable, "-c", textwrap.dedent(program), *map(str, words)],
             capture_output=True,

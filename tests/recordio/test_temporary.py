@@ -27,8 +27,9 @@ def names(target):
 
 def make(target, folder=False):
     made = Temporary(target, folder)
-    if made.descriptor is not None:
-        os.close(made.descriptor)
+    descriptor = made.make()
+    if descriptor is not None:
+        os.close(descriptor)
     return made
 
 
@@ -36,7 +37,7 @@ def abandon(target, folder):
     """What a process that was killed leaves."""
     program = (
         "import os, signal, sys\nfrom recordio.temporary import Temporary\n"
-        f"made = Temporary(sys.argv[1], {folder})\n"
+        f"made = Temporary(sys.argv[1], {folder})\nmade.make()\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     assert subprocess.run([sys.executable, "-c", program, target]).returncode == -9
@@ -148,7 +149,7 @@ def test_an_error_removes_nothing_of_others(target, folder, monkeypatch):
 
     monkeypatch.setattr(os, "mkdir" if folder else "open", exhausted)
     with pytest.raises(OSError, match="too many"):
-        Temporary(target, folder)
+        Temporary(target, folder).make()
     monkeypatch.undo()
     assert names(target) == [os.path.basename(first.path)]
     first.remove()
@@ -156,4 +157,4 @@ def test_an_error_removes_nothing_of_others(target, folder, monkeypatch):
 
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
-        Temporary(str(tmp_path / "no" / "a.rec"))
+        Temporary(str(tmp_path / "no" / "a.rec")).make()

@@ -262,6 +262,7 @@ def _check_any(report: ImportReport) -> None:
 def _temporary_folder(prefix: str) -> Iterator[str]:
     temporary = Temporary(os.path.abspath(prefix), folder=True)
     try:
+        temporary.make()
         yield temporary.path
     finally:
         temporary.remove()

@@ -58,6 +58,7 @@ def test_closing_in_a_worker_leaves_the_memory_that_it_fills(stage_of, monkeypat
 
     stage = stage_of()
     monkeypatch.setattr(codec, "decode", closing)
+    stage.start()
     worker = next(t for t in threading.enumerate() if t.name.startswith("image-stage"))
     with monkeypatch.context() as patch:
         patch.setattr(np, "zeros", zeros)

@@ -1,0 +1,167 @@
+"""Eight threads that use one object at once: a reader, a cache, everything that gives batches.
+
+Without the GIL these are the tests that matter; with it, threads are made to change places often.
+"""
+
+import contextlib
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import recordio
+
+sys.path.insert(0, str(Path(__file__).parent))
+import shared_objects
+from shared_objects import Makers
+
+THREADS = 8
+ROUNDS = 3
+TAKEN_FROM = [
+    "image_record_iter",
+    "cached_in_memory",
+    "cached_in_a_file",
+    "image_det_record_iter",
+    "image_iter",
+    "array_provider",
+    "csv_iter",
+    "resize_iter",
+    "prefetching_iter",
+    "finite_iterator",
+    "serial_iterator",
+    "multithread_iterator",
+    "multiprocess_iterator",
+]
+
+#: Newer versions of Python warn when a process that has threads is forked.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def makers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shared")
+    shared_objects.prepare(folder)
+    return Makers(folder)
+
+
+@pytest.fixture(autouse=True)
+def frequent_changes():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def at_once(work):
+    """Run ``work(number)`` in eight threads that begin together; raises what one of them raised."""
+    start, failures = threading.Barrier(THREADS), []
+
+    def guarded(number):
+        start.wait()
+        try:
+            work(number)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(n,), daemon=True) for n in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    if failures:
+        raise failures[0]
+
+
+@pytest.mark.parametrize("index", [False, True])
+def test_one_reader_in_every_way_at_once(makers, index):
+    make, _, wanted = makers.reader()
+    count = len(wanted)
+
+    def ways(reader, offset):
+        yield lambda: list(reader) == wanted
+        yield lambda: len(reader) == count
+        yield lambda: all(reader[i] == wanted[i] for i in range(-count, count))
+        yield lambda: reader[::-1] == wanted[::-1]
+        yield lambda: reader.read_many([5, -1, 5]) == [wanted[5], wanted[-1], wanted[5]]
+        yield lambda: all(reader.by_key(key) == wanted[key] for key in range(count))
+        yield lambda: reader.position_of(7) == 7 and reader.keys.tolist() == list(range(count))
+        yield lambda: reader.read_at(offset)[0] == wanted[3] and reader.offset_of(3) == offset
+        yield lambda: reader.check_tail() > offset
+
+    offset = int(make().offsets[3])
+    for _ in range(ROUNDS):
+        # A new one, so that what is made on first use is made by all of them.
+        reader = make() if index else recordio.RecordReader(makers.folder / "a.rec")
+
+        def work(number, reader=reader):
+            every = list(ways(reader, offset))
+            for way in every[number:] + every[:number]:
+                assert way()
+
+        at_once(work)
+
+
+@pytest.mark.parametrize("name", TAKEN_FROM)
+def test_every_batch_is_given_to_one_thread(makers, name):
+    make, take, wanted = getattr(makers, name)()
+    for _ in range(ROUNDS):
+        shared, found = make(), []
+
+        def work(number, shared=shared, found=found):
+            try:
+                while True:
+                    found.append(take(shared))
+            except StopIteration:
+                pass
+
+        try:
+            at_once(work)
+        finally:
+            getattr(shared, "close", lambda: None)()
+        assert sorted(found) == wanted
+
+
+@pytest.mark.parametrize(
+    "name", ["array_provider", "resize_iter", "serial_iterator", "multithread_iterator"]
+)
+def test_states_and_resets_meanwhile(makers, name):
+    """They come between two batches; the end of all threads is what is tested here."""
+    make, take, wanted = getattr(makers, name)()
+    shared = make()
+    state = shared.state_dict()
+
+    def work(number):
+        for _ in range(30):
+            if number == 0:
+                shared.reset()
+            elif number == 1:
+                shared.load_state_dict(state)
+            elif number == 2:
+                shared.state_dict()
+            else:
+                with contextlib.suppress(StopIteration):
+                    assert take(shared) in wanted
+
+    at_once(work)
+    shared.load_state_dict(state)
+    assert [take(shared) for _ in wanted] == wanted
+    getattr(shared, "close", lambda: None)()
+
+
+@pytest.mark.parametrize("name", ["cached_in_memory", "cached_in_a_file"])
+def test_one_cache_that_eight_threads_fill_and_read(makers, name):
+    """The threads of one provider share its cache."""
+    makers.image["preprocess_threads"] = THREADS
+    try:
+        make, take, wanted = getattr(makers, name)()
+        with make() as provider:
+            for _ in range(6):
+                assert [take(provider) for _ in wanted] == wanted
+                provider.reset()
+            info = provider.cache_info()
+            assert info.images == len({i for batch in wanted for i in batch})
+            assert info.hits > info.misses
+    finally:
+        makers.image["preprocess_threads"] = 2
