@@ -2,7 +2,8 @@
 #
 # Each target makes the environment it needs (.venv for the demo, .venv-test for tests and
 # benchmarks, .venv-peers for what they compare with, .venv-lint for the linters, .venv-fuzz for
-# libFuzzer) and installs into it again only when something that is compiled or packaged has changed.
+# libFuzzer, .venv-sanitize and .venv-sanitize-threads for the sanitizers) and installs into it again
+# only when something that is compiled or packaged has changed.
 
 PYTHON ?= python3
 PHOTOS ?=
@@ -12,7 +13,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test bench bench-peers bench-growth fuzz lint clean help
+.PHONY: demo test faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -23,12 +24,22 @@ COMPILED := pyproject.toml setup.py MANIFEST.in \
 	$(shell find $(PACKAGES) -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h')
 STUBS := $(shell find recordio iterators -name '*.pyi' ! -name '__init__.pyi')
 INSTALLED := $(COMPILED) README.md LICENSE $(shell find $(PACKAGES) -name '*.py' -o -name '*.pyi')
+# Tests whose modules sanitizers look into: bytes from outside, and threads that share memory.
+ASAN_TESTS := tests/recordio tests/iterators/images tests/iterators/providers tests/tools
+TSAN_TESTS := tests/recordio/test_reader.py tests/iterators/core/test_pool.py \
+	tests/iterators/core/test_prefetch.py tests/iterators/images/test_image_cache.py \
+	tests/iterators/images/test_source.py tests/iterators/images/test_stage.py \
+	tests/iterators/providers/test_image_life.py tests/iterators/providers/test_image_caching.py \
+	tests/iterators/loops $(addprefix tests/recordio/, \
+	test_csv.py::test_same_bytes_with_any_number_of_threads \
+	test_csv.py::test_threads_end_with_the_iteration_an_early_close_or_the_last_reference \
+	test_libsvm.py::test_same_matrix_with_any_number_of_threads)
 
 # libFuzzer wants clang with its libraries (Debian: clang, libclang-rt-dev) and the package atheris;
 # without them, or with FUZZER=own, a driver of our own runs the same targets.
-SANITIZED := -fsanitize=fuzzer-no-link,address
+FUZZED := -fsanitize=fuzzer-no-link,address
 FUZZER ?= $(if $(filter fuzz,$(MAKECMDGOALS)),$(shell echo 'int main(void) { return 0; }' | \
-	clang $(SANITIZED) -x c - -o /dev/null 2>/dev/null && echo libfuzzer || echo own))
+	clang $(FUZZED) -x c - -o /dev/null 2>/dev/null && echo libfuzzer || echo own))
 
 
 demo: .venv/installed  ## pack images, stream batches, train a small network [PHOTOS=folder]
@@ -36,6 +47,12 @@ demo: .venv/installed  ## pack images, stream batches, train a small network [PH
 
 test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
 	.venv-test/bin/python -m pytest $(ARGS)
+
+sanitize: .venv-sanitize/installed  ## tests under ASan and UBSan, on Linux [TESTS="tests/..."] [ARGS=]
+	.ci/sanitize address,undefined $(abspath $(or $(TESTS),$(ASAN_TESTS))) $(ARGS)
+
+sanitize-threads: .venv-sanitize-threads/installed  ## tests of threads under TSan, on Linux [TESTS="tests/..."] [ARGS=]
+	.ci/sanitize thread $(abspath $(or $(TESTS),$(TSAN_TESTS))) $(ARGS)
 
 bench: .venv-test/bench  ## ratios against the alternatives, side by side [ARGS="case ..."]
 	.venv-test/bin/python benchmarks/run.py $(ARGS)
@@ -62,14 +79,15 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/codespell
 
 clean:  ## remove environments, builds and the demo's output
-	rm -rf .venv .venv-test .venv-lint .venv-fuzz .venv-peers build demo *.egg-info
+	rm -rf .venv .venv-test .venv-lint .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads
+	rm -rf build demo *.egg-info
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find $(PACKAGES) tests benchmarks examples \
 		'(' -name '*.so' -o -name '*.pyd' -o -name __pycache__ ')' -prune -exec rm -rf '{}' +
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' Makefile | \
-		while IFS='|' read -r target text; do printf '%-18s %s\n' "$$target" "$$text"; done
+		while IFS='|' read -r target text; do printf '%-22s %s\n' "$$target" "$$text"; done
 	@echo
 	@echo 'PYTHON=... chooses the interpreter (3.10 or newer; now: $(PYTHON)).'
 
@@ -93,9 +111,18 @@ help:  ## this list
 .venv-fuzz/installed: .venv-fuzz/$(TAG) $(INSTALLED)
 	.venv-fuzz/bin/python -m pip install atheris 'setuptools>=77' 'Cython>=3.1' numpy \
 		opencv-python-headless pillow filelock lazy-loader tqdm scipy google-crc32c
-	CC="clang $(SANITIZED)" LDSHARED="clang -shared $(SANITIZED)" CFLAGS="-g -fno-omit-frame-pointer" \
+	CC="clang $(FUZZED)" LDSHARED="clang -shared $(FUZZED)" CFLAGS="-g -fno-omit-frame-pointer" \
 		CCC_OVERRIDE_OPTIONS="# x-O3 +-O1" .venv-fuzz/bin/python setup.py -q build \
 		--build-base build/fuzz --build-lib build/fuzz/lib
+	@touch $@
+
+# Compiled apart (see setup.py) and not in place, where they would stand in the way of the others.
+.venv-sanitize/installed: .venv-sanitize/$(TAG) $(INSTALLED)
+	RECORDIO_SANITIZERS=address,undefined .venv-sanitize/bin/python -m pip install '.[test,sanitize]'
+	@touch $@
+
+.venv-sanitize-threads/installed: .venv-sanitize-threads/$(TAG) $(INSTALLED)
+	RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test,sanitize]'
 	@touch $@
 
 .venv-lint/installed: .venv-lint/$(TAG) $(COMPILED)

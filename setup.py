@@ -39,6 +39,15 @@ COMPILE_ARGS = (
 )
 LINK_ARGS = [] if sys.platform == "win32" else ["-pthread"]
 
+#: Sanitizers of gcc or clang to compile for, such as ``address,undefined``: see ``make sanitize``.
+SANITIZERS = os.environ.get("RECORDIO_SANITIZERS", "")
+if SANITIZERS:
+    COMPILE_ARGS += [f"-fsanitize={SANITIZERS}", "-fno-sanitize-recover=undefined"]
+    COMPILE_ARGS += ["-fno-omit-frame-pointer", "-O1", "-g1"]
+    LINK_ARGS += [f"-fsanitize={SANITIZERS}"]
+#: Objects of different flags must not meet.
+BUILD_BASE = f"build/{SANITIZERS.replace(',', '-')}" if SANITIZERS else "build"
+
 JPEG_PROBE = """
 #include <stddef.h>
 #include <stdio.h>
@@ -132,6 +141,7 @@ def extensions():
 
 setup(
     cmdclass={"build_ext": BuildExt},
+    options={"build": {"build_base": BUILD_BASE}},
     ext_modules=cythonize(
         list(extensions()),
         nthreads=0 if sys.platform == "win32" else os.cpu_count() or 1,
