@@ -10,7 +10,7 @@ PHOTOS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test bench bench-peers bench-growth lint clean help
+.PHONY: demo test faults bench bench-peers bench-growth lint clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -28,6 +28,12 @@ demo: .venv/installed  ## pack images, stream batches, train a small network [PH
 
 test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
 	.venv-test/bin/python -m pytest $(ARGS)
+
+# Those that strike, and what of the suite is about the same; FAULTS_LONG=1 takes hours.
+STRIKES := faults or threads or killed or fork or child or interrupt or ctrl_c or signal or disk
+
+faults: .venv-test/installed  ## kills, full disks, forks, Ctrl-C, exits, soak [FAULTS_LONG=1 ARGS="-k name"]
+	.venv-test/bin/python -m pytest tests -m "" -k "$(STRIKES)" $(ARGS)
 
 bench: .venv-test/bench  ## ratios against the alternatives, side by side [ARGS="case ..."]
 	.venv-test/bin/python benchmarks/run.py $(ARGS)
