@@ -1,16 +1,18 @@
 # Everything a person types here.  `make help` lists it.
 #
 # Each target makes the environment it needs (.venv for the demo, .venv-test for tests and
-# benchmarks, .venv-peers for what they compare with, .venv-lint for the linters) and installs
-# into it again only when something that is compiled or packaged has changed.
+# benchmarks, .venv-peers for what they compare with, .venv-lint for the linters, .venv-fuzz for
+# libFuzzer) and installs into it again only when something that is compiled or packaged has changed.
 
 PYTHON ?= python3
 PHOTOS ?=
+TARGET ?=
+SECONDS ?= 60
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test faults bench bench-peers bench-growth lint clean help
+.PHONY: demo test faults bench bench-peers bench-growth fuzz lint clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -21,6 +23,12 @@ COMPILED := pyproject.toml setup.py MANIFEST.in \
 	$(shell find $(PACKAGES) -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h')
 STUBS := $(shell find recordio iterators -name '*.pyi' ! -name '__init__.pyi')
 INSTALLED := $(COMPILED) README.md LICENSE $(shell find $(PACKAGES) -name '*.py' -o -name '*.pyi')
+
+# libFuzzer wants clang with its libraries (Debian: clang, libclang-rt-dev) and the package atheris;
+# without them, or with FUZZER=own, a driver of our own runs the same targets.
+SANITIZED := -fsanitize=fuzzer-no-link,address
+FUZZER ?= $(if $(filter fuzz,$(MAKECMDGOALS)),$(shell echo 'int main(void) { return 0; }' | \
+	clang $(SANITIZED) -x c - -o /dev/null 2>/dev/null && echo libfuzzer || echo own))
 
 
 demo: .venv/installed  ## pack images, stream batches, train a small network [PHOTOS=folder]
@@ -44,6 +52,10 @@ bench-peers: .venv-test/bench  ## beside MXNet, DALI and others; renews docs/ben
 bench-growth: .venv-test/bench  ## costs by number of records and threads; renews docs/benchmarks.md
 	.venv-test/bin/python benchmarks/growth.py --docs docs $(ARGS)
 
+fuzz: .venv-test/installed $(if $(filter libfuzzer,$(FUZZER)),.venv-fuzz/installed)  ## damaged input to every parser, with libFuzzer where clang is [TARGET=name SECONDS=60]
+	.venv-test/bin/python tests/fuzz/driver.py $(if $(filter libfuzzer,$(FUZZER)),--libfuzzer) \
+		$(if $(TARGET),--target $(TARGET)) --seconds $(SECONDS) $(ARGS)
+
 lint: .venv-lint/installed  ## style, types, and stubs against the compiled modules
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/ruff format --check .
@@ -56,7 +68,7 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/codespell
 
 clean:  ## remove environments, builds and the demo's output
-	rm -rf .venv .venv-test .venv-lint .venv-peers build demo *.egg-info
+	rm -rf .venv .venv-test .venv-lint .venv-fuzz .venv-peers build demo *.egg-info
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find $(PACKAGES) tests benchmarks examples \
 		'(' -name '*.so' -o -name '*.pyd' -o -name __pycache__ ')' -prune -exec rm -rf '{}' +
@@ -81,6 +93,15 @@ help:  ## this list
 # What the benchmarks compare with.
 .venv-test/bench: .venv-test/installed
 	.venv-test/bin/python -m pip install --editable '.[test,bench]'
+	@touch $@
+
+# Compiled into build/fuzz/lib, so that nothing else is touched; -O1, because more takes very long.
+.venv-fuzz/installed: .venv-fuzz/$(TAG) $(INSTALLED)
+	.venv-fuzz/bin/python -m pip install atheris 'setuptools>=77' 'Cython>=3.1' numpy \
+		opencv-python-headless pillow filelock lazy-loader tqdm scipy google-crc32c
+	CC="clang $(SANITIZED)" LDSHARED="clang -shared $(SANITIZED)" CFLAGS="-g -fno-omit-frame-pointer" \
+		CCC_OVERRIDE_OPTIONS="# x-O3 +-O1" .venv-fuzz/bin/python setup.py -q build \
+		--build-base build/fuzz --build-lib build/fuzz/lib
 	@touch $@
 
 .venv-lint/installed: .venv-lint/$(TAG) $(COMPILED)

@@ -17,6 +17,7 @@ from setuptools.command.build_ext import build_ext
 
 PACKAGES = ("recordio", "iterators")
 C_SOURCES = {
+    "recordio.mapping": ["recordio/map_guard.c"],
     "iterators.images.jpeg": [
         "iterators/images/jpeg_decoder.c",
         "iterators/images/jpeg_entropy.c",

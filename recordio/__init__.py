@@ -3,12 +3,15 @@
 This package imports nothing of `iterators`; it can be used on its own.
 """
 
-from recordio.check import Problem, Report, repair, verify
+from recordio.check import Problem, Report, repair, verify, write_checksums
 from recordio.csv import CSVReader, read_csv
 from recordio.errors import (
     ArrayFileError,
     CacheFileError,
+    ChecksumError,
+    ChecksumFileError,
     CorruptRecordError,
+    EmptyRecordFileError,
     ErrorBudgetError,
     ImageDecodeError,
     IndexFileError,
@@ -33,7 +36,10 @@ __all__ = [
     "ArrayFileError",
     "CSVReader",
     "CacheFileError",
+    "ChecksumError",
+    "ChecksumFileError",
     "CorruptRecordError",
+    "EmptyRecordFileError",
     "ErrorBudgetError",
     "IRHeader",
     "ImageDecodeError",
@@ -62,5 +68,6 @@ __all__ = [
     "unpack",
     "unpack_img",
     "verify",
+    "write_checksums",
     "write_idx_array",
 ]

@@ -1,8 +1,9 @@
 """Look for damage in record files, and save what is whole.
 
-`verify` never writes; `repair` writes new files and leaves the damaged ones alone.  Neither looks
-into the payload of a record for more than misplaced heads: an undecodable image is a whole record
-here.
+`verify` never writes; `repair` writes new files and leaves the damaged ones alone.  Without
+checksums neither looks into the payload of a record for more than misplaced heads: an undecodable
+image is a whole record here.  With them a record is whole if its bytes are those that were written,
+and nothing else is.
 """
 
 from __future__ import annotations
@@ -12,13 +13,29 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from recordio.errors import IndexFileError
+from recordio.checksum_library import checksum_entries
+from recordio.checksums import (
+    checksums_path,
+    compare,
+    format_checksums,
+    is_checksums,
+    read_checksums,
+    stale_checksums,
+)
+from recordio.errors import (
+    ChecksumError,
+    ChecksumFileError,
+    CorruptRecordError,
+    IndexFileError,
+)
 from recordio.frames import find_head, survey
 from recordio.index import format_index, read_index
-from recordio.mapping import map_file
+from recordio.mapping import check_kept, map_file
 from recordio.storage import AtomicOutput
 
-__all__ = ["Problem", "Report", "repair", "verify"]
+__all__ = ["Problem", "Report", "repair", "verify", "write_checksums"]
+
+LARGEST_KEY = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -29,15 +46,17 @@ class Problem:
     ----------
     kind : str
         What it is: ``"bad_magic"``, ``"truncated_payload"``, ``"wrong_length"``,
-        ``"index_offset"`` ...
+        ``"index_offset"``, ``"checksum"`` ...
     reason : str
         The same in words.
     offset : int or None
         Byte offset in the record file at which the damage begins.
     record : int or None
-        Number of whole records before it.
+        Number of whole records before it; with checksums, of all records.
     length : int
         Bytes that belong to no whole record because of it.
+    key : int or None
+        Key of the damaged record, where an index lists it.
 
     Examples
     --------
@@ -50,11 +69,12 @@ class Problem:
     offset: int | None = None
     record: int | None = None
     length: int = 0
+    key: int | None = None
 
     def __str__(self) -> str:
         place = ", ".join(
             f"{name} {value}"
-            for name, value in (("offset", self.offset), ("record", self.record))
+            for name, value in (("offset", self.offset), ("record", self.record), ("key", self.key))
             if value is not None
         )
         lost = f" ({self.length} bytes lost)" if self.length else ""
@@ -83,6 +103,8 @@ class Report:
         The index that was compared.
     index_lines : int or None
         Lines in it.
+    checksums : int or None
+        Records that were compared with their checksums.
     problems : list of Problem
         Empty if all is well.
     """
@@ -95,6 +117,7 @@ class Report:
     lost_bytes: int = 0
     index_path: str | None = None
     index_lines: int | None = None
+    checksums: int | None = None
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -109,11 +132,13 @@ class Report:
         ]
         if self.index_lines is not None:
             lines.append(f"{self.index_path}: {self.index_lines} lines")
+        if self.checksums is not None:
+            lines.append(f"{checksums_path(self.path)}: {self.checksums} checksums")
         lines += [str(problem) for problem in self.problems] or ["no problems"]
         return "\n".join(lines)
 
 
-def verify(path, index=None):
+def verify(path, index=None, checksums=None):
     """Read a whole record file and list everything that is wrong with it.
 
     Parameters
@@ -122,24 +147,30 @@ def verify(path, index=None):
         The record file.
     index : str or os.PathLike, optional
         Its ``.idx`` file, to be compared with it.
+    checksums : str or os.PathLike, optional
+        Its ``.crc`` file, to be compared with it.
 
     Returns
     -------
     Report
         One problem for each damaged stretch, found by going on at the next place that holds a whole
-        record.
+        record; with `checksums` one for each record that is not as it was.
 
     Raises
     ------
+    ChecksumFileError
+        If `checksums` cannot be used, or belongs to another record file.
     OSError
         If a file cannot be read.
+    TruncatedRecordError
+        If the file becomes shorter while it is read.
 
     Notes
     -----
     A writer escapes the magic word in payloads, so a payload that holds it (aligned) has swallowed
     the head of another record: its length is wrong, and it does not count as whole.  A length that
-    is too small shows as stray bytes behind the record.  Other changes inside a payload cannot be
-    seen; the format has no checksums.
+    is too small shows as stray bytes behind the record.  Other changes inside a payload are seen
+    with `checksums` only; the record format has none.
 
     Examples
     --------
@@ -153,14 +184,22 @@ def verify(path, index=None):
     (False, 1, 'truncated_payload', 16)
     """
     report = Report(os.fsdecode(path), index_path=None if index is None else os.fsdecode(index))
-    found = [np.empty(0, np.int64)]
-    found += (offsets for offsets, _ in _whole_records(map_file(report.path), report))
-    if index is not None:
-        _compare_index(report, np.concatenate(found))
+    table = None if checksums is None else read_checksums(checksums)
+    _survey(map_file(report.path), report, table)
     return report
 
 
-def repair(path, out, index=None, out_index=None):
+def _survey(data, report, table=None):
+    """Fill in a report; returns where whole records begin."""
+    found = [np.empty(0, np.int64)]
+    found += (offsets for offsets, _ in _whole_records(data, report, table))
+    offsets = np.concatenate(found)
+    if report.index_path is not None:
+        _compare_index(report, offsets if table is None else table.offsets)
+    return offsets
+
+
+def repair(path, out, index=None, out_index=None, checksums=None):
     """Copy every whole record of a damaged file to a new one, with a new index.
 
     Parameters
@@ -175,6 +214,9 @@ def repair(path, out, index=None, out_index=None):
     out_index : str or os.PathLike, optional
         The index to write; by default `out` with the suffix ``.idx``.  Without `index` its keys are
         the positions in `out`.
+    checksums : str or os.PathLike, optional
+        The ``.crc`` file of `path`.  Then a record is copied if it is what it was when the
+        checksums were made, and no other, and `out` gets a ``.crc`` file, too.
 
     Returns
     -------
@@ -183,10 +225,14 @@ def repair(path, out, index=None, out_index=None):
 
     Raises
     ------
+    ChecksumFileError
+        If `checksums` cannot be used, or belongs to another record file: repair without it then.
     IndexFileError
         If `index` cannot be parsed: repair without it then.
     ValueError
         If an output is one of the inputs.
+    TruncatedRecordError
+        If the file becomes shorter while it is read.
     OSError
         If a file cannot be read or written.
 
@@ -204,31 +250,181 @@ def repair(path, out, index=None, out_index=None):
     report = Report(os.fsdecode(path), index_path=None if index is None else os.fsdecode(index))
     out = os.fsdecode(out)
     out_index = os.path.splitext(out)[0] + ".idx" if out_index is None else os.fsdecode(out_index)
+    outputs = [out, out_index]
     inputs = [report.path] if index is None else [report.path, report.index_path]
-    for target in (out, out_index):
+    if checksums is not None:
+        outputs.append(checksums_path(out))
+        inputs.append(os.fsdecode(checksums))
+    for target in outputs:
         for source in inputs:
             if os.path.realpath(source) == os.path.realpath(target):
                 raise ValueError(f"{source} would be overwritten: give another output")
     listed = None if index is None else read_index(report.index_path)
+    table = None if checksums is None else read_checksums(checksums)
     view = map_file(report.path)
     old = [np.empty(0, np.int64)]
     new = [np.empty(0, np.int64)]
     written = 0
-    with AtomicOutput(out, out_index) as output:
-        for offsets, end in _whole_records(view, report):
+    without = stale_checksums(out) if table is None else []
+    with AtomicOutput(*outputs, without=without) as output:
+        for offsets, end in _whole_records(view, report, table):
             begin = int(offsets[0])
             old.append(offsets)
             new.append(offsets - begin + written)
             written += output.write(view[begin:end])
-        keys = _carry_keys(np.concatenate(old), listed)
-        for piece in format_index(keys, np.concatenate(new)):
+            check_kept(view[begin:end], path=report.path, offset=begin)
+        before, after = np.concatenate(old), np.concatenate(new)
+        for piece in format_index(_carry_keys(before, listed, index), after):
             output.files[1].write(piece)
+        if table is not None:
+            entries = table.entries[np.isin(table.offsets, before)]
+            entries["offset"] = after
+            for piece in format_checksums(entries, written):
+                output.files[2].write(piece)
     return report
 
 
-def _whole_records(data, report):
+def write_checksums(path, index=None):
+    """Write ``PREFIX.crc``, the checksums of a record file, after a full check of it.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The record file.
+    index : str or os.PathLike, optional
+        Its ``.idx`` file, to be checked as well.
+
+    Returns
+    -------
+    Report
+        Without problems.
+
+    Raises
+    ------
+    CorruptRecordError
+        If anything is wrong with the file or its index: nothing was written.
+    ChecksumError
+        If there are checksums already, and they say that a record is damaged.  Remove that file to
+        have new ones all the same.
+    ImportError
+        If google-crc32c, which computes them, is not installed.
+    OSError
+        If a file cannot be read or written.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, recordio
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+    >>> with recordio.RecordWriter(path) as writer:
+    ...     _ = writer.write(b"whole")
+    >>> write_checksums(path).records
+    1
+    >>> verify(path, checksums=path.with_suffix(".crc")).checksums
+    1
+    """
+    report = Report(os.fsdecode(path), index_path=None if index is None else os.fsdecode(index))
+    target = checksums_path(report.path)
+    data = map_file(report.path)
+    offsets = _survey(data, report)
+    if not report.ok:
+        problem = report.problems[0]
+        raise CorruptRecordError(
+            f"no checksums are made of a damaged file: {problem.reason}",
+            path=report.path,
+            offset=problem.offset,
+            record=problem.record,
+        )
+    _check_replaceable(target, data, report.path)
+    entries = checksum_entries(data, offsets)
+    with AtomicOutput(target) as output:
+        for piece in format_checksums(entries, len(data)):
+            output.write(piece)
+    return report
+
+
+def _check_replaceable(target, data, path):
+    """Refuse to make damage official: the checksums that are there must hold, or be of no use."""
+    if not is_checksums(target):
+        return
+    try:
+        old = read_checksums(target)
+    except ChecksumFileError:
+        return
+    report = Report(path)
+    if old.size == len(data):
+        _survey(data, report, old)
+    if not report.ok:
+        problem = report.problems[0]
+        raise ChecksumError(
+            f"{problem.reason}: {target} is not replaced; remove it to do so all the same",
+            path=path,
+            offset=problem.offset,
+            record=problem.record,
+        )
+
+
+def _whole_records(data, report, table=None):
     """Yield ``(offsets, end)`` of runs of adjacent whole records; note the damage between them."""
     report.size = len(data)
+    if table is None:
+        return _framed_records(data, report)
+    return _unchanged_records(data, report, table)
+
+
+def _unchanged_records(data, report, table):
+    """Those that are as their checksums say, wherever they are."""
+    keys = None
+    offsets, first, kept = table.offsets, 0, 0
+    ends = offsets + table.entries["length"]
+    report.checksums = len(table)
+    while first < len(table):
+        found = compare(data, table, first)
+        report.records += int(found.holds.sum())
+        report.multipart += found.multipart
+        report.payload_bytes += found.payload_bytes
+        # Runs of records that hold: where the answer changes.
+        edges = np.flatnonzero(np.diff(found.holds, prepend=False, append=False)) + first
+        for begin, end in edges.reshape(-1, 2).tolist():
+            kept += int(ends[end - 1] - offsets[begin])
+            yield offsets[begin:end], int(ends[end - 1])
+        for number in (np.flatnonzero(~found.holds) + first).tolist():
+            keys = _keys_by_offset(report.index_path) if keys is None else keys
+            _note_changed(report, number, int(offsets[number]), int(ends[number]), keys)
+        first += len(found.holds)
+    if report.size != table.size:
+        if not report.records:
+            table.check_size(report.path, report.size)
+        _note_size(report, table.size)
+    report.lost_bytes = report.size - kept
+
+
+def _note_changed(report, number, begin, end, keys):
+    length = max(min(end, report.size) - begin, 0)
+    reason = "the bytes of this record are not those that its checksum was made of"
+    if length < end - begin:
+        reason = "the file ends inside or before this record"
+    report.problems.append(Problem("checksum", reason, begin, number, length, keys.get(begin)))
+
+
+def _note_size(report, size):
+    kind, reason = "checksum_size", f"the file ends here, its checksums are of {size} bytes"
+    if size < report.size:
+        reason = f"what follows has no checksums: they are of {size} bytes"
+    offset = min(size, report.size)
+    report.problems.append(Problem(kind, reason, offset, length=report.size - offset))
+
+
+def _keys_by_offset(index):
+    """Keys of an index, as far as it can be read."""
+    try:
+        keys, offsets = ([], []) if index is None else read_index(index)
+    except IndexFileError:
+        return {}
+    return dict(zip(map(int, offsets), map(int, keys), strict=True))
+
+
+def _framed_records(data, report):
+    """Those whose heads lead from one to the next."""
     offset, damage = 0, None
     while True:
         run = survey(data, offset)
@@ -293,7 +489,7 @@ def _compare_index(report, offsets):
         )
 
 
-def _carry_keys(offsets, listed):
+def _carry_keys(offsets, listed, path):
     """Keys for the records that stood at `offsets`, from the old index where it lists them."""
     if listed is None:
         return np.arange(len(offsets))
@@ -305,4 +501,12 @@ def _carry_keys(offsets, listed):
     lines = order[np.maximum(found, 0)]
     known = (found >= 0) & (places[lines] == offsets)
     first_free = max(int(keys.max()) + 1, 0)
+    if known.all():
+        return keys[lines]
+    if first_free + int(np.count_nonzero(~known)) - 1 > LARGEST_KEY:
+        raise IndexFileError(
+            f"there are no keys behind {int(keys.max())} for records that are not listed; repair"
+            " without the index",
+            path=path,
+        )
     return np.where(known, keys[lines], first_free + np.cumsum(~known) - 1)

@@ -18,6 +18,9 @@ def read_csv(
     skip_header: int = 0,
     threads: int | None = None,
     bad_rows: dict[int, TextFormatError] | None = None,
+    *,
+    max_line_bytes: int = ...,
+    max_array_bytes: int | None = None,
 ) -> NDArray[Any]: ...
 
 class CSVReader:
@@ -33,6 +36,9 @@ class CSVReader:
         skip_header: int = 0,
         chunk_bytes: int = ...,
         threads: int | None = None,
+        *,
+        max_line_bytes: int = ...,
+        max_array_bytes: int | None = None,
     ) -> None: ...
     def __enter__(self) -> CSVReader: ...
     def __exit__(

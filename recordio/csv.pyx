@@ -4,7 +4,6 @@ Every field is a decimal number; there are no quotes, no names and no missing va
 anything else is an error with its place, never a guess.
 """
 
-import os
 import weakref
 
 import numpy as np
@@ -13,11 +12,12 @@ from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t
 from libc.string cimport memchr, memset
 
 from recordio.decimal cimport parse_double, parse_integer, short_double, short_integer, short_pair
-from recordio.lines cimport TextChunk
+from recordio.lines cimport TextChunk, rows_in
 
+from recordio.csv_format import CSVFormat, whole_number
 from recordio.errors import TextFormatError
-from recordio.lines import LineChunks, note_bad_row
-from recordio.ordered import OrderedWork, default_threads
+from recordio.lines import MAX_BAD_ROWS, MAX_LINE_BYTES, LineChunks, note_bad_row
+from recordio.ordered import OrderedWork
 from recordio.row_count import RowPlaces
 from recordio.table import Table
 
@@ -47,7 +47,6 @@ cdef struct Place:
     int64_t column          # from 0
     const uint8_t* field
 
-_DTYPES = {np.dtype(name): name for name in ("float32", "float64", "int32", "int64", "uint8")}
 _SHOWN = 40                 # characters of the offending text
 _FIRST_BYTES = 1 << 17      # of the first chunk of a stream: nobody can begin before it is there
 
@@ -198,10 +197,27 @@ cdef int64_t _parse_rows(
     return rows
 
 
+cdef int64_t _most_rows(TextChunk chunk, int64_t columns, uint8_t delimiter, bint skipping):
+    """How many rows a chunk can have at most: blank lines are none, and a number takes two bytes.
+
+    Bad rows have a place, too: the first one, or with `skipping` as many as are allowed.
+    """
+    cdef int64_t fitting = chunk.length // (2 * columns) + 1
+    cdef const uint8_t[::1] text
+    if chunk.lines <= fitting:
+        return chunk.lines
+    text = chunk.buffer
+    if skipping:
+        fitting += <int64_t>MAX_BAD_ROWS
+    return min(rows_in(&text[0], &text[0] + chunk.length, delimiter), fitting)
+
+
 cdef int64_t _parse_chunk(
     TextChunk chunk, int64_t columns, uint8_t delimiter, array, int64_t row, list bad
 ) except -1:
     """Parse a chunk into `array` (rows, columns), from row `row` on; returns the rows.
+
+    There must be room for `_most_rows`.
 
     With `bad` a row that cannot be read is zero, and the list gets pairs of its place in the chunk
     and its error; with None that is raised.
@@ -209,9 +225,10 @@ cdef int64_t _parse_chunk(
     cdef const uint8_t[::1] text = chunk.buffer
     cdef uint8_t[::1] raw = array.reshape(-1).view(np.uint8)
     cdef int64_t rows = 0, line = 0, itemsize = array.itemsize, row_bytes
+    cdef int64_t room = _most_rows(chunk, columns, delimiter, bad is not None)
     cdef char kind = ord(array.dtype.kind)
     cdef Place place
-    if raw.shape[0] < (row + chunk.lines) * columns * itemsize:
+    if raw.shape[0] < (row + room) * columns * itemsize:
         raise ValueError("more lines than room")
     if chunk.length == 0 or chunk.buffer[chunk.length - 1] != 10:
         raise ValueError("a chunk must end with a line end")
@@ -268,58 +285,9 @@ cdef object _error(TextChunk chunk, start, Place place, columns, delimiter, dtyp
     )
 
 
-def _count_fields(path, delimiter, skip_header):
-    """Fields of the first line that is not blank."""
-    with LineChunks(path, 1 << 16, skip_header) as chunks:
-        while (chunk := chunks.read()) is not None:
-            blank = b" \t\r".replace(delimiter.encode(), b"")
-            for line in bytes(chunk.buffer[:chunk.length]).split(b"\n"):
-                line = line.strip(blank)
-                if line:
-                    return line.count(delimiter.encode()) + (not line.endswith(delimiter.encode()))
-    raise TextFormatError(
-        "there is no row, and the number of columns is not known without one; pass shape",
-        path=str(path),
-    )
-
-
-class _Format:
-    """What the parameters that `read_csv` and `CSVReader` share say about the text."""
-
-    def __init__(self, path, shape, dtype, delimiter, skip_header, threads):
-        self.dtype = np.dtype(dtype)
-        if self.dtype not in _DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(_DTYPES.values())}, not {dtype}")
-        if (
-            not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii()
-            or delimiter.isalnum() or delimiter in "+-.\r\n\0"
-        ):
-            raise ValueError(
-                f"delimiter must be one ASCII character that no number contains, not {delimiter!r}"
-            )
-        self.delimiter = delimiter
-        self.skip_header = _count("skip_header", skip_header, 0)
-        self.threads = default_threads() if threads is None else _count("threads", threads, 1)
-        self.path = path if isinstance(path, str) else os.fsdecode(path)
-        if shape is None:
-            shape = (_count_fields(self.path, delimiter, self.skip_header),)
-        elif not isinstance(shape, tuple):
-            shape = tuple(shape) if np.iterable(shape) else (shape,)
-        self.shape = tuple(_count("every length in shape", length, 1) for length in shape)
-        self.columns = int(np.prod(self.shape, dtype=object))
-        if self.columns >= 1 << 40:
-            raise ValueError(f"shape {self.shape} is too large for a line of text")
-
-
-def _count(name, value, smallest):
-    count = value.__index__()
-    if count < smallest:
-        raise ValueError(f"{name} must be at least {smallest}, not {count}")
-    return count
-
-
 def read_csv(
-    path, shape=None, dtype="float32", delimiter=",", skip_header=0, threads=None, bad_rows=None
+    path, shape=None, dtype="float32", delimiter=",", skip_header=0, threads=None, bad_rows=None,
+    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
 ):
     """Read a CSV file of numbers into one array.
 
@@ -342,6 +310,11 @@ def read_csv(
     bad_rows : dict, optional
         If given, a row that cannot be read is no error: it is zero in the array, and
         ``bad_rows[row]`` becomes what would have been raised, about 1 KB each.
+    max_line_bytes : int
+        A longer line is an error, so that a file without line ends does not fill the memory.
+    max_array_bytes : int, optional
+        A larger array is an error.  By default 64 times the size of the files as they are stored,
+        at least 256 MiB: more than any plain file needs, but not what gzip can hide.
 
     Returns
     -------
@@ -352,7 +325,8 @@ def read_csv(
     ------
     TextFormatError
         For a row that is too short or too long, an empty field, text that is no number, or an
-        integer that does not fit: the first one in the file, with its line and column.
+        integer that does not fit: the first one in the file, with its line and column.  Also beyond
+        a limit.
     OSError
         If a file cannot be read.
 
@@ -372,32 +346,41 @@ def read_csv(
     array([[ 1.  ,  2.5 ],
            [-3.  ,  0.04]], dtype=float32)
     """
-    form = _Format(path, shape, dtype, delimiter, skip_header, threads)
-    with LineChunks(form.path, skip_header=form.skip_header) as chunks:
+    form = CSVFormat(
+        path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes
+    )
+    with LineChunks(
+        form.path, skip_header=form.skip_header, max_line_bytes=form.max_line_bytes
+    ) as chunks:
         table = Table(form.columns, form.dtype, chunks.stored_bytes())
 
         def read(buffer):
             chunk = chunks.read(buffer)
             if chunk is not None:
-                chunk.target = table.reserve(chunk.lines, chunk.length)
+                room = _most_rows(chunk, form.columns, ord(form.delimiter), bad_rows is not None)
+                form.check(table.reserved + room, chunks.stored_read)
+                chunk.target = *table.reserve(room, chunk.length), room
             return chunk
 
         def parse(chunk):
-            array, row = chunk.target
+            array, row, room = chunk.target
             bad = None if bad_rows is None else []
             rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, row, bad)
-            return array, row + rows, chunk.lines - rows, rows, bad
+            return array, row + rows, room - rows, rows, bad
 
         work = OrderedWork(read, parse, threads=form.threads, ahead=4 * form.threads)
         try:
             first = 0
-            for array, row, blank, rows, bad in work:
-                if blank:
-                    table.leave_out(array, row, blank)
+            for array, row, unused, rows, bad in work:
+                if unused:
+                    table.leave_out(array, row, unused)
                 _note(bad_rows, first, bad)
                 first += rows
+                if bad:
+                    form.check(first, chunks.stored_read, len(bad_rows))
         finally:
             work.close()
+        array = None            # the last one is large and has served its time
         rows = table.finish()
         return rows.reshape(len(rows), *form.shape)
 
@@ -416,11 +399,14 @@ class CSVReader:
 
     Parameters
     ----------
-    path, shape, dtype, delimiter, skip_header, threads
+    path, shape, dtype, delimiter, skip_header, threads, max_line_bytes
         As for `read_csv`.
     chunk_bytes : int
         Text in a chunk, about; at least one line.  At most ``2 * threads + 2`` chunks, with the
         arrays made of them, are in memory at a time.
+    max_array_bytes : int, optional
+        No array of a chunk may be larger; by default 64 times its text, at least 256 MiB.  Only
+        rows that cannot be read and are wide make it so large.
 
     Attributes
     ----------
@@ -456,10 +442,12 @@ class CSVReader:
 
     def __init__(
         self, path, shape=None, dtype="float32", delimiter=",", skip_header=0,
-        chunk_bytes=1 << 21, threads=None,
+        chunk_bytes=1 << 21, threads=None, *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
     ):
-        self._format = _Format(path, shape, dtype, delimiter, skip_header, threads)
-        self._chunk_bytes = _count("chunk_bytes", chunk_bytes, 1)
+        self._format = CSVFormat(
+            path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes
+        )
+        self._chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
         self._places = None
         self._running = weakref.WeakSet()
         self._closed = False
@@ -493,7 +481,8 @@ class CSVReader:
         if self._places is None:
             form = self._format
             self._places = RowPlaces(
-                form.path, form.skip_header, form.delimiter, min(self._chunk_bytes, 1 << 20)
+                form.path, form.skip_header, form.delimiter, min(self._chunk_bytes, 1 << 20),
+                form.max_line_bytes,
             )
         return self._places.count
 
@@ -526,7 +515,7 @@ class CSVReader:
         """
         if self._closed:
             raise ValueError(f"the reader of {self.path} is closed")
-        return self._iterate(_count("start", start, 0), bad_rows)
+        return self._iterate(whole_number("start", start, 0), bad_rows)
 
     def _iterate(self, start, bad_rows):
         form = self._format
@@ -537,17 +526,20 @@ class CSVReader:
             place = self._places.before(start)
 
         def parse(chunk):
-            array = np.empty((chunk.lines, form.columns), form.dtype)
             # What is wrong before the first row that is wanted is nobody's business.
             is_first = place is not None and (chunk.file_number, chunk.offset) == place[1:3]
             bad = [] if is_first or bad_rows is not None else None
+            room = _most_rows(chunk, form.columns, ord(form.delimiter), bad is not None)
+            form.check(room, chunk.length)
+            array = np.empty((room, form.columns), form.dtype)
             rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, 0, bad)
             if rows < len(array):
-                array = array[:rows].copy()     # blank lines need no memory
+                array = array[:rows].copy()     # what is no row needs no memory
             return array.reshape(rows, *form.shape), bad
 
         with LineChunks(
-            form.path, self._chunk_bytes, form.skip_header, first_bytes=_FIRST_BYTES
+            form.path, self._chunk_bytes, form.skip_header, first_bytes=_FIRST_BYTES,
+            max_line_bytes=form.max_line_bytes,
         ) as chunks:
             first = 0
             if place is not None:

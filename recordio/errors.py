@@ -12,7 +12,10 @@ import struct
 __all__ = [
     "ArrayFileError",
     "CacheFileError",
+    "ChecksumError",
+    "ChecksumFileError",
     "CorruptRecordError",
+    "EmptyRecordFileError",
     "ErrorBudgetError",
     "ImageDecodeError",
     "ImageFileError",
@@ -119,6 +122,18 @@ class TruncatedRecordError(RecordIOError, EOFError):
 
 class CorruptRecordError(RecordIOError):
     """There is no record head where one should be, or parts of a record do not fit together."""
+
+
+class ChecksumError(CorruptRecordError):
+    """The bytes of a record are not those that its checksum was made of."""
+
+
+class ChecksumFileError(RecordIOError):
+    """A ``.crc`` file is missing or damaged, or does not belong to its record file."""
+
+
+class EmptyRecordFileError(RecordIOError):
+    """There is no record where at least one is needed, though no file is damaged."""
 
 
 class RecordTooLargeError(RecordIOError):

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
+from recordio.mapping cimport map_guard
+
 cdef enum:
     FRAME_HEAD = 8                  # bytes of the head of a part: magic word, flag and length
     MAX_RECORD = (1 << 29) - 1      # bytes of the longest payload the format can hold
@@ -27,12 +29,17 @@ cdef enum FrameStatus:
     FRAME_TRUNCATED_PAYLOAD     # the file ends inside a payload
     FRAME_TRUNCATED_PAD         # the file ends inside the pad bytes
     FRAME_MISSING_PART          # the file ends between two parts
+    FRAME_LOST                  # the bytes were there when the file was mapped
 
 # Locate the record at `offset` of the file of `size` bytes at `base`.  `frame` is always filled;
 # after damage `frame.end` is the place to name in `frame_error`.
 cdef int frame_scan(
     const uint8_t* base, int64_t size, int64_t offset, Frame* frame
 ) noexcept nogil
+
+# What a status is worth after reading: FRAME_LOST if bytes that it depends on have been lost from
+# the map meanwhile, else the status.  With FRAME_OK the whole record must be there.
+cdef int frame_confirm(map_guard* guard, int status, Frame* frame) noexcept nogil
 
 # Copy bytes [start, start + count) of the payload, magic words put back.
 cdef void frame_read(

@@ -12,6 +12,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
+from recordio.mapping cimport guard_of, map_guard, map_lost
 from recordio.words cimport (
     MAGIC_BYTES,
     ZERO_BYTES,
@@ -23,6 +24,7 @@ from recordio.words cimport (
 )
 
 from recordio.errors import CorruptRecordError, TruncatedRecordError
+from recordio.mapping import LOST
 
 __all__ = ["Run", "find_head", "scan_offsets", "survey"]
 
@@ -91,6 +93,16 @@ cdef int frame_scan(
             return FRAME_OK
 
 
+cdef int frame_confirm(map_guard* guard, int status, Frame* frame) noexcept nogil:
+    cdef int64_t end = frame.end if status == FRAME_OK else frame.end + FRAME_HEAD
+    if guard == NULL or status == FRAME_END or status == FRAME_BAD_OFFSET:
+        return status
+    if not map_lost(guard, frame.offset, end):
+        return status
+    frame.end = frame.offset
+    return FRAME_LOST
+
+
 cdef inline void _copy_overlap(
     const uint8_t* source, int64_t at, int64_t length, int64_t start, int64_t stop, uint8_t* out
 ) noexcept nogil:
@@ -149,6 +161,8 @@ cdef int frame_check_payload(const uint8_t* base, Frame* frame) noexcept nogil:
     cdef int64_t position = frame.offset, length, _part
     for _part in range(frame.parts):
         length = flag_and_length(base + position) & MAX_RECORD
+        if position + FRAME_HEAD + length > frame.end:      # it changed meanwhile
+            return FRAME_BAD_MAGIC
         if count_magic(base + position + FRAME_HEAD, length // 4, True):
             return FRAME_SWALLOWED_HEAD
         position += FRAME_HEAD + padded(length)
@@ -185,6 +199,7 @@ _KINDS = {
     FRAME_TRUNCATED_PAYLOAD: "truncated_payload",
     FRAME_TRUNCATED_PAD: "truncated_pad",
     FRAME_MISSING_PART: "missing_part",
+    FRAME_LOST: "lost",
 }
 _REPAIR = "recordio.repair() saves the records that are whole"
 _DAMAGE = {
@@ -234,6 +249,7 @@ _DAMAGE = {
     FRAME_MISSING_PART: (
         TruncatedRecordError, f"the file ends between two parts of a record; {_REPAIR}"
     ),
+    FRAME_LOST: (TruncatedRecordError, LOST),
 }
 
 
@@ -286,6 +302,7 @@ def scan_offsets(data, path=None, int64_t start=0, int64_t record=0):
         record += count
         PyErr_CheckSignals()
     if status != FRAME_END:
+        status = frame_confirm(guard_of(data), status, &last)
         raise frame_error(status, path, last.end, record)
     return np.concatenate(chunks)
 
@@ -360,6 +377,11 @@ def survey(data, int64_t start=0):
     Run
         A few thousand records at most; go on at its `end` while its kind is ``"ok"``.
 
+    Raises
+    ------
+    TruncatedRecordError
+        If the bytes are those of a mapped file, and some of these were lost meanwhile.
+
     Examples
     --------
     >>> from recordio.encoder import encode
@@ -387,6 +409,23 @@ def survey(data, int64_t start=0):
             payload_bytes += frame.length
             end = frame.end
     PyErr_CheckSignals()
+    _check_run(data, array[:count], end, status, &frame)
     kind = _KINDS[status]
     reason = "" if status == FRAME_OK or status == FRAME_END else _DAMAGE[status][1]
     return Run(array[:count], end, multipart, payload_bytes, kind, reason)
+
+
+cdef _check_run(data, offsets, int64_t end, int status, Frame* behind):
+    """Raise if records that were surveyed, or what stands behind them, have been lost."""
+    cdef map_guard* guard = guard_of(data)
+    if guard == NULL:
+        return
+    lost = None
+    if map_lost(guard, offsets[0] if len(offsets) else end, end):
+        ends = [*offsets[1:].tolist(), end]
+        places = zip(offsets.tolist(), ends, strict=True)
+        lost = next((begin for begin, stop in places if map_lost(guard, begin, stop)), end)
+    elif frame_confirm(guard, status, behind) == FRAME_LOST:
+        lost = behind.offset
+    if lost is not None:
+        raise frame_error(FRAME_LOST, data.obj.path, lost, None)

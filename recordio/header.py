@@ -12,7 +12,8 @@ from collections import namedtuple
 
 import numpy as np
 
-from recordio.errors import RecordHeaderError
+from recordio.errors import ImageDecodeError, RecordHeaderError
+from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size
 
 __all__ = ["IRHeader", "pack", "pack_img", "unpack", "unpack_img"]
 
@@ -183,7 +184,7 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
     return pack(header, content.tobytes())
 
 
-def unpack_img(s, iscolor=-1):
+def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     """Split a record into image header and decoded image.
 
     Parameters
@@ -193,6 +194,9 @@ def unpack_img(s, iscolor=-1):
     iscolor : int
         OpenCV's mode.  -1: as stored (alpha and 16 bits kept, EXIF orientation ignored); 0: grey;
         1: BGR, EXIF orientation applied.
+    max_pixels : int or None
+        Images with more pixels are refused before anything is decoded.  None for no limit, and for
+        images whose headers Pillow cannot read, such as Radiance HDR.
 
     Returns
     -------
@@ -200,8 +204,8 @@ def unpack_img(s, iscolor=-1):
         As from `unpack`.
     img : numpy.ndarray or None
         Shape (height, width) or (height, width, channels) in OpenCV's order (BGR).  **None if the
-        content is no image that OpenCV can decode**, or is empty: this is what scripts written for
-        MXNet test for.
+        content is no image that OpenCV can decode**, is empty, or has no header that can be read:
+        this is what scripts written for MXNet test for.
 
     Raises
     ------
@@ -209,6 +213,8 @@ def unpack_img(s, iscolor=-1):
         If OpenCV is missing.
     RecordHeaderError
         As from `unpack`.
+    ImageDecodeError
+        If the image has more pixels than `max_pixels`.
 
     Examples
     --------
@@ -218,7 +224,15 @@ def unpack_img(s, iscolor=-1):
     cv2 = _opencv()
     header, content = unpack(s)
     data = np.frombuffer(content, np.uint8)
-    return header, cv2.imdecode(data, iscolor) if data.size else None
+    if not data.size:
+        return header, None
+    if max_pixels is not None:
+        try:
+            size = image_size(data)
+        except ImageDecodeError:
+            return header, None
+        check_pixels(size, max_pixels)
+    return header, cv2.imdecode(data, iscolor)
 
 
 def _opencv():

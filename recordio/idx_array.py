@@ -16,6 +16,7 @@ import zlib
 import numpy as np
 
 from recordio.errors import ArrayFileError, TruncatedArrayError
+from recordio.limits import check_array_bytes
 from recordio.lines import open_bytes
 from recordio.storage import AtomicOutput
 
@@ -35,13 +36,16 @@ _MAX_DIMENSIONS = 64  # of NumPy
 _PIECE = 1 << 22  # bytes at a time
 
 
-def read_idx_array(path):
+def read_idx_array(path, *, max_array_bytes=None):
     """Read an array from an idx file.
 
     Parameters
     ----------
     path : str or os.PathLike
         The file, local or an fsspec URL; gzip is recognised by its content.
+    max_array_bytes : int, optional
+        A larger array is an error.  By default 64 times the size of the file as it is stored, at
+        least 256 MiB: what only gzip can exceed.
 
     Returns
     -------
@@ -54,7 +58,8 @@ def read_idx_array(path):
     TruncatedArrayError
         If the file ends before the last element.
     ArrayFileError
-        If it is no idx file, if anything follows the last element, or if gzip is damaged.
+        If it is no idx file, if anything follows the last element, if gzip is damaged, or if it is
+        too large.
     OSError
         If it cannot be read.
 
@@ -71,8 +76,10 @@ def read_idx_array(path):
         try:
             stored, shape, start = _read_header(file, path)
             size = math.prod(shape) * stored.itemsize
+            if max_array_bytes is not None:
+                check_array_bytes(size, start, max_array_bytes, ArrayFileError, str(path))
             if packed:
-                data = _read_packed(file, size)
+                data = _read_packed(file, size, max_array_bytes, str(path))
                 follows = len(data) == size and file.read(1) != b""
             else:
                 there = file.seek(0, os.SEEK_END) - start
@@ -149,7 +156,7 @@ def _read_plain(file, data):
     return have
 
 
-def _read_packed(file, size):
+def _read_packed(file, size, limit, path):
     """At most `size` bytes: memory grows with what comes out, whatever the header promises."""
     data = bytearray()
     while len(data) < size:
@@ -157,6 +164,7 @@ def _read_packed(file, size):
         if not piece:
             break
         data += piece
+        check_array_bytes(len(data), file.stored_read(), limit, ArrayFileError, path)
     return data
 
 

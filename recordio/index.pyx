@@ -13,7 +13,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
 from libc.string cimport memchr, memmove
 
-from recordio.frames cimport FRAME_OK, Frame, frame_error, frame_read, frame_scan
+from recordio.frames cimport FRAME_OK, Frame, frame_confirm, frame_error, frame_read, frame_scan
+from recordio.mapping cimport guard_of, map_guard
 
 from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.frames import scan_offsets
@@ -395,6 +396,7 @@ cdef object _image_ids(data, offsets, path):
     cdef uint64_t number
     cdef int byte, status
     cdef Frame frame
+    cdef map_guard* guard = guard_of(data)
     ids = np.empty(count, np.int64)
     if count == 0:
         return ids
@@ -403,6 +405,9 @@ cdef object _image_ids(data, offsets, path):
     cdef int64_t[::1] out = ids
     for i in range(count):
         status = frame_scan(&view[0], view.shape[0], offset_view[i], &frame)
+        if status == FRAME_OK and frame.length >= HEADER:
+            frame_read(&view[0], &frame, KEY_IN_HEADER, 8, raw)
+        status = frame_confirm(guard, status, &frame)
         if status != FRAME_OK:
             raise frame_error(status, path, frame.end, i)
         if frame.length < HEADER:
@@ -410,7 +415,6 @@ cdef object _image_ids(data, offsets, path):
                 f"a record of {frame.length} bytes is too short for an image header ({HEADER}"
                 " bytes); use keys='position'", path=path, offset=frame.offset, record=i,
             )
-        frame_read(&view[0], &frame, KEY_IN_HEADER, 8, raw)
         number = 0
         for byte in range(8):
             number |= <uint64_t>raw[byte] << (8 * byte)

@@ -14,4 +14,7 @@ def read_libsvm(
     zero_based: bool = True,
     threads: int | None = None,
     bad_rows: dict[int, TextFormatError] | None = None,
+    *,
+    max_line_bytes: int = ...,
+    max_array_bytes: int | None = None,
 ) -> tuple[Any, NDArray[Any]]: ...

@@ -15,7 +15,8 @@ from recordio.decimal cimport parse_double, parse_integer, short_double, short_i
 from recordio.lines cimport TextChunk, count_byte
 
 from recordio.errors import TextFormatError
-from recordio.lines import LineChunks, note_bad_row
+from recordio.limits import check_array_bytes
+from recordio.lines import MAX_LINE_BYTES, LineChunks, note_bad_row
 from recordio.ordered import OrderedWork, default_threads
 
 __all__ = ["read_libsvm"]
@@ -195,7 +196,7 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, li
     cdef float[::1] labels32, values32
     cdef double[::1] labels64, values64
     with nogil:     # an entry has a colon; one more of everything, so that there is a first one
-        entries = count_byte(&text[0], length, c':') + 1
+        entries = min(count_byte(&text[0], length, c':'), length // 4) + 1
     labels, counts = np.empty(chunk.lines + 1, dtype), np.empty(chunk.lines + 1, np.int64)
     indices, values = np.empty(entries, np.int64), np.empty(entries, dtype)
     cdef int64_t[::1] count_view = counts, index_view = indices
@@ -228,9 +229,14 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, li
         line = place.line + 1
         at = <const uint8_t*>memchr(place.item, c'\n', end - place.item) + 1
     return (
-        labels[:parsed.rows], counts[:parsed.rows], indices[:parsed.entries],
-        values[:parsed.entries], parsed.largest, bad,
+        _used(labels, parsed.rows), _used(counts, parsed.rows), _used(indices, parsed.entries),
+        _used(values, parsed.entries), parsed.largest, bad,
     )
+
+
+cdef object _used(array, int64_t count):
+    """The used part of an array; a copy where most is unused, which then needs no memory."""
+    return array[:count] if 2 * count > len(array) else array[:count].copy()
 
 
 cdef object _error(TextChunk chunk, start, Place place, base, limit):
@@ -265,7 +271,8 @@ def _import_sparse():
 
 
 def read_libsvm(
-    path, num_features=None, dtype="float32", zero_based=True, threads=None, bad_rows=None
+    path, num_features=None, dtype="float32", zero_based=True, threads=None, bad_rows=None,
+    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
 ):
     """Read a LibSVM file into a sparse matrix and labels.
 
@@ -285,6 +292,11 @@ def read_libsvm(
     bad_rows : dict, optional
         If given, a row that cannot be read is no error: it is empty, its label is 0, and
         ``bad_rows[row]`` becomes what would have been raised, about 1 KB each.
+    max_line_bytes : int
+        A longer line is an error, so that a file without line ends does not fill the memory.
+    max_array_bytes : int, optional
+        A larger matrix is an error, labels and bad rows included.  By default 64 times the size of
+        the files as they are stored, at least 256 MiB: more than any plain file needs.
 
     Returns
     -------
@@ -336,8 +348,9 @@ def read_libsvm(
             raise ValueError(f"num_features must not be negative, not {num_features}")
     cdef int64_t base = 0 if zero_based else 1
     name = path if isinstance(path, str) else os.fsdecode(path)
-    pieces = []
-    with LineChunks(name) as chunks:
+    labels, counts, indices, values = parts = [], [], [], []
+    largest, nbytes, first = -1, 0, 0
+    with LineChunks(name, max_line_bytes=max_line_bytes) as chunks:
         work = OrderedWork(
             chunks.read,
             lambda chunk: _parse_chunk(
@@ -346,27 +359,36 @@ def read_libsvm(
             threads=count, ahead=4 * count,
         )
         try:
-            pieces.extend(work)
+            for *arrays, last, bad in work:
+                for part, array in zip(parts, arrays):
+                    part.append(array)
+                    nbytes += array.nbytes
+                for row, error in bad or ():
+                    error.record = first + row
+                    bad_rows[first + row] = error
+                    nbytes += 1024
+                first += len(arrays[0])
+                largest = max(largest, last)
+                check_array_bytes(
+                    nbytes, chunks.stored_read, max_array_bytes, TextFormatError, name
+                )
         finally:
             work.close()
-    first = 0
-    for piece in pieces:
-        for row, error in piece[5] or ():
-            error.record = first + row
-            bad_rows[first + row] = error
-        first += len(piece[0])
-    largest = max((piece[4] for piece in pieces), default=-1)
     features = largest + 1 if num_features is None else limit
-    entries = sum(len(piece[2]) for piece in pieces)
+    entries = sum(map(len, indices))
     index_type = np.int32 if max(entries, features) < 1 << 31 else np.int64
-    labels = _joined(pieces, 0, kind)
-    pointers = np.zeros(len(labels) + 1, index_type)
-    np.cumsum(_joined(pieces, 1, np.int64), out=pointers[1:], dtype=index_type)
-    indices, values = _joined(pieces, 2, index_type), _joined(pieces, 3, kind)
-    data = sparse.csr_array((values, indices, pointers), shape=(len(labels), features))
-    return data, labels
+    joined_labels = _joined(labels, kind)
+    pointers = np.zeros(len(joined_labels) + 1, index_type)
+    np.cumsum(_joined(counts, np.int64), out=pointers[1:], dtype=index_type)
+    data = sparse.csr_array(
+        (_joined(values, kind), _joined(indices, index_type), pointers),
+        shape=(len(joined_labels), features),
+    )
+    return data, joined_labels
 
 
-def _joined(pieces, part, dtype):
-    arrays = [np.empty(0, dtype), *(piece[part] for piece in pieces)]
-    return np.concatenate(arrays, dtype=dtype, casting="same_kind")
+def _joined(pieces, dtype):
+    """One array of all, which are given up."""
+    joined = np.concatenate([np.empty(0, dtype), *pieces], dtype=dtype, casting="same_kind")
+    pieces.clear()
+    return joined

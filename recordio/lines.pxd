@@ -8,6 +8,9 @@ cdef enum:
 # How often `byte` occurs.
 cdef int64_t count_byte(const uint8_t* text, int64_t length, uint8_t byte) noexcept nogil
 
+# Lines with anything but blanks; the text ends with a line end.
+cdef int64_t rows_in(const uint8_t* at, const uint8_t* end, uint8_t delimiter) noexcept nogil
+
 cdef class TextChunk:
     cdef readonly object path
     cdef readonly int64_t file_number

@@ -34,12 +34,14 @@ class TextChunk:
 
 class LineChunks:
     sizes: list[int]
+    stored_read: int
     def __init__(
         self,
         path: str | PathLike[str],
         chunk_bytes: int = ...,
         skip_header: int = ...,
         first_bytes: int | None = ...,
+        max_line_bytes: int = ...,
     ) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...

@@ -10,6 +10,7 @@ import zlib
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memchr
 
 from recordio.errors import TextFormatError
 
@@ -17,8 +18,9 @@ __all__ = [
     "MAX_BAD_ROWS", "MAX_LINE_BYTES", "LineChunks", "TextChunk", "note_bad_row", "open_bytes",
 ]
 
-#: No line may be longer, so that a file without line ends does not fill the memory.
-MAX_LINE_BYTES = 1 << 30
+#: No line may be longer where nothing else is asked for: a file without line ends shall not fill the
+#: memory.
+MAX_LINE_BYTES = 1 << 26
 #: No chunk may have more bad rows, so that errors do not fill the memory where all rows are bad.
 MAX_BAD_ROWS = 1 << 14
 
@@ -43,6 +45,19 @@ cdef int64_t count_byte(const uint8_t* text, int64_t length, uint8_t byte) noexc
     for i in range(<int>length):
         total += text[i] == byte
     return total
+
+
+cdef int64_t rows_in(const uint8_t* at, const uint8_t* end, uint8_t delimiter) noexcept nogil:
+    cdef int64_t rows = 0
+    while at < end:
+        if (at[0] == c' ' or at[0] == c'\t' or at[0] == c'\r') and at[0] != delimiter:
+            at += 1
+        elif at[0] == c'\n':
+            at += 1
+        else:
+            rows += 1
+            at = <const uint8_t*>memchr(at, c'\n', end - at) + 1
+    return rows
 
 
 def _is_url(path):
@@ -89,6 +104,10 @@ class _GzipFile(gzip.GzipFile):
     def __init__(self, below):
         self._below = below
         super().__init__(fileobj=below, mode="rb")
+
+    def stored_read(self):
+        """How many packed bytes were read so far."""
+        return self._below.tell()
 
     def close(self):
         try:
@@ -206,12 +225,15 @@ class LineChunks:
     first_bytes : int, optional
         Text in the first chunk, about, if it shall be less: chunks then double up to `chunk_bytes`,
         so that whoever waits for the first one gets it soon.
+    max_line_bytes : int
+        A longer line is an error; it may go unnoticed where it is shorter than a chunk.
 
     Notes
     -----
     A byte order mark at the start of a file is left out, and a missing line end at its end is
     added.  One thread at a time may call `read`.  `sizes` has the bytes of text of every file that
-    was read from its start to its end.
+    was read from its start to its end, `stored_read` how many bytes of all were read so far, before
+    anything was unpacked.
 
     Examples
     --------
@@ -224,7 +246,13 @@ class LineChunks:
     (2, b'1,2\\n')
     """
 
-    def __init__(self, path, chunk_bytes=1 << 20, skip_header=0, first_bytes=None):
+    def __init__(
+        self, path, chunk_bytes=1 << 20, skip_header=0, first_bytes=None,
+        max_line_bytes=MAX_LINE_BYTES,
+    ):
+        self._max_line_bytes = max_line_bytes
+        self.stored_read = 0
+        self._before = 0        # of that in the files before the one that is open
         self._names = _list_files(path)
         self.sizes = []
         self._next = 0
@@ -263,7 +291,9 @@ class LineChunks:
         self._path, opener, inside = self._names[self._next]
         self._next += 1
         buffering = {"buffering": 0} if opener is open else {}
-        self._file, _ = _unpacked(opener(inside, "rb", **buffering))
+        self._file, packed = _unpacked(opener(inside, "rb", **buffering))
+        self._place = self._file.stored_read if packed else self._file.tell
+        self._before = self.stored_read
         self._offset = 0
         self._line = 1
         self._skip = self._skip_header
@@ -319,7 +349,7 @@ class LineChunks:
         Raises
         ------
         TextFormatError
-            For a line longer than `MAX_LINE_BYTES`, and for damaged gzip.
+            For a line longer than `max_line_bytes`, and for damaged gzip.
         OSError
             If a file cannot be read.
         """
@@ -334,6 +364,7 @@ class LineChunks:
                     return None
                 self._open_next()
             buffer, length = self._fill(buffer)
+            self.stored_read = self._before + self._place()
             if length == 0:
                 self.sizes.append(self._offset)
                 self._close_file()
@@ -389,13 +420,14 @@ class LineChunks:
             if stop and 2 * have >= self._chunk_bytes:
                 self._carry = bytes(memoryview(buffer)[stop:have])
                 return buffer, stop
+            if not stop and have > self._max_line_bytes:
+                raise TextFormatError(
+                    f"a line is longer than {self._max_line_bytes} bytes; raise max_line_bytes if "
+                    "it is meant",
+                    path=self._path, line=self._line,
+                )
             if have + TEXT_PADDING == len(buffer):
-                if have >= MAX_LINE_BYTES:
-                    raise TextFormatError(
-                        f"a line is longer than {MAX_LINE_BYTES} bytes; is this text?",
-                        path=self._path, line=self._line,
-                    )
-                buffer += bytes(len(buffer))
+                buffer += bytes(min(len(buffer), self._max_line_bytes + 1))
 
     def _read_into(self, view):
         try:

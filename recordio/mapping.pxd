@@ -1,17 +1,22 @@
-"""C declarations of mapped files and of records as views of them."""
+"""C declarations of mapped files."""
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
-from recordio.frames cimport Frame
-
-cdef extern from "views.h":
-    void prefetch "recordio_prefetch"(const void* address) noexcept nogil
-    int pause_collector "recordio_pause_collector"()
-    void resume_collector "recordio_resume_collector"(int was)
-    bint UNMAP_ON_CLOSE "RECORDIO_UNMAP_ON_CLOSE"
-
-# The payload of a located record as a read-only memoryview; `view` is the whole file at `base`.
-cdef object payload_view(object view, const uint8_t* base, const Frame* frame)
+# Declared here and not included, so that modules elsewhere need no path to map_guard.h.
+cdef extern from *:
+    """
+    typedef struct map_guard map_guard;
+    """
+    ctypedef struct map_guard:
+        pass
 
 # Where the bytes of a memoryview begin; they stay there as long as the memoryview lives.
 cdef const uint8_t* address_of(view) except? NULL
+
+# Who watches over what a memoryview shows: NULL if that is no mapped file.  Lives as long as the
+# memoryview.
+cdef map_guard* guard_of(view)
+
+# Whether any of the bytes [begin, end) of the file has been lost since it was mapped, so that zeros
+# may have been read instead: ask after reading.  Once lost, bytes stay lost.
+cdef bint map_lost(map_guard* guard, int64_t begin, int64_t end) noexcept nogil

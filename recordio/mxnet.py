@@ -160,12 +160,12 @@ class MXRecordIO:
             If the file is damaged here.
         """
         reader = self._for_reading()
-        payload, self._offset = reader.read_at(self._offset, self._position)
+        payload, self._offset = reader.read_at(self._offset, self._position, copy=True)
         if payload is None:
             return None
         if self._position is not None:
             self._position += 1
-        return bytes(payload)
+        return payload
 
     def tell(self) -> int:
         """Byte offset at which the next record will be read or written."""
@@ -354,9 +354,9 @@ class MXIndexedRecordIO(MXRecordIO):
         """
         # One look-up and one read from local values: threads may call this at the same time.
         offset, position = self._locate(idx)
-        payload, end = self._for_reading().read_at(offset, position)
+        payload, end = self._for_reading().read_at(offset, position, copy=True)
         self._offset, self._position = end, None if position is None else position + 1
-        return bytes(payload)
+        return payload
 
     def write_idx(self, idx, buf) -> None:
         """Append a record and list it in the index.

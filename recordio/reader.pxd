@@ -2,13 +2,16 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
+from recordio.checksums cimport Checksums
 from recordio.frames cimport Frame
+from recordio.mapping cimport map_guard
 
 
 cdef class RecordReader:
-    # The mapped file; both are cleared by close().  Whoever uses `base` without the GIL, or longer
+    # The mapped file; all are cleared by close().  Whoever uses `base` without the GIL, or longer
     # than one call, first takes a reference to `view`: while it lives, the mapping lives.
     cdef const uint8_t* base
+    cdef map_guard* guard
     cdef int64_t size
     cdef object view
     # Where the records begin, in the order of their positions; valid after need_offsets() and as
@@ -21,6 +24,8 @@ cdef class RecordReader:
     cdef object _offsets
     cdef object _keys
     cdef object _lookup
+    # What records are compared with when they are taken; None if they are not.
+    cdef readonly Checksums checksums
 
     # Fill `offset_table` and `count`, by one scan of the file if there is no index.
     cdef int need_offsets(self) except -1
@@ -31,4 +36,6 @@ cdef class RecordReader:
     # ValueError if the reader is closed.
     cdef int check_open(self) except -1
     cdef int _set_offsets(self, offsets) except -1
+    # Raise if a located record of the file at `base` is not as its checksum says.
+    cdef int check_record(self, const uint8_t* base, const Frame* frame, record) except -1
     cdef object _read(self, int64_t position)

@@ -10,26 +10,29 @@ from operator import index as as_integer
 import numpy as np
 
 cimport cython
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
+from recordio.checksums cimport CHECKSUM_OK, checksum_check, checksum_error
 from recordio.frames cimport (
-    FRAME_BAD_OFFSET,
     FRAME_END,
     FRAME_OK,
     Frame,
+    frame_confirm,
     frame_error,
     frame_scan,
 )
+from recordio.locate cimport as_positions, confirm_many, first_outside, locate_many, locate_one
 from recordio.lookup cimport KeyLookup
-from recordio.mapping cimport (
+from recordio.mapping cimport address_of, guard_of, map_guard
+from recordio.views cimport (
     UNMAP_ON_CLOSE,
-    address_of,
     pause_collector,
+    payload_bytes,
     payload_view,
-    prefetch,
     resume_collector,
 )
 
+from recordio.checksums import checksums_path, read_checksums
 from recordio.errors import IndexFileError, KeyNotFoundError
 from recordio.frames import scan_offsets
 from recordio.index import read_index
@@ -53,11 +56,17 @@ cdef class RecordReader:
         lists, iteration follows the index, and records that it does not list do not exist.  Without
         one, positions are the order of the file and keys equal positions; iteration needs no
         preparation, and whatever needs positions scans the file once, on first use.
+    verify : bool
+        Compare each record with its checksum in ``PREFIX.crc`` when it is taken.  Without an index
+        that file also says where the records begin, so that one with a damaged head is one damaged
+        record and hides no other.
 
     Attributes
     ----------
     path, index_path : str
         As given; `index_path` is None without an index.
+    checksums : Checksums or None
+        The content of ``PREFIX.crc``, with `verify`.
     closed : bool
         Whether `close` was called.
 
@@ -67,6 +76,10 @@ cdef class RecordReader:
         If a file cannot be opened.
     IndexFileError
         If the index cannot be parsed, or lists offsets outside the record file.
+    ChecksumFileError
+        With `verify`, if ``PREFIX.crc`` is missing, damaged, or that of another file.
+    ChecksumError
+        With `verify`, when a record is taken that is not what it was.
     CorruptRecordError, TruncatedRecordError
         When a damaged record is met, also at the end of the file: a truncated tail is an error and
         not an end.  The error names path, offset and record.
@@ -81,9 +94,10 @@ cdef class RecordReader:
     ``fork``.  Pickling stores the paths only.  ``16`` bytes are kept for each record; a first
     look-up by key in an index whose keys do not ascend adds 8.
 
-    The file must not be changed in place while it is mapped: if it shrinks, the operating system
-    ends the process (SIGBUS) when a missing page is touched.  `RecordWriter` never does this; it
-    replaces files, and a reader keeps the one it has opened.
+    If the file shrinks while it is mapped, or the disk fails, records that are not whole any more
+    are a `TruncatedRecordError` from then on, and all others can be read.  Views that were handed
+    out before show zeros where bytes are missing; `recordio.mapping.is_lost` tells.
+    `RecordWriter` never does this; it replaces files, and a reader keeps the one it has opened.
 
     Examples
     --------
@@ -101,12 +115,13 @@ cdef class RecordReader:
 
     def __cinit__(self):
         self.base = NULL
+        self.guard = NULL
         self.size = 0
         self.offset_table = NULL
         self.count = -1
         self.closed = True
 
-    def __init__(self, path, index=None):
+    def __init__(self, path, index=None, verify=False):
         cdef const int64_t[::1] table
         cdef int64_t outside
         if self.path is not None:
@@ -115,14 +130,18 @@ cdef class RecordReader:
         self.index_path = None if index is None else os.fsdecode(index)
         self.view = map_file(self.path)
         self.base = address_of(self.view)
+        self.guard = guard_of(self.view)
         self.size = len(self.view)
         self.closed = False
+        if verify:
+            self.checksums = read_checksums(checksums_path(self.path))
+            self.checksums.check_size(self.path, self.size)
         if self.index_path is not None:
             keys, offsets = read_index(self.index_path)
             keys.flags.writeable = offsets.flags.writeable = False
             table = offsets
             with nogil:
-                outside = _first_outside(table, self.size)
+                outside = first_outside(table, self.size)
             if outside >= 0:
                 raise IndexFileError(
                     f"offset {table[outside]} lies outside {self.path} of {self.size} bytes:"
@@ -132,6 +151,10 @@ cdef class RecordReader:
                     line=outside + 1,
                 )
             self._keys = keys
+            self._set_offsets(offsets)
+        elif self.checksums is not None:
+            offsets = self.checksums.offsets
+            offsets.flags.writeable = False
             self._set_offsets(offsets)
 
     cdef int check_open(self) except -1:
@@ -158,8 +181,17 @@ cdef class RecordReader:
             self._set_offsets(offsets)
         return 0
 
+    cdef int check_record(self, const uint8_t* base, const Frame* frame, record) except -1:
+        cdef Checksums checksums = self.checksums
+        cdef int status
+        with nogil:
+            status = checksum_check(&checksums.table, base, frame)
+        if status != CHECKSUM_OK:
+            raise checksum_error(status, self.path, frame.offset, record)
+        return 0
+
     cdef int locate(self, int64_t position, Frame* frame) noexcept nogil:
-        return _locate(self.base, self.size, self.offset_table[position], frame)
+        return locate_one(self.base, self.size, self.offset_table[position], frame)
 
     cdef object _read(self, int64_t position):
         cdef Frame frame
@@ -167,12 +199,16 @@ cdef class RecordReader:
         self.check_open()           # no other thread runs between this and the next line
         view = self.view
         cdef const uint8_t* base = self.base
+        cdef map_guard* guard = self.guard
         cdef int64_t size = self.size
         with nogil:
-            status = _locate(base, size, self.offset_table[position], &frame)
+            status = locate_one(base, size, self.offset_table[position], &frame)
+        record = _payload(view, base, guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, position)
-        return payload_view(view, base, &frame)
+        if self.checksums is not None:
+            self.check_record(base, &frame, position)
+        return record
 
     def __len__(self):
         """Number of records; without an index the first call scans the file."""
@@ -206,17 +242,19 @@ cdef class RecordReader:
     def _no_position(self, position):
         return f"position {position} in {self.path}, which has {self.count} records"
 
-    def read_many(self, positions):
+    def read_many(self, positions, *, bint copy=False):
         """Records at many positions; the fastest way to random records.
 
         Parameters
         ----------
         positions : sequence or array of int, shape (n,)
             In any order, with repetitions; negative ones count from the end.
+        copy : bool
+            Return bytes, which no change of the file can reach.
 
         Returns
         -------
-        list of memoryview
+        list of memoryview or of bytes
             In the order of `positions`.
 
         Raises
@@ -238,36 +276,48 @@ cdef class RecordReader:
         """
         cdef const int64_t[::1] wanted
         cdef Frame[RUN] frames
-        cdef int64_t first, count, i
+        cdef int64_t first, count, i, place
         cdef int status, collecting
         self.need_offsets()
-        wanted = _as_positions(positions)
+        wanted = as_positions(positions)
         self.check_open()
         view = self.view
         cdef const uint8_t* base = self.base
+        cdef map_guard* guard = self.guard
         cdef int64_t size = self.size
         records = []
         for first in range(0, wanted.shape[0], RUN):
             count = min(<int64_t>RUN, wanted.shape[0] - first)
             with nogil:
-                status = _locate_many(
+                status = locate_many(
                     base, size, self.offset_table, self.count, &wanted[first], &count, frames
                 )
             if status == FRAME_END:
                 raise IndexError(self._no_position(wanted[first + count]))
+            if status == FRAME_OK:
+                collecting = pause_collector()
+                try:
+                    for i in range(count):
+                        if copy:
+                            records.append(payload_bytes(base, &frames[i]))
+                        else:
+                            records.append(payload_view(view, base, &frames[i]))
+                finally:
+                    resume_collector(collecting)
+                status = confirm_many(guard, frames, &count)
+            else:
+                status = frame_confirm(guard, status, &frames[count])
             if status != FRAME_OK:
                 i = wanted[first + count]
                 i += self.count if i < 0 else 0
                 raise frame_error(status, self.path, frames[count].end, i)
-            collecting = pause_collector()
-            try:
+            if self.checksums is not None:
                 for i in range(count):
-                    records.append(payload_view(view, base, &frames[i]))
-            finally:
-                resume_collector(collecting)
+                    place = wanted[first + i]
+                    self.check_record(base, &frames[i], place + (self.count if place < 0 else 0))
         return records
 
-    def read_at(self, int64_t offset, record=None):
+    def read_at(self, int64_t offset, record=None, *, bint copy=False):
         """The record whose head stands at a byte offset, and where the next one begins.
 
         Parameters
@@ -276,10 +326,12 @@ cdef class RecordReader:
             Byte offset in the file, 0 or what an earlier call returned.
         record : int, optional
             Its position, to be named in errors.
+        copy : bool
+            Return bytes, which no change of the file can reach.
 
         Returns
         -------
-        payload : memoryview or None
+        payload : memoryview, bytes or None
             None if `offset` is the end of the file.
         next_offset : int
             The offset behind the record.
@@ -299,14 +351,22 @@ cdef class RecordReader:
         self.check_open()
         view = self.view
         cdef const uint8_t* base = self.base
+        cdef map_guard* guard = self.guard
         cdef int64_t size = self.size
         with nogil:
             status = frame_scan(base, size, offset, &frame)
         if status == FRAME_END:
             return None, offset
+        if copy and status == FRAME_OK:
+            payload = payload_bytes(base, &frame)
+            status = frame_confirm(guard, status, &frame)
+        else:
+            payload = _payload(view, base, guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, record)
-        return payload_view(view, base, &frame), frame.end
+        if self.checksums is not None:
+            self.check_record(base, &frame, record)
+        return payload, frame.end
 
     def check_tail(self, int64_t offset=0, record=0):
         """Follow the records from one offset to the end of the file.
@@ -418,6 +478,7 @@ cdef class RecordReader:
         self.closed = True
         if UNMAP_ON_CLOSE:
             self.base = NULL
+            self.guard = NULL
             self.size = 0
             self.view = None
 
@@ -430,7 +491,7 @@ cdef class RecordReader:
 
     def __reduce__(self):
         self.check_open()
-        return type(self), (self.path, self.index_path)
+        return type(self), (self.path, self.index_path, self.checksums is not None)
 
     def __repr__(self):
         state = ", closed" if self.closed else ""
@@ -444,6 +505,7 @@ cdef class RecordIterator:
     cdef RecordReader reader
     cdef object view
     cdef const uint8_t* base
+    cdef map_guard* guard
     cdef const int64_t* table
     cdef int64_t size
     cdef int64_t offset         # where to go on, without an index
@@ -456,6 +518,7 @@ cdef class RecordIterator:
 
     def __cinit__(self):
         self.base = NULL
+        self.guard = NULL
         self.table = NULL
 
     def __iter__(self):
@@ -463,6 +526,8 @@ cdef class RecordIterator:
 
     @cython.critical_section
     def __next__(self):
+        cdef Frame frame
+        cdef int status = FRAME_OK
         self.reader.check_open()
         if self.cursor == self.ready:
             if self.status == FRAME_OK:
@@ -474,7 +539,12 @@ cdef class RecordIterator:
                 raise frame_error(
                     self.status, self.reader.path, self.damage.end, self.delivered
                 )
-        record = payload_view(self.view, self.base, &self.frames[self.cursor])
+        frame = self.frames[self.cursor]
+        record = _payload(self.view, self.base, self.guard, &frame, &status)
+        if status != FRAME_OK:
+            raise frame_error(status, self.reader.path, frame.end, self.delivered)
+        if self.reader.checksums is not None:
+            self.reader.check_record(self.base, &frame, self.delivered)
         self.cursor += 1
         self.delivered += 1
         return record
@@ -490,10 +560,11 @@ cdef class RecordIterator:
             elif self.delivered + self.ready == self.reader.count:
                 self.status = FRAME_END
             else:
-                self.status = _locate(
+                self.status = locate_one(
                     self.base, self.size, self.table[self.delivered + self.ready], frame
                 )
             if self.status != FRAME_OK:
+                self.status = frame_confirm(self.guard, self.status, frame)
                 self.damage = frame[0]
                 return
             self.offset = frame.end
@@ -506,77 +577,24 @@ cdef object _iterate(RecordReader reader):
     iterator.reader = reader
     iterator.view = reader.view
     iterator.base = reader.base
+    iterator.guard = reader.guard
     iterator.size = reader.size
     iterator.offset = 0
     iterator.delivered = 0
     iterator.ready = 0
     iterator.cursor = 0
     iterator.status = FRAME_OK
-    if reader.index_path is not None:
+    if reader.index_path is not None or reader.checksums is not None:
         iterator.table = reader.offset_table
         if reader.count == 0:
             iterator.status = FRAME_END
     return iterator
 
 
-cdef int _locate(
-    const uint8_t* base, int64_t size, int64_t offset, Frame* frame
-) noexcept nogil:
-    """`frame_scan` for an offset at which there must be a record."""
-    cdef int status = frame_scan(base, size, offset, frame)
-    return FRAME_BAD_OFFSET if status == FRAME_END else status
-
-
-cdef int _locate_many(
-    const uint8_t* base,
-    int64_t size,
-    const int64_t* table,
-    int64_t records,
-    const int64_t* wanted,
-    int64_t* count,
-    Frame* frames,
-) noexcept nogil:
-    """Locate records at `count` wanted positions; FRAME_END stands for a position out of range.
-
-    Anything but FRAME_OK belongs to the wanted position whose number is then left in `count`.
-    """
-    cdef int64_t i, position
-    cdef int status
-    # Each head is likely to miss the caches; ask for all of them before looking at the first.
-    for i in range(count[0]):
-        position = wanted[i] + (records if wanted[i] < 0 else 0)
-        if position < 0 or position >= records:
-            count[0] = i
-            return FRAME_END
-        frames[i].offset = table[position]
-        prefetch(base + frames[i].offset)
-    for i in range(count[0]):
-        status = _locate(base, size, frames[i].offset, &frames[i])
-        if status != FRAME_OK:
-            count[0] = i
-            return status
-    return FRAME_OK
-
-
-cdef int64_t _first_outside(const int64_t[::1] offsets, int64_t size) noexcept nogil:
-    cdef int64_t i
-    for i in range(offsets.shape[0]):
-        if offsets[i] >= size:
-            return i
-    return -1
-
-
-cdef object _as_positions(positions):
-    """Positions as a contiguous int64 array; only integers are taken."""
-    if isinstance(positions, range):
-        return np.arange(positions.start, positions.stop, positions.step, np.int64)
-    array = np.asarray(positions)
-    if array.ndim != 1:
-        raise TypeError(f"positions must be a sequence of integers, not {type(positions).__name__}")
-    if array.size == 0:
-        return np.empty(0, np.int64)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"positions must be integers, not {array.dtype}")
-    if array.dtype == np.uint64 and array.max() > INT64_MAX:
-        raise IndexError(f"position {array.max()} is greater than any record file has records")
-    return np.ascontiguousarray(array, np.int64)
+cdef inline object _payload(
+    view, const uint8_t* base, map_guard* guard, Frame* frame, int* status
+):
+    """The payload of a record that was located with a status, which is confirmed."""
+    payload = payload_view(view, base, frame) if status[0] == FRAME_OK else None
+    status[0] = frame_confirm(guard, status[0], frame)
+    return payload

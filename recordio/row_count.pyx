@@ -13,25 +13,11 @@ import numpy as np
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memchr
 
-from recordio.lines cimport TextChunk
+from recordio.lines cimport TextChunk, rows_in
 
-from recordio.lines import LineChunks
+from recordio.lines import MAX_LINE_BYTES, LineChunks
 
 __all__ = ["RowPlaces", "count_rows", "row_starts"]
-
-
-cdef int64_t rows_in(const uint8_t* at, const uint8_t* end, uint8_t delimiter) noexcept nogil:
-    """Lines with anything but blanks; the text ends with a line end."""
-    cdef int64_t rows = 0
-    while at < end:
-        if (at[0] == c' ' or at[0] == c'\t' or at[0] == c'\r') and at[0] != delimiter:
-            at += 1
-        elif at[0] == c'\n':
-            at += 1
-        else:
-            rows += 1
-            at = <const uint8_t*>memchr(at, c'\n', end - at) + 1
-    return rows
 
 
 cdef int64_t starts_in(const uint8_t* text, int64_t length, int64_t offset, uint8_t comment,
@@ -52,7 +38,7 @@ cdef int64_t starts_in(const uint8_t* text, int64_t length, int64_t offset, uint
     return rows
 
 
-def row_starts(path, comment="#"):
+def row_starts(path, comment="#", max_line_bytes=MAX_LINE_BYTES):
     """Where the rows of a text file, or of all files in a folder, begin.
 
     Parameters
@@ -61,6 +47,8 @@ def row_starts(path, comment="#"):
         File, folder or fsspec URL; any file may be gzip.
     comment : str
         Lines that begin with this character are no rows.
+    max_line_bytes : int
+        A longer line is an error.
 
     Returns
     -------
@@ -88,7 +76,7 @@ def row_starts(path, comment="#"):
     cdef int64_t rows, offset
     cdef uint8_t first = ord(comment)
     buffer, found, files = None, [], []
-    with LineChunks(os.fsdecode(path)) as chunks:
+    with LineChunks(os.fsdecode(path), max_line_bytes=max_line_bytes) as chunks:
         while (chunk := chunks.read(buffer)) is not None:
             buffer = chunk.buffer
             text = buffer
@@ -98,7 +86,8 @@ def row_starts(path, comment="#"):
             with nogil:
                 rows = starts_in(&text[0], chunk.length, offset, first, &view[0])
             text = None             # a bytearray that is viewed cannot be used again
-            found.append(starts[:rows])
+            # Lines that are no rows need no memory.
+            found.append(starts[:rows] if 2 * rows > chunk.lines else starts[:rows].copy())
             files.append(chunk.file_number)
         sizes = chunks.sizes
     bases = list(itertools.accumulate(sizes, initial=0))
@@ -120,6 +109,8 @@ class RowPlaces:
         Separates fields, and hence is no blank.
     chunk_bytes : int
         Text between two places that are remembered, about; each takes 32 bytes of memory.
+    max_line_bytes : int
+        A longer line is an error.
 
     Attributes
     ----------
@@ -143,14 +134,19 @@ class RowPlaces:
     (3, (1, 0, 5, 3))
     """
 
-    def __init__(self, path, skip_header=0, delimiter=",", chunk_bytes=1 << 20):
+    def __init__(
+        self, path, skip_header=0, delimiter=",", chunk_bytes=1 << 20,
+        max_line_bytes=MAX_LINE_BYTES,
+    ):
         cdef TextChunk chunk
         cdef const uint8_t[::1] text
         cdef int64_t rows = 0
         cdef uint8_t separator = ord(delimiter)
         self._columns = [array.array("q") for _ in range(4)]
         buffer = None
-        with LineChunks(os.fsdecode(path), chunk_bytes, skip_header) as chunks:
+        with LineChunks(
+            os.fsdecode(path), chunk_bytes, skip_header, max_line_bytes=max_line_bytes
+        ) as chunks:
             while (chunk := chunks.read(buffer)) is not None:
                 place = rows, chunk.file_number, chunk.offset, chunk.first_line
                 for column, value in zip(self._columns, place):
@@ -180,12 +176,12 @@ class RowPlaces:
         return tuple(column[number] for column in self._columns)
 
 
-def count_rows(path, skip_header=0, delimiter=","):
+def count_rows(path, skip_header=0, delimiter=",", max_line_bytes=MAX_LINE_BYTES):
     """Count the rows of a text file or of all files in a folder.
 
     Parameters
     ----------
-    path, skip_header, delimiter
+    path, skip_header, delimiter, max_line_bytes
         As for `RowPlaces`.
 
     Returns
@@ -206,4 +202,4 @@ def count_rows(path, skip_header=0, delimiter=","):
     >>> count_rows(path, skip_header=1)
     2
     """
-    return RowPlaces(path, skip_header, delimiter).count
+    return RowPlaces(path, skip_header, delimiter, max_line_bytes=max_line_bytes).count

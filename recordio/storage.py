@@ -29,6 +29,8 @@ class AtomicOutput:
     *paths : str or os.PathLike
         The files to write; existing ones are replaced at the end.  The first is the main file, the
         others (an index, say) describe it.  A symbolic link stays one: its target is replaced.
+    without : sequence of str or os.PathLike
+        Companions of the old main file that the new one does not have; they are removed.
 
     Attributes
     ----------
@@ -79,12 +81,13 @@ class AtomicOutput:
     b'whole'
     """
 
-    def __init__(self, *paths):
+    def __init__(self, *paths, without=()):
         if not paths:
             raise TypeError("AtomicOutput needs at least one path")
         self.paths = tuple(os.path.realpath(os.fsdecode(path)) for path in paths)
         if len(set(self.paths)) != len(self.paths):
             raise RecordIOError("the same file is given twice as an output", path=self.paths[0])
+        self._without = tuple(os.path.realpath(os.fsdecode(path)) for path in without)
         self.files = ()
         self.closed = False
         self._owner = os.getpid()
@@ -180,7 +183,7 @@ class AtomicOutput:
         made = os.stat(main)
         moved = []
         try:
-            for path in self.paths[1:]:
+            for path in self.paths[1:] + self._without:
                 old = f"{path}.00000000{REPLACED_SUFFIX}"
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(old)  # what a killed process left must not be taken for ours
@@ -188,7 +191,7 @@ class AtomicOutput:
                 with contextlib.suppress(FileNotFoundError):
                     os.rename(path, old)
             if moved:
-                _sync_folders(self.paths[1:])
+                _sync_folders(path for _, path in moved)
             os.replace(main, self.paths[0])
             if moved:
                 _sync_folders(self.paths[:1])

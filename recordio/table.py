@@ -25,6 +25,11 @@ class Table:
     stored_bytes : int
         Size of the text, to guess the number of rows from that of the first; 0 if unknown.
 
+    Attributes
+    ----------
+    reserved : int
+        Rows that were handed out.
+
     Examples
     --------
     >>> table = Table(2, np.dtype("uint8"), 0)
@@ -43,7 +48,8 @@ class Table:
         self._arrays: list[np.ndarray] = []
         self._used: list[int] = []  # rows handed out of each array
         self._gaps: dict[int, list[tuple[int, int]]] = {}  # id of an array: first row, rows
-        self._rows = self._bytes = 0  # handed out, and the text they come from
+        self.reserved = 0
+        self._bytes = 0  # of the text that they come from
 
     def reserve(self, rows, length):
         """Hand out rows; one thread at a time may ask.
@@ -62,14 +68,14 @@ class Table:
         row : int
             The first of the rows in it.
         """
-        self._rows += rows
+        self.reserved += rows
         self._bytes += length
         if not self._arrays or len(self._arrays[-1]) - self._used[-1] < rows:
             # Memory that is never touched costs nothing, hence a little more than expected.
             rest = max(self._stored_bytes - self._bytes, 0)
-            expected = int(1.03 * rest * self._rows / self._bytes)
+            expected = int(1.03 * rest * self.reserved / self._bytes)
             if self._arrays:
-                expected = max(expected, self._rows)
+                expected = max(expected, self.reserved)
             self._arrays.append(np.empty((rows + expected, self._columns), self._dtype))
             self._used.append(0)
         row = self._used[-1]
@@ -96,8 +102,9 @@ class Table:
         # Shrinks or grows in place where the system can, and few rows are in other arrays.
         first.resize((sum(used), self._columns), refcheck=False)
         row = used[0]
-        for array, count in zip(others, used[1:], strict=True):
-            first[row : row + count] = array[:count]
+        others.reverse()
+        for count in used[1:]:
+            first[row : row + count] = others.pop()[:count]  # whose memory is free then
             row += count
         return first
 

@@ -14,6 +14,14 @@ from operator import index as as_integer
 
 import numpy as np
 
+from recordio.checksum_library import library_crc32c
+from recordio.checksums import (
+    ENTRY,
+    checksums_path,
+    format_checksums,
+    read_checksums,
+    stale_checksums,
+)
 from recordio.encoder import encode, encode_into
 from recordio.errors import IndexFileError, RecordIOError
 from recordio.index import format_index
@@ -40,6 +48,10 @@ class RecordWriter:
         Continue an existing file, with its index if one is asked for.  The existing records are
         copied first (without reading them where the file system can share blocks), so that this too
         is all or nothing.  A file that does not exist yet is begun.
+    checksums : bool
+        Write ``PREFIX.crc`` as well, the CRC-32C of every record; ``append=True`` continues the one
+        that is there.  Without, checksums of the file that is replaced are removed, for they would
+        be wrong.
 
     Attributes
     ----------
@@ -54,6 +66,10 @@ class RecordWriter:
         If a folder is missing, not writable or full; also from `write` and `close`.
     CorruptRecordError, TruncatedRecordError
         For ``append=True``, if the existing file does not end with a whole record.
+    ImportError
+        For ``checksums=True``, if google-crc32c is not installed.
+    ChecksumFileError
+        For ``append=True`` and ``checksums=True``, if the existing file has none that belong to it.
     IndexFileError
         For ``append=True``, if the existing index cannot be parsed, does not belong to the file, or
         if only one of the two files exists.
@@ -89,7 +105,7 @@ class RecordWriter:
     ['0', '0', '20', '16', '21', '32']
     """
 
-    def __init__(self, path, index=None, append=False):
+    def __init__(self, path, index=None, append=False, checksums=False):
         self.path = os.fsdecode(path)
         self.index_path = None if index is None else os.fsdecode(index)
         self._lock = threading.Lock()
@@ -98,9 +114,14 @@ class RecordWriter:
         self._written = 0
         self._next_key = 0
         self._lines = array("q")  # key, offset, key, offset ... that are not formatted yet
+        self._crc = library_crc32c() if checksums else None
+        self._checked = array("q")  # offset, CRC, offset, CRC ... of all records
         size = self._check_existing() if append else None
         paths = [self.path] if self.index_path is None else [self.path, self.index_path]
-        self._output = AtomicOutput(*paths)
+        if checksums:
+            paths.append(checksums_path(self.path))
+        without = [] if checksums else stale_checksums(self.path)
+        self._output = AtomicOutput(*paths, without=without)
         if size is not None:
             self._copy_existing(size)
 
@@ -116,6 +137,11 @@ class RecordWriter:
             )
         if not present:
             return None
+        if self._crc is not None:
+            old = read_checksums(checksums_path(self.path))
+            old.check_size(self.path, os.path.getsize(self.path))
+            for offset, _, crc in old.entries.tolist():
+                self._checked.extend((offset, crc))
         with RecordReader(self.path, self.index_path) as reader:
             start, before = 0, 0
             if self.index_path is not None and len(reader):
@@ -194,8 +220,11 @@ class RecordWriter:
             if end < 0:
                 self._flush()
                 end = encode_into(self._buffer, 0, data)
-            if end < 0:
-                self._write_out(0, encode(data))
+            frame = encode(data) if end < 0 else None
+            if self._crc is not None:
+                self._note_checksum(offset, frame, end)
+            if frame is not None:
+                self._write_out(0, frame)
             else:
                 self._used = end
             if is_number:
@@ -206,6 +235,12 @@ class RecordWriter:
             elif key is not _UNLISTED:
                 self._write_out(1, f"{key}\t{offset}\n".encode())
         return offset
+
+    def _note_checksum(self, offset, frame, end):
+        """Keep the CRC of a frame, which ends at `end` in the buffer or has bytes of its own."""
+        if frame is None:
+            frame = memoryview(self._buffer)[self._used : end]
+        self._checked.extend((offset, self._crc(frame)))
 
     def _flush(self):
         used, self._used = self._used, 0
@@ -238,7 +273,17 @@ class RecordWriter:
         with self._lock:
             if not self._output.closed:
                 self._flush()
+                if self._crc is not None:
+                    self._write_checksums()
                 self._output.commit()
+
+    def _write_checksums(self):
+        pairs = np.array(self._checked, np.int64).reshape(-1, 2)
+        entries = np.zeros(len(pairs), ENTRY)
+        entries["offset"], entries["crc"] = pairs.T
+        entries["length"] = np.diff(entries["offset"], append=self._written)
+        for piece in format_checksums(entries, self._written):
+            self._write_out(-1, piece)
 
     def discard(self) -> None:
         """Give up: leave the old files as they were and remove the temporary ones."""

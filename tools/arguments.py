@@ -9,6 +9,8 @@ import argparse
 import os
 from collections.abc import Sequence
 
+from recordio.image_size import DEFAULT_MAX_PIXELS
+
 from .image_list import split_entries
 from .scan import DEFAULT_EXTENSIONS
 
@@ -31,13 +33,23 @@ FLAGS = (
     "--center-crop",
     "--pack-label",
     "--optimize",
+    "--checksums",
     "--skip-errors",
     "--strict",
 )
 #: Options that matter only where a list is made, and only where images are changed or packed.
 LIST_OPTIONS = ("recursive", "exts", "shuffle", "train_ratio", "test_ratio", "chunks")
 IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
-PACK_OPTIONS = (*IMAGE_OPTIONS, "pass_through", "pack_label", "num_thread", "check", "optimize")
+PACK_OPTIONS = (
+    *IMAGE_OPTIONS,
+    "pass_through",
+    "pack_label",
+    "num_thread",
+    "check",
+    "optimize",
+    "max_pixels",
+    "checksums",
+)
 
 #: Those of `encode`, whose import takes a while.
 ENCODINGS = (".jpg", ".png", "raw")
@@ -210,6 +222,12 @@ def build_parser() -> argparse.ArgumentParser:
         "decoded faster: not progressive, with restart markers; the pixels stay the same",
     )
     packing.add_argument(
+        "--checksums",
+        action="store_true",
+        help="write PREFIX.crc as well, a checksum of every record, which recordio check and the "
+        "iterators (verify=True) compare; needs google-crc32c",
+    )
+    packing.add_argument(
         "--num-thread",
         type=int,
         metavar="N",
@@ -233,6 +251,13 @@ def build_parser() -> argparse.ArgumentParser:
         help="how to examine files that are stored untouched.  header: JPEG and PNG must be "
         "complete, other formats are decoded; decode: decode all; none: store any file "
         "(default: header)",
+    )
+    errors.add_argument(
+        "--max-pixels",
+        type=int,
+        default=DEFAULT_MAX_PIXELS,
+        metavar="N",
+        help="leave out images with more pixels that would have to be decoded (default: 2**26)",
     )
     # The opposites that older spellings (`--shuffle True`, `--recursive=0`) are translated to.
     for flag in FLAGS:
@@ -349,6 +374,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error(str(error))
     if settings.num_thread is not None and settings.num_thread < 1:
         parser.error(f"argument --num-thread: must be at least 1, not {settings.num_thread}")
+    if settings.max_pixels < 1:
+        parser.error(f"argument --max-pixels: must be at least 1, not {settings.max_pixels}")
     if settings.resize < 0:
         parser.error(f"argument --resize: must be 0 or a number of pixels, not {settings.resize}")
     if settings.quality is not None and not 0 <= settings.quality <= 100:

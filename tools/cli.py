@@ -12,7 +12,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from recordio import build_index, repair, verify
+from recordio import build_index, repair, verify, write_checksums
+from recordio.checksums import checksums_path
 from recordio.errors import RecordIOError
 
 from .console import Interruption, printable, run_command, say, say_skipped
@@ -49,6 +50,7 @@ exit codes:
   130, 143  interrupted by Ctrl-C or SIGTERM; nothing half-written is left
 """
 PACK_HELP = "the record file, or its name without .rec; PREFIX.idx is used if it is there"
+CHECK_HELP = "the record file, or its name without .rec; PREFIX.idx and PREFIX.crc are used, too"
 
 #: What a sub-command does with its settings.
 Action = Callable[[argparse.Namespace, Interruption], int]
@@ -140,11 +142,19 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     cat.add_argument("--force", action="store_true", help="replace existing files")
 
     check = add("check", "look for damage in a record file and its index, and repair it", _check)
-    check.add_argument("pack", metavar="PACK", help=PACK_HELP)
-    check.add_argument(
+    check.add_argument("pack", metavar="PACK", help=CHECK_HELP)
+    task = check.add_mutually_exclusive_group()
+    task.add_argument(
         "--repair",
         metavar="PREFIX",
-        help="copy all whole records to PREFIX.rec and PREFIX.idx, keeping their keys",
+        help="copy all whole records to PREFIX.rec and PREFIX.idx, keeping their keys; with "
+        "checksums those that are as they were",
+    )
+    task.add_argument(
+        "--write-checksums",
+        action="store_true",
+        help="write PREFIX.crc, a checksum of every record, if no damage is found; needs "
+        "google-crc32c",
     )
     check.add_argument("--force", action="store_true", help="replace existing files")
 
@@ -324,13 +334,21 @@ def _cat(settings: argparse.Namespace, interruption: Interruption) -> int:
 
 def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
     pack, index = _files_of(settings.pack)
-    if settings.repair is None:
-        report = verify(pack, index)
+    beside = checksums_path(pack)
+    checksums = beside if os.path.isfile(beside) else None
+    if settings.write_checksums:
+        check_outputs([beside], settings.force)
+        report = write_checksums(pack, index)
+        _tell(f"wrote {beside}: {report.records} checksums")
+    elif settings.repair is None:
+        report = verify(pack, index, checksums)
     else:
         prefix = pack_prefix(settings.repair)
-        outputs = (f"{prefix}.rec", f"{prefix}.idx")
+        outputs = [f"{prefix}.rec", f"{prefix}.idx"]
+        if checksums is not None:
+            outputs.append(f"{prefix}.crc")
         check_outputs(outputs, settings.force)
-        report = repair(pack, outputs[0], index, outputs[1])
+        report = repair(pack, outputs[0], index, outputs[1], checksums)
         _tell(f"wrote {outputs[0]}: {report.records} records")
     _print(str(report))
     return int(not report.ok)

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from iterators.images import pnm
+from iterators.images import jpeg, pnm
 from iterators.images.jpeg_resize import decode_resized
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
+from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size
 
-from .image_header import ImageHeader, read_image_header
+from .image_header import ANY_SIZE, ImageHeader, read_image_header
 from .image_list import ListEntry
 from .optimize import Tally, optimize_image
 
@@ -94,6 +95,8 @@ class EncodeOptions:
     optimize : bool
         Rewrite what is stored without loss, so that parts of it are decoded faster; see
         `iterators.optimize_jpeg`.  What cannot be rewritten is stored as it is.
+    max_pixels : int
+        Images with more pixels are not decoded, hence refused unless they are stored untouched.
 
     Raises
     ------
@@ -111,12 +114,15 @@ class EncodeOptions:
     pack_label: bool = False
     check: str = "header"
     optimize: bool = False
+    max_pixels: int = DEFAULT_MAX_PIXELS
 
     def __post_init__(self):
         if self.resize < 0:
             raise ValueError(f"resize must be 0 or a number of pixels, not {self.resize}")
         if self.quality is not None and not 0 <= self.quality <= 100:
             raise ValueError(f"quality must lie between 0 and 100, not {self.quality}")
+        if self.max_pixels < 1:
+            raise ValueError(f"max_pixels must be at least 1, not {self.max_pixels}")
         if self.encoding not in ENCODINGS:
             raise ValueError(
                 f"encoding must be one of {', '.join(ENCODINGS)}, not {self.encoding!r}"
@@ -215,11 +221,11 @@ def encode_image(data: bytes, options: EncodeOptions) -> bytes:
         header = read_image_header(data)
     if options.pass_through or _needs_no_change(header, options):
         if options.check == "decode" or (options.check == "header" and header is None):
-            _decode(data, cv2.IMREAD_UNCHANGED)
+            _decode(data, cv2.IMREAD_UNCHANGED, options.max_pixels)
         return data
     image = _decode_resized_jpeg(data, options, header)
     if image is None:
-        image = _decode(data, options.color)
+        image = _decode(data, options.color, options.max_pixels)
         if options.center_crop:
             image = _crop_square(image)
         if options.resize:
@@ -266,9 +272,11 @@ def _needs_no_change(header: ImageHeader | None, options: EncodeOptions) -> bool
     return options.resize in (0, min(header.width, header.height))
 
 
-def _decode(data: bytes, color: int) -> np.ndarray:
+def _decode(data: bytes, color: int, max_pixels: int) -> np.ndarray:
     if not data:
         raise ImageDecodeError("the file is empty")
+    check_pixels(image_size(data), max_pixels, "--max-pixels")
+    jpeg.check_limits(data, max_pixels=ANY_SIZE)
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), color)
     except cv2.error as error:
@@ -292,6 +300,7 @@ def _decode_resized_jpeg(
         method = 3 if options.resize < min(header.width, header.height) else method
     if method not in ONE_PASS_METHODS:
         return None
+    check_pixels(image_size(data), options.max_pixels, "--max-pixels")
     return decode_resized(
         data,
         options.resize,

@@ -202,6 +202,7 @@ def _pack_lists(
             **{name: getattr(settings, name) for name in EncodeOptions.__dataclass_fields__}
         ),
         "threads": settings.num_thread,
+        "checksums": settings.checksums,
         "progress": sys.stderr.isatty(),
         "cancelled": interruption.requested,
     }

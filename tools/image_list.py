@@ -10,11 +10,13 @@ import contextlib
 import math
 import os
 import random
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recordio.errors import RecordIOError
+from recordio.limits import bounded_lines
 from recordio.storage import AtomicOutput
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "format_line",
     "parse_line",
     "read_list",
+    "safe_name",
     "shuffle_entries",
     "skipped_path",
     "split_entries",
@@ -37,6 +40,9 @@ SHUFFLE_SEED = 100
 
 #: Image headers hold ids up to 2**64 - 1, but the id is also the key, and an index ends here.
 LARGEST_ID = 2**63 - 1
+LONGEST_NAME = 4096
+#: Control characters, line ends of Unicode among them.
+UNLISTED = re.compile("[\0-\x1f\x7f\x85\u2028\u2029]")
 LARGEST_FLOAT32 = 3.4028235677973366e38  # the first double that rounds to infinity
 
 
@@ -164,6 +170,22 @@ def format_line(entry: ListEntry) -> str:
     return f"{entry.id:d}\t{labels}{entry.path}\n"
 
 
+def safe_name(name: str) -> str:
+    r"""A name that a list can hold and that leads nowhere else; empty if nothing is left of it.
+
+    What leads upwards or to the root is left out.  Names that a line cannot hold, and those longer
+    than a path can be, are given up.
+
+    Examples
+    --------
+    >>> safe_name("../../a/./0001.jpg"), safe_name("/data/b.jpg"), safe_name("a\tb.jpg")
+    ('a/0001.jpg', 'data/b.jpg', '')
+    """
+    if UNLISTED.search(name) or name != name.strip() or len(name) > LONGEST_NAME:
+        return ""
+    return "/".join(part for part in name.split("/") if part not in ("", ".", ".."))
+
+
 def parse_line(line: str) -> ListEntry:
     r"""Read one line: an integer id, one or more labels and a path, with a TAB between them.
 
@@ -216,12 +238,14 @@ def read_list(path: str | os.PathLike[str]) -> ImageList:
 
     Raises
     ------
+    RecordIOError
+        A line has 2**22 characters or more.
     OSError
         The file cannot be read.
     """
     found = ImageList()
     with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in bounded_lines(lines, path):
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             try:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
 import cv2
 import numpy as np
 
+from iterators.images import jpeg
 from recordio.errors import ImageDecodeError, RecordIOError
+from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size
 
-__all__ = ["decode_image", "encode_image", "swap_red_and_blue"]
+from .image_header import ANY_SIZE
+
+__all__ = ["add_pixel_limit", "decode_image", "encode_image", "swap_red_and_blue"]
 
 #: Fast to write; levels above gain little on photographs and cost several times as much.
 PNG_LEVEL = 3
@@ -56,7 +61,20 @@ def encode_image(image: np.ndarray, suffix: str) -> bytes:
     return content.tobytes()
 
 
-def decode_image(content: Any, mode: int, **place: Any) -> np.ndarray:
+def add_pixel_limit(parser: argparse._ActionsContainer) -> None:
+    """The option of commands that decode."""
+    parser.add_argument(
+        "--max-pixels",
+        type=int,
+        default=DEFAULT_MAX_PIXELS,
+        metavar="N",
+        help="do not decode images with more pixels (default: 2**26)",
+    )
+
+
+def decode_image(
+    content: Any, mode: int, *, max_pixels: int = DEFAULT_MAX_PIXELS, **place: Any
+) -> np.ndarray:
     """Decode an image.
 
     Parameters
@@ -65,6 +83,8 @@ def decode_image(content: Any, mode: int, **place: Any) -> np.ndarray:
         The encoded image.
     mode : int
         OpenCV's: what becomes of colours and orientation.
+    max_pixels : int
+        Images with more are refused before anything is decoded.
     **place
         For errors: ``path=``, ``record=`` ...
 
@@ -76,7 +96,7 @@ def decode_image(content: Any, mode: int, **place: Any) -> np.ndarray:
     Raises
     ------
     ImageDecodeError
-        It is no image, or a damaged one.
+        It is no image, a damaged one, or too large.
 
     Examples
     --------
@@ -87,7 +107,11 @@ def decode_image(content: Any, mode: int, **place: Any) -> np.ndarray:
     image = None
     if len(content):
         try:
+            check_pixels(image_size(content), max_pixels, "--max-pixels")
+            jpeg.check_limits(content, max_pixels=ANY_SIZE)
             image = cv2.imdecode(np.frombuffer(content, np.uint8), mode)
+        except ImageDecodeError as error:
+            raise ImageDecodeError(error.reason, **place) from None
         except cv2.error as error:
             raise ImageDecodeError(f"the image cannot be decoded: {error.err}", **place) from None
     if image is None:

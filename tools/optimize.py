@@ -19,6 +19,7 @@ import numpy as np
 
 from iterators.images.jpeg_transcode import rewrite
 from recordio import RecordReader
+from recordio.checksums import stale_checksums
 from recordio.encoder import MAX_RECORD_LENGTH, encode
 from recordio.errors import IndexFileError, RecordIOError
 from recordio.index import format_index, read_index
@@ -230,14 +231,14 @@ def optimize_records(
         keys, lines = _index_lines(index, offsets)
 
         def optimize(position: int) -> bytes | memoryview:
-            record = reader[position]
+            record = memoryview(reader.read_many([position], copy=True)[0])
             return _optimize_record(record, report.tally, restart)
 
         parts = map_in_order(optimize, range(len(offsets)), threads, size=len, cancelled=cancelled)
         written = np.empty(len(offsets), np.int64)
         with (
             naming_output(report.path),
-            AtomicOutput(*outputs) as output,
+            AtomicOutput(*outputs, without=stale_checksums(report.path)) as output,
             contextlib.closing(parts),
             progress_bar(len(offsets), os.path.basename(path), "records", progress) as advance,
         ):

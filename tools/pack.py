@@ -82,6 +82,7 @@ def pack(
     *,
     threads: int | None = None,
     strict: bool = False,
+    checksums: bool = False,
     progress: bool = False,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PackReport:
@@ -104,6 +105,8 @@ def pack(
         Number of encoding threads; all cores by default.
     strict : bool
         Stop at the first bad image.
+    checksums : bool
+        Write ``PREFIX.crc`` as well, the checksums of the records.
     progress : bool
         Show a progress bar on standard error.
     cancelled : callable, optional
@@ -120,6 +123,8 @@ def pack(
         A bad image with `strict`, or not one good image: nothing was published.
     OSError
         The list cannot be read or the output not written; nothing was published.
+    ImportError
+        google-crc32c, which computes `checksums`, is not installed.
     ValueError
         `threads` is less than 1.
 
@@ -139,6 +144,7 @@ def pack(
         options,
         threads=threads,
         strict=strict,
+        checksums=checksums,
         progress=progress,
         cancelled=cancelled,
     )
@@ -152,6 +158,7 @@ def pack_together(
     *,
     threads: int | None = None,
     strict: bool = False,
+    checksums: bool = False,
     progress: bool = False,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[PackReport]:
@@ -161,7 +168,7 @@ def pack_together(
     ----------
     jobs : sequence of (source, prefix)
         As the parameters of `pack`, one pair for each pair of files.
-    root, options, threads, strict, progress, cancelled
+    root, options, threads, strict, checksums, progress, cancelled
         As for `pack`.
 
     Returns
@@ -180,7 +187,9 @@ def pack_together(
         for (source, _), prefix, report in zip(jobs, prefixes, reports, strict=True):
             start = time.perf_counter()
             publication.enter_context(naming_output(report.path))
-            writer = publication.enter_context(RecordWriter(report.path, f"{prefix}.idx"))
+            writer = publication.enter_context(
+                RecordWriter(report.path, f"{prefix}.idx", checksums=checksums)
+            )
             try:
                 _write_records(
                     writer,

@@ -6,14 +6,13 @@ Content is recognised by its first bytes.  No pixel is decoded here, and nothing
 from __future__ import annotations
 
 import io
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from recordio.errors import ImageDecodeError, RecordHeaderError, RecordIOError
 from recordio.header import IRHeader, unpack
+from recordio.image_size import open_image
 
 from .image_header import read_image_header
 from .npy import decode_npy, is_sparse
@@ -219,11 +218,9 @@ def describe(content: Any, kind: str) -> str:
     if header is not None:
         return f"{header.width} x {header.height} x {header.channels}"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # only the size is asked for
-            with Image.open(io.BytesIO(content)) as image:
-                return f"{image.width} x {image.height} x {len(image.getbands())}"
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        with open_image(io.BytesIO(content)) as image:
+            return f"{image.width} x {image.height} x {len(image.getbands())}"
+    except ImageDecodeError as error:
         raise ImageDecodeError(f"the {kind} image is damaged: {error}") from None
 
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from recordio import IRHeader, RecordReader
 from recordio.errors import RecordHeaderError, RecordIOError
+from recordio.limits import bounded_lines
+from recordio.mapping import check_kept
 
 from .console import progress_bar
 from .image_list import ListEntry, read_list
@@ -88,7 +90,7 @@ def read_classes(path: str) -> dict[int, str]:
     """
     classes: dict[int, str] = {}
     with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in bounded_lines(lines, path):
             if not line.strip():
                 continue
             label, tab, folder = line.rstrip("\r\n").partition("\t")
@@ -164,9 +166,12 @@ class RecordPack:
         ------
         RecordHeaderError
             A record has no image header.
+        TruncatedRecordError
+            The file became shorter while the record was worked on.
         """
         for position in self.watched(self._positions()):
-            header, content, kind = read_payload(self.reader[position])
+            whole = self.reader[position]
+            header, content, kind = read_payload(whole)
             if header is None:
                 raise RecordHeaderError(
                     "it has no image header; recordio cat --raw gives records as they are",
@@ -174,6 +179,7 @@ class RecordPack:
                     record=position,
                 )
             yield Record(position, int(self.reader.keys[position]), header, content, kind)
+            check_kept(whole, path=self.path, record=position)
 
     def watched(self, positions: Any) -> Iterator[int]:
         """Count positions with a progress bar, as long as nobody cancels."""

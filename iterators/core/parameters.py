@@ -11,12 +11,12 @@ import difflib
 import math
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-__all__ = ["boolean", "choice", "integer", "integers", "path", "real", "unknown_keyword"]
+__all__ = ["boolean", "choice", "entries", "integer", "integers", "path", "real", "unknown_keyword"]
 
 
 def _refuse(name: str, value: Any, expected: str, kind: type[Exception] = ValueError) -> Exception:
@@ -54,6 +54,24 @@ def integer(name: str, value: Any, low: float = -math.inf, high: float = math.in
     if not low <= number <= high:
         raise _refuse(name, value, expected)
     return number
+
+
+def entries(state: Any, *names: str) -> Mapping[str, Any]:
+    """A saved state that has these entries at least.
+
+    Examples
+    --------
+    >>> entries({"epoch": 3}, "epoch", "number")
+    Traceback (most recent call last):
+        ...
+    ValueError: the state is incomplete: it has no number
+    """
+    if not isinstance(state, Mapping):
+        raise ValueError(f"a saved state is a dictionary, not {state!r:.60}")
+    missing = [name for name in names if name not in state]
+    if missing:
+        raise ValueError(f"the state is incomplete: it has no {' and no '.join(missing)}")
+    return state
 
 
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:

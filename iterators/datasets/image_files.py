@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from recordio.errors import ImageDecodeError
+from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
+
 from ..core.layout import plan
 from .combine import ConcatenatedDataset
 from .mixin import DatasetMixin
@@ -30,17 +33,23 @@ Path = str | os.PathLike[str]
 TO_CHW = plan("hwc", "chw")
 
 
-def read_image(file: Any, dtype: Any) -> np.ndarray:
+def read_image(file: Any, dtype: Any, max_pixels: int | None) -> np.ndarray:
     """The pixels of an image file, (channels, height, width)."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError("reading image files needs Pillow: pip install pillow") from error
-    with Image.open(file) as image:
+    with open_image(file) as image:
+        check_pixels(image.size, max_pixels)
         pixels = np.array(image, dtype=dtype)
     if pixels.ndim == 2:
         return pixels[None]
     return TO_CHW(pixels)
+
+
+def read_file(path: str, dtype: Any, max_pixels: int | None) -> np.ndarray:
+    """The same of a file with a name, which errors have."""
+    with open(path, "rb") as file:
+        try:
+            return read_image(file, dtype, max_pixels)
+        except ImageDecodeError as error:
+            raise ImageDecodeError(error.reason, path=path) from error
 
 
 class ImageDataset(DatasetMixin):
@@ -54,6 +63,8 @@ class ImageDataset(DatasetMixin):
         Folder that the paths are relative to.
     dtype : dtype_like, optional
         Element type; float32 by default.
+    max_pixels : int or None
+        Images with more pixels are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -71,20 +82,28 @@ class ImageDataset(DatasetMixin):
     ((3, 2, 4), dtype('float32'), [255.0, 0.0, 7.0])
     """
 
-    def __init__(self, paths: Path | Sequence[Path], root: Path = ".", dtype: Any = None) -> None:
+    def __init__(
+        self,
+        paths: Path | Sequence[Path],
+        root: Path = ".",
+        dtype: Any = None,
+        *,
+        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+    ) -> None:
         if isinstance(paths, (str, os.PathLike)):
             with open(paths, encoding="utf-8") as file:
                 paths = [line.strip() for line in file if line.strip()]
         self._paths = paths
         self._root = root
         self._dtype = np.dtype(np.float32 if dtype is None else dtype)
+        self._max_pixels = max_pixels
 
     def __len__(self) -> int:
         return len(self._paths)
 
     def get_example(self, i: Any) -> np.ndarray:
         """The image, (channels, height, width)."""
-        return read_image(os.path.join(self._root, self._paths[i]), self._dtype)
+        return read_file(os.path.join(self._root, self._paths[i]), self._dtype, self._max_pixels)
 
 
 class LabeledImageDataset(DatasetMixin):
@@ -100,6 +119,8 @@ class LabeledImageDataset(DatasetMixin):
         Element type of the images; float32 by default.
     label_dtype : dtype_like
         Element type of the labels, which are arrays without axes.
+    max_pixels : int or None
+        Images with more pixels are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -125,6 +146,8 @@ class LabeledImageDataset(DatasetMixin):
         root: Path = ".",
         dtype: Any = None,
         label_dtype: Any = np.int32,
+        *,
+        max_pixels: int | None = DEFAULT_MAX_PIXELS,
     ) -> None:
         self._label_dtype = np.dtype(label_dtype)
         if isinstance(pairs, (str, os.PathLike)):
@@ -132,6 +155,7 @@ class LabeledImageDataset(DatasetMixin):
         self._pairs = pairs
         self._root = root
         self._dtype = np.dtype(np.float32 if dtype is None else dtype)
+        self._max_pixels = max_pixels
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -139,7 +163,7 @@ class LabeledImageDataset(DatasetMixin):
     def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray]:
         """The image, (channels, height, width), and its label."""
         path, label = self._pairs[i]
-        image = read_image(os.path.join(self._root, path), self._dtype)
+        image = read_file(os.path.join(self._root, path), self._dtype, self._max_pixels)
         return image, np.array(label, self._label_dtype)
 
 
@@ -151,6 +175,8 @@ class ZippedImageDataset(DatasetMixin):
     zipfilename : path
     dtype : dtype_like, optional
         Element type; float32 by default.
+    max_pixels : int or None
+        Images with more pixels are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -176,9 +202,16 @@ class ZippedImageDataset(DatasetMixin):
     ((1, 2, 4), np.float32(9.0))
     """
 
-    def __init__(self, zipfilename: Path, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        zipfilename: Path,
+        dtype: Any = None,
+        *,
+        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+    ) -> None:
         self._path = os.fspath(zipfilename)
         self._dtype = np.dtype(np.float32 if dtype is None else dtype)
+        self._max_pixels = max_pixels
         self._opened: tuple[int, Any] = (-1, None)
         entries = self._open().infolist()
         self._names = [entry.filename for entry in entries if not entry.is_dir()]
@@ -204,10 +237,10 @@ class ZippedImageDataset(DatasetMixin):
     def get_example(self, i: Any) -> np.ndarray:
         """The image with a position or a name, (channels, height, width)."""
         with self._open().open(i if isinstance(i, str) else self._names[i]) as file:
-            return read_image(file, self._dtype)
+            return read_image(file, self._dtype, self._max_pixels)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in ("_path", "_dtype", "_names")}
+        return {name: vars(self)[name] for name in ("_path", "_dtype", "_max_pixels", "_names")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -222,6 +255,8 @@ class MultiZippedImageDataset(ConcatenatedDataset):
     zipfilenames : list of path
     dtype : dtype_like, optional
         Element type; float32 by default.
+    max_pixels : int or None
+        Images with more pixels are refused before they are decoded; None for no limit.
 
     Notes
     -----
@@ -233,8 +268,16 @@ class MultiZippedImageDataset(ConcatenatedDataset):
     0
     """
 
-    def __init__(self, zipfilenames: Sequence[Path], dtype: Any = None) -> None:
-        super().__init__(*(ZippedImageDataset(name, dtype) for name in zipfilenames))
+    def __init__(
+        self,
+        zipfilenames: Sequence[Path],
+        dtype: Any = None,
+        *,
+        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+    ) -> None:
+        super().__init__(
+            *(ZippedImageDataset(name, dtype, max_pixels=max_pixels) for name in zipfilenames)
+        )
 
 
 class LabeledZippedImageDataset(DatasetMixin):
@@ -249,6 +292,8 @@ class LabeledZippedImageDataset(DatasetMixin):
         Element type of the images; float32 by default.
     label_dtype : dtype_like
         Element type of the labels, which are arrays without axes.
+    max_pixels : int or None
+        Images with more pixels are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -276,10 +321,12 @@ class LabeledZippedImageDataset(DatasetMixin):
         labelfilename: Path,
         dtype: Any = None,
         label_dtype: Any = np.int32,
+        *,
+        max_pixels: int | None = DEFAULT_MAX_PIXELS,
     ) -> None:
         self._label_dtype = np.dtype(label_dtype)
         self._pairs = read_pairs(labelfilename, self._label_dtype)
-        self._images = ZippedImageDataset(zipfilename, dtype)
+        self._images = ZippedImageDataset(zipfilename, dtype, max_pixels=max_pixels)
 
     def __len__(self) -> int:
         return len(self._pairs)

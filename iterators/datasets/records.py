@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from recordio.errors import LabelError, RecordIOError
+from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
 from recordio.header import IRHeader, unpack
+from recordio.mapping import LOST, is_lost
 from recordio.reader import RecordReader
 
 from ..core.backend import backend_of
@@ -89,25 +90,30 @@ class RecordDataset(DatasetMixin):
 
     def get_example(self, i: Any) -> bytes | memoryview | tuple[IRHeader, Any]:
         """The record at a position."""
-        return self._finish(self.reader[i], i)
+        record = self.reader[i]
+        payload = bytes(record) if self._copy else record
+        if is_lost(record):
+            raise TruncatedRecordError(LOST, **self._place(i))
+        return self._finish(payload, i)
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
         """Several records, read at once."""
-        records = self.reader.read_many(indices)
+        records: list[Any] = self.reader.read_many(indices, copy=self._copy)
         if not self._header:
-            return [bytes(record) for record in records] if self._copy else records
-        return [self._finish(record, i) for record, i in zip(records, indices, strict=True)]
+            return records
+        return [self._finish(record, i) for i, record in zip(indices, records, strict=True)]
 
-    def _finish(self, record: memoryview, i: Any) -> Any:
-        payload = bytes(record) if self._copy else record
+    def _finish(self, payload: bytes | memoryview, i: Any) -> Any:
         if not self._header:
             return payload
         try:
             return unpack(payload)
         except RecordIOError as error:
-            row = resolve_rows(i, len(self))
-            place = {"path": self.reader.path, "offset": self.reader.offset_of(row), "record": row}
-            raise _with_place(error, place) from None
+            raise _with_place(error, self._place(i)) from None
+
+    def _place(self, i: Any) -> dict[str, Any]:
+        row = resolve_rows(i, len(self))
+        return {"path": self.reader.path, "offset": self.reader.offset_of(row), "record": row}
 
 
 class ImageRecordDataset(DatasetMixin):
@@ -132,8 +138,9 @@ class ImageRecordDataset(DatasetMixin):
         How many images of one batch are decoded at a time; decoding needs no GIL.  By default as
         many as there are processor cores, but one in worker processes, which already share them.
         The transform runs in the thread of the caller.
-    max_pixels : int
-        Images with more pixels are refused before anything is decoded.
+    max_pixels, max_scans, max_scan_pixels : int
+        Images with more pixels, and JPEG images with more scans, or more pixels in all of them,
+        are refused before anything is decoded.
 
     Attributes
     ----------
@@ -144,7 +151,7 @@ class ImageRecordDataset(DatasetMixin):
 
     Raises
     ------
-    ValueError
+    EmptyRecordFileError
         If there is no record.
     ImageDecodeError, RecordHeaderError, CorruptRecordError, TruncatedRecordError
         When a bad record is read; the error names path, offset and record.
@@ -185,11 +192,17 @@ class ImageRecordDataset(DatasetMixin):
         label_dtype: Any = np.float32,
         threads: int | None = None,
         max_pixels: int = jpeg.DEFAULT_MAX_PIXELS,
+        max_scans: int = jpeg.DEFAULT_MAX_SCANS,
+        max_scan_pixels: int = jpeg.DEFAULT_MAX_SCAN_PIXELS,
     ) -> None:
         self._channels = choice("channels", channels, (3, 1, 4))
         self._layout = choice("layout", layout, ("HWC", "CHW"))
         self._threads = None if threads is None else integer("threads", threads, low=1)
-        self._max_pixels = integer("max_pixels", max_pixels, low=1)
+        self._limits = {
+            "max_pixels": integer("max_pixels", max_pixels, low=1),
+            "max_scans": integer("max_scans", max_scans, low=1),
+            "max_scan_pixels": integer("max_scan_pixels", max_scan_pixels, low=1),
+        }
         self._label_dtype = np.dtype(label_dtype)
         if self._label_dtype.kind not in "iuf":
             raise TypeError(f"label_dtype={label_dtype!r}: expected a type of real numbers")
@@ -239,10 +252,10 @@ class ImageRecordDataset(DatasetMixin):
         number = row - int(source.starts[file])
         offset = int(source.tables[file][number])
         reader = source.readers[file]
-        record, _ = reader.read_at(offset, number)
+        record, _ = reader.read_at(offset, number, copy=True)
         try:
             header, content = unpack(b"" if record is None else record)
-            image = codec.decode(content, self._channels, max_pixels=self._max_pixels)
+            image = codec.decode(content, self._channels, **self._limits)
             label = self._label(header)
         except RecordIOError as error:
             place = {"path": reader.path, "offset": offset, "record": number}

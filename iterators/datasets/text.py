@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from recordio.mapping import map_file
+from recordio.errors import TextFormatError
+from recordio.mapping import LOST, is_lost, map_file
 
 from .mixin import DatasetMixin
 
@@ -49,6 +50,8 @@ class TextDataset(DatasetMixin):
         dataset was closed.
     UnicodeDecodeError
         When a line that cannot be decoded is read.
+    TextFormatError
+        When a line is read that is no longer there, because its file became shorter.
 
     Notes
     -----
@@ -143,6 +146,8 @@ class _LinesOfFile:
             whole = io.TextIOWrapper(io.BytesIO(self._view), self.encoding, self.errors, newline)
             self._text = list(whole)
             self._ends = np.empty(len(self._text), np.int64)
+        if is_lost(self._view):
+            raise TextFormatError(LOST, path=self.path)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -154,7 +159,10 @@ class _LinesOfFile:
         if self._text is not None:
             return self._text[line]
         start = int(self._ends[line - 1]) if line else 0
-        text = str(view[start : int(self._ends[line])], self.encoding, self.errors)
+        found = view[start : int(self._ends[line])]
+        text = str(found, self.encoding, self.errors)
+        if is_lost(found):
+            raise TextFormatError(LOST, path=self.path, line=int(line) + 1)
         if self.newline is None and text.endswith("\r\n"):
             return text[:-2] + "\n"
         if self.newline is None and text.endswith("\r"):

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import mmap
 import os
+import re
 import secrets
 import struct
 import sys
@@ -33,13 +33,15 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import CacheFileError
+from recordio.mapping import map_descriptor
 from recordio.storage import TEMPORARY_SUFFIX
 
 from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
 
 __all__ = ["OpenCacheFile", "open_cache_file"]
 
-#: Changes with the layout of the file, and when the same settings give other pixels.
+#: Changes with the layout of the file (also with `_places`, which a file must agree with), and when
+#: the same settings give other pixels.
 VERSION = 1
 MAGIC = b"iterators-cache\n"
 USED_PLACE = 16
@@ -49,6 +51,8 @@ LONGEST_JSON = 1 << 20
 PAGE = 4096
 LOCK_SECONDS = 10.0
 
+PLACES = ("table_place", "data_place")
+
 _OTHER = "delete the file or name another one"
 
 
@@ -57,11 +61,12 @@ class OpenCacheFile:
     """An open cache file: its descriptor, its mapping for reading, and where things lie in it."""
 
     file: int
-    mapping: mmap.mmap
+    mapping: memoryview
     used_place: int
     table_place: int
     data_place: int
     seed: int
+    used: int  # bytes of the data that were given away when it was opened
 
 
 def open_cache_file(
@@ -102,13 +107,13 @@ def open_cache_file(
     file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         found = _description(path, file, wanted)
-        table, data = found["table_place"], found["data_place"]
+        table, data = _places(found)
         with _locked(path, file):
             _grow(path, file, data + capacity)
             size = os.fstat(file).st_size
-            _settle(file, table, count, size - data)
-            mapping = mmap.mmap(file, size, access=mmap.ACCESS_READ)
-        return OpenCacheFile(file, mapping, USED_PLACE, table, data, int(found["id"], 16))
+            used = _settle(path, file, table, count, size - data)
+            mapping = _map(path, file, size)
+        return OpenCacheFile(file, mapping, USED_PLACE, table, data, int(found["id"], 16), used)
     except BaseException:
         os.close(file)
         raise
@@ -116,11 +121,8 @@ def open_cache_file(
 
 def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
     """A new, empty file, which appears complete, unless another process was faster."""
-    count = int(wanted["records"])
     description = {"id": secrets.token_hex(8), **wanted}
-    length = len(json.dumps(description)) + 100  # the two places below
-    table = -(-(JSON_PLACE + length) // PAGE) * PAGE
-    data = -(-(table + 8 * count) // PAGE) * PAGE
+    table, data = _places(description)
     text = json.dumps({**description, "table_place": table, "data_place": data}).encode()
     temporary = f"{path}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
     try:
@@ -135,11 +137,21 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
         _publish(temporary, path)
     except OSError as error:
         raise CacheFileError(
-            f"a cache for {count} records cannot be made here: {error.strerror or error}", path=path
+            f"a cache for {wanted['records']} records cannot be made here: "
+            f"{error.strerror or error}",
+            path=path,
         ) from error
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
+
+
+def _places(description: Mapping[str, Any]) -> tuple[int, int]:
+    """Where table and data of a file begin, which these two places are no part of."""
+    rest = {name: description[name] for name in description if name not in PLACES}
+    length = len(json.dumps(rest)) + 100  # the two places
+    table = -(-(JSON_PLACE + length) // PAGE) * PAGE
+    return table, -(-(table + 8 * description["records"]) // PAGE) * PAGE
 
 
 def _publish(temporary: str, path: str) -> None:
@@ -158,24 +170,55 @@ def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, A
     head = _read(file, JSON_PLACE, 0)
     if head[: len(MAGIC)] != MAGIC:
         raise CacheFileError(f"the file is no cache of images: {_OTHER}", path=path)
-    damaged = CacheFileError(f"the cache is damaged: {_OTHER}", path=path)
     if len(head) < JSON_PLACE:
-        raise damaged
+        raise _damaged(path)
     length, check = DESCRIPTION.unpack_from(head, 24)
     text = _read(file, length, JSON_PLACE) if length <= LONGEST_JSON else b""
     if len(text) < length or zlib.crc32(text) != check or not text:
-        raise damaged
-    found = json.loads(text)
+        raise _damaged(path)
+    found = _parsed(path, text)
     for name in [*wanted, *found]:
-        if name not in ("id", "table_place", "data_place") and found.get(name) != wanted.get(name):
+        if name not in ("id", *PLACES) and found.get(name) != wanted.get(name):
             raise CacheFileError(
-                f"the cache was made with {name}={found.get(name)}, but now {name}="
-                f"{wanted.get(name)}: {_OTHER}",
+                f"the cache was made with {_shown(name)}={_shown(found.get(name))}, but now "
+                f"{_shown(name)}={wanted.get(name)}: {_OTHER}",
                 path=path,
             )
-    if os.fstat(file).st_size < found["data_place"]:
-        raise damaged
+    # A checksum tells what was changed by accident from what was written, and no more than that:
+    # the places become addresses, so they must be those that this version chooses.
+    table, data = _places(found)
+    number = found.get("id")
+    if (
+        type(number) is not str
+        or not re.fullmatch("[0-9a-f]{16}", number)
+        or (found.get("table_place"), found.get("data_place")) != (table, data)
+        or os.fstat(file).st_size < data
+    ):
+        raise _damaged(path)
     return found
+
+
+def _parsed(path: str, text: bytes) -> dict[str, str | int]:
+    """A description as `_make` writes it: names with a string or an integer each."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _damaged(path) from None
+    if type(found) is not dict or not all(type(value) in (str, int) for value in found.values()):
+        raise _damaged(path)
+    if json.dumps(found).encode() != text:  # other blanks, or a name that comes twice
+        raise _damaged(path)
+    return found
+
+
+def _shown(value: Any) -> str:
+    """What a file says, for a message: it may be long, or nothing that can be printed."""
+    text = str(value)
+    return text if len(text) <= 100 and text.isprintable() else f"{text[:100]!a}..."
+
+
+def _damaged(path: str) -> CacheFileError:
+    return CacheFileError(f"the cache is damaged: {_OTHER}", path=path)
 
 
 def _read(file: int, size: int, place: int) -> bytes:
@@ -183,6 +226,15 @@ def _read(file: int, size: int, place: int) -> bytes:
     with open(file, "rb", closefd=False) as view:
         view.seek(place)
         return view.read(size)
+
+
+def _map(path: str, file: int, size: int) -> memoryview:
+    try:
+        return map_descriptor(file, size, path)
+    except (OSError, OverflowError, ValueError) as error:
+        raise CacheFileError(
+            f"the cache of {size} bytes cannot be mapped ({error}): {_OTHER}", path=path
+        ) from error
 
 
 def _grow(path: str, file: int, size: int) -> None:
@@ -195,13 +247,16 @@ def _grow(path: str, file: int, size: int) -> None:
             ) from error
 
 
-def _settle(file: int, table: int, count: int, size: int) -> None:
+def _settle(path: str, file: int, table: int, count: int, size: int) -> int:
     """Make the table and the number of bytes in use agree, whatever the last writer left.
 
     Words that point behind the data are removed, and no byte that an image may be using is given
-    away again.
+    away again.  Returns the number of bytes in use.
     """
-    words = np.frombuffer(_read(file, 8 * count, table), np.uint64)
+    content = _read(file, 8 * count, table)
+    if len(content) < 8 * count:  # cut off just now
+        raise _damaged(path)
+    words = np.frombuffer(content, np.uint64)
     ends = (words >> np.uint64(WORD_LENGTH_BITS)).astype(np.int64) * WORD_UNIT
     ends += (words & np.uint64((1 << WORD_LENGTH_BITS) - 1)).astype(np.int64) * WORD_UNIT
     outside = (ends > size) | (words == 1)
@@ -216,6 +271,7 @@ def _settle(file: int, table: int, count: int, size: int) -> None:
         if right != used:
             target.seek(USED_PLACE)
             target.write(struct.pack("=Q", right))
+    return right
 
 
 @contextlib.contextmanager

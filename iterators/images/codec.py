@@ -7,14 +7,13 @@ setting of OpenCV.  The image stage calls `jpeg` and `pnm` itself and comes here
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 
 from iterators.images import jpeg, pnm
 from recordio.errors import ImageDecodeError
+from recordio.image_size import check_pixels, image_size
 
-__all__ = ["decode", "describe", "image_size"]
+__all__ = ["decode", "describe"]
 
 
 def decode(
@@ -23,6 +22,7 @@ def decode(
     *,
     max_pixels=jpeg.DEFAULT_MAX_PIXELS,
     max_scans=jpeg.DEFAULT_MAX_SCANS,
+    max_scan_pixels=jpeg.DEFAULT_MAX_SCAN_PIXELS,
 ):
     """Decode an image to 8 bits per channel, upright.
 
@@ -36,8 +36,8 @@ def decode(
         orientation says.  4 for RGBA: the image must have four channels, and is taken as stored.
     max_pixels : int
         Images with more pixels are refused before anything is decoded.
-    max_scans : int
-        Progressive JPEG images with more scans are refused.
+    max_scans, max_scan_pixels : int
+        JPEG images with more scans, or more pixels in all of them, are refused as well.
 
     Returns
     -------
@@ -71,60 +71,24 @@ def decode(
     if data[:3] == b"\xff\xd8\xff":
         if channels == 4:
             raise ImageDecodeError("a JPEG image has no alpha channel; ask for 3 channels")
+        limits = {
+            "max_pixels": max_pixels,
+            "max_scans": max_scans,
+            "max_scan_pixels": max_scan_pixels,
+        }
         if jpeg.available():
             header = jpeg.header(data)
             if header.supported:
-                pixels = jpeg.decode(data, channels, max_pixels=max_pixels, max_scans=max_scans)
+                pixels = jpeg.decode(data, channels, **limits)
                 return (
                     pixels if header.orientation == 1 else jpeg.orient(pixels, header.orientation)
                 )
-        _check_jpeg_for_opencv(bytes(data), max_scans)
+        _check_jpeg_for_opencv(bytes(data), limits)
     elif data[:1] == b"P" and channels != 4:
         pixels = pnm.decode(data, channels, max_pixels=max_pixels)
         if pixels is not None:
             return pixels
     return _decode_with_opencv(data, channels, max_pixels)
-
-
-def image_size(data):
-    """Read width and height from the header of an image.
-
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-
-    Returns
-    -------
-    tuple of int
-        ``(width, height)`` in pixels.
-
-    Raises
-    ------
-    ImageDecodeError
-        If the format is unknown or its header is damaged.
-
-    Examples
-    --------
-    >>> import cv2
-    >>> image_size(cv2.imencode(".png", np.zeros((2, 3), "uint8"))[1].tobytes())
-    (3, 2)
-    """
-    from PIL import Image
-
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            return image.size
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise ImageDecodeError(
-            f"the image is too large ({error}); raise PIL.Image.MAX_IMAGE_PIXELS if it is meant"
-        ) from None
-    except Image.UnidentifiedImageError:
-        raise ImageDecodeError("not an image of a known format") from None
-    except MemoryError:
-        raise
-    except Exception as error:  # the plugins of Pillow raise what they like on damaged headers
-        raise ImageDecodeError(f"the header of the image is damaged ({error})") from error
 
 
 def describe():
@@ -157,12 +121,7 @@ def _decode_with_opencv(data, channels, max_pixels):
     """Decode with OpenCV, after a look at the size."""
     import cv2
 
-    width, height = image_size(data)
-    if width * height > max_pixels:
-        raise ImageDecodeError(
-            f"the image is too large ({width} x {height} pixels are more than the limit of "
-            f"{max_pixels}); raise max_pixels if it is meant"
-        )
+    check_pixels(image_size(data), max_pixels)
     flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
     try:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
@@ -186,7 +145,7 @@ def _decode_with_opencv(data, channels, max_pixels):
     return cv2.cvtColor(pixels, cv2.COLOR_BGRA2RGBA)
 
 
-def _check_jpeg_for_opencv(data, max_scans):
+def _check_jpeg_for_opencv(data, limits):
     """Refuse what OpenCV would fill up with grey or spend minutes on."""
     position = 2
     while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != 0xDA:
@@ -194,7 +153,4 @@ def _check_jpeg_for_opencv(data, max_scans):
     # Coded data contains no marker by chance; a thumbnail in a segment before it may.
     if data.find(b"\xff\xd9", position) < 0:
         raise ImageDecodeError("the JPEG image is truncated; pack it again from its source")
-    if data.count(b"\xff\xda", position) > max_scans:
-        raise ImageDecodeError(
-            f"the JPEG image is suspicious (more than {max_scans} scans); store it with fewer scans"
-        )
+    jpeg.check_limits(data, **limits)

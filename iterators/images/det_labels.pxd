@@ -1,6 +1,3 @@
-from libc.stdint cimport int64_t, uint8_t
-
-
 # A rectangle, in fractions of the image.
 cdef struct Box:
     float x
@@ -37,7 +34,11 @@ cdef enum LabelStatus:
     LABEL_NOT_FINITE        # a coordinate that is no number
 
 
-# Check a raw label and drop degenerate objects; `header` becomes the number of values before them.
+# Check a raw label, which need not be aligned.  `header` becomes the number of values before its
+# objects; `objects` gets their width and number, and its values are NULL.
+cdef int check_label(const void* label, Py_ssize_t count, Py_ssize_t* header,
+                     Objects* objects) noexcept nogil
+# Check a raw label, refer to its objects and drop those without area.
 cdef int parse_label(float* values, Py_ssize_t count, Py_ssize_t* header,
                      Objects* objects) noexcept nogil
 cdef void mirror_objects(Objects* objects) noexcept nogil
@@ -50,7 +51,3 @@ cdef bint crop_accepted(const Objects* objects, const Box* crop,
 cdef void crop_objects(Objects* objects, const Box* crop, const CropLimits* limits) noexcept nogil
 # What a status means, for error messages; NULL terminated.
 cdef const char* label_message(int status) noexcept nogil
-# The most labels that the header of a record announces, 0 if none has a vector; damaged records do
-# not count.  `place` becomes the place of the first record with as many, or -1.
-cdef int64_t longest_label(const uint8_t* base, int64_t size, const int64_t* offsets, int64_t count,
-                           int64_t* place) noexcept nogil

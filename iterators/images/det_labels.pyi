@@ -1,9 +1,19 @@
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recordio.reader import RecordReader
 
-def longest(reader: RecordReader, offsets: NDArray[np.int64]) -> tuple[int, int]: ...
+class Longest(NamedTuple):
+    longest: int
+    too_long: int
+    values: int
+
+def longest(reader: RecordReader, offsets: NDArray[np.int64], limit: int) -> Longest: ...
+def longest_listed(
+    starts: NDArray[np.int64], values: NDArray[np.float32], limit: int
+) -> Longest: ...
 def transform(
     label: ArrayLike,
     *,

@@ -5,13 +5,16 @@ xmin, ymin, xmax, ymax in fractions of the image.  Arithmetic is in float32, as 
 here draws random numbers or touches pixels.
 """
 
+from typing import NamedTuple
+
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove
 
 import numpy as np
 
-from recordio.frames cimport FRAME_OK, Frame, frame_read, frame_scan
+from recordio.frames cimport FRAME_HEAD, FRAME_OK, Frame, frame_read, frame_scan
 from recordio.reader cimport RecordReader
 
 cdef enum:
@@ -25,38 +28,68 @@ cdef enum:
     YMAX = 4
 
 
+# What was seen of labels: the most values within a limit, and the first label beyond it.
+cdef struct Lengths:
+    int64_t longest
+    int64_t too_long        # its place; -1 if there is none
+    int64_t values          # its length
+
+
 cdef inline float* object_at(const Objects* objects, Py_ssize_t i) noexcept nogil:
     return objects.values + i * objects.width
 
 
-cdef int parse_label(float* values, Py_ssize_t count, Py_ssize_t* header,
+cdef inline float value_at(const void* label, Py_ssize_t place) noexcept nogil:
+    """One value of a label that need not be aligned."""
+    cdef float value
+    memcpy(&value, <const uint8_t*>label + 4 * place, 4)
+    return value
+
+
+cdef int check_label(const void* label, Py_ssize_t count, Py_ssize_t* header,
                      Objects* objects) noexcept nogil:
-    cdef Py_ssize_t i, kept = 0, total
-    cdef float* box
-    cdef int place
+    cdef Py_ssize_t i
+    cdef int corner
+    cdef float header_width, object_width
     if count < LEAST_LABEL:
         return LABEL_SHORT
+    header_width, object_width = value_at(label, 0), value_at(label, 1)
     # Compared as floats first: the conversion of a value out of range is undefined.
-    if not (LEAST_HEADER <= values[0] <= count):
+    if not (LEAST_HEADER <= header_width <= count):
         return LABEL_HEADER
-    if not (LEAST_OBJECT <= values[1] <= count):
+    if not (LEAST_OBJECT <= object_width <= count):
         return LABEL_OBJECT
-    header[0] = <Py_ssize_t>values[0]
-    objects.width = <int>values[1]
-    if (count - header[0]) % objects.width:
+    header[0] = <Py_ssize_t>header_width
+    objects.values = NULL
+    objects.width = <int>object_width
+    objects.count = (count - header[0]) // objects.width
+    if header[0] + objects.count * objects.width != count:
         return LABEL_RAGGED
-    objects.values = values + header[0]
-    total = (count - header[0]) // objects.width
-    for i in range(total):
-        box = object_at(objects, i)
-        for place in range(XMIN, YMAX + 1):
-            if not isfinite(box[place]):
+    for i in range(objects.count):
+        for corner in range(XMIN, YMAX + 1):
+            if not isfinite(value_at(label, header[0] + i * objects.width + corner)):
                 return LABEL_NOT_FINITE
+    return LABEL_OK
+
+
+cdef void drop_flat_objects(Objects* objects) noexcept nogil:
+    cdef Py_ssize_t i, kept = 0
+    cdef float* box
+    for i in range(objects.count):
+        box = object_at(objects, i)
         if box[XMAX] > box[XMIN] and box[YMAX] > box[YMIN]:
             memmove(object_at(objects, kept), box, sizeof(float) * objects.width)
             kept += 1
     objects.count = kept
-    return LABEL_OK
+
+
+cdef int parse_label(float* values, Py_ssize_t count, Py_ssize_t* header,
+                     Objects* objects) noexcept nogil:
+    cdef int status = check_label(values, count, header, objects)
+    if status == LABEL_OK:
+        objects.values = values + header[0]
+        drop_flat_objects(objects)
+    return status
 
 
 cdef void mirror_objects(Objects* objects) noexcept nogil:
@@ -150,51 +183,120 @@ cdef const char* label_message(int status) noexcept nogil:
     return b"an object's coordinate is not a finite number"
 
 
-cdef int64_t longest_label(const uint8_t* base, int64_t size, const int64_t* offsets, int64_t count,
-                           int64_t* place) noexcept nogil:
+cdef int note_length(const void* label, int64_t count, int64_t place, int64_t limit,
+                     Lengths* found) noexcept nogil:
+    """Count a label, if it is one."""
+    cdef Py_ssize_t header
+    cdef Objects objects
+    cdef int status = LABEL_OK
+    if count > found.longest and (count <= limit or found.too_long < 0):
+        status = check_label(label, count, &header, &objects)
+        if status == LABEL_OK and count <= limit:
+            found.longest = count
+        elif status == LABEL_OK:
+            found.too_long, found.values = place, count
+    return status
+
+
+cdef bint note_record(const uint8_t* base, int64_t size, int64_t offset, int64_t place,
+                      int64_t limit, Lengths* found) noexcept nogil:
+    """Count the label of a record; False if there is no memory."""
     cdef Frame frame
-    cdef int64_t i, longest = 0
     cdef uint8_t[4] head
     cdef uint32_t flag
-    place[0] = -1
-    for i in range(count):
-        if frame_scan(base, size, offsets[i], &frame) != FRAME_OK or frame.length < HEADER_SIZE:
-            continue
-        frame_read(base, &frame, 0, 4, head)
-        memcpy(&flag, head, 4)
-        if flag > longest and 4 * <int64_t>flag <= frame.length - HEADER_SIZE:
-            longest, place[0] = flag, i
-    return longest
+    cdef uint8_t* joined
+    if frame_scan(base, size, offset, &frame) != FRAME_OK or frame.length < HEADER_SIZE:
+        return True
+    frame_read(base, &frame, 0, 4, head)
+    memcpy(&flag, head, 4)
+    if flag == 0 or 4 * <int64_t>flag > frame.length - HEADER_SIZE:
+        return True
+    if frame.parts == 1:
+        note_length(base + offset + FRAME_HEAD + HEADER_SIZE, flag, place, limit, found)
+        return True
+    joined = <uint8_t*>malloc(4 * <size_t>flag)
+    if joined == NULL:
+        return False
+    frame_read(base, &frame, HEADER_SIZE, 4 * <int64_t>flag, joined)
+    note_length(joined, flag, place, limit, found)
+    free(joined)
+    return True
 
 
-def longest(RecordReader reader not None, const int64_t[::1] offsets not None):
-    """The most labels that the header of a record announces.
+class Longest(NamedTuple):
+    """What `longest` and `longest_listed` find."""
 
-    Only the headers are read.  Records that are damaged or too short for their labels do not count:
-    they are reported when their turn comes.
+    #: Values of the longest label within the limit; 0 if there is none.
+    longest: int
+    #: Place of the first label beyond the limit; -1 if there is none.
+    too_long: int
+    #: How many values that one has.
+    values: int
+
+
+def longest(RecordReader reader not None, const int64_t[::1] offsets not None, int64_t limit):
+    """How long the labels of records are.
+
+    Labels that are malformed, and records that are damaged or too short for their labels, do not
+    count: they are reported when their turn comes.
 
     Parameters
     ----------
     reader : recordio.RecordReader
     offsets : numpy.ndarray of int64
         Offsets of the records to look at.
+    limit : int
+        Most values that a label may have.
 
     Returns
     -------
-    longest : int
-        0 if no record has a vector of labels.
-    place : int
-        Place in `offsets` of the first record that has as many; -1 if there is none.
+    Longest
+        With places in `offsets`.
     """
-    cdef int64_t found, place = -1, count = offsets.shape[0]
-    if count == 0:
-        return 0, -1
+    cdef Lengths found = Lengths(0, -1, 0)
+    cdef int64_t i, size = reader.size
+    cdef bint enough = True
     reader.check_open()
     view = reader.view          # keeps the mapping
+    cdef const uint8_t* base = reader.base
     with nogil:
-        found = longest_label(reader.base, reader.size, &offsets[0], count, &place)
+        for i in range(offsets.shape[0]):
+            enough = enough and note_record(base, size, offsets[i], i, limit, &found)
     del view
-    return found, place
+    if not enough:
+        raise MemoryError("no memory for the label of a record")
+    return Longest(found.longest, found.too_long, found.values)
+
+
+def longest_listed(const int64_t[::1] starts not None, const float[::1] values not None,
+                   int64_t limit):
+    """The same for the labels of a list.
+
+    Parameters
+    ----------
+    starts : numpy.ndarray of int64, (n + 1,)
+        Where each label begins in `values` and the last one ends.
+    values : numpy.ndarray of float32
+    limit : int
+        Most values that a label may have.
+
+    Returns
+    -------
+    Longest
+        With places in `starts`.
+
+    Examples
+    --------
+    >>> values = np.array([2, 5, 7, 0.0, 0.25, 0.5, 1.0], np.float32)
+    >>> longest_listed(np.array([0, 7]), values, 100)
+    Longest(longest=7, too_long=-1, values=0)
+    """
+    cdef Lengths found = Lengths(0, -1, 0)
+    cdef int64_t i
+    for i in range(starts.shape[0] - 1):
+        if starts[i] < starts[i + 1]:
+            note_length(&values[starts[i]], starts[i + 1] - starts[i], i, limit, &found)
+    return Longest(found.longest, found.too_long, found.values)
 
 
 def transform(label, *, bint mirror=False, pad=None, crop=None):

@@ -20,6 +20,8 @@ __all__ = ["DetRecipe"]
 MAX_SAMPLERS = 64
 #: Most trials of a sampler: each has random numbers of its own.
 MAX_TRIALS = (1 << 20) - 1
+#: Values that the longest record has room for.
+MOST_LABELS = (1 << 29) // 4
 
 EMIT_MODES = ("center", "overlap")
 RESIZE_MODES = ("force", "shrink", "fit")
@@ -44,6 +46,10 @@ class DetRecipe:
     label_pad_width : int
         Values of a raw label that fit into a row of the label array; 0 or less for the longest
         label of all records.
+    max_label_width : int
+        Most values of a raw label where `label_pad_width` does not say: 16,384, hence 3,276 objects
+        of 5 values, unless given; 0 or less for any number.  Damage that makes a label long would
+        make the rows of all others as long.
     label_pad_value : float
         Fills what is left of a row.
     resize : int
@@ -111,6 +117,7 @@ class DetRecipe:
 
     data_shape: tuple[int, int, int]
     label_pad_width: int = 0
+    max_label_width: int = 1 << 14
     label_pad_value: float = -1.0
     resize: int = -1
     rand_crop_prob: float = 0.0
@@ -199,6 +206,14 @@ class DetRecipe:
         )
 
     @property
+    def label_limit(self) -> tuple[str, int]:
+        """The parameter that says how many values a raw label may have, and that number."""
+        for name in ("label_pad_width", "max_label_width"):
+            if getattr(self, name) > 0:
+                return name, getattr(self, name)
+        return "max_label_width", MOST_LABELS
+
+    @property
     def channels(self) -> int:
         """1 for grey, 3 for RGB, 4 for RGBA."""
         return self.data_shape[0]
@@ -246,10 +261,15 @@ def _probability(name: str, value: Any) -> float:
     return real(name, value, 0, 1)
 
 
+def _label_width(name: str, value: Any) -> int:
+    return integer(name, value, high=MOST_LABELS)
+
+
 # By name where a parameter has a range of its own, else by type.
 _CHECKS: dict[str, Any] = {
     "data_shape": lambda name, value: integers(name, value, length=3),
-    "label_pad_width": lambda name, value: integer(name, value, high=(1 << 29) // 4),
+    "label_pad_width": _label_width,
+    "max_label_width": _label_width,
     "resize": off_or_positive,
     "rand_crop_prob": lambda name, value: real(name, value, high=1),
     "num_crop_sampler": lambda name, value: integer(name, value, high=MAX_SAMPLERS),

@@ -21,6 +21,9 @@ class DetPlan(RenderPlan):
         batch_size: int = 1,
         mean_image: ArrayLike | None = None,
         labels: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float32]] | None = None,
+        max_pixels: int = ...,
+        max_scans: int = ...,
+        max_scan_pixels: int = ...,
     ) -> None: ...
     def renderer(self) -> DetRenderer: ...
 

@@ -15,7 +15,9 @@ from iterators.images.det_geometry cimport (
     DetGeometryRecipe, draw_det_geometry, load_det_recipe,
 )
 from iterators.images.det_jitter cimport DetJitterRecipe, draw_det_jitter, load_det_jitter
-from iterators.images.det_labels cimport Objects, label_message, parse_label
+from iterators.images.det_labels cimport (
+    Objects, check_label, label_message, parse_label,
+)
 from iterators.images.draw cimport ImageKey
 from iterators.images.geometry cimport Geometry
 from iterators.images.jitter cimport Jitter
@@ -140,17 +142,26 @@ cdef class DetRenderer(Renderer):
             outcome.status = RENDER_LABEL
             return RENDER_LABEL
         if count > self.plan.label_width - PREFIX:
-            snprintf(outcome.message, MESSAGE_SIZE,
-                     "the record has %lld labels, which do not fit label_pad_width=%lld",
-                     <long long>count, <long long>(self.plan.label_width - PREFIX))
-            outcome.status = RENDER_LABEL
-            return RENDER_LABEL
+            return self.refuse_label(source, count, outcome)
         self.row = slot.label
         memcpy(self.row + PREFIX, source, sizeof(float) * count)
         status = parse_label(self.row + PREFIX, count, &self.header, &self.objects)
         if status:
             return self.fail(outcome, RENDER_LABEL, label_message(status))
         return RENDER_OK
+
+    cdef int refuse_label(self, const void* label, Py_ssize_t count,
+                          Outcome* outcome) noexcept nogil:
+        """Say what is wrong with a label that does not fit: most often it is damaged."""
+        cdef int status = check_label(label, count, &self.header, &self.objects)
+        if status:
+            return self.fail(outcome, RENDER_LABEL, label_message(status))
+        snprintf(outcome.message, MESSAGE_SIZE,
+                 "the label has %lld values, and %lld fit: label_pad_width or, without it, "
+                 "max_label_width says how many",
+                 <long long>count, <long long>(self.plan.label_width - PREFIX))
+        outcome.status = RENDER_LABEL
+        return RENDER_LABEL
 
     cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
                   Outcome* outcome) noexcept nogil:

@@ -8,6 +8,7 @@ random numbers are not MXNet's: they depend on the augmentation key, the epoch a
 
 from libc.math cimport exp, floorf, log, round as c_round, sqrt
 from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memset
 
 from iterators.images.draw cimport (
     DRAW_AREA, DRAW_CROP, DRAW_METHOD, DRAW_MIRROR, DRAW_STRETCH, DRAW_WARP, ImageKey, draw,
@@ -44,7 +45,8 @@ cdef Layer* add_layer(Geometry* geometry, LayerKind kind, int method, int* width
         return NULL
     geometry.count += 1
     layer.kind, layer.method = kind, method
-    layer.x = layer.y = layer.left = layer.top = 0
+    layer.x = layer.y = layer.left = layer.top = layer.border_x = layer.border_y = 0
+    memset(layer.inverse, 0, sizeof(layer.inverse))
     layer.width, layer.height = width[0], height[0]
     layer.target_width = layer.out_width = <int>target_width
     layer.target_height = layer.out_height = <int>target_height

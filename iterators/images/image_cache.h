@@ -23,16 +23,21 @@ static inline uint64_t cache_load(const uint64_t *word) {
 static inline void cache_store(uint64_t *word, uint64_t value) {
     _InterlockedExchange64((volatile long long *)word, (long long)value);
 }
-/* One more, counted by any number of threads. */
-static inline void cache_count(int64_t *counter) { _InterlockedIncrement64((volatile long long *)counter); }
 #else
 static inline uint64_t cache_load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 static inline void cache_store(uint64_t *word, uint64_t value) {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
-/* One more, counted by any number of threads. */
-static inline void cache_count(int64_t *counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
 #endif
+
+/* A copy of words that somebody else may be changing; each is read once, so that what was found out
+ * about the copy remains true of it. */
+static inline void cache_copy(void *copy, const void *words, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t word = cache_load((const uint64_t *)words + i);
+        memcpy((char *)copy + sizeof word * i, &word, sizeof word);
+    }
+}
 
 /* -- checksum ----------------------------------------------------------------------------------- */
 

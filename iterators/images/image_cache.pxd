@@ -35,6 +35,10 @@ cdef struct CachedImage:
     int source_height
 
 
+# Where in the data the image of a word ends.
+cdef int64_t word_end(uint64_t word) noexcept nogil
+
+
 # Images by record number; any thread may call any of these functions at any time.
 cdef class ImageCache:
     cdef readonly int64_t count         # records
@@ -43,16 +47,20 @@ cdef class ImageCache:
     cdef uint8_t* data                  # the images
     cdef int64_t size                   # bytes that can be read there
     cdef uint64_t* words                # one for every record: where its image is, or 0
-    cdef uint64_t* known                # words whose images this process has checked, or REFUSED
+    cdef uint64_t* known                # one for every record: REFUSED, or what `is_known` compares
     cdef uint64_t* given                # bytes of it that are taken
     cdef uint64_t seed                  # of the checksums
     cdef uint64_t own_given
-    cdef int stopped                    # error number of the write that failed
+    cdef int64_t stopped                # error number of the write that failed
     cdef object owners                  # keep what the pointers point to
     cdef sync_mutex mutex
 
-    # The image of a record; its pixels stay where they are as long as this object lives.
+    # The image of a record; its pixels stay where they are as long as this object lives, and there
+    # are as many as its sizes say.
     cdef int find(self, int64_t number, CachedImage* image) noexcept nogil
+    # Whether bytes of an image from `find` or `put` were lost, so that others may have been read:
+    # ask after reading.  NULL stands for the whole cache.
+    cdef bint is_lost(self, const CachedImage* image) noexcept nogil
     # Whether there is one, as far as can be said without looking at it.
     cdef bint holds(self, int64_t number) noexcept nogil
     # Whether an image of that size still has a place; if not, none of its size ever will.
@@ -65,8 +73,11 @@ cdef class ImageCache:
 
     cdef bint lock(self) noexcept nogil
     cdef void unlock(self) noexcept nogil
-    cdef bint is_whole(self, int64_t number, uint64_t word,
-                       CachedImage* image) noexcept nogil
+    cdef bint contains(self, uint64_t word) noexcept nogil
+    cdef bint read_head(self, int64_t number, uint64_t word, Head* head) noexcept nogil
+    cdef bint is_whole(self, int64_t number, uint64_t word, const Head* head) noexcept nogil
+    cdef bint is_known(self, int64_t number, uint64_t word, const Head* head) noexcept nogil
+    cdef void remember(self, int64_t number, uint64_t word, const Head* head) noexcept nogil
     cdef int64_t reserve(self, int64_t number, uint64_t expected, int64_t size) noexcept nogil
     cdef int write_data(self, int64_t offset, const void* head, const uint8_t* pixels,
                         size_t size) noexcept nogil

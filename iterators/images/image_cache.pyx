@@ -27,9 +27,14 @@ cdef extern from "../core/sync.h" nogil:
     void sync_lock(sync_mutex*)
     void sync_unlock(sync_mutex*)
 
+cdef extern from "../core/counter.h" nogil:
+    int64_t counter_load(const int64_t* counter)
+    void counter_store(int64_t* counter, int64_t value)
+
 cdef extern from "image_cache.h" nogil:
     uint64_t cache_load(const uint64_t* word)
     void cache_store(uint64_t* word, uint64_t value)
+    void cache_copy(void* copy, const void* words, size_t count)
     uint64_t cache_checksum(uint64_t seed, const uint8_t* bytes, size_t size)
 
 cdef extern from "pixel.h":
@@ -43,6 +48,7 @@ cdef enum:
 
 #: A word is the place of an image and, in its lowest bits, the length, both in units of bytes.
 WORD_LENGTH_BITS, WORD_UNIT = LENGTH_BITS, UNIT
+cdef int64_t LARGEST_PLACE = (<int64_t>1 << LENGTH_BITS) * UNIT
 #: Largest number of bytes that a cache can have.
 LARGEST_CAPACITY = ((<int64_t>1) << (64 - LENGTH_BITS)) * UNIT - UNIT
 
@@ -62,6 +68,10 @@ cdef int64_t word_offset(uint64_t word) noexcept nogil:
 
 cdef int64_t word_size(uint64_t word) noexcept nogil:
     return <int64_t>(word & ((1 << LENGTH_BITS) - 1)) * UNIT
+
+
+cdef int64_t word_end(uint64_t word) noexcept nogil:
+    return word_offset(word) + word_size(word)
 
 
 cdef uint64_t head_checksum(uint64_t seed, const Head* head, const uint8_t* pixels,
@@ -108,7 +118,7 @@ cdef class ImageCache:
     def images(self):
         """Number of images that are there."""
         table = np.asarray(<uint64_t[:max(self.count, 1)]>self.words)[:self.count]
-        return int(np.count_nonzero(table)) - int(np.count_nonzero(table == REFUSED))
+        return int(np.count_nonzero(table > REFUSED))
 
     def store(self, int64_t number, const uint8_t[:, :, ::1] pixels not None, source_size=None):
         """Put an image into the cache; the stage does it without Python.
@@ -131,7 +141,8 @@ cdef class ImageCache:
         IndexError
             If there is no such record.
         ValueError
-            For an image without pixels, of other channels, or too large for any cache.
+            For an image without pixels, of other channels, or too large for any cache, and for a
+            source without pixels.
         """
         cdef CachedImage image, there
         cdef bint done
@@ -139,9 +150,13 @@ cdef class ImageCache:
         if pixels.shape[2] != self.channels or 0 in (pixels.shape[0], pixels.shape[1]):
             raise ValueError(f"an image of shape {np.shape(pixels)}: expected (height, width, "
                              f"{self.channels})")
+        if place_size(pixels.shape[1], pixels.shape[0], self.channels) >= LARGEST_PLACE:
+            raise ValueError(f"an image of shape {np.shape(pixels)} is too large for any cache")
         image.pixels = &pixels[0, 0, 0]
         image.height, image.width = pixels.shape[0], pixels.shape[1]
         image.source_width, image.source_height = source_size or (image.width, image.height)
+        if image.source_width < 1 or image.source_height < 1:
+            raise ValueError(f"source_size={source_size!r} must be (width, height)")
         with nogil:
             done = (self.find(number, &there) == CACHE_ABSENT
                     and self.has_room(image.width, image.height) and self.put(number, &image))
@@ -170,49 +185,67 @@ cdef class ImageCache:
             raise IndexError(f"record {number} of {self.count}")
 
     cdef int find(self, int64_t number, CachedImage* image) noexcept nogil:
-        cdef uint64_t known = cache_load(self.known + number), word
-        if known == REFUSED:
+        cdef uint64_t word
+        cdef Head head
+        if cache_load(self.known + number) == REFUSED:
             return CACHE_REFUSED
         word = cache_load(self.words + number)
         if word == 0:
             return CACHE_ABSENT
-        if word_offset(word) > self.size - word_size(word):
+        if not self.contains(word):
             return CACHE_REFUSED    # in what another process added to the file since it was opened
-        if word == known:
-            describe(<Head*>(self.data + word_offset(word)),
-                     self.data + word_offset(word) + HEAD_SIZE, image)
-            return CACHE_FOUND
-        if not self.is_whole(number, word, image):
+        if not self.read_head(number, word, &head) or not self.is_whole(number, word, &head):
             return CACHE_ABSENT
-        cache_store(self.known + number, word)
+        describe(&head, self.data + word_offset(word) + HEAD_SIZE, image)
         return CACHE_FOUND
+
+    cdef bint is_lost(self, const CachedImage* image) noexcept nogil:
+        return False
 
     cdef bint holds(self, int64_t number) noexcept nogil:
         return (cache_load(self.words + number) != 0
                 and cache_load(self.known + number) != REFUSED)
 
-    cdef bint is_whole(self, int64_t number, uint64_t word,
-                       CachedImage* image) noexcept nogil:
-        """Whether what a word points to is the image of that record, as it was written."""
-        cdef int64_t offset = word_offset(word), size = word_size(word)
-        cdef const Head* head = <const Head*>(self.data + offset)
-        cdef const uint8_t* pixels = self.data + offset + HEAD_SIZE
+    cdef bint contains(self, uint64_t word) noexcept nogil:
+        """Whether what a word points to can be read."""
+        return word_end(word) <= self.size
+
+    cdef bint read_head(self, int64_t number, uint64_t word, Head* head) noexcept nogil:
+        """Copy what is said of an image; whether it fits the record and the length in the word.
+
+        A file can be written to at any time: nothing of a head is used but a copy that was checked.
+        """
+        cdef int64_t size = word_size(word)
         if size < HEAD_SIZE + PIXEL_SLACK:
             return False
-        if (head.number != number or head.width < 1 or head.height < 1
-                or head.source_width < 1 or head.source_height < 1
-                or <int64_t>head.width * head.height > size
-                or place_size(head.width, head.height, self.channels) != size):
-            return False
+        cache_copy(head, self.data + word_offset(word), sizeof(Head) // sizeof(uint64_t))
+        return (head.number == number and head.width >= 1 and head.height >= 1
+                and head.source_width >= 1 and head.source_height >= 1
+                and <int64_t>head.width * head.height <= size
+                and place_size(head.width, head.height, self.channels) == size)
+
+    cdef bint is_whole(self, int64_t number, uint64_t word, const Head* head) noexcept nogil:
+        """Whether an image is as it was written; its pixels are read only the first time."""
+        if self.is_known(number, word, head):
+            return True
         if head.checksum != head_checksum(
-                self.seed, head, pixels, <size_t>head.width * head.height * self.channels):
+                self.seed, head, self.data + word_offset(word) + HEAD_SIZE,
+                <size_t>head.width * head.height * self.channels):
             return False
-        describe(head, pixels, image)
+        self.remember(number, word, head)
         return True
+
+    cdef bint is_known(self, int64_t number, uint64_t word, const Head* head) noexcept nogil:
+        """Whether this process wrote that image or has checked it."""
+        return True     # nobody else can write here
+
+    cdef void remember(self, int64_t number, uint64_t word, const Head* head) noexcept nogil:
+        """From now on an image is known."""
+        pass
 
     cdef bint has_room(self, int64_t width, int64_t height) noexcept nogil:
         cdef int64_t size = place_size(width, height, self.channels)
-        return (size // UNIT < 1 << LENGTH_BITS and self.stopped == 0
+        return (size < LARGEST_PLACE and counter_load(&self.stopped) == 0
                 and <int64_t>cache_load(self.given) <= self.capacity - size)
 
     cdef void refuse(self, int64_t number) noexcept nogil:
@@ -225,7 +258,8 @@ cdef class ImageCache:
         cdef int64_t size = place_size(image.width, image.height, self.channels)
         cdef int64_t offset
         cdef size_t length = <size_t>image.width * image.height * self.channels
-        if expected != 0 and expected == cache_load(self.known + number):
+        if (expected != 0 and self.contains(expected) and self.read_head(number, expected, &head)
+                and self.is_whole(number, expected, &head)):
             return False        # a second thread had the same record
         offset = self.reserve(number, expected, size)
         if offset < 0:
@@ -243,7 +277,7 @@ cdef class ImageCache:
         word = word_of(offset, size)
         if not self.publish(number, expected, word):
             return False
-        cache_store(self.known + number, word)
+        self.remember(number, word, &head)
         image.pixels = self.data + offset + HEAD_SIZE
         return True
 
@@ -284,7 +318,7 @@ cdef class ImageCache:
         return first
 
     cdef void stop(self, int error) noexcept nogil:
-        self.stopped = error
+        counter_store(&self.stopped, error)
 
 
 cdef class MemoryImageCache(ImageCache):

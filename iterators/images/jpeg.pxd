@@ -22,6 +22,7 @@ cdef extern from "jpeg_decoder.h" nogil:
     ctypedef struct jpeg_limits:
         int64_t max_pixels
         int max_scans
+        int64_t max_scan_pixels
 
     cdef enum jpeg_status:
         JPEG_OK
@@ -42,6 +43,7 @@ cdef extern from "jpeg_decoder.h" nogil:
 
     const int64_t JPEG_DEFAULT_MAX_PIXELS
     const int JPEG_DEFAULT_MAX_SCANS
+    const int64_t JPEG_DEFAULT_MAX_SCAN_PIXELS
 
 
 cdef int decoder_available() noexcept nogil

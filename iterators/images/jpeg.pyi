@@ -7,8 +7,10 @@ from typing_extensions import Buffer
 __all__ = [
     "DEFAULT_MAX_PIXELS",
     "DEFAULT_MAX_SCANS",
+    "DEFAULT_MAX_SCAN_PIXELS",
     "JpegInfo",
     "available",
+    "check_limits",
     "decode",
     "entropy_decoder",
     "header",
@@ -19,6 +21,7 @@ __all__ = [
 
 DEFAULT_MAX_PIXELS: int
 DEFAULT_MAX_SCANS: int
+DEFAULT_MAX_SCAN_PIXELS: int
 
 class JpegInfo(NamedTuple):
     width: int
@@ -31,6 +34,9 @@ class JpegInfo(NamedTuple):
 def available() -> bool: ...
 def library() -> str: ...
 def entropy_decoder() -> str: ...
+def check_limits(
+    data: Buffer, *, max_pixels: int = ..., max_scans: int = 256, max_scan_pixels: int = ...
+) -> None: ...
 def header(data: Buffer) -> JpegInfo: ...
 def decode(
     data: Buffer,
@@ -40,6 +46,7 @@ def decode(
     *,
     max_pixels: int = ...,
     max_scans: int = 256,
+    max_scan_pixels: int = ...,
 ) -> NDArray[np.uint8]: ...
 def orient(image: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]: ...
 def orient_region(

@@ -10,7 +10,8 @@ from threading import local
 
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.limits cimport INT_MAX
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 from libc.string cimport memcpy
 
 from iterators.images cimport orient as orientation_of
@@ -20,8 +21,10 @@ from recordio.errors import ImageDecodeError
 __all__ = [
     "DEFAULT_MAX_PIXELS",
     "DEFAULT_MAX_SCANS",
+    "DEFAULT_MAX_SCAN_PIXELS",
     "JpegInfo",
     "available",
+    "check_limits",
     "decode",
     "entropy_decoder",
     "header",
@@ -53,6 +56,28 @@ cdef extern from "jpeg_decoder.h" nogil:
     const char* jpeg_decoder_message(const jpeg_decoder* decoder) noexcept
     int jpeg_decoder_warnings(const jpeg_decoder* decoder) noexcept
 
+
+cdef extern from "jpeg_outline.h" nogil:
+    ctypedef struct jpeg_outline:
+        int width
+        int height
+
+    void read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) noexcept
+
+cdef extern from "jpeg_work.h" nogil:
+    cdef enum jpeg_work:
+        JPEG_WORK_OK
+
+    jpeg_work count_scans(const uint8_t* data, size_t size, const jpeg_limits* limits, int width,
+                          int height) noexcept
+    void explain_work(jpeg_work found, const jpeg_limits* limits, int width, int height,
+                      char* message, size_t size) noexcept
+    void explain_pixels(const jpeg_limits* limits, int width, int height, char* message,
+                        size_t size) noexcept
+
+
+cdef enum:
+    MESSAGE_SIZE = 256
 
 cdef bint own_entropy = False     # whether new decoders use our entropy decoder
 
@@ -106,6 +131,7 @@ cdef int decoder_warnings(const jpeg_decoder* decoder) noexcept nogil:
 
 DEFAULT_MAX_PIXELS = JPEG_DEFAULT_MAX_PIXELS
 DEFAULT_MAX_SCANS = JPEG_DEFAULT_MAX_SCANS
+DEFAULT_MAX_SCAN_PIXELS = JPEG_DEFAULT_MAX_SCAN_PIXELS
 
 JpegInfo = namedtuple(
     "JpegInfo", ["width", "height", "components", "orientation", "progressive", "supported"]
@@ -183,25 +209,22 @@ cdef int _check(_Decoder decoder, int status) except -1:
         JPEG_NOT_JPEG: "not a JPEG image",
         JPEG_CORRUPT: f"the JPEG image is damaged ({text}); pack it again from its source",
         JPEG_TRUNCATED: f"the JPEG image is truncated ({text}); pack it again from its source",
-        JPEG_TOO_LARGE: f"the JPEG image is too large ({text}); raise max_pixels if it is meant",
-        JPEG_TOO_MANY_SCANS: f"the JPEG image is suspicious ({text}); store it with fewer scans",
+        JPEG_TOO_LARGE: f"the JPEG image is too large: {text}",
+        JPEG_TOO_MANY_SCANS: f"the JPEG image is suspicious: {text}",
         JPEG_UNSUPPORTED: f"{text} (CMYK, 12 bits, lossless or arithmetic coding)",
         JPEG_UNAVAILABLE: "iterators was built without libjpeg-turbo; install its headers and "
                           "build again, or decode with iterators.images.codec",
     }[status])
 
 
-cdef int _open(_Decoder decoder, const uint8_t[::1] data, int64_t max_pixels, int max_scans,
+cdef int _open(_Decoder decoder, const uint8_t[::1] data, const jpeg_limits* limits,
                jpeg_info* info) except -1:
     """Open the image in `data`, or raise."""
-    cdef jpeg_limits limits
     cdef int status
-    limits.max_pixels = max_pixels
-    limits.max_scans = max_scans
     if data is None:
-        status = jpeg_decoder_open(decoder.decoder, NULL, 0, &limits, info)
+        status = jpeg_decoder_open(decoder.decoder, NULL, 0, limits, info)
     else:
-        status = jpeg_decoder_open(decoder.decoder, &data[0], data.shape[0], &limits, info)
+        status = jpeg_decoder_open(decoder.decoder, &data[0], data.shape[0], limits, info)
     return _check(decoder, status)
 
 
@@ -314,14 +337,60 @@ def header(data):
     cdef const uint8_t[::1] view = _bytes_of(data)
     cdef _Decoder decoder = _borrow_decoder()
     cdef jpeg_info info
+    cdef jpeg_limits none = jpeg_limits(
+        max_pixels=INT64_MAX, max_scans=INT_MAX, max_scan_pixels=INT64_MAX
+    )
     try:
-        _open(decoder, view, 0x7FFFFFFFFFFFFFFF, JPEG_DEFAULT_MAX_SCANS, &info)
+        _open(decoder, view, &none, &info)
     finally:
         _return_decoder(decoder)
     return JpegInfo(
         info.width, info.height, info.components, info.orientation,
         bool(info.progressive), bool(info.supported),
     )
+
+
+def check_limits(data, *, int64_t max_pixels=DEFAULT_MAX_PIXELS,
+                 int max_scans=DEFAULT_MAX_SCANS,
+                 int64_t max_scan_pixels=DEFAULT_MAX_SCAN_PIXELS):
+    """Refuse a JPEG image that takes too long to decode, before another decoder gets it.
+
+    Nothing is decoded, and nothing else is said of the image; other formats are let through.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+    max_pixels, max_scans, max_scan_pixels : int
+        As for `decode`, which looks by itself.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the image exceeds a limit; the error names it.
+
+    Examples
+    --------
+    >>> check_limits(b"GIF89a")
+    """
+    cdef const uint8_t[::1] view = _bytes_of(data)
+    cdef jpeg_limits limits = jpeg_limits(
+        max_pixels=max_pixels, max_scans=max_scans, max_scan_pixels=max_scan_pixels
+    )
+    cdef jpeg_outline found
+    cdef jpeg_work work
+    cdef char message[MESSAGE_SIZE]
+    cdef size_t size = 0 if view is None else view.shape[0]
+    if size < 3 or not (view[0] == 0xFF and view[1] == 0xD8 and view[2] == 0xFF):
+        return
+    read_jpeg_outline(&view[0], size, &found)
+    if <int64_t>found.width * found.height > max_pixels:
+        explain_pixels(&limits, found.width, found.height, message, MESSAGE_SIZE)
+        raise ImageDecodeError("the JPEG image is too large: " + message.decode("ascii"))
+    work = count_scans(&view[0], size, &limits, found.width, found.height)
+    if work != JPEG_WORK_OK:
+        explain_work(work, &limits, found.width, found.height, message, MESSAGE_SIZE)
+        raise ImageDecodeError("the JPEG image is suspicious: " + message.decode("ascii"))
 
 
 cdef int _copy_rows(jpeg_decoder* decoder, uint8_t* to, size_t row_size) noexcept nogil:
@@ -339,7 +408,8 @@ cdef int _copy_rows(jpeg_decoder* decoder, uint8_t* to, size_t row_size) noexcep
 
 
 def decode(data, int channels=3, region=None, int denominator=1, *,
-           int64_t max_pixels=DEFAULT_MAX_PIXELS, int max_scans=DEFAULT_MAX_SCANS):
+           int64_t max_pixels=DEFAULT_MAX_PIXELS, int max_scans=DEFAULT_MAX_SCANS,
+           int64_t max_scan_pixels=DEFAULT_MAX_SCAN_PIXELS):
     """Decode a JPEG image, or a region of it, at full size or a fraction of it.
 
     Parameters
@@ -356,7 +426,10 @@ def decode(data, int channels=3, region=None, int denominator=1, *,
     max_pixels : int
         Images with more stored pixels are refused.
     max_scans : int
-        Progressive images with more scans are refused.
+        Images with more scans are refused; progressive ones have some ten.
+    max_scan_pixels : int
+        Images with several scans are refused if these pass over more pixels in all; each component
+        of a scan counts.
 
     Returns
     -------
@@ -385,6 +458,9 @@ def decode(data, int channels=3, region=None, int denominator=1, *,
     cdef uint8_t[:, :, ::1] pixels
     cdef _Decoder decoder
     cdef jpeg_info info
+    cdef jpeg_limits limits = jpeg_limits(
+        max_pixels=max_pixels, max_scans=max_scans, max_scan_pixels=max_scan_pixels
+    )
     cdef int status, x, y, width, height
     if channels not in (1, 3):
         raise ValueError(f"channels must be 1 or 3, not {channels}")
@@ -392,7 +468,7 @@ def decode(data, int channels=3, region=None, int denominator=1, *,
         raise ValueError(f"denominator must be 1, 2, 4 or 8, not {denominator}")
     decoder = _borrow_decoder()
     try:
-        _open(decoder, view, max_pixels, max_scans, &info)
+        _open(decoder, view, &limits, &info)
         if region is None:
             x = y = 0
             width = (info.width + denominator - 1) // denominator

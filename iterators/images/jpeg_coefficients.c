@@ -13,6 +13,7 @@
 #include <jerror.h>
 
 #include "jpeg_library.h"
+#include "jpeg_work.h"
 
 struct jpeg_coefficients {
     struct jpeg_decompress_struct library; /* first: libjpeg's callbacks find us by its address */
@@ -22,7 +23,7 @@ struct jpeg_coefficients {
     jmp_buf failure;
     char message[JMSG_LENGTH_MAX];
     int status; /* set before jumping to `failure` */
-    int max_scans;
+    jpeg_limits limits;
     jvirt_barray_ptr *arrays;
     jpeg_frame frame;
 };
@@ -55,13 +56,23 @@ static void on_message(j_common_ptr library, int level)
         on_error(library);
 }
 
+static int refuse_scans(jpeg_coefficients *coefficients, enum jpeg_work found)
+{
+    coefficients->status = JPEG_TOO_MANY_SCANS;
+    explain_work(found, &coefficients->limits, (int)coefficients->library.image_width,
+                 (int)coefficients->library.image_height, coefficients->message,
+                 sizeof coefficients->message);
+    return JPEG_TOO_MANY_SCANS;
+}
+
 static void on_progress(j_common_ptr library)
 {
     jpeg_coefficients *coefficients = (jpeg_coefficients *)library;
-    if (coefficients->library.input_scan_number > coefficients->max_scans) {
-        coefficients->status = JPEG_TOO_MANY_SCANS;
-        snprintf(coefficients->message, sizeof coefficients->message, "more than %d scans",
-                 coefficients->max_scans);
+    const enum jpeg_work found = check_scan(
+        coefficients->library.input_scan_number, &coefficients->limits,
+        (int)coefficients->library.image_width, (int)coefficients->library.image_height);
+    if (found != JPEG_WORK_OK) {
+        refuse_scans(coefficients, found);
         LONG_JUMP(coefficients->failure, 1);
     }
 }
@@ -178,9 +189,10 @@ int jpeg_coefficients_read(jpeg_coefficients *coefficients, const uint8_t *data,
 {
     struct jpeg_decompress_struct *library = &coefficients->library;
     const char *obstacle;
+    enum jpeg_work found;
     if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return fail(coefficients, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
-    coefficients->max_scans = limits->max_scans;
+    coefficients->limits = *limits;
     coefficients->source.next_input_byte = data;
     coefficients->source.bytes_in_buffer = size;
     if (SET_JUMP(coefficients->failure))
@@ -188,15 +200,17 @@ int jpeg_coefficients_read(jpeg_coefficients *coefficients, const uint8_t *data,
     jpeg_read_header(library, TRUE);
     if ((int64_t)library->image_width * (int64_t)library->image_height > limits->max_pixels) {
         fail(coefficients, JPEG_TOO_LARGE, "");
-        snprintf(coefficients->message, sizeof coefficients->message,
-                 "%u x %u pixels are more than the limit of %lld", (unsigned)library->image_width,
-                 (unsigned)library->image_height, (long long)limits->max_pixels);
+        explain_pixels(limits, (int)library->image_width, (int)library->image_height,
+                       coefficients->message, sizeof coefficients->message);
         return JPEG_TOO_LARGE;
     }
     if (library->data_precision != 8)
         return fail(coefficients, JPEG_UNSUPPORTED, "its samples have not 8 bits");
     if (library->arith_code)
         return fail(coefficients, JPEG_UNSUPPORTED, "it is coded arithmetically");
+    found = count_scans(data, size, limits, (int)library->image_width, (int)library->image_height);
+    if (found != JPEG_WORK_OK)
+        return refuse_scans(coefficients, found);
     coefficients->arrays = jpeg_read_coefficients(library);
     obstacle = find_obstacle(library);
     if (coefficients->arrays == NULL || obstacle != NULL)

@@ -13,6 +13,7 @@
 
 #include "jpeg_entropy.h"
 #include "jpeg_library.h"
+#include "jpeg_work.h"
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -57,7 +58,7 @@ struct jpeg_decoder {
     int in_header; /* the data may not end here at all */
     int ran_out;   /* the library asked for bytes behind the end of the data */
     int starved;   /* the entropy decoder went on without data */
-    int max_scans;
+    jpeg_limits limits;
     int supported;
     int end_row;    /* of the scaled image, the first below the rectangle */
     ptrdiff_t left; /* bytes between the start of a decoded row and the rectangle */
@@ -74,6 +75,8 @@ struct jpeg_decoder {
 };
 
 static const JOCTET end_of_image[2] = {0xFF, JPEG_EOI};
+static const jpeg_limits default_limits = {JPEG_DEFAULT_MAX_PIXELS, JPEG_DEFAULT_MAX_SCANS,
+                                           JPEG_DEFAULT_MAX_SCAN_PIXELS};
 static const char data_ends[] = "the data ends inside the image";
 
 static int fail(jpeg_decoder *decoder, int status, const char *message)
@@ -110,10 +113,14 @@ static void on_message(j_common_ptr library, int level)
 static void on_progress(j_common_ptr library)
 {
     jpeg_decoder *decoder = (jpeg_decoder *)library;
-    if (decoder->library.input_scan_number > decoder->max_scans) {
+    const int width = (int)decoder->library.image_width;
+    const int height = (int)decoder->library.image_height;
+    const enum jpeg_work found =
+        check_scan(decoder->library.input_scan_number, &decoder->limits, width, height);
+    if (found != JPEG_WORK_OK) {
         decoder->status = JPEG_TOO_MANY_SCANS;
-        snprintf(decoder->message, sizeof decoder->message, "more than %d scans",
-                 decoder->max_scans);
+        explain_work(found, &decoder->limits, width, height, decoder->message,
+                     sizeof decoder->message);
         LONG_JUMP(decoder->failure, 1);
     }
 }
@@ -266,11 +273,32 @@ static int is_supported(const jpeg_decoder *decoder, const jpeg_outline *found)
                                              library->jpeg_color_space == JCS_RGB));
 }
 
+static int check_limits(jpeg_decoder *decoder, const uint8_t *data, size_t size,
+                        const jpeg_info *info)
+{
+    const jpeg_limits *limits = &decoder->limits;
+    const int several = !info->supported || jpeg_has_multiple_scans(&decoder->library);
+    enum jpeg_work found = JPEG_WORK_OK;
+    if (several)
+        found = count_scans(data, size, limits, info->width, info->height);
+    if ((int64_t)info->width * info->height > limits->max_pixels) {
+        decoder->status = JPEG_TOO_LARGE;
+        explain_pixels(limits, info->width, info->height, decoder->message,
+                       sizeof decoder->message);
+    } else if (found != JPEG_WORK_OK) {
+        decoder->status = JPEG_TOO_MANY_SCANS;
+        explain_work(found, limits, info->width, info->height, decoder->message,
+                     sizeof decoder->message);
+    } else
+        return JPEG_OK;
+    jpeg_decoder_finish(decoder);
+    return decoder->status;
+}
+
 int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
                       const jpeg_limits *limits, jpeg_info *info)
 {
     struct jpeg_decompress_struct *library = &decoder->library;
-    int64_t max_pixels = limits ? limits->max_pixels : JPEG_DEFAULT_MAX_PIXELS;
     jpeg_outline found;
 
     jpeg_decoder_finish(decoder);
@@ -282,7 +310,7 @@ int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
     decoder->supported = 0;
     if (decoder->entropy != NULL)
         jpeg_entropy_reset(decoder->entropy);
-    decoder->max_scans = limits ? limits->max_scans : JPEG_DEFAULT_MAX_SCANS;
+    decoder->limits = limits ? *limits : default_limits;
     if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return fail(decoder, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
 
@@ -314,15 +342,7 @@ int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
         info->supported = decoder->supported = is_supported(decoder, &found);
     }
     decoder->in_header = 0;
-    if ((int64_t)info->width * info->height > max_pixels) {
-        jpeg_decoder_finish(decoder);
-        fail(decoder, JPEG_TOO_LARGE, "");
-        snprintf(decoder->message, sizeof decoder->message,
-                 "%d x %d pixels are more than the limit of %lld", info->width, info->height,
-                 (long long)max_pixels);
-        return JPEG_TOO_LARGE;
-    }
-    return JPEG_OK;
+    return check_limits(decoder, data, size, info);
 }
 
 /* Whether the library will blend neighbouring blocks because a progressive file did not bring all

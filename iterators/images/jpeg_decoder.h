@@ -20,6 +20,9 @@
 #define JPEG_DEFAULT_MAX_PIXELS ((int64_t)1 << 26)
 /* Encoders write about 10 scans; files with thousands exist only to keep a decoder busy. */
 #define JPEG_DEFAULT_MAX_SCANS 256
+/* Pixels that all scans pass over, for each component anew: 32 times the largest image.  Encoders
+ * pass 14 times, 24 for CMYK. */
+#define JPEG_DEFAULT_MAX_SCAN_PIXELS ((int64_t)1 << 31)
 
 enum jpeg_status {
     JPEG_OK = 0,
@@ -27,7 +30,7 @@ enum jpeg_status {
     JPEG_CORRUPT,        /* the header or the coded data make no sense */
     JPEG_TRUNCATED,      /* the data ends before the last row that was asked for */
     JPEG_TOO_LARGE,      /* more pixels than the limit */
-    JPEG_TOO_MANY_SCANS, /* more scans than the limit */
+    JPEG_TOO_MANY_SCANS, /* more scans, or more pixels in all of them, than the limit */
     JPEG_NO_MEMORY,
     JPEG_UNSUPPORTED,    /* start was called although info.supported is 0 */
     JPEG_BAD_ARGUMENT,   /* rectangle outside the image, bad channels or denominator, wrong order */
@@ -50,6 +53,7 @@ typedef struct {
 typedef struct {
     int64_t max_pixels;
     int max_scans;
+    int64_t max_scan_pixels; /* that several scans pass over, for each component anew */
 } jpeg_limits;
 
 /* Who reads the entropy-coded data: the library, or jpeg_entropy.h where it can. */
@@ -79,8 +83,9 @@ int jpeg_decoder_chosen(const jpeg_decoder *decoder);
 /* Whether ours works with this library: decodes built-in images, sound and damaged, with both. */
 int jpeg_decoder_check(void);
 
-/* Read the header.  `data` must stay as it is until finish.  `limits` NULL: the defaults.  With
- * JPEG_TOO_LARGE, `info` is filled in as well. */
+/* Read the header, and count the scans if there are several.  `data` must stay as it is until finish.
+ * `limits` NULL: the defaults.  With JPEG_TOO_LARGE and JPEG_TOO_MANY_SCANS, `info` is filled in as
+ * well; images that are not supported are refused like others. */
 int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
                       const jpeg_limits *limits, jpeg_info *info);
 

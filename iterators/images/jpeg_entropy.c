@@ -244,6 +244,16 @@ static huffman_table *find_table(jpeg_entropy *entropy, JHUFF_TBL *const *codes,
     return &entropy->tables[i];
 }
 
+/* Whether a marker that the library does not read beyond lies in the data; as a rule it is at its end. */
+static int is_ended(const uint8_t *data, const uint8_t *end)
+{
+    for (; end - data >= 2; end--)
+        if (end[-2] == 0xFF && end[-1] >= 0xC0 && end[-1] != 0xFF &&
+            (end[-1] < JPEG_RST0 || end[-1] > JPEG_RST0 + 7))
+            return 1;
+    return 0;
+}
+
 /* Prepare for the scan; 0 if it is not one for us. */
 static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
 {
@@ -279,8 +289,9 @@ static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
     entropy->restart_interval = entropy->until_restart = library->restart_interval;
     entropy->next_restart = 0;
     entropy->done = entropy->postponed = 0;
-    entropy->may_jump =
-        entropy->restart_interval != 0 && entropy->restart_interval < entropy->num_mcus;
+    entropy->may_jump = entropy->restart_interval != 0 &&
+                        entropy->restart_interval < entropy->num_mcus &&
+                        is_ended(entropy->reader.at, entropy->data_end);
     entropy->column = 0;
     entropy->num_columns = library->MCUs_per_row;
     jpeg_entropy_columns(entropy, 0, library->MCUs_per_row - 1);

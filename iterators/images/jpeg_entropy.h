@@ -9,9 +9,11 @@
  * Segments between restart markers in which nobody will look at anything are not read at all: above,
  * beside and, in the last row, behind the rectangle.  Their markers are counted, and must be there in
  * order with no other between them up to the segment that is wanted; otherwise everything is read.
- * The only thing that can differ from the library alone is that damage inside of what was passed over
- * is not reported, as a warning or as data that ends there.  The pixels are the same: the library, too,
- * begins anew at a marker whose number it expects.
+ * So it is, too, if no marker ends the scan: only then can the library run out of data, which is the
+ * only damage within a scan that it is not to decode over.  What is refused is therefore the same, and
+ * the only thing that can differ from the library alone are its warnings of damage inside of what was
+ * passed over.  The pixels are the same: the library, too, begins anew at a marker whose number it
+ * expects.
  *
  * The library has no interface for this.  What is supposed about its inside is that an entropy
  * decoder begins with the functions `start_pass` and `decode_mcu`; jpeg_decoder_check tries it.

@@ -54,6 +54,7 @@ cdef int _open(_Engine engine, const uint8_t* data, size_t size,
     cdef jpeg.jpeg_limits limits
     limits.max_pixels = jpeg.JPEG_DEFAULT_MAX_PIXELS
     limits.max_scans = jpeg.JPEG_DEFAULT_MAX_SCANS
+    limits.max_scan_pixels = jpeg.JPEG_DEFAULT_MAX_SCAN_PIXELS
     if jpeg.decoder_open(engine.decoder, data, size, &limits, info) != jpeg.JPEG_OK:
         return 0
     return info.supported and info.orientation == 1 and _has_end_marker(data, size)
@@ -119,8 +120,9 @@ def decode_resized(data, int short_side, int method=1, int channels=3, *, bint s
     numpy.ndarray or None
         uint8 of shape (height, width, 3) or (height, width), the pixels of OpenCV's ``imdecode``
         and ``resize``.  None where OpenCV has to decide: no JPEG, damaged or truncated (in the crop
-        or outside), to be turned upright, CMYK, more pixels than `iterators.images.jpeg.decode`
-        accepts, a result that would be too large, or no libjpeg-turbo.
+        or outside), to be turned upright, CMYK, more pixels or scans than
+        `iterators.images.jpeg.decode` accepts, a result that would be too large, or no
+        libjpeg-turbo.
 
     Raises
     ------

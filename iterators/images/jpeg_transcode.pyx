@@ -123,7 +123,8 @@ def _restart_number(restart):
 
 def rewrite(data, restart="auto", tables="auto", *,
             int64_t max_pixels=jpeg.JPEG_DEFAULT_MAX_PIXELS,
-            int max_scans=jpeg.JPEG_DEFAULT_MAX_SCANS):
+            int max_scans=jpeg.JPEG_DEFAULT_MAX_SCANS,
+            int64_t max_scan_pixels=jpeg.JPEG_DEFAULT_MAX_SCAN_PIXELS):
     """Rewrite a JPEG file without loss, or say why it should stay as it is.
 
     Parameters
@@ -136,8 +137,8 @@ def rewrite(data, restart="auto", tables="auto", *,
         Huffman tables: the shortest for this image, or those that most encoders write, which
         decoders keep from image to image.  By default the shortest, but for small images, which
         keep what they have.
-    max_pixels, max_scans : int
-        Larger images, and progressive ones with more scans, are refused.
+    max_pixels, max_scans, max_scan_pixels : int
+        Larger images, and those with more scans, or more pixels in all of them, are refused.
 
     Returns
     -------
@@ -171,6 +172,7 @@ def rewrite(data, restart="auto", tables="auto", *,
     options.tables = TABLES[tables]
     options.limits.max_pixels = max_pixels
     options.limits.max_scans = max_scans
+    options.limits.max_scan_pixels = max_scan_pixels
     size = 0 if view is None else view.shape[0]
     if size:
         first = &view[0]
@@ -186,7 +188,7 @@ def rewrite(data, restart="auto", tables="auto", *,
         jpeg_rewrite_free(&result)
 
 
-def optimize_jpeg(data, restart="auto"):
+def optimize_jpeg(data, restart="auto", **limits):
     """Rewrite a JPEG file without loss, so that it and parts of it are decoded faster.
 
     Progressive files become sequential, Huffman tables the shortest for the image, and restart
@@ -202,6 +204,8 @@ def optimize_jpeg(data, restart="auto"):
         MCUs (16 x 16 pixels in most files) between two restart markers, 0 for none.  By default
         chosen by size and content so that random crops are decoded with the least work: about
         eight for a photograph of 500 x 400 pixels, none for images with a side below 160 pixels.
+    **limits
+        `max_pixels`, `max_scans` and `max_scan_pixels`, to raise what is accepted.
 
     Returns
     -------
@@ -212,10 +216,10 @@ def optimize_jpeg(data, restart="auto"):
     Raises
     ------
     ImageDecodeError
-        If the file is not JPEG, is damaged or truncated in any way, has more than 2**26 pixels or
-        256 scans, or is of a kind that is not rewritten: coded arithmetically, lossless, of 12
-        bits, progressive without its last scans, or with further pictures behind it that it points
-        to (MPF).  Or if this was built without libjpeg-turbo.
+        If the file is not JPEG, is damaged or truncated in any way, has more than 2**26 pixels,
+        256 scans or 2**31 pixels in all scans, or is of a kind that is not rewritten: coded
+        arithmetically, lossless, of 12 bits, progressive without its last scans, or with further
+        pictures behind it that it points to (MPF).  Or if this was built without libjpeg-turbo.
     ValueError
         If `restart` is not allowed.
 
@@ -237,12 +241,16 @@ def optimize_jpeg(data, restart="auto"):
     ...     print("False True")
     False True
     """
-    rewritten, reason = rewrite(data, restart)
+    rewritten, reason = rewrite(data, restart, **limits)
     if rewritten is not None:
         return rewritten
     if reason == "nothing to gain":
         return bytes(data)
-    raise ImageDecodeError(f"the JPEG file cannot be rewritten: {reason}")
+    limit = {
+        "too many pixels": "; raise max_pixels if it is meant",
+        "too many scans": "; raise max_scans and max_scan_pixels if it is meant",
+    }.get(reason, "")
+    raise ImageDecodeError(f"the JPEG file cannot be rewritten: {reason}{limit}")
 
 
 cdef class _Reader:
@@ -261,15 +269,16 @@ cdef class _Reader:
 
 
 def coefficients(data, *, int64_t max_pixels=jpeg.JPEG_DEFAULT_MAX_PIXELS,
-                 int max_scans=jpeg.JPEG_DEFAULT_MAX_SCANS):
+                 int max_scans=jpeg.JPEG_DEFAULT_MAX_SCANS,
+                 int64_t max_scan_pixels=jpeg.JPEG_DEFAULT_MAX_SCAN_PIXELS):
     """Read the coefficients of a JPEG file, to compare files with each other.
 
     Parameters
     ----------
     data : bytes-like
         The file.
-    max_pixels, max_scans : int
-        Larger images, and progressive ones with more scans, are refused.
+    max_pixels, max_scans, max_scan_pixels : int
+        Larger images, and those with more scans, or more pixels in all of them, are refused.
 
     Returns
     -------
@@ -300,6 +309,7 @@ def coefficients(data, *, int64_t max_pixels=jpeg.JPEG_DEFAULT_MAX_PIXELS,
     cdef size_t row_size
     limits.max_pixels = max_pixels
     limits.max_scans = max_scans
+    limits.max_scan_pixels = max_scan_pixels
     if view is None:
         raise ImageDecodeError("not a JPEG image")
     with nogil:

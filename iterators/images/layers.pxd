@@ -54,7 +54,7 @@ cdef class LayerRenderer:
     cdef resampler* resampler
     cdef uint8_t* buffers[BUFFERS]
     cdef size_t capacities[BUFFERS]
-    cdef double decode_seconds  # so far
+    cdef double decode_seconds  # so far; others read it
 
     cdef void draw_colours(self, const ImageKey* image, Jitter* jitter) noexcept nogil
     cdef int run_layers(self, const ImageKey* image, const Geometry* geometry, const Pixels* pixels,

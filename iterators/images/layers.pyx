@@ -31,6 +31,9 @@ from iterators.images.warp cimport warp_bounds, warp_prepare, warp_row, warp_sou
 cdef extern from "../core/sync.h" nogil:
     double sync_now()
 
+cdef extern from "../core/counter.h" nogil:
+    void seconds_add(double* seconds, double more)
+
 cdef extern from "pixel.h":
     enum:
         PIXEL_SLACK         # bytes of memory that there must be behind the pixels
@@ -256,7 +259,7 @@ cdef class LayerRenderer:
                                         height)
         if status != JPEG_OK:
             self.fail_decoding(outcome, status)
-        self.decode_seconds += sync_now() - begin
+        seconds_add(&self.decode_seconds, sync_now() - begin)
         return outcome.status
 
     cdef int next_rows(self, const uint8_t** row, ptrdiff_t* stride, int* count,
@@ -265,7 +268,7 @@ cdef class LayerRenderer:
         cdef int status = decoder_rows(self.decoder, row, stride, count)
         if status != JPEG_OK:
             self.fail_decoding(outcome, status)
-        self.decode_seconds += sync_now() - begin
+        seconds_add(&self.decode_seconds, sync_now() - begin)
         return outcome.status
 
     cdef int fail_decoding(self, Outcome* outcome, int status) noexcept nogil:

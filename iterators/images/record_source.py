@@ -17,13 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from recordio.errors import LabelError, RecordHeaderError, RecordIOError
+from recordio.errors import (
+    EmptyRecordFileError,
+    LabelError,
+    RecordHeaderError,
+    RecordIOError,
+)
 from recordio.frames import find_head, survey
+from recordio.limits import bounded_lines
 from recordio.mapping import map_file
 from recordio.partition import part_by_bytes, part_by_count
 from recordio.reader import RecordReader
 
-from .det_labels import longest
+from .det_labels import Longest, longest
 from .source import RecordFiles, Source
 
 __all__ = ["RecordSource", "file_versions", "list_lines", "read_label_list", "read_label_vectors"]
@@ -45,6 +51,9 @@ class RecordSource:
     on_error : {"raise", "skip"}
         Whether damage met by the scan raises, or counts as one bad record behind which the scan
         goes on at the next record head.
+    verify : bool
+        Compare records with their checksums, in a ``.crc`` file beside each record file, when they
+        are read.
 
     Attributes
     ----------
@@ -62,8 +71,12 @@ class RecordSource:
 
     Raises
     ------
+    EmptyRecordFileError
+        If there is no record at all.
+    ChecksumFileError
+        With `verify`, if a file has no checksums that belong to it.
     ValueError
-        If there is no record at all, or the numbers of files and indexes differ.
+        If the numbers of files and indexes differ.
     """
 
     def __init__(
@@ -71,6 +84,7 @@ class RecordSource:
         path: str | os.PathLike[str],
         index: str | os.PathLike[str] = "",
         on_error: str = "raise",
+        verify: bool = False,
     ) -> None:
         self.name = os.fspath(path)
         self.paths = _files(path, ".rec")
@@ -80,7 +94,9 @@ class RecordSource:
         if len(indexes) != len(self.paths):
             raise ValueError(f"{len(self.paths)} record files but {len(indexes)} index files")
         self.indexed = bool(index)
-        self.readers = [RecordReader(p, i) for p, i in zip(self.paths, indexes, strict=True)]
+        self.readers = [
+            RecordReader(p, i, verify) for p, i in zip(self.paths, indexes, strict=True)
+        ]
         tables = [_offsets(reader, on_error) for reader in self.readers]
         self.identities: np.ndarray | None = None
         if len(self.readers) == 1:
@@ -91,7 +107,11 @@ class RecordSource:
         self.offsets = tables[0] if len(tables) == 1 else np.concatenate(tables)
         self.starts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int64)
         if not len(self.offsets):
-            raise ValueError(f"{os.fspath(path)}: the file holds no records")
+            raise EmptyRecordFileError(
+                "the file holds no records: whatever wrote it had none, so write it again or give "
+                "another",
+                path=self.name,
+            )
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -170,17 +190,18 @@ class RecordSource:
                     errors[int(start) + i] = error
         return labels, errors
 
-    def longest_label(self) -> tuple[int, int]:
-        """Length of the longest label vector that a header announces, and its record's number.
+    def longest_label(self, limit: int) -> Longest:
+        """How long the labels of detection records are, and the first one beyond a limit.
 
-        Records that are damaged do not count.  (0, -1) if no record has a vector.
+        Malformed labels and damaged records do not count.  Places are record numbers.
         """
-        found = (0, -1)
+        length, beyond, values = 0, -1, 0
         for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
-            length, place = longest(reader, table)
-            if length > found[0]:
-                found = (length, int(start) + place)
-        return found
+            found = longest(reader, table, limit)
+            length = max(length, found.longest)
+            if beyond < 0 <= found.too_long:
+                beyond, values = int(start) + found.too_long, found.values
+        return Longest(length, beyond, values)
 
     def place_of(self, record: int) -> dict[str, Any]:
         """Where a record lies, as `RecordIOError` names it."""
@@ -310,7 +331,7 @@ def list_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, int, list[fl
         If a line has no labels, or something else where a number should be.
     """
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in bounded_lines(file, path):
             if not line.strip():
                 continue
             items = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()

@@ -12,8 +12,12 @@ cdef struct Slot:
     float* label
 
 
-# A way to a sample that leaves out the decoding of its image; whether it was possible.
+# A way to a sample that leaves out the decoding of its image.
 cdef class ImageShortcut:
+    cdef bint lost      # what `look` found was gone when it was rendered
+    # Whether the next `render`, if it is for this record, needs no encoded image.
+    cdef bint look(self, int64_t number) noexcept nogil
+    # Whether it was possible.
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
                      const ImageKey* image, void* slot, Outcome* outcome) noexcept nogil
 
@@ -22,7 +26,7 @@ cdef class ImageShortcut:
 cdef class Renderer(LayerRenderer):
     cdef ImageShortcut shortcut     # tried first; may be None
     cdef object decoded         # image decoded through Python, alive while its pixels are read
-    # What was done so far.
+    # What was done so far; others read it.
     cdef int64_t images
     cdef int64_t bytes
     cdef double total_seconds

@@ -36,12 +36,19 @@ from iterators.images.resample cimport resample_denominator
 cdef extern from "../core/sync.h" nogil:
     double sync_now()
 
+cdef extern from "../core/counter.h" nogil:
+    void counter_add(int64_t* counter, int64_t number)
+    void seconds_add(double* seconds, double more)
+
 from . import codec
 from .geometry import geometry_message
 
 
 cdef class ImageShortcut:
     """Base class: no image is known already."""
+
+    cdef bint look(self, int64_t number) noexcept nogil:
+        return False
 
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
                      const ImageKey* image, void* slot, Outcome* outcome) noexcept nogil:
@@ -122,9 +129,9 @@ cdef class Renderer(LayerRenderer):
                 self, record + content, length - content, &image, slot.data, outcome):
             self.render_image(record + content, length - content, &image, slot.data, outcome)
         normalise_done()
-        self.images += 1
-        self.bytes += length - content
-        self.total_seconds += sync_now() - begin
+        counter_add(&self.images, 1)
+        counter_add(&self.bytes, <int64_t>(length - content))
+        seconds_add(&self.total_seconds, sync_now() - begin)
         return outcome.status
 
     cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
@@ -315,14 +322,18 @@ cdef class Renderer(LayerRenderer):
         try:
             # A copy: the span may be a worker's scratch memory, and Python code can keep it.
             copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
-            view = self.decoded = codec.decode(copy, self.plan.channels)
+            view = self.decoded = codec.decode(
+                copy, self.plan.channels, max_pixels=self.plan.limits.max_pixels,
+                max_scans=self.plan.limits.max_scans,
+                max_scan_pixels=self.plan.limits.max_scan_pixels,
+            )
         except MemoryError:
             return self.fail(outcome, RENDER_MEMORY, b"")
         except Exception as error:
             reason = error.reason if isinstance(error, RecordIOError) else repr(error)
             return self.fail(outcome, RENDER_IMAGE, reason.encode("utf-8", "replace"))
         finally:
-            self.decode_seconds += sync_now() - begin
+            seconds_add(&self.decode_seconds, sync_now() - begin)
         pixels.first, pixels.stride = &view[0, 0, 0], view.shape[1] * view.shape[2]
         pixels.x = pixels.y = 0
         pixels.width, pixels.height = <int>view.shape[1], <int>view.shape[0]

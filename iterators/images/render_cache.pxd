@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t
 
-from iterators.images.image_cache cimport ImageCache
+from iterators.images.image_cache cimport CachedImage, ImageCache
 
 
 # A cache, and what the images in it are.
@@ -11,5 +11,5 @@ cdef class CachedImages:
     cdef int64_t hits       # samples made from cached images
     cdef int64_t misses
 
-    # Whether the image of a record is there, and sound: it will not be decoded.
-    cdef bint has(self, int64_t number) noexcept nogil
+    # As that of the cache, but an image of sizes that this recipe does not give is refused.
+    cdef int find(self, int64_t number, CachedImage* image) noexcept nogil

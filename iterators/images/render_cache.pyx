@@ -15,7 +15,9 @@ from libc.string cimport memset
 
 from iterators.images.draw cimport ImageKey
 from iterators.images.geometry cimport LAYER_RESAMPLE, Geometry, Layer, add_layer, resize_short_side
-from iterators.images.image_cache cimport CACHE_ABSENT, CACHE_FOUND, CachedImage, ImageCache
+from iterators.images.image_cache cimport (
+    CACHE_ABSENT, CACHE_FOUND, CACHE_REFUSED, CachedImage, ImageCache,
+)
 from iterators.images.jitter cimport Jitter
 from iterators.images.jpeg cimport decoder_warnings
 from iterators.images.layers cimport PIXELS_A, Pixels
@@ -23,9 +25,12 @@ from iterators.images.outcome cimport Outcome, RENDER_GEOMETRY, RENDER_IMAGE, RE
 from iterators.images.pnm cimport PNM_OK
 from iterators.images.render cimport ImageShortcut, Renderer
 from iterators.images.render_plan cimport RenderPlan
+from iterators.images.source cimport FETCH_OK, Source
 
-cdef extern from "image_cache.h" nogil:
-    void cache_count(int64_t* counter)
+cdef extern from "../core/counter.h" nogil:
+    int64_t counter_load(const int64_t* counter)
+    void counter_add(int64_t* counter, int64_t number)
+    void seconds_add(double* seconds, double more)
 
 from .image_cache import image_bytes
 
@@ -62,15 +67,29 @@ cdef class CachedImages:
 
     def stats(self):
         """Samples that were made from cached images, and those that were not."""
-        return {"cache_hits": self.hits, "cache_misses": self.misses}
+        return {"cache_hits": counter_load(&self.hits), "cache_misses": counter_load(&self.misses)}
 
-    def shortcut(self, RenderPlan plan not None):
-        """What a renderer of that plan needs to use the cache; one for each."""
-        return CacheShortcut(self, plan)
+    def shortcut(self, RenderPlan plan not None, Source source=None):
+        """What a renderer of that plan needs to use the cache; one for each.
 
-    cdef bint has(self, int64_t number) noexcept nogil:
-        cdef CachedImage image
-        return self.cache.find(number, &image) == CACHE_FOUND
+        `source` is where the records come from, if there is one to ask whether they are whole.
+        """
+        return CacheShortcut(self, plan, source)
+
+    cdef int find(self, int64_t number, CachedImage* image) noexcept nogil:
+        cdef int status = self.cache.find(number, image)
+        cdef ImageKey key
+        cdef Geometry geometry
+        if status != CACHE_FOUND:
+            return status
+        memset(&key, 0, sizeof(key))    # nothing is drawn for images that are kept
+        if whole_image(self.resize, self.inter_method, &key, image.source_width,
+                       image.source_height, &geometry):
+            return CACHE_REFUSED
+        if (geometry.layers[0].target_width != image.width
+                or geometry.layers[0].target_height != image.height):
+            return CACHE_REFUSED
+        return CACHE_FOUND
 
 
 def resizes(recipe):
@@ -173,33 +192,51 @@ cdef class CacheShortcut(ImageShortcut):
 
     cdef CachedImages images
     cdef WholeRenderer whole
+    cdef Source source
+    cdef int64_t looked         # the record that was looked for, until it is rendered; else -1
+    cdef int status             # what was found: CacheStatus
+    cdef CachedImage found
 
-    def __init__(self, CachedImages images not None, RenderPlan plan not None):
-        self.images = images
+    def __init__(self, CachedImages images not None, RenderPlan plan not None,
+                 Source source=None):
+        self.looked = -1
+        self.images, self.source = images, source
         self.whole = WholeRenderer(plan)
         self.whole.images = images
 
+    cdef bint look(self, int64_t number) noexcept nogil:
+        self.looked = number
+        self.status = self.images.find(number, &self.found)
+        return self.status == CACHE_FOUND
+
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
                      const ImageKey* image, void* slot, Outcome* outcome) noexcept nogil:
-        cdef CachedImage found
         cdef int64_t number = image.record
-        cdef int status = self.images.cache.find(number, &found)
         cdef bint made
-        if status == CACHE_FOUND:
-            cache_count(&self.images.hits)
+        if self.looked != number:
+            self.look(number)
+        self.looked, self.lost = -1, False
+        if self.status == CACHE_FOUND:
+            counter_add(&self.images.hits, 1)
         else:
-            cache_count(&self.images.misses)
-            if status != CACHE_ABSENT:
+            counter_add(&self.images.misses, 1)
+            if self.status != CACHE_ABSENT:
                 return False
             self.whole.decode_seconds = 0
             made = self.whole.make(data, size, image)
-            renderer.decode_seconds += self.whole.decode_seconds
+            seconds_add(&renderer.decode_seconds, self.whole.decode_seconds)
+            if self.source is not None and self.source.confirm(number, data, size) != FETCH_OK:
+                return False        # nobody else shall get what was made of it
             if not made:
                 self.images.cache.refuse(number)
                 return False
-            found = self.whole.made
-            self.images.cache.put(number, &found)
-        self.render_found(renderer, &found, image, slot, outcome)
+            self.found = self.whole.made
+            self.images.cache.put(number, &self.found)
+        self.render_found(renderer, &self.found, image, slot, outcome)
+        self.lost = self.images.cache.is_lost(&self.found)
+        if self.lost:
+            outcome.status = RENDER_OK      # what was found was not what was put there
+            return False
         return True
 
     cdef int render_found(self, Renderer renderer, const CachedImage* found, const ImageKey* image,

@@ -25,6 +25,9 @@ class RenderPlan:
         batch_size: int = 1,
         mean_image: ArrayLike | None = None,
         labels: tuple[NDArray[Any], ...] | None = None,
+        max_pixels: int = ...,
+        max_scans: int = ...,
+        max_scan_pixels: int = ...,
     ) -> None: ...
     def renderer(self) -> Renderer: ...
     def shape(self, batch_size: int) -> tuple[int, ...]: ...

@@ -4,14 +4,16 @@ A `RenderPlan` translates a validated recipe, a layout and an element type into 
 read without the GIL.  It renders nothing.
 """
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 import numpy as np
 
 from iterators.images.geometry cimport load_recipe
 from iterators.images.jitter cimport load_jitter
-from iterators.images.jpeg cimport JPEG_DEFAULT_MAX_PIXELS, JPEG_DEFAULT_MAX_SCANS
+from iterators.images.jpeg cimport (
+    JPEG_DEFAULT_MAX_PIXELS, JPEG_DEFAULT_MAX_SCANS, JPEG_DEFAULT_MAX_SCAN_PIXELS, jpeg_limits,
+)
 
 DTYPES = ("float32", "uint8", "int8", "float16")
 
@@ -36,10 +38,15 @@ cdef class RenderPlan:
     labels : tuple of numpy.ndarray, optional
         Ids, uint64, ascending, and their labels, float32 ``(n, label_width)``, which replace those
         in the records.
+    max_pixels, max_scans, max_scan_pixels : int
+        Images with more pixels, and JPEG images with more scans, or more pixels in all of them,
+        are refused.
     """
 
     def __init__(self, recipe, *, uint64_t key=0, layout="NCHW", dtype="float32", label_width=1,
-                 batch_size=1, mean_image=None, labels=None):
+                 batch_size=1, mean_image=None, labels=None,
+                 int64_t max_pixels=JPEG_DEFAULT_MAX_PIXELS, int max_scans=JPEG_DEFAULT_MAX_SCANS,
+                 int64_t max_scan_pixels=JPEG_DEFAULT_MAX_SCAN_PIXELS):
         cdef int i
         cdef const float[:, :, ::1] mean
         self.recipe = recipe
@@ -52,8 +59,9 @@ cdef class RenderPlan:
         self._load(recipe)
         for i in range(4):
             self.fill[i] = recipe.fill_value if i < 3 else 0
-        self.limits.max_pixels = JPEG_DEFAULT_MAX_PIXELS
-        self.limits.max_scans = JPEG_DEFAULT_MAX_SCANS
+        self.limits = jpeg_limits(
+            max_pixels=max_pixels, max_scans=max_scans, max_scan_pixels=max_scan_pixels
+        )
         memset(&self.normalise, 0, sizeof(self.normalise))
         self.normalise.channels = self.channels
         self.normalise.dtype = DTYPES.index(self.dtype.name)

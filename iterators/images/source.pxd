@@ -1,5 +1,8 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from recordio.checksums cimport Table
+from recordio.mapping cimport map_guard
+
 
 # Memory of one worker for records that are not in one piece; kept from record to record.
 cdef struct Scratch:
@@ -20,9 +23,12 @@ cdef class Source:
     # The same for somebody who needs header and labels only; the rest may be missing.
     cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
                         size_t* length) noexcept nogil
+    # FETCH_OK, or why not to believe what was read of the bytes that `fetch` gave: to be asked
+    # after reading.
+    cdef int confirm(self, int64_t number, const uint8_t* record, size_t length) noexcept nogil
     # These records will be fetched soon; how many of them the system was told of.
     cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil
-    # The exception for a status of `fetch` that is not FETCH_OK.
+    # The exception for a status of `fetch` or `confirm` that is not FETCH_OK.
     cdef object failure(self, int64_t number, int status)
     # Where a record lies, as keywords of RecordIOError.
     cdef dict place(self, int64_t number)
@@ -33,11 +39,15 @@ cdef struct File:
     const uint8_t* base
     int64_t size
     int64_t start
+    map_guard* guard
+    bint verifies                   # records are compared with
+    Table checksums
 
 
 cdef class RecordFiles(Source):
     cdef list paths
     cdef list views                 # keep the mappings while threads read them
+    cdef list checksums             # and what they are compared with
     cdef File* files
     cdef Py_ssize_t num_files
     cdef object offsets
@@ -48,6 +58,8 @@ cdef class RecordFiles(Source):
     cdef void read_sparsely(self, bint sparsely) noexcept nogil
     cdef void announce_one(self, int64_t number) noexcept nogil
     cdef const File* file_of(self, int64_t record) noexcept nogil
+    cdef int locate(self, int64_t number, bint verify, Scratch* scratch, const uint8_t** record,
+                    size_t* length) noexcept nogil
 
 
 cdef class ImageFiles(Source):

@@ -16,9 +16,13 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from recordio.checksums cimport (
+    CHECKSUM_ABSENT, CHECKSUM_OK, CHECKSUM_WRONG, checksum_check, checksum_error,
+)
 from recordio.errors import ImageFileError
-from recordio.frames cimport FRAME_OK, Frame, FRAME_HEAD, MAX_RECORD, frame_error, frame_join
-from recordio.frames cimport frame_scan
+from recordio.frames cimport FRAME_HEAD, FRAME_LOST, FRAME_OK, Frame, MAX_RECORD
+from recordio.frames cimport frame_confirm, frame_error, frame_join, frame_scan
+from recordio.mapping cimport map_lost
 from recordio.reader cimport RecordReader
 
 cdef extern from "image_file.h" nogil:
@@ -31,6 +35,10 @@ cdef extern from "image_file.h" nogil:
     int image_file_reserve(uint8_t** memory, size_t* capacity, size_t size)
     int image_file_read(const image_file_char* path, size_t prefix, int64_t largest,
                         uint8_t** memory, size_t* capacity, size_t* length)
+
+cdef extern from "../core/counter.h" nogil:
+    int64_t counter_load(const int64_t* counter)
+    void counter_store(int64_t* counter, int64_t value)
 
 cdef extern from "readahead.h" nogil:
     int64_t readahead_faults()
@@ -60,6 +68,9 @@ cdef class Source:
     cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
                         size_t* length) noexcept nogil:
         return self.fetch(number, scratch, record, length)
+
+    cdef int confirm(self, int64_t number, const uint8_t* record, size_t length) noexcept nogil:
+        return FETCH_OK
 
     cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
         return 0
@@ -122,15 +133,19 @@ cdef class Source:
         cdef size_t length
         cdef int64_t place = number
         cdef int status
+        cdef bytes found = b""
         if not 0 <= place < self.count:
             raise IndexError(f"record {number} of {self.count}")
         scratch.bytes, scratch.capacity = NULL, 0
         try:
             with nogil:
                 status = self.fetch(place, &scratch, &first, &length)
+            if status == FETCH_OK:
+                found = (<const char*>first)[:length]
+                status = self.confirm(place, first, length)
             if status != FETCH_OK:
                 raise self.failure(place, status)
-            return (<const char*>first)[:length]
+            return found
         finally:
             free(scratch.bytes)
 
@@ -161,13 +176,17 @@ cdef class RecordFiles(Source):
         self.files = <File*>calloc(max(self.num_files, 1), sizeof(File))
         if self.files == NULL:
             raise MemoryError
-        self.paths, self.views = [], []
+        self.paths, self.views, self.checksums = [], [], []
         for i in range(self.num_files):
             reader = readers[i]
             self.paths.append(reader.path)
             self.views.append(reader.view)
             self.files[i].base, self.files[i].size = reader.base, reader.size
-            self.files[i].start = starts[i]
+            self.files[i].start, self.files[i].guard = starts[i], reader.guard
+            if reader.checksums is not None:
+                self.checksums.append(reader.checksums)
+                self.files[i].checksums = reader.checksums.table
+                self.files[i].verifies = True
         self.offsets = offsets
         self.count = table.shape[0]
         self.offset_of = &table[0] if self.count else NULL
@@ -179,25 +198,26 @@ cdef class RecordFiles(Source):
     cdef void read_sparsely(self, bint sparsely) noexcept nogil:
         """Begin to announce records, or end it."""
         cdef Py_ssize_t i
-        self.to_announce = ANNOUNCED if sparsely else 0
+        counter_store(&self.to_announce, ANNOUNCED if sparsely else 0)
         for i in range(self.num_files):
             readahead_sparse(self.files[i].base, self.files[i].size, sparsely)
 
     cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
-        cdef int64_t faults = readahead_faults()
+        # Threads that do this at once may announce a little more or less than one alone.
+        cdef int64_t faults = readahead_faults(), left = counter_load(&self.to_announce)
         cdef Py_ssize_t i
-        if faults != self.faults:
-            self.faults = faults
-            if self.to_announce:
-                self.to_announce = ANNOUNCED
-            else:
+        if faults != counter_load(&self.faults):
+            counter_store(&self.faults, faults)
+            if left == 0:
                 self.read_sparsely(True)
-        if self.to_announce == 0:
+            left = ANNOUNCED
+        if left == 0:
             return 0
         for i in range(count):
             self.announce_one(numbers[i])
-        self.to_announce -= min(count, self.to_announce)
-        if self.to_announce == 0:
+        left -= min(count, left)
+        counter_store(&self.to_announce, left)
+        if left == 0:
             self.read_sparsely(False)
         return count
 
@@ -227,17 +247,40 @@ cdef class RecordFiles(Source):
 
     cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
                    size_t* length) noexcept nogil:
+        return self.locate(number, True, scratch, record, length)
+
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                        size_t* length) noexcept nogil:
+        # A checksum would have all of the record read.
+        return self.locate(number, False, scratch, record, length)
+
+    cdef int locate(self, int64_t number, bint verify, Scratch* scratch, const uint8_t** record,
+                    size_t* length) noexcept nogil:
         cdef Frame frame
         cdef const File* file = self.file_of(number)
         cdef int status = frame_scan(file.base, file.size, self.offset_of[number], &frame)
         if status != FRAME_OK:
-            return status
+            return frame_confirm(file.guard, status, &frame)
+        if verify and file.verifies:
+            status = checksum_check(&file.checksums, file.base, &frame)
+            if status != CHECKSUM_OK:
+                return status
         record[0], length[0] = file.base + frame.offset + FRAME_HEAD, <size_t>frame.length
         if frame.parts > 1:
             if not image_file_reserve(&scratch.bytes, &scratch.capacity, <size_t>frame.length):
                 return NO_MEMORY
             frame_join(file.base, &frame, scratch.bytes)
             record[0] = scratch.bytes
+        # Also what is in one piece: what is lost already need not be decoded.
+        return frame_confirm(file.guard, FRAME_OK, &frame)
+
+    cdef int confirm(self, int64_t number, const uint8_t* record, size_t length) noexcept nogil:
+        cdef const File* file = self.file_of(number)
+        cdef int64_t begin = record - file.base     # of the payload
+        if not 0 <= begin < file.size:
+            return FETCH_OK         # a copy, which was confirmed when it was made
+        if map_lost(file.guard, begin, begin + <int64_t>length):
+            return FRAME_LOST
         return FETCH_OK
 
     cdef object failure(self, int64_t number, int status):
@@ -245,7 +288,12 @@ cdef class RecordFiles(Source):
         cdef Frame frame
         if status == NO_MEMORY:
             return Source.failure(self, number, status)
+        if status in (CHECKSUM_WRONG, CHECKSUM_ABSENT):
+            return checksum_error(status, self.paths[file - self.files], self.offset_of[number],
+                                  number - file.start)
         frame_scan(file.base, file.size, self.offset_of[number], &frame)
+        if status == FRAME_LOST:
+            frame.end = frame.offset
         return frame_error(status, self.paths[file - self.files], frame.end, number - file.start)
 
     cdef dict place(self, int64_t number):

@@ -42,6 +42,12 @@ cdef extern from "../core/sync.h" nogil:
     void sync_wait(sync_condition*, sync_mutex*)
     void sync_wait_ms(sync_condition*, sync_mutex*, int)
 
+cdef extern from "../core/counter.h" nogil:
+    int64_t counter_load(const int64_t* counter)
+    void counter_store(int64_t* counter, int64_t value)
+    void counter_add(int64_t* counter, int64_t number)
+    double seconds_load(const double* seconds)
+
 cdef enum:
     MOST_TICKETS = 16       # taken by a thread at once
     SIGNAL_INTERVAL = 50    # milliseconds between two looks for Ctrl-C while waiting
@@ -104,7 +110,7 @@ cdef class Stage:
     cdef Py_ssize_t collected
     cdef int64_t announced          # records that the source told the system of
     cdef Py_ssize_t working         # threads that hold tickets
-    cdef bint stopping
+    cdef int64_t stopping           # read without the mutex as well
     cdef sync_mutex mutex
     cdef sync_condition work        # tickets were added, or the stage stops
     cdef sync_condition done        # a batch was finished, or a thread put its tickets down
@@ -205,6 +211,7 @@ cdef class Stage:
                 raise IndexError(f"record {records[i]} of {self.source.count}")
         cdef Py_ssize_t place = self.submitted % self.depth
         cdef Batch* batch = &self.batches[place]
+        cdef CachedImages cached = self.cached      # `close` may drop it meanwhile
         plan = self.plan
         data = np.frombuffer(self.pool.take(), plan.dtype).reshape(plan.shape(self.batch_size))
         label = np.zeros((self.batch_size, plan.label_width), np.float32)
@@ -220,7 +227,7 @@ cdef class Stage:
         batch.label = <float*><size_t>label.ctypes.data
         batch.ids = <uint64_t*><size_t>ids.ctypes.data
         with nogil:
-            self.announced += self.expect(batch)
+            counter_add(&self.announced, self.expect(batch, cached))
             sync_lock(&self.mutex)
             self.submitted += 1
             sync_wake_all(&self.work)
@@ -278,7 +285,7 @@ cdef class Stage:
         with nogil:
             # Counted as work, so that `close` in another thread frees nothing that this uses.
             sync_lock(&self.mutex)
-            stopping = self.stopping
+            stopping = counter_load(&self.stopping) != 0
             self.working += not stopping
             sync_unlock(&self.mutex)
             if not stopping:
@@ -311,12 +318,14 @@ cdef class Stage:
         cdef int64_t images = 0, size = 0
         cdef double decode = 0, total = 0
         for renderer in [*self.renderers, self.spare]:
-            images += renderer.images
-            size += renderer.bytes
-            decode += renderer.decode_seconds
-            total += renderer.total_seconds
+            images += counter_load(&renderer.images)
+            size += counter_load(&renderer.bytes)
+            decode += seconds_load(&renderer.decode_seconds)
+            total += seconds_load(&renderer.total_seconds)
         return {"images": images, "bytes": size, "decode_seconds": decode,
-                "transform_seconds": total - decode, "announced": self.announced,
+                # Of images at work the decoding is counted already.
+                "transform_seconds": max(total - decode, 0.0),
+                "announced": counter_load(&self.announced),
                 **self._cache_stats()}
 
     def _cache_stats(self):
@@ -358,12 +367,12 @@ cdef class Stage:
 
         Called by a worker thread, it does not wait: the threads end after their present tickets.
         """
-        if self.stopping or os.getpid() != self.process:
-            self.stopping = True        # in a forked child there are no threads to stop
+        if counter_load(&self.stopping) or os.getpid() != self.process:
+            counter_store(&self.stopping, True)     # in a forked child there are no threads to stop
             return
         with nogil:
             sync_lock(&self.mutex)
-            self.stopping = True
+            counter_store(&self.stopping, True)
             sync_wake_all(&self.work)
             sync_unlock(&self.mutex)
         if threading.current_thread() in self.threads:
@@ -393,7 +402,7 @@ cdef class Stage:
             raise RuntimeError(
                 "this image stage belongs to the process that created it: its threads do not "
                 "survive a fork; create the provider in the process that uses it")
-        if self.stopping:
+        if counter_load(&self.stopping):
             raise ValueError("the provider is closed")
 
     cdef int _wait_for(self, Batch* batch) except -1:
@@ -413,16 +422,16 @@ cdef class Stage:
     def _renderer(self):
         cdef Renderer renderer = self.plan.renderer()
         if self.cached is not None:
-            renderer.shortcut = self.cached.shortcut(self.plan)
+            renderer.shortcut = self.cached.shortcut(self.plan, self.source)
         return renderer
 
-    cdef Py_ssize_t expect(self, Batch* batch) noexcept nogil:
+    cdef Py_ssize_t expect(self, Batch* batch, CachedImages cached) noexcept nogil:
         """Announce the records of a batch that will be read; a cached image needs only a header."""
         cdef Py_ssize_t i, count = 0
-        if self.cached is None:
+        if cached is None:
             return self.source.expect(batch.records, batch.count)
         for i in range(batch.count):
-            if not self.cached.cache.holds(batch.records[i]):
+            if not cached.cache.holds(batch.records[i]):
                 self.expected[count] = batch.records[i]
                 count += 1
         return self.source.expect(self.expected, count)
@@ -457,9 +466,9 @@ cdef class Stage:
         """Wait for tickets and take some; False when the stage stops."""
         cdef Py_ssize_t left, share
         sync_lock(&self.mutex)
-        while not self.stopping and self.taken == self.submitted:
+        while not counter_load(&self.stopping) and self.taken == self.submitted:
             sync_wait(&self.work, &self.mutex)
-        if self.stopping:
+        if counter_load(&self.stopping):
             sync_unlock(&self.mutex)
             return False
         batch[0] = &self.batches[self.taken % self.depth]
@@ -497,10 +506,15 @@ cdef class Stage:
                             Scratch* scratch) noexcept nogil:
         cdef const uint8_t* record
         cdef size_t length
+        cdef bint cached = renderer.shortcut is not None and renderer.shortcut.look(number)
         outcome.record_id = 0
-        if self.cached is not None and self.cached.has(number):
+        if cached:
             fetched[0] = self.source.fetch_head(number, scratch, &record, &length)
         else:
             fetched[0] = self.source.fetch(number, scratch, &record, &length)
         if fetched[0] == FETCH_OK:
             renderer.render(record, length, epoch, number, draw, target, outcome)
+            # What became of the sample counts only if its bytes were those of the file.
+            fetched[0] = self.source.confirm(number, record, length)
+        if cached and renderer.shortcut.lost:       # the cache became shorter meanwhile
+            self.render_record(renderer, number, epoch, draw, target, fetched, outcome, scratch)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.parameters import boolean, integer
+from ..core.parameters import boolean, entries, integer, real
 from ..core.turns import Turns
 from .order_samplers import ShuffleOrderSampler
 from .position import NO_DETAIL, Position, advance, checked_order, first_position
@@ -258,11 +258,7 @@ class DatasetIterator(Iterator):
         ValueError
             If the state is incomplete or belongs to a data set of another size.
         """
-        missing = {"current_position", "epoch"} - set(state)
-        if missing:
-            raise ValueError(
-                f"the state is incomplete: it has no {' and no '.join(sorted(missing))}"
-            )
+        entries(state, "current_position", "epoch")
         order = self._position.order
         saved = state["order"] if "order" in state else state.get("_order")
         if order is not None and saved is not None:
@@ -272,6 +268,9 @@ class DatasetIterator(Iterator):
                     f"{len(order)}"
                 )
             order = checked_order(saved)
+            length = len(self.dataset)
+            if len(order) and not -length <= order.min() <= order.max() < length:
+                raise ValueError(f"the saved order has places outside the {length} examples")
         rng = state.get("rng")
         if rng is not None and self.order_sampler is not None:
             if not hasattr(self.order_sampler, "load_state_dict"):
@@ -281,21 +280,24 @@ class DatasetIterator(Iterator):
                 )
         else:
             rng = None
-        self._move(
+        position = self._checked_position(
             state["current_position"],
             state["epoch"],
             state.get("is_new_epoch", False),
             state.get("previous_epoch_detail"),
             order,
         )
-        if rng is not None:
-            self.order_sampler.load_state_dict(rng)
-            self._position = replace(self._position, sampler_state=copy.deepcopy(rng))
+        with self._turns.lock:
+            self._forget_plans()
+            if rng is not None:
+                self.order_sampler.load_state_dict(rng)
+                position = replace(position, sampler_state=copy.deepcopy(rng))
+            self._position = position
 
-    def _move(
+    def _checked_position(
         self, place: Any, epoch: Any, is_new_epoch: Any, detail: Any, order: np.ndarray | None
-    ) -> None:
-        """Go to a position, which is checked first."""
+    ) -> Position:
+        """A position that there can be, of the present order sampler."""
         # numpy.savez makes arrays without axes of numbers.
         place, epoch, is_new_epoch, detail = (
             value.item() if isinstance(value, np.ndarray) and not value.ndim else value
@@ -314,13 +316,11 @@ class DatasetIterator(Iterator):
             if position.detail(length) > 0:
                 before = (position.current_position - self.batch_size) / size
                 detail = max(position.epoch + before, 0.0)
-        with self._turns.lock:
-            self._forget_plans()
-            self._position = replace(
-                position,
-                previous_epoch_detail=float(detail),
-                sampler_state=self._position.sampler_state,
-            )
+        return replace(
+            position,
+            previous_epoch_detail=real("previous_epoch_detail", detail, low=NO_DETAIL),
+            sampler_state=self._position.sampler_state,
+        )
 
     def serialize(self, serializer: Any) -> None:
         """Save or load the position and the order, under Chainer's keys.
@@ -350,9 +350,11 @@ class DatasetIterator(Iterator):
         )
         if same and (old.order is None or np.array_equal(np.asarray(order), old.order)):
             return  # saved, or nothing to change: what is under way stays
-        self._move(
-            place, epoch, is_new_epoch, detail, None if order is None else checked_order(order)
-        )
+        order = None if order is None else checked_order(order)
+        position = self._checked_position(place, epoch, is_new_epoch, detail, order)
+        with self._turns.lock:
+            self._forget_plans()
+            self._position = position
 
     # -- copies -----------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.order import ShuffledOrder
-from ..core.parameters import integer
+from ..core.parameters import entries, integer
 
 __all__ = ["OrderSampler", "SeededOrderSampler", "ShuffleOrderSampler"]
 
@@ -94,19 +94,42 @@ class ShuffleOrderSampler(OrderSampler):
         return {"kind": "RandomState", "state": random.get_state(legacy=False)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with a saved generator; NumPy's global one is left alone."""
+        """Go on with a saved generator; NumPy's global one is left alone.
+
+        Raises
+        ------
+        ValueError
+            If that is no state of such a generator; then nothing has changed.
+        """
         kind = "Generator" if isinstance(self._random, np.random.Generator) else "RandomState"
-        if state.get("kind") != kind:
+        saved = state.get("kind") if isinstance(state, Mapping) else state
+        if saved != kind:
             raise ValueError(
-                f"the saved state is that of a {state.get('kind')!r}, this sampler draws from a "
-                f"{kind}"
+                f"the saved state is that of a {saved!r}, this sampler draws from a {kind}"
             )
         if isinstance(self._random, np.random.Generator):
-            self._random.bit_generator.state = state["state"]
+            bits = self._random.bit_generator
+            bits.state = _checked_state(type(bits)(), state.get("state"))
             return
+        checked = _checked_state(np.random.MT19937(), state.get("state"))
         if self._random is None:
             self._random = np.random.RandomState()
-        self._random.set_state(state["state"])
+        self._random.set_state({"has_gauss": 0, "gauss": 0.0, **state["state"], **checked})
+
+
+def _checked_state(trial: np.random.BitGenerator, state: Any) -> dict[str, Any]:
+    """The state of a bit generator as NumPy gives it back, which reads wherever it is told to."""
+    try:
+        trial.state = state
+        inner = trial.state.get("state")
+        places = [(inner, "pos", 624), (trial.state, "buffer_pos", 4)]
+        for holder, name, last in places:
+            if isinstance(holder, Mapping) and name in holder:
+                integer(name, int(holder[name]), low=0, high=last)
+        float(state.get("gauss", 0.0)), integer("has_gauss", state.get("has_gauss", 0), 0, 1)
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"the saved state of the generator is damaged: {error}") from None
+    return dict(trial.state)
 
 
 class SeededOrderSampler(OrderSampler):
@@ -146,4 +169,4 @@ class SeededOrderSampler(OrderSampler):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on with a sweep."""
-        self._sweep = integer("sweep", state["sweep"], low=0)
+        self._sweep = integer("sweep", entries(state, "sweep")["sweep"], low=0)

@@ -23,7 +23,7 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
 from ..core.finite import FiniteDatasetIterator
 from ..core.order import BatchPlan
-from ..core.parameters import choice, integer, real
+from ..core.parameters import choice, entries, integer, real
 from ..core.spec import SpecError
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
@@ -527,6 +527,7 @@ class PlannedProvider(AbstractDataProvider):
         ValueError
             If the state belongs to other data or other settings; the difference is named.
         """
+        entries(state)
         if state.get("version") != STATE_VERSION:
             raise ValueError(
                 f"the state has version {state.get('version')!r}, "

@@ -13,6 +13,7 @@ import numpy as np
 
 from recordio.csv import CSVReader, read_csv
 from recordio.errors import TextFormatError
+from recordio.lines import MAX_LINE_BYTES
 
 from ..core.order import BatchPlan, Order, Tail
 from ..core.parameters import boolean, choice, integer, integers
@@ -86,13 +87,19 @@ class CSVIter(RowProvider):
         files is bad in both.
     error_budget : int or float, optional
         With "skip": how many rows may be skipped, as a number or, below 1, as a fraction.
+    max_line_bytes : int
+        A longer line is an error.
+    max_array_bytes : int, optional
+        A larger array is an error: with `shuffle` that of all rows, without it that of a few MiB of
+        text.  By default 64 times the size of the files as they are stored, at least 256 MiB.
     ctx : {"cpu", "gpu"}
         Accepted because scripts pass it; where MXNet would put its buffers, which is `device` here.
 
     Raises
     ------
     TextFormatError
-        For a line that cannot be read, with its place, and for fewer labels than rows.
+        For a line that cannot be read, with its place, for fewer labels than rows, and beyond a
+        limit.
     TypeError
         For a parameter that does not exist.
 
@@ -141,6 +148,8 @@ class CSVIter(RowProvider):
         epoch: int = 0,
         on_error: str = "raise",
         error_budget: float | None = None,
+        max_line_bytes: int = MAX_LINE_BYTES,
+        max_array_bytes: int | None = None,
         ctx: str = "gpu",
         **unknown: Any,
     ) -> None:
@@ -165,6 +174,8 @@ class CSVIter(RowProvider):
             "delimiter": delimiter,
             "skip_header": integer("skip_header", skip_header, low=0),
             "threads": None if threads is None else integer("threads", threads, low=1),
+            "max_line_bytes": max_line_bytes,
+            "max_array_bytes": max_array_bytes,
         }
         files = [_File(data_name, data_csv, integers("data_shape", data_shape), layout)]
         label_shape = integers("label_shape", label_shape)

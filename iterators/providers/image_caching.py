@@ -18,10 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from recordio.errors import CacheFileError, RecordIOError
+from recordio.image_size import check_pixels, image_size
 
 from ..core.order import Order, SequentialOrder
 from ..core.parameters import integer, path
-from ..images import codec, jpeg
+from ..images import jpeg
 from ..images.file_image_cache import FileImageCache
 from ..images.image_cache import ImageCache, MemoryImageCache
 from ..images.render_cache import CachedImages, cached_bytes, resizes
@@ -231,10 +232,11 @@ def _image_bytes(source: Source, number: int, recipe: Any) -> int:
         record = memoryview(source.record(number))
         if len(record) < HEADER.size:
             return 0
-        width, height = codec.image_size(record[HEADER.size + 4 * HEADER.unpack_from(record)[0] :])
+        size = image_size(record[HEADER.size + 4 * HEADER.unpack_from(record)[0] :])
+        check_pixels(size)
     except RecordIOError:
         return 0
-    return cached_bytes(recipe, width, height)
+    return cached_bytes(recipe, *size)
 
 
 def _settings(source: _Versioned, recipe: Any) -> dict[str, str]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
 from recordio.errors import LabelError
 
+from ..images.det_labels import longest_listed
 from ..images.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
 from ..images.record_source import RecordSource, read_label_vectors
@@ -49,18 +48,22 @@ class ImageDetRecordIter(RecordImageProvider):
         File of a mean image, used if none of `mean_r` to `mean_a` is above 0.  If it does not exist
         it is made: the mean of the images of this part, as `resize` and `resize_mode` make them.
     **more
-        Everything else that `ImageRecordIter` describes, from `path_imgrec` to `cache_size`, with
-        `aug_seq` "det_aug_default"; and the parameters of `iterators.images.det_recipe.DetRecipe`:
-        `label_pad_width`, `rand_crop_prob`, `rand_pad_prob`, `resize_mode`...
+        Everything else that `ImageRecordIter` describes, from `path_imgrec` to `max_scan_pixels`,
+        with `aug_seq` "det_aug_default"; and the parameters of
+        `iterators.images.det_recipe.DetRecipe`: `label_pad_width`, `max_label_width`,
+        `rand_crop_prob`, `rand_pad_prob`, `resize_mode`...
 
     Raises
     ------
     TypeError
         For a parameter that does not exist; the closest one is suggested.
     ValueError
-        For a value that is out of range or has no effect, and for files without records.
+        For a value that is out of range or has no effect.
+    EmptyRecordFileError
+        If there is no record.
     LabelError
-        If no record has a vector of labels, or one has more values than `label_pad_width`.
+        If no record has a usable vector of labels, or, unless such records are skipped, one has
+        more values than `label_pad_width` or, without it, `max_label_width` allows.
     RecordIOError
         If the record file or its index is damaged.
 
@@ -76,11 +79,13 @@ class ImageDetRecordIter(RecordImageProvider):
     Notes
     -----
     The automatic width W is that of the longest label of all records, so that all parts agree;
-    MXNet takes the longest of the part.
+    MXNet takes the longest of the part.  Labels that cannot be used do not count; the record is
+    reported, or skipped, when its turn comes.
 
     Examples
     --------
     >>> import os, tempfile, recordio
+    >>> import numpy as np
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "boxes.rec")
     >>> with recordio.RecordWriter(path) as writer:
@@ -118,31 +123,39 @@ class ImageDetRecordIter(RecordImageProvider):
         return recipe
 
     def _plan_labels(
-        self, source: RecordSource, recipe: DetRecipe, label_width: int, path_imglist: Any
+        self,
+        source: RecordSource,
+        recipe: DetRecipe,
+        label_width: int,
+        path_imglist: Any,
+        on_error: str,
     ) -> dict[str, Any]:
-        labels, place = None, {}
+        labels = None
+        name, limit = recipe.label_limit
         if path_imglist:
             labels = read_label_vectors(path_imglist)
-            lengths = np.diff(labels[1])
-            width = int(lengths.max(initial=0))
-            if width:
-                place = {"path": path_imglist, "record_id": int(labels[0][lengths.argmax()])}
+            found = longest_listed(labels[1], labels[2], limit)
         else:
-            width, record = source.longest_label()
-            if record >= 0:
-                place = source.place_of(record)
-        if not width:
-            raise LabelError(
-                "no record has a vector of labels: header width, object width and objects",
-                path=path_imglist or source.paths[0],
+            found = source.longest_label(limit)
+        if found.too_long >= 0 and on_error == "raise":
+            place = (
+                source.place_of(found.too_long)
+                if labels is None
+                else {"path": path_imglist, "record_id": int(labels[0][found.too_long])}
             )
-        if 0 < recipe.label_pad_width < width:
             raise LabelError(
-                f"label_pad_width={recipe.label_pad_width}, but this label has {width} values",
+                f"{name}={limit}, but this label has {found.values} values: make it larger, or 0 "
+                "to lift it",
                 **place,
+            )
+        if not found.longest:
+            raise LabelError(
+                "no record has a vector of labels that can be used: header width, object width "
+                f"and objects, at most {name}={limit} values",
+                path=path_imglist or source.paths[0],
             )
         return {
             "raw_width": label_width,
-            "label_width": max(width, recipe.label_pad_width) + PREFIX,
+            "label_width": max(found.longest, recipe.label_pad_width) + PREFIX,
             "labels": labels,
         }

@@ -17,6 +17,7 @@ import numpy as np
 from ..core.batch import DataBatch, DataDesc
 from ..core.order import BatchPlan, Order, RollOverPlan
 from ..core.parameters import choice, integer, integers, path, unknown_keyword
+from ..images import jpeg
 from ..images.augmenter import Augmenter, CreateAugmenter
 from ..images.linear_render import LinearPlan
 from ..images.record_source import RecordSource
@@ -77,7 +78,8 @@ class ImageIter(RollingProvider, ImageRecordIter):
         the batch that holds those counts the others in it, although none is padding;
         ``count_samples()`` is right.  "roll_over" needs ``num_parts=1`` or ``shuffle=False``.
     seed, even, weights, preprocess_threads, prefetch_buffer, verbose, layout, data_specs, device, \
-    epoch, on_error, error_budget, cache, cache_size
+    epoch, on_error, error_budget, cache, cache_size, verify, max_pixels, max_scans, \
+    max_scan_pixels
         As for `ImageRecordIter`.
     **augmentation
         The parameters of `CreateAugmenter`, if there is no `aug_list`.
@@ -152,6 +154,10 @@ class ImageIter(RollingProvider, ImageRecordIter):
         error_budget: float | None = None,
         cache: str | os.PathLike[str] | None = None,
         cache_size: int | None = None,
+        verify: bool = False,
+        max_pixels: int = jpeg.DEFAULT_MAX_PIXELS,
+        max_scans: int = jpeg.DEFAULT_MAX_SCANS,
+        max_scan_pixels: int = jpeg.DEFAULT_MAX_SCAN_PIXELS,
         **augmentation: Any,
     ) -> None:
         self._augmenter = _augmenter(data_shape, aug_list, augmentation)
@@ -197,14 +203,20 @@ class ImageIter(RollingProvider, ImageRecordIter):
             error_budget=error_budget,
             cache=cache,
             cache_size=cache_size,
+            verify=verify,
+            max_pixels=max_pixels,
+            max_scans=max_scans,
+            max_scan_pixels=max_scan_pixels,
         )
         self._settings["last_batch_handle"] = self._handle
 
     def _recipe(self, data_shape: Any, augmentation: dict[str, Any]) -> Augmenter:
         return self._augmenter
 
-    def _open(self, path_imgrec: Any, path_imgidx: Any, on_error: str) -> ImageSource:
-        return self._files or _Records(path_imgrec, path_imgidx, on_error)
+    def _open(self, path_imgrec: Any, path_imgidx: Any, on_error: str, verify: bool) -> ImageSource:
+        if self._files and verify:
+            raise ValueError("verify needs path_imgrec: image files have no checksums")
+        return self._files or _Records(path_imgrec, path_imgidx, on_error, verify)
 
     def _plan_batches(self, order: Order, batch_size: int, round_batch: bool) -> BatchPlan:
         if self._handle != "roll_over":

@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..core.device import placement
 from ..core.order import BatchPlan, Order
 from ..core.parameters import boolean, choice, integer, path, unknown_keyword
 from ..core.random import derive_key
+from ..images import jpeg
 from ..images.record_source import RecordSource
 from ..images.render_plan import RenderPlan
 from ..images.stage import Stage
@@ -48,6 +50,8 @@ SEEDS = -(1 << 63), (1 << 64) - 1
 MOST_THREADS = 1 << 10
 MOST_BATCHES = 1 << 16
 MOST_SAMPLES = (1 << 31) - 1
+MOST_PIXELS = (1 << 62) - 1
+MOST_SCANS = (1 << 31) - 1
 MOST_LABELS = (1 << 27) - 1  # those of the longest record
 
 logger = logging.getLogger("iterators")
@@ -108,6 +112,10 @@ class RecordImageProvider(PlannedProvider):
         error_budget: float | None = None,
         cache: str | os.PathLike[str] | None = None,
         cache_size: int | None = None,
+        verify: bool = False,
+        max_pixels: int = jpeg.DEFAULT_MAX_PIXELS,
+        max_scans: int = jpeg.DEFAULT_MAX_SCANS,
+        max_scan_pixels: int = jpeg.DEFAULT_MAX_SCAN_PIXELS,
         aug_seq: str | None = None,
         ctx: str = "gpu",
         device_id: int = 0,
@@ -156,9 +164,15 @@ class RecordImageProvider(PlannedProvider):
         integer("device_id", device_id, low=-1)
         place = placement(device, ring=prefetch_buffer)
         choice("on_error", on_error, ("raise", "skip"))
-        source = self._open(path_imgrec, path_imgidx, on_error)
+        plan_class = partial(
+            self.plan_class,
+            max_pixels=integer("max_pixels", max_pixels, 1, MOST_PIXELS),
+            max_scans=integer("max_scans", max_scans, 1, MOST_SCANS),
+            max_scan_pixels=integer("max_scan_pixels", max_scan_pixels, 1, MOST_PIXELS),
+        )
+        source = self._open(path_imgrec, path_imgidx, on_error, boolean("verify", verify))
         num_parts = integer("num_parts", num_parts, low=1)
-        labels = self._plan_labels(source, recipe, label_width, path_imglist)
+        labels = self._plan_labels(source, recipe, label_width, path_imglist, on_error)
         listed = labels["labels"]
         order, unusable = make_order(
             source,
@@ -176,9 +190,9 @@ class RecordImageProvider(PlannedProvider):
         mean_image = None
         if mean_img and not recipe.means_win:
             mean_image = make_mean_image(
-                source, order, self.plan_class, recipe, mean_img, threads, on_error
+                source, order, plan_class, recipe, mean_img, threads, on_error
             )
-        plan = self.plan_class(
+        plan = plan_class(
             recipe,
             key=derive_key(seed if seed_aug is None else seed_aug, AUGMENT_KEY),
             layout=layout,
@@ -293,16 +307,16 @@ class RecordImageProvider(PlannedProvider):
                 raise unknown_keyword(type(self).__name__, name, known | set(own))
         return self.recipe_class(data_shape=data_shape, **augmentation)
 
-    def _open(self, path_imgrec: Any, path_imgidx: Any, on_error: str) -> ImageSource:
+    def _open(self, path_imgrec: Any, path_imgidx: Any, on_error: str, verify: bool) -> ImageSource:
         """The images of the provider."""
-        return RecordSource(path_imgrec, path_imgidx, on_error)
+        return RecordSource(path_imgrec, path_imgidx, on_error, verify)
 
     def _plan_batches(self, order: Order, batch_size: int, round_batch: bool) -> BatchPlan:
         """How an epoch is cut into batches."""
         return BatchPlan(order, batch_size, "wrap" if round_batch else "pad")
 
     def _plan_labels(
-        self, source: Any, recipe: Any, label_width: int, path_imglist: Any
+        self, source: Any, recipe: Any, label_width: int, path_imglist: Any, on_error: str
     ) -> dict[str, Any]:
         """What the plan is told about labels: keywords of `plan_class`, `labels` among them."""
         raise TypeError(f"{type(self).__name__} does not say what its labels are")

@@ -115,6 +115,14 @@ class ImageRecordIter(RecordImageProvider):
     cache_size : int, optional
         Bytes that they may take: by default half of the available memory, divided by `num_parts`,
         or half of the free disk.  Images that do not fit are decoded every time.
+    verify : bool
+        Compare each record with its checksum, in a ``.crc`` file beside the record file, when it is
+        read: one that differs is a bad record.  Those whose image comes from a cache are not
+        compared again.
+    max_pixels, max_scans, max_scan_pixels : int
+        Images with more pixels (2**26 by default) are refused as bad records, and so are JPEG
+        images with more scans (256), or whose scans pass over more pixels in all (2**31; each
+        component of a scan counts), as only files made to keep a decoder busy have.
     aug_seq, ctx, device_id
         Accepted because scripts pass them; `aug_seq` must be "aug_default", the other two say where
         MXNet would put its buffers, which is `device` here.
@@ -128,7 +136,11 @@ class ImageRecordIter(RecordImageProvider):
     TypeError
         For a parameter that does not exist; the closest one is suggested.
     ValueError
-        For a value that is out of range or has no effect, and for files without records.
+        For a value that is out of range or has no effect.
+    EmptyRecordFileError
+        If there is no record.
+    ChecksumFileError
+        With `verify`, if a record file has no checksums that belong to it.
     RecordIOError
         If the record file or its index is damaged.
     CacheFileError
@@ -166,9 +178,14 @@ class ImageRecordIter(RecordImageProvider):
     plan_class: type[RenderPlan] = RenderPlan
 
     def _plan_labels(
-        self, source: RecordSource, recipe: Recipe, label_width: int, path_imglist: Any
+        self,
+        source: RecordSource,
+        recipe: Recipe,
+        label_width: int,
+        path_imglist: Any,
+        on_error: str,
     ) -> dict[str, Any]:
-        del source, recipe
+        del source, recipe, on_error
         labels = read_label_list(path_imglist, label_width) if path_imglist else None
         return {"label_width": label_width, "labels": labels}
 

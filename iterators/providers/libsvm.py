@@ -10,6 +10,7 @@ from typing import Any
 
 from recordio.errors import TextFormatError
 from recordio.libsvm import read_libsvm
+from recordio.lines import MAX_LINE_BYTES
 from recordio.partition import part_by_count, part_by_lines
 from recordio.row_count import row_starts
 
@@ -72,13 +73,19 @@ class LibSVMIter(RowProvider):
         files is bad in both.
     error_budget : int or float, optional
         With "skip": how many rows may be skipped, as a number or, below 1, as a fraction.
+    max_line_bytes : int
+        A longer line is an error.
+    max_array_bytes : int, optional
+        A larger matrix is an error.  By default 64 times the size of the files as they are stored,
+        at least 256 MiB.
     ctx : {"cpu", "gpu"}
         Accepted because scripts pass it; where MXNet would put its buffers, which is `device` here.
 
     Raises
     ------
     TextFormatError
-        For a line that cannot be read, with its place, and for fewer labels than rows.
+        For a line that cannot be read, with its place, for fewer labels than rows, and beyond a
+        limit.
     TypeError
         For a parameter that does not exist.
 
@@ -117,6 +124,8 @@ class LibSVMIter(RowProvider):
         epoch: int = 0,
         on_error: str = "raise",
         error_budget: float | None = None,
+        max_line_bytes: int = MAX_LINE_BYTES,
+        max_array_bytes: int | None = None,
         ctx: str = "gpu",
         **unknown: Any,
     ) -> None:
@@ -148,7 +157,13 @@ class LibSVMIter(RowProvider):
                 "one number come from label_libsvm, and only those"
             )
         bad_rows: dict[int, TextFormatError] | None = {} if options.on_error == "skip" else None
-        matrix, labels = read_libsvm(data_libsvm, features, dtype=dtype, bad_rows=bad_rows)
+        limits: dict[str, Any] = {
+            "max_line_bytes": max_line_bytes,
+            "max_array_bytes": max_array_bytes,
+        }
+        matrix, labels = read_libsvm(
+            data_libsvm, features, dtype=dtype, bad_rows=bad_rows, **limits
+        )
         if not matrix.shape[0]:
             raise TextFormatError("the file holds no rows", path=os.fspath(data_libsvm))
         targets: list[DenseColumn | SparseColumn] = []
@@ -157,7 +172,9 @@ class LibSVMIter(RowProvider):
         elif label_name is not None:
             assert label_libsvm is not None
             bad_labels: dict[int, TextFormatError] | None = None if bad_rows is None else {}
-            vectors, _ = read_libsvm(label_libsvm, width, dtype=dtype, bad_rows=bad_labels)
+            vectors, _ = read_libsvm(
+                label_libsvm, width, dtype=dtype, bad_rows=bad_labels, **limits
+            )
             bad_rows = None if bad_rows is None else {**(bad_labels or {}), **bad_rows}
             if vectors.shape[0] < matrix.shape[0]:
                 raise TextFormatError(
@@ -167,7 +184,7 @@ class LibSVMIter(RowProvider):
             targets = [SparseColumn(label_name, vectors[: matrix.shape[0]])]
         table = Columns([SparseColumn(data_name, matrix)], targets, bad_rows or {})
         plan = BatchPlan(
-            options.order(len(table), _part_rule(data_libsvm, options)),
+            options.order(len(table), _part_rule(data_libsvm, options, max_line_bytes)),
             integer("batch_size", batch_size, low=1),
             "wrap" if boolean("round_batch", round_batch) else "pad",
         )
@@ -177,9 +194,9 @@ class LibSVMIter(RowProvider):
 LibSVMProvider = LibSVMIter
 
 
-def _part_rule(path: str | os.PathLike[str], options: RowOptions) -> PartRule:
+def _part_rule(path: str | os.PathLike[str], options: RowOptions, max_line_bytes: int) -> PartRule:
     """MXNet's rule: the file is cut by its size, and the cuts move to ends of lines."""
     if options.num_parts == 1 or options.shuffle:
         return part_by_count
-    sizes, starts = row_starts(path)
+    sizes, starts = row_starts(path, max_line_bytes=max_line_bytes)
     return lambda count, num_parts, part_index: part_by_lines(sizes, starts, num_parts, part_index)

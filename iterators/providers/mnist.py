@@ -70,6 +70,8 @@ class MNISTIter(RowProvider):
     on_error, error_budget
         As for all providers; a damaged file is an error in either case, single images cannot be
         bad.
+    max_array_bytes : int, optional
+        Larger arrays are errors.  By default 64 times the file as it is stored, at least 256 MiB.
     ctx : {"cpu", "gpu"}
         Accepted because scripts pass it; where MXNet would put its buffers, which is `device` here.
 
@@ -118,6 +120,7 @@ class MNISTIter(RowProvider):
         epoch: int = 0,
         on_error: str = "raise",
         error_budget: float | None = None,
+        max_array_bytes: int | None = None,
         ctx: str = "gpu",
         **unknown: Any,
     ) -> None:
@@ -141,7 +144,7 @@ class MNISTIter(RowProvider):
         flat = boolean("flat", flat)
         if flat and layout != "NCHW":
             raise ValueError(f"layout={layout!r} has no effect on flat images: drop one of the two")
-        images, labels = _read(image, 3), _read(label, 1)
+        images, labels = _read(image, 3, max_array_bytes), _read(label, 1, max_array_bytes)
         if len(images) != len(labels):
             raise ArrayFileError(
                 f"{len(labels)} labels, but {os.fspath(image)} has {len(images)} images",
@@ -179,8 +182,8 @@ class MNISTIter(RowProvider):
 MNISTProvider = MNISTIter
 
 
-def _read(path: str | os.PathLike[str], axes: int) -> np.ndarray:
-    array = read_idx_array(path)
+def _read(path: str | os.PathLike[str], axes: int, max_array_bytes: int | None) -> np.ndarray:
+    array = read_idx_array(path, max_array_bytes=max_array_bytes)
     if array.ndim != axes or array.dtype != np.uint8:
         what = "images: uint8 with 3 axes" if axes == 3 else "labels: uint8 with 1 axis"
         raise ArrayFileError(

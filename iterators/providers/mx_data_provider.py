@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
-from ..core.parameters import integer, unknown_keyword
+from ..core.parameters import unknown_keyword
 from .wrapper import Wrapper, described
 
 __all__ = ["MXDataProvider"]
@@ -117,6 +117,7 @@ class MXDataProvider(Wrapper):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
+        place = self._checked_own_state(state)
         if ("inside" in state) != hasattr(self.data_iter, "state_dict"):
             raise ValueError(
                 f"the state does not belong to an iterator of type {type(self.data_iter).__name__}"
@@ -124,13 +125,13 @@ class MXDataProvider(Wrapper):
         if "inside" in state:
             self.data_iter.load_state_dict(state["inside"])
         else:
-            number = integer("number", state["number"], low=0)
+            number = place[1]
             if self._number or self._over:
                 self.data_iter.reset()
             self._number, self._over = 0, False
             for _ in range(number):
                 self._advance()
-        self._load_own_state(state)
+        self._go_to(*place)
 
     def close(self) -> None:
         """Close the object inside, if it can be closed."""

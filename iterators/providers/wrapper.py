@@ -6,14 +6,15 @@ that is asked for.  Which batch comes next is the business of its subclasses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
-from ..core.parameters import integer
+from ..core.parameters import entries, integer
 from ..core.spec import SpecError
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
@@ -125,14 +126,24 @@ class Wrapper(AbstractDataProvider):
     def _own_state(self) -> dict[str, Any]:
         return {"version": STATE_VERSION, "epoch": self._epoch, "number": self._number}
 
-    def _load_own_state(self, state: Mapping[str, Any]) -> None:
-        if state.get("version") != STATE_VERSION:
+    def _checked_own_state(
+        self, state: Any, *names: str, most: float = math.inf
+    ) -> tuple[int, int]:
+        """Epoch and number of a state that has these other entries, too; nothing changes."""
+        entries(state, "version")
+        if state["version"] != STATE_VERSION:
             raise ValueError(
-                f"the state has version {state.get('version')!r}, this release reads "
-                f"{STATE_VERSION}"
+                f"the state has version {state['version']!r}, this release reads {STATE_VERSION}"
             )
-        self._epoch = integer("epoch", state["epoch"], low=0)
-        self._number = integer("number", state["number"], low=0)
+        entries(state, "epoch", "number", *names)
+        return (
+            integer("epoch", state["epoch"], low=0),
+            integer("number", state["number"], low=0, high=most),
+        )
+
+    def _go_to(self, epoch: int, number: int) -> None:
+        """Be where a state says, as far as that is known here."""
+        self._epoch, self._number = epoch, number
         self._over = self._delivered = False
         self._loop = self._current = None
 

@@ -98,8 +98,9 @@ class ResizeIter(Wrapper):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
-        self._load_own_state(state)
+        place = self._checked_own_state(state, "inside", most=self.size)
         self.data_iter.load_state_dict(state["inside"])
+        self._go_to(*place)
 
     def close(self) -> None:
         """Close the iterator inside."""
@@ -247,15 +248,23 @@ class PrefetchingIter(Wrapper):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
-        if len(state["inside"]) != len(self.iters):
-            raise ValueError(
-                f"the state is of {len(state['inside'])} iterators, here are {len(self.iters)}"
-            )
-        self._load_own_state(state)
-        for engine, it, inside in zip(self._engines, self.iters, state["inside"], strict=True):
+        place = self._checked_own_state(state, "inside")
+        states = state["inside"]
+        if not isinstance(states, Sequence) or len(states) != len(self.iters):
+            count = len(states) if isinstance(states, Sequence) else "no"
+            raise ValueError(f"the state is of {count} iterators, here are {len(self.iters)}")
+        for engine in self._engines:
             engine.cancel()
-            it.load_state_dict(inside)
-        self._states = list(state["inside"])
+        try:
+            for it, inside in zip(self.iters, states, strict=True):
+                it.load_state_dict(inside)
+        except BaseException:  # all go on behind what was delivered last
+            for it, inside in zip(self.iters, self._states, strict=True):
+                if inside is not None:
+                    it.load_state_dict(inside)
+            raise
+        self._states = list(states)
+        self._go_to(*place)
 
     def close(self) -> None:
         """Stop the threads and close the iterators.  Idempotent."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import ImageDecodeError
+from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
 
 from ..core.parameters import integer, integers
 from . import rows
@@ -57,6 +58,8 @@ class ImageClassSet(MadeSet):
         Determines what is random, together with the number of the request.
     extensions : sequence of str
         Endings of image files, in any case; other files are left alone.
+    max_pixels : int or None
+        Images with more pixels are refused before they are decoded; None for no limit.
 
     Attributes
     ----------
@@ -109,6 +112,7 @@ class ImageClassSet(MadeSet):
         n_thread: int = 0,
         random_seed: int = 777,
         extensions: Sequence[str] = EXTENSIONS,
+        max_pixels: int | None = DEFAULT_MAX_PIXELS,
     ) -> None:
         self.load_size = integers("load_size", load_size, length=3, low=1)
         self.sample_size = integers("sample_size", sample_size or load_size, length=3, low=1)
@@ -129,6 +133,7 @@ class ImageClassSet(MadeSet):
         self.labels = np.array([classes.index(name) for name, _ in found], np.int64)
         self.random_seed = integer("random_seed", random_seed)
         self.n_thread = integer("n_thread", n_thread, low=0)
+        self._max_pixels = max_pixels
         self._requests = 0
         self._waiting: deque[tuple[np.ndarray, list[Future[np.ndarray]]]] = deque()
         self._threads: ThreadPoolExecutor | None = None
@@ -165,7 +170,14 @@ class ImageClassSet(MadeSet):
         self._requests += 1
         seed = self.random_seed & (1 << 64) - 1, self._requests
         return [
-            (self.paths[number], self.load_size, self.sample_size, self._cut, (*seed, place))
+            (
+                self.paths[number],
+                self._max_pixels,
+                self.load_size,
+                self.sample_size,
+                self._cut,
+                (*seed, place),
+            )
             for place, number in enumerate(numbers)
         ]
 
@@ -251,6 +263,7 @@ def _images(folders: Iterable[Any], endings: tuple[str, ...]) -> Iterable[tuple[
 
 def _image(
     path: str,
+    max_pixels: int | None,
     load_size: tuple[int, ...],
     sample_size: tuple[int, ...],
     cut: SampleFunction,
@@ -261,10 +274,13 @@ def _image(
 
     channels, height, width = load_size
     try:
-        with Image.open(path) as file:
+        with open(path, "rb") as stored, open_image(stored) as file:
+            check_pixels(file.size, max_pixels)
             longest = max(height, width)
             file.draft(MODES[channels], (longest, longest))  # a JPEG file is decoded smaller
             image = ImageOps.exif_transpose(file).convert(MODES[channels])
+    except ImageDecodeError as error:
+        raise ImageDecodeError(error.reason, path=path) from error
     except Exception as error:  # the plugins of Pillow raise what they like on damaged files
         raise ImageDecodeError(f"the image cannot be read ({error})", path=path) from error
     factor = max(width / image.width, height / image.height)

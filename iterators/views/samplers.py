@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.order import ShuffledOrder, WeightedOrder
-from ..core.parameters import integer
+from ..core.parameters import entries, integer
 from .sets import Batch, DataSet, DataSource
 from .view import View
 
@@ -235,8 +235,9 @@ class Sampler:
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on where `state_dict` was called."""
-        self._start = integer("start", state["start"], low=0)
-        self._turn = integer("turn", state["turn"], low=0)
+        entries(state, "start", "turn")
+        start = integer("start", state["start"], low=0)
+        self._start, self._turn = start, integer("turn", state["turn"], low=0)
 
 
 class ShuffleSampler(Sampler):

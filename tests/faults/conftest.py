@@ -16,6 +16,8 @@ import pytest
 import recordio
 
 HERE = Path(__file__).parent
+#: Scripts for processes of their own.
+collect_ignore = ["children.py", "exhausted.py", "killed.py"]
 #: Repeats what is random or slow as often as a night allows.
 LONG = bool(os.environ.get("FAULTS_LONG"))
 

@@ -209,3 +209,16 @@ def test_repair_refuses_to_overwrite_its_input(tmp_path):
         with pytest.raises(FileNotFoundError):
             missing(tmp_path / "none.rec")
     assert not (tmp_path / "b.rec").exists()
+
+
+def test_keys_behind_the_largest_that_there_can_be(write_records, tmp_path):
+    path, index = write_records([b"a", b"b"], [2**63 - 1, 0])
+    repair(path, tmp_path / "full.rec", index)
+    assert RecordReader(tmp_path / "full.rec", tmp_path / "full.idx").keys.tolist() == [
+        2**63 - 1,
+        0,
+    ]
+    index.write_text(f"{2**63 - 1}\t0\n")
+    with pytest.raises(IndexFileError, match="no keys behind 9223372036854775807"):
+        repair(path, tmp_path / "part.rec", index)
+    assert not (tmp_path / "part.rec").exists()

@@ -331,15 +331,75 @@ def test_missing_file_is_an_os_error(tmp_path):
         list(reader)
 
 
-def test_lines_without_end_stop_at_a_limit(write, monkeypatch):
-    monkeypatch.setattr(recordio.lines, "MAX_LINE_BYTES", 1 << 16)
+def test_lines_without_end_stop_at_a_limit(write):
     path = write(b"1,2\n" + b"1" * (1 << 20))
-    with pytest.raises(TextFormatError, match="is this text") as caught:
-        list(CSVReader(path, (2,), chunk_bytes=100))
+    few = {"chunk_bytes": 100, "max_line_bytes": 1 << 16}
+    refused = "longer than 65536 bytes; raise max_line_bytes"
+    with pytest.raises(TextFormatError, match=refused) as caught:
+        list(CSVReader(path, (2,), **few))
     assert caught.value.line == 2
     bomb = write(gzip.compress(bytes(1 << 24)), "bomb.gz")
-    with pytest.raises(TextFormatError, match="is this text"):
-        list(CSVReader(bomb, (2,), chunk_bytes=100))
+    for read in (list, CSVReader.count):
+        with pytest.raises(TextFormatError, match=refused):
+            read(CSVReader(bomb, (2,), **few))
+    with pytest.raises(TextFormatError, match=refused):
+        read_csv(bomb, max_line_bytes=1 << 16)
+    with pytest.raises(TextFormatError, match="longer than 67108864 bytes; raise max_line_bytes"):
+        read_csv(write(gzip.compress(b"1" * (1 << 24)) * 6, "bomb.gz"))
+
+
+def test_lines_up_to_the_limit_are_read(write):
+    path = write(b"1," * 40_000 + b"1\n")
+    for limit in (80_002, 1 << 20):
+        reader = CSVReader(path, chunk_bytes=100, max_line_bytes=limit)
+        assert [len(rows) for rows in reader] == [1]
+    with pytest.raises(TextFormatError, match="raise max_line_bytes"):
+        list(CSVReader(path, 40_001, chunk_bytes=100, max_line_bytes=40_000))
+
+
+def test_what_gzip_hides_is_refused_until_asked_for(write):
+    one = gzip.compress(b"1\n" * (1 << 22))
+    path = write(one * 20, "bomb.gz")
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(TextFormatError, match=r"bytes of the file become .* raise max_array_bytes"):
+        read_csv(path, 1)
+    small = write(one, "small.gz")
+    assert read_csv(small, 1).shape == (1 << 22, 1)
+    with pytest.raises(TextFormatError, match="raise max_array_bytes"):
+        read_csv(small, 1, max_array_bytes=(1 << 24) - 1)
+    assert len(read_csv(small, 1, max_array_bytes=1 << 24)) == 1 << 22
+    plain = write(b"1\n" * 1000)
+    with pytest.raises(TextFormatError, match="raise max_array_bytes"):
+        read_csv(plain, 1, max_array_bytes=3999)
+
+
+def test_blank_lines_take_no_memory_however_wide_rows_are(write):
+    path = write(gzip.compress(b"\n" * (1 << 22)) + gzip.compress(b"1," * 99_999 + b"1\n"), "b.gz")
+    limit = 100_000 * 4
+    for bad in (None, {}):
+        assert read_csv(path, 100_000, bad_rows=bad, max_array_bytes=limit).shape == (1, 100_000)
+        with CSVReader(path, 100_000, max_array_bytes=limit) as reader:
+            assert [len(rows) for rows in reader.rows(0, bad)] in ([1], [0, 0, 0, 1])
+
+
+def test_wide_rows_that_cannot_be_read_are_bounded(write):
+    path = write(gzip.compress(b"1\n" * (1 << 20)), "short.gz")
+    with pytest.raises(TextFormatError, match="raise max_array_bytes"):
+        read_csv(path, 100_000, bad_rows={})
+    with (
+        CSVReader(path, 100_000) as reader,
+        pytest.raises(TextFormatError, match="raise max_array_bytes"),
+    ):
+        list(reader.rows(0, {}))
+
+
+def test_errors_of_bad_rows_count_as_memory(write):
+    path = write((b"x" * 70 + b"\n") * 1000)
+    with pytest.raises(TextFormatError, match="raise max_array_bytes"):
+        read_csv(path, 1, bad_rows={}, max_array_bytes=100_000)
+    bad = {}
+    read_csv(path, 1, bad_rows=bad, max_array_bytes=1_100_000)
+    assert len(bad) == 1000
 
 
 # ---- threads and chunks

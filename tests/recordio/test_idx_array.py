@@ -181,3 +181,15 @@ def test_any_bytes_give_an_array_or_a_typed_error(folder, content, head, packed)
         assert read_idx_array(path).nbytes <= len(content)
     except RecordIOError as error:
         assert error.path == str(path)
+
+
+def test_what_gzip_hides_is_refused_until_asked_for(tmp_path):
+    path = tmp_path / "a.gz"
+    header = bytes([0, 0, 8, 2]) + np.array([2, 1 << 28], ">u4").tobytes()
+    path.write_bytes(gzip.compress(header) + gzip.compress(bytes(1 << 26)) * 8)
+    with pytest.raises(ArrayFileError, match=r"bytes of the file become .* raise max_array_bytes"):
+        read_idx_array(path)
+    write_idx_array(tmp_path / "b", np.zeros(1000, np.uint8))
+    with pytest.raises(ArrayFileError, match="raise max_array_bytes"):
+        read_idx_array(tmp_path / "b", max_array_bytes=999)
+    assert len(read_idx_array(tmp_path / "b", max_array_bytes=1000)) == 1000

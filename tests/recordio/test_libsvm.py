@@ -237,3 +237,32 @@ def test_any_bytes_give_a_valid_matrix_or_a_typed_error(folder, content):
     else:
         data.check_format(full_check=True)
         assert data.shape[0] == len(labels)
+
+
+def test_limits_on_lines_and_memory(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"1" * (1 << 24)) * 6)
+    with pytest.raises(TextFormatError, match="longer than 67108864 bytes; raise max_line_bytes"):
+        read_libsvm(path)
+    path.write_bytes(gzip.compress(b"1 1:1\n" * (1 << 20)) * 16)
+    with pytest.raises(TextFormatError, match=r"bytes of the file become .* raise max_array_bytes"):
+        read_libsvm(path)
+    path.write_bytes(gzip.compress(b"1 1:1\n" * 1000))
+    with pytest.raises(TextFormatError, match="raise max_array_bytes"):
+        read_libsvm(path, max_array_bytes=23_999)
+    data, labels = read_libsvm(path, max_array_bytes=24_000)
+    assert data.nnz == len(labels) == 1000
+
+
+def test_lines_that_are_no_rows_take_no_memory(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"\n# ::::::\n" * (1 << 20) + b"1 0:2\n"))
+    data, labels = read_libsvm(path, max_array_bytes=100)
+    assert (data.toarray().tolist(), labels.tolist()) == ([[2.0]], [1.0])
+
+
+def test_errors_of_bad_rows_count_as_memory(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"x\n" * 1000)
+    with pytest.raises(TextFormatError, match="raise max_array_bytes"):
+        read_libsvm(path, bad_rows={}, max_array_bytes=100_000)

@@ -385,3 +385,22 @@ def test_truncated_pnm_files_are_refused_though_they_are_passed_through(images):
 def test_raw_images_that_no_record_holds_are_refused_before_they_are_made(images):
     with pytest.raises(RecordTooLargeError, match="16384x11000 pixels are 540672000 bytes"):
         encode_module._encode_raw(np.broadcast_to(np.uint8(0), (11000, 16384, 3)))
+
+
+def test_images_that_are_too_large_are_not_decoded(images):
+    data = images.png(24, 36)
+    few = {"max_pixels": 24 * 36 - 1}
+    for changed in ({"resize": 10}, {"quality": 5}, {"check": "decode", "pass_through": True}):
+        with pytest.raises(ImageDecodeError, match="36 x 24 .* raise --max-pixels"):
+            encode_image(data, EncodeOptions(**few, **changed))
+        encode_image(data, EncodeOptions(max_pixels=24 * 36, **changed))
+    with pytest.raises(ImageDecodeError, match="raise --max-pixels"):
+        encode_image(images.jpeg(24, 36), EncodeOptions(resize=10, **few))
+    assert encode_image(data, EncodeOptions(pass_through=True, **few)) is data
+
+
+def test_a_small_file_of_a_huge_image_takes_no_memory(images):
+    data = bytearray(images.png(24, 36))
+    data[16:24] = (40000).to_bytes(4, "big") * 2
+    with pytest.raises(ImageDecodeError, match="40000 x 40000"):
+        encode_image(bytes(data), EncodeOptions(check="none"))

@@ -176,3 +176,9 @@ def test_the_skipped_report_has_one_line_for_each_and_goes_when_nothing_was_skip
     write_skipped(prefix, [])
     assert list(tmp_path.iterdir()) == []
     write_skipped(prefix, [])
+
+
+def test_a_line_without_end_is_no_list(tmp_path):
+    (tmp_path / "a.lst").write_bytes(b"0\t1\ta.jpg\n" + bytes(1 << 22))
+    with pytest.raises(RecordIOError, match=r"a\.lst, line 2: .* this is no list"):
+        read_list(tmp_path / "a.lst")

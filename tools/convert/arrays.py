@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -18,20 +19,22 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from recordio import RecordIOError
+from recordio.limits import check_array_bytes
 from recordio.lines import open_bytes
 from recordio.storage import AtomicOutput
 
 from ..image_list import Skipped
-from ..images import decode_image, encode_image, swap_red_and_blue
+from ..images import add_pixel_limit, decode_image, encode_image, swap_red_and_blue
 from ..npy import HEADER_ERRORS, decode_npy, npy_header
 from ..payloads import IMAGE_KINDS
 from ..record_pack import Record, RecordPack
-from .format import Export, Import, Item, Items, Source, unreadable
+from .format import Export, Import, Item, Items, Source, add_array_limit, unreadable
 
 __all__ = ["FROM_NUMPY", "TO_NPY"]
 
 #: What ``zipfile`` raises; RuntimeError for what it cannot unpack.
 ARCHIVE_ERRORS = (EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)
+PIECE = 1 << 22
 ZIP_START = b"PK\3\4"
 SUFFIX, LABELS_SUFFIX = ".npy", ".labels.npy"
 
@@ -57,6 +60,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
         help=".npy: store arrays as they are; .png (lossless), .jpg: store images, from arrays of "
         "shape (height, width) or (height, width, 1, 3 or 4), RGB (default: .npy)",
     )
+    add_array_limit(parser)
 
 
 def open_arrays(settings: argparse.Namespace) -> Source:
@@ -80,24 +84,29 @@ def open_arrays(settings: argparse.Namespace) -> Source:
 
 def load_pair(settings: argparse.Namespace) -> tuple[np.ndarray, np.ndarray | None]:
     """The arrays that the arguments name."""
-    path, labels = settings.source, None
+    path, labels, limit = settings.source, None, settings.max_array_bytes
     if is_archive(path):
         # NumPy would not close a file that it fails to read.
         with open_bytes(path)[0] as file, naming_damage(path):
-            with np.load(file, allow_pickle=False) as archive:
-                data = member(archive, settings.data_name, path, "--data-name", settings.label_name)
+            size = file.seek(0, os.SEEK_END)
+            with zipfile.ZipFile(file) as archive:
+                name = member(archive, settings.data_name, path, "--data-name", settings.label_name)
+                with archive.open(name) as packed:
+                    data = bounded_array(packed, size, limit, path)
                 if settings.label_name:
-                    labels = member(archive, settings.label_name, path, "--label-name")
+                    name = member(archive, settings.label_name, path, "--label-name")
+                    with archive.open(name) as packed:
+                        labels = bounded_array(packed, size, limit, path)
     else:
         if settings.data_name or settings.label_name:
             raise RecordIOError("--data-name and --label-name are for .npz files", path=path)
-        data = load(path)
+        data = load(path, limit)
     if settings.labels:
         if labels is not None:
             raise RecordIOError("--labels and --label-name both name labels", path=settings.labels)
         if is_archive(settings.labels):
             raise RecordIOError("labels must be a .npy file", path=settings.labels)
-        labels = load(settings.labels)
+        labels = load(settings.labels, limit)
     return data, labels
 
 
@@ -121,20 +130,33 @@ def is_archive(path: str) -> bool:
     return start != npy_format.MAGIC_PREFIX
 
 
-def load(path: str) -> np.ndarray:
+def load(path: str, limit: int | None) -> np.ndarray:
     """The array in a ``.npy`` file, mapped where that is possible."""
     with naming_damage(path):
         if "://" not in path:
             return np.load(path, mmap_mode="r", allow_pickle=False)
         with open_bytes(path)[0] as file:
-            return np.load(file, allow_pickle=False)
+            return bounded_array(file, None, limit, path)
+
+
+def bounded_array(file: Any, stored: int | None, limit: int | None, path: str) -> np.ndarray:
+    """An array that is read piece by piece: its header may promise anything.
+
+    `stored` is the size of the file that it is packed in; without one it is not packed.
+    """
+    content = bytearray()
+    while piece := file.read(PIECE):
+        content += piece
+        of = len(content) if stored is None else stored
+        check_array_bytes(len(content), of, limit, RecordIOError, path)
+    return decode_npy(content, path=path)
 
 
 def member(
-    archive: Any, name: str | None, path: str, option: str, other: str | None = None
-) -> np.ndarray:
-    """One array of a ``.npz`` file; without a name the only one, `other` not counted."""
-    names = list(archive.files)
+    archive: zipfile.ZipFile, name: str | None, path: str, option: str, other: str | None = None
+) -> str:
+    """The name of one array of a ``.npz`` file; without one the only array, `other` not counted."""
+    names = [stored.removesuffix(SUFFIX) for stored in archive.namelist()]
     if name is None and len(names) == 2 and other in names:
         name = next(candidate for candidate in names if candidate != other)
     if name is None:
@@ -143,7 +165,7 @@ def member(
         name = names[0]
     if name not in names:
         raise RecordIOError(f"there is no array {name!r}, only {', '.join(names)}", path=path)
-    return archive[name]
+    return name if name in archive.namelist() else f"{name}{SUFFIX}"
 
 
 def read_items(data: np.ndarray, labels: np.ndarray | None, encoding: str, path: str) -> Items:
@@ -185,7 +207,7 @@ def write_npy(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
     with AtomicOutput(*paths) as output:
         data, labels = output.files
         for record in pack:
-            array = array_of(pack, record)
+            array = array_of(pack, record, settings.max_pixels)
             if first is None:
                 first, width = array, len(record.labels)
                 data.write(npy_header(array.dtype, (len(pack), *array.shape)))
@@ -207,13 +229,15 @@ def write_npy(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
     return len(pack)
 
 
-def array_of(pack: RecordPack, record: Record) -> np.ndarray:
+def array_of(pack: RecordPack, record: Record, max_pixels: int) -> np.ndarray:
     """The array in a record, or its image as grey or RGB."""
     if record.kind == "npy":
         return decode_npy(record.content, **pack.place(record))
     if record.kind in IMAGE_KINDS:
-        mode = cv2.IMREAD_UNCHANGED
-        return swap_red_and_blue(decode_image(record.content, mode, **pack.place(record)))
+        image = decode_image(
+            record.content, cv2.IMREAD_UNCHANGED, max_pixels=max_pixels, **pack.place(record)
+        )
+        return swap_red_and_blue(image)
     raise RecordIOError(
         f"it holds neither an array nor an image, but {record.kind}", **pack.place(record)
     )
@@ -232,4 +256,5 @@ TO_NPY = Export(
     f"one array of all, TARGET{SUFFIX}, and one of the labels, TARGET{LABELS_SUFFIX}",
     outputs,
     write_npy,
+    add_pixel_limit,
 )

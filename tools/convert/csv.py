@@ -19,7 +19,7 @@ from recordio.storage import AtomicOutput
 from ..npy import decode_npy, is_sparse, npy_header
 from ..payloads import number_text, numbers_text
 from ..record_pack import Record, RecordPack
-from .format import Export, Import, Item, Items, Source
+from .format import Export, Import, Item, Items, Source, add_text_limit, natural
 
 __all__ = ["FROM_CSV", "TO_CSV"]
 
@@ -52,13 +52,6 @@ def delimiter(text: str) -> str:
     if len(text) != 1 or ord(text) > 127 or text in "\r\n\0+-." or text.isalnum():
         raise argparse.ArgumentTypeError(f"{text!r} is no delimiter")
     return text
-
-
-def natural(text: str) -> int:
-    """A number that is not negative."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of lines")
-    return int(text)
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
@@ -98,6 +91,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
         metavar="N",
         help="lines to leave out at the start (default: 0)",
     )
+    add_text_limit(parser)
 
 
 def open_csv(settings: argparse.Namespace) -> Source:
@@ -105,7 +99,7 @@ def open_csv(settings: argparse.Namespace) -> Source:
     path = settings.source
     total = None
     if "://" not in path:  # a remote file would be fetched twice
-        total = count_rows(path, settings.skip_header)
+        total = count_rows(path, settings.skip_header, settings.delimiter, settings.max_line_bytes)
     return Source(read_items(settings), total)
 
 
@@ -116,6 +110,7 @@ def read_items(settings: argparse.Namespace) -> Items:
         dtype=settings.dtype,
         delimiter=settings.delimiter,
         skip_header=settings.skip_header,
+        max_line_bytes=settings.max_line_bytes,
     ) as reader:
         chosen: list[int] | None = None
         for rows in reader:

@@ -10,7 +10,7 @@ import os
 import time
 from dataclasses import dataclass
 
-from recordio.errors import RecordIOError
+from recordio.errors import EmptyRecordFileError, RecordIOError
 
 from ..outputs import check_outputs, naming_output
 from ..record_pack import RecordPack
@@ -77,7 +77,9 @@ def export_records(
         if os.path.exists(path) and os.path.samefile(path, pack.path):
             raise RecordIOError("the record file itself would be replaced", path=path)
     if not len(pack):
-        raise RecordIOError("there is nothing to export: the file holds no records", path=pack.path)
+        raise EmptyRecordFileError(
+            "there is nothing to export: the file holds no records", path=pack.path
+        )
     left_out = pack.without_images
     with naming_output(paths[0] if paths else target):
         records = export.write(pack, paths or [target], settings)

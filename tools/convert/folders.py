@@ -6,6 +6,7 @@ No image is decoded or encoded; `im2rec` is the command that resizes.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
 from collections.abc import Sequence
@@ -88,7 +89,7 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
     count = 0
     with new_folder(paths[0]) as folder, open(os.path.join(folder, TABLE), "wb") as table:
         table.write(table_line(["path", "id", "labels"], []))
-        made: set[str] = set()
+        made: set[tuple[str, ...]] = set()
         for record in pack:
             if record.kind not in IMAGE_KINDS:
                 raise RecordIOError(
@@ -97,11 +98,12 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
                 )
             parts = folder_of(record, classes, pack)
             name = os.path.basename(name_of(record, names, suffixes_of(record.kind)))
+            spare = f"{record.key}{suffixes_of(record.kind)[0]}"
+            if tuple(parts) not in made:
+                parts = make_folder(folder, parts, number_text(record.labels[0]))
+                made.add(tuple(parts))
             where = os.path.join(folder, *parts)
-            if where not in made:
-                os.makedirs(where, exist_ok=True)
-                made.add(where)
-            name = write_new(where, name if safe_parts(name) else str(record.key), record)
+            name = write_new(where, name if safe_parts(name) else spare, spare, record)
             table.write(table_line(["/".join([*parts, name]), record.header.id], record.labels))
             count += 1
     return count
@@ -135,16 +137,35 @@ def safe_parts(path: str) -> list[str]:
     return parts
 
 
-def write_new(folder: str, name: str, record: Record) -> str:
-    """Write a file; one with the same name is kept, and this one gets its position."""
-    stem, suffix = os.path.splitext(name)
-    for candidate in (name, f"{stem}-{record.position}{suffix}"):
-        try:
-            with open(os.path.join(folder, candidate), "xb") as file:
-                file.write(record.content)
-            return candidate
-        except FileExistsError:
-            continue
+def make_folder(root: str, parts: list[str], spare: str) -> list[str]:
+    """Make a folder; where its name is too long for this system, that of the label instead."""
+    try:
+        os.makedirs(os.path.join(root, *parts), exist_ok=True)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        parts = [spare]
+        os.makedirs(os.path.join(root, *parts), exist_ok=True)
+    return parts
+
+
+def write_new(folder: str, name: str, spare: str, record: Record) -> str:
+    """Write a file; one with the same name is kept, and this one gets its position.
+
+    Where its name is too long for this system, it gets the `spare` one.
+    """
+    for wanted in (name, spare):
+        stem, suffix = os.path.splitext(wanted)
+        for candidate in (wanted, f"{stem}-{record.position}{suffix}"):
+            try:
+                with open(os.path.join(folder, candidate), "xb") as file:
+                    file.write(record.content)
+                return candidate
+            except FileExistsError:
+                continue
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
     raise RecordIOError(f"two records would become {name}", record=record.position)
 
 

@@ -12,11 +12,26 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from recordio.errors import RecordIOError
+from recordio.lines import MAX_LINE_BYTES
 
 from ..image_list import Skipped
 from ..record_pack import RecordPack
 
-__all__ = ["Export", "Import", "Item", "Items", "Source", "no_options", "unreadable"]
+__all__ = [
+    "Export",
+    "Import",
+    "Item",
+    "Items",
+    "Source",
+    "add_array_limit",
+    "add_content_limit",
+    "add_text_limit",
+    "natural",
+    "no_options",
+    "unreadable",
+]
+
+DEFAULT_CONTENT_BYTES = 1 << 28
 
 
 class Item(NamedTuple):
@@ -66,6 +81,46 @@ class Source:
 
 def no_options(parser: argparse._ActionsContainer) -> None:
     """For formats without options of their own."""
+
+
+def natural(text: str) -> int:
+    """A number that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return int(text)
+
+
+def add_content_limit(parser: argparse._ActionsContainer) -> None:
+    """The option of formats whose sizes are what a file says, and may be packed."""
+    parser.add_argument(
+        "--max-content-bytes",
+        type=natural,
+        default=DEFAULT_CONTENT_BYTES,
+        metavar="N",
+        help="refuse images, arrays or other contents with more bytes (default: 2**28)",
+    )
+
+
+def add_text_limit(parser: argparse._ActionsContainer) -> None:
+    """The option of formats of lines."""
+    parser.add_argument(
+        "--max-line-bytes",
+        type=natural,
+        default=MAX_LINE_BYTES,
+        metavar="N",
+        help="stop at a longer line (default: 2**26)",
+    )
+
+
+def add_array_limit(parser: argparse._ActionsContainer) -> None:
+    """The option of formats that are read as a whole."""
+    parser.add_argument(
+        "--max-array-bytes",
+        type=natural,
+        metavar="N",
+        help="stop when more memory is needed for what is read (default: 64 times the size of the "
+        "file, at least 2**28)",
+    )
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from recordio.storage import AtomicOutput
 from recordio.temporary import Temporary
 
 from ..console import progress_bar
-from ..image_list import ListEntry, Skipped, format_line, write_classes, write_skipped
+from ..image_list import ListEntry, Skipped, format_line, safe_name, write_classes, write_skipped
 from ..outputs import naming_output
 from ..payloads import EXACT_IN_FLOAT32
 from .format import Item, Source
@@ -276,8 +276,8 @@ class _NameList:
         self._output: AtomicOutput | None = None
 
     def add(self, number: int, item: Item) -> None:
-        name = item.name
-        if not name or name != name.strip() or any(character in name for character in "\t\r\n"):
+        name = safe_name(item.name)
+        if not name:
             return  # a list line cannot hold it; the record will be named after its key
         if self._output is None:
             self._output = AtomicOutput(self._path)

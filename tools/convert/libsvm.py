@@ -18,7 +18,7 @@ from ..npy import SPARSE_FIELDS, decode_npy, encode_npy, is_sparse, sparse_dtype
 from ..payloads import number_text, numbers_text
 from ..record_pack import RecordPack
 from .csv import one_file
-from .format import Export, Import, Item, Items, Source
+from .format import Export, Import, Item, Items, Source, add_array_limit, add_text_limit
 
 __all__ = ["FROM_LIBSVM", "TO_LIBSVM"]
 
@@ -36,12 +36,18 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
         default="float32",
         help="type of the values (default: float32)",
     )
+    add_text_limit(parser)
+    add_array_limit(parser)
 
 
 def open_libsvm(settings: argparse.Namespace) -> Source:
     """Read a LibSVM file."""
     data, labels = read_libsvm(
-        settings.source, dtype=settings.dtype, zero_based=not settings.one_based
+        settings.source,
+        dtype=settings.dtype,
+        zero_based=not settings.one_based,
+        max_line_bytes=settings.max_line_bytes,
+        max_array_bytes=settings.max_array_bytes,
     )
     return Source(read_items(data, labels), len(labels))
 

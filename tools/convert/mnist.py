@@ -14,9 +14,9 @@ import numpy as np
 from recordio import RecordIOError, read_idx_array
 from recordio.storage import AtomicOutput
 
-from ..images import decode_image, encode_image
+from ..images import add_pixel_limit, decode_image, encode_image
 from ..record_pack import RecordPack
-from .format import Export, Import, Item, Items, Source
+from .format import Export, Import, Item, Items, Source, add_array_limit
 
 __all__ = ["FROM_MNIST", "TO_MNIST"]
 
@@ -25,7 +25,9 @@ IMAGES, LABELS = "-images-idx3-ubyte", "-labels-idx1-ubyte"
 
 def open_mnist(settings: argparse.Namespace) -> Source:
     """Read both files, which are small."""
-    images, labels = read_idx_array(settings.images), read_idx_array(settings.labels)
+    limit = settings.max_array_bytes
+    images = read_idx_array(settings.images, max_array_bytes=limit)
+    labels = read_idx_array(settings.labels, max_array_bytes=limit)
     if images.ndim != 3 or images.dtype != np.uint8:
         raise RecordIOError(
             f"expected images of uint8 with three axes, found {images.dtype} {images.shape}",
@@ -58,7 +60,9 @@ def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Names
         labels.write(idx_header(len(pack)))
         for record in pack:
             place = pack.place(record)
-            image = decode_image(record.content, cv2.IMREAD_UNCHANGED, **place)
+            image = decode_image(
+                record.content, cv2.IMREAD_UNCHANGED, max_pixels=settings.max_pixels, **place
+            )
             if image.ndim != 2 or image.dtype != np.uint8:
                 raise RecordIOError(
                     f"an image of shape {image.shape} and {image.dtype} is not grey with 8 bits",
@@ -98,8 +102,13 @@ FROM_MNIST = Import(
         ("labels", "the labels, such as train-labels-idx1-ubyte.gz", False),
     ],
     open_mnist,
+    add_array_limit,
     description="Each image becomes an image record with a grey PNG and its label.",
 )
 TO_MNIST = Export(
-    "mnist", f"MNIST's pair of files, TARGET{IMAGES} and TARGET{LABELS}", outputs, write_mnist
+    "mnist",
+    f"MNIST's pair of files, TARGET{IMAGES} and TARGET{LABELS}",
+    outputs,
+    write_mnist,
+    add_pixel_limit,
 )

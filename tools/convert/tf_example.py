@@ -8,7 +8,7 @@ another.  What is read here is every valid encoding; nothing else of protobuf is
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,27 +20,33 @@ __all__ = ["Feature", "decode_example", "encode_example"]
 #: Values of one feature, all of the same type.
 Feature: TypeAlias = "list[bytes] | list[float] | list[int]"
 
+#: In one feature: a number takes one byte at least, and many times that in a list.
+MOST_NUMBERS = 1 << 22
+
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3
 
 
-def decode_example(data: bytes) -> dict[str, Feature]:
+def decode_example(data: bytes, wanted: Collection[str] | None = None) -> dict[str, Feature]:
     """Read a serialized example.
 
     Parameters
     ----------
     data : bytes
         The message.
+    wanted : collection of str, optional
+        Features to read; by default all.
 
     Returns
     -------
     dict of str to list
-        The values of each feature; floats are 32-bit floats, integers 64-bit ones.
+        The values of each feature; floats are 32-bit floats, integers 64-bit ones.  Those that
+        are not wanted have none.
 
     Raises
     ------
     RecordIOError
-        The bytes are no such message.
+        The bytes are no such message, or a feature has more than 2**22 numbers.
 
     Examples
     --------
@@ -54,23 +60,26 @@ def decode_example(data: bytes) -> dict[str, Feature]:
                 continue
             for entry_number, entry_kind, entry in fields(message):
                 if (entry_number, entry_kind) == (1, BYTES):
-                    name, feature = read_entry(entry)
+                    name, feature = read_entry(entry, wanted)
                     features[name] = feature
     except (ValueError, struct.error) as error:
         raise RecordIOError(f"the data are no tf.train.Example: {error}") from None
     return features
 
 
-def read_entry(entry: memoryview) -> tuple[str, Feature]:
+def read_entry(entry: memoryview, wanted: Collection[str] | None) -> tuple[str, Feature]:
     """Name and values of one entry of the map."""
-    name, values = "", []  # type: str, Feature
+    name, feature = "", memoryview(b"")
     for number, kind, value in fields(entry):
         if (number, kind) == (1, BYTES):
             name = bytes(value).decode()
         elif (number, kind) == (2, BYTES):
-            for list_number, list_kind, items in fields(value):
-                if list_kind == BYTES and list_number in (BYTES_LIST, FLOAT_LIST, INT64_LIST):
-                    values = read_list(list_number, items)
+            feature = value
+    values: Feature = []
+    if wanted is None or name in wanted:
+        for number, kind, items in fields(feature):
+            if kind == BYTES and number in (BYTES_LIST, FLOAT_LIST, INT64_LIST):
+                values = read_list(number, items)
     return name, values
 
 
@@ -80,8 +89,12 @@ def read_list(kind_of_list: int, items: memoryview) -> Feature:
     for number, kind, value in fields(items):
         if number != 1:
             continue
+        if kind_of_list != BYTES_LIST and len(values) > MOST_NUMBERS:
+            raise ValueError(f"a feature has more than {MOST_NUMBERS} numbers")
         if kind_of_list == BYTES_LIST and kind == BYTES:
             values.append(bytes(value))
+        elif kind == BYTES and len(value) > 4 * MOST_NUMBERS:
+            raise ValueError(f"a feature has more than {MOST_NUMBERS} numbers")
         elif kind_of_list == FLOAT_LIST and kind == BYTES:
             values += np.frombuffer(value, "<f4").tolist()
         elif kind_of_list == FLOAT_LIST and kind == FIXED32:

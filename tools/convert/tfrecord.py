@@ -13,7 +13,13 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
-from recordio import CorruptRecordError, RecordIOError, TruncatedRecordError
+from recordio import (
+    CorruptRecordError,
+    RecordIOError,
+    RecordTooLargeError,
+    TruncatedRecordError,
+)
+from recordio.checksum_library import library_crc32c
 from recordio.lines import open_bytes
 from recordio.storage import AtomicOutput
 
@@ -22,7 +28,7 @@ from ..payloads import check_content
 from ..record_pack import RecordPack
 from .csv import one_file
 from .folders import add_check_option
-from .format import Export, Import, Item, Items, Source
+from .format import Export, Import, Item, Items, Source, add_content_limit
 from .tf_example import Feature, decode_example, encode_example
 
 __all__ = ["FROM_TFRECORD", "TO_TFRECORD", "read_frames"]
@@ -38,16 +44,10 @@ LABELS = ("image/class/label", "label")
 
 def checksums() -> Callable[[bytes], int]:
     """The masked CRC-32C of some bytes."""
-    try:
-        import google_crc32c
-    except ImportError as error:
-        raise ImportError(
-            "TFRecord files have CRC-32C checksums, which google-crc32c computes: "
-            "pip install 'recordio-iterators[tfrecord]'"
-        ) from error
+    of = library_crc32c("TFRecord files", "tfrecord")
 
     def masked(data: bytes) -> int:
-        crc = google_crc32c.value(data)
+        crc = of(data)
         return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
 
     return masked
@@ -66,6 +66,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
         "an image header",
     )
     add_check_option(parser)
+    add_content_limit(parser)
 
 
 def add_feature_options(parser: argparse._ActionsContainer) -> None:
@@ -85,22 +86,26 @@ def add_feature_options(parser: argparse._ActionsContainer) -> None:
 def open_tfrecord(settings: argparse.Namespace) -> Source:
     """Open the files."""
     checksum = checksums()
+    limit = min(settings.max_content_bytes, LARGEST)
+    wanted = {settings.content, settings.label, *CONTENTS, *LABELS}
 
     def items() -> Items:
         for path in settings.source:
-            for number, (offset, data) in enumerate(read_frames(path, checksum)):
+            for number, (offset, data) in enumerate(read_frames(path, checksum, limit)):
                 if settings.raw:
                     yield Item(None, data)
                     continue
                 try:
-                    yield as_item(decode_example(data), settings)
+                    yield as_item(decode_example(data, wanted), settings)
                 except RecordIOError as error:
                     yield Skipped(f"{path}, record {number}, offset {offset}", error.reason)
 
     return Source(items())
 
 
-def read_frames(path: str, checksum: Callable[[bytes], int]) -> Iterator[tuple[int, bytes]]:
+def read_frames(
+    path: str, checksum: Callable[[bytes], int], limit: int = LARGEST
+) -> Iterator[tuple[int, bytes]]:
     """Offset and data of each record of a TFRecord file, plain or gzip.
 
     Raises
@@ -110,7 +115,7 @@ def read_frames(path: str, checksum: Callable[[bytes], int]) -> Iterator[tuple[i
     CorruptRecordError
         A checksum is wrong: what follows cannot be trusted.
     RecordTooLargeError
-        A record has 2**29 bytes or more.
+        A record has more than `limit` bytes.
     """
     file, _ = open_bytes(path)
     offset = 0
@@ -130,8 +135,12 @@ def read_frames(path: str, checksum: Callable[[bytes], int]) -> Iterator[tuple[i
                         **place,
                     )
                 (length,) = LENGTH.unpack_from(head)
-                if length > LARGEST:
-                    raise RecordIOError(f"{length} bytes are too much for one record", **place)
+                if length > limit:
+                    raise RecordTooLargeError(
+                        f"{length} bytes are too much for one record; --max-content-bytes raises "
+                        "the limit up to 2**29",
+                        **place,
+                    )
                 data = read_fully(file, length + CHECKSUM.size)
                 if len(data) < length + CHECKSUM.size:
                     raise TruncatedRecordError("the file ends inside a record", **place)
@@ -212,7 +221,7 @@ def write_tfrecord(pack: RecordPack, paths: Sequence[str], settings: argparse.Na
 def raw_records(pack: RecordPack) -> Iterator[bytes]:
     """Every record as it is."""
     for position in pack.watched(range(len(pack.reader))):
-        yield bytes(pack.reader[position])
+        yield pack.reader.read_many([position], copy=True)[0]
 
 
 def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:

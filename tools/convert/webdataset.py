@@ -1,32 +1,32 @@
 """Tar files of WebDataset: the files of one base name become a record, and back.
 
 ``tarfile`` does the work, as a stream, so that archives may be larger than the memory and come from
-URLs.  Nothing is ever unpacked to the disk.
+URLs.  Nothing is ever unpacked to the disk, and of a sample only what is wanted is read.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import io
 import json
-import lzma
 import re
 import tarfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from recordio import RecordIOError
-from recordio.lines import open_bytes
 from recordio.storage import AtomicOutput
 
-from ..image_list import Skipped
+from ..image_list import Skipped, safe_name
 from ..payloads import check_content, number_text, suffixes_of
 from ..record_pack import RecordPack, name_of
 from .csv import one_file
 from .folders import add_check_option, safe_parts
-from .format import Export, Import, Item, Items, Source, unreadable
+from .format import Export, Import, Item, Items, Source, add_content_limit, natural, unreadable
+from .unpacking import UNPACKING_ERRORS, BoundedReader, open_unpacked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -40,8 +40,15 @@ CONTENTS = frozenset(
 LABEL_FIELDS = ("label", "labels", "cls")
 #: Folder, base name without a dot, and everything behind its first dot.
 NAME = re.compile(r"((?:.*/)?[^./][^./]*)\.([^/]+)", re.DOTALL)
-LARGEST = 2**29
 END_MARKER = 1024
+#: No longer names: those of this system end here, too.
+LONGEST_NAME, LONGEST_ENDING = 4096, 255
+MOST_FILES = 1000
+DEFAULT_METADATA_BYTES = 1 << 22
+
+#: What of a file is to be read: given its ending and those before it in the sample, how many bytes
+#: it may have and the option that says so; None if it is not wanted.
+Wanted = Callable[[str, Sequence[str]], "tuple[int, str] | None"]
 
 
 class StrictInfo(tarfile.TarInfo):
@@ -60,7 +67,7 @@ class StrictInfo(tarfile.TarInfo):
                 f"the archive ends at offset {offset} without its end marker: it is truncated, or "
                 f"was never finished; if all is there, append {END_MARKER} zero bytes"
             ) from None
-        except tarfile.HeaderError as error:
+        except (tarfile.HeaderError, ValueError) as error:  # ValueError: numbers in pax headers
             raise tarfile.ReadError(f"damaged at offset {offset}: {error}") from None
 
 
@@ -82,6 +89,15 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
         "--no-labels", action="store_true", help="there are no labels; every label is 0"
     )
     add_check_option(parser)
+    add_content_limit(parser)
+    parser.add_argument(
+        "--max-metadata-bytes",
+        type=natural,
+        default=DEFAULT_METADATA_BYTES,
+        metavar="N",
+        help="refuse label files, and headers between the files of an archive, with more bytes "
+        "(default: 2**22)",
+    )
 
 
 def open_webdataset(settings: argparse.Namespace) -> Source:
@@ -90,7 +106,7 @@ def open_webdataset(settings: argparse.Namespace) -> Source:
 
     def items() -> Items:
         for path in settings.source:
-            for key, files in samples(path):
+            for key, files in samples(path, wanted_files(settings), settings.max_metadata_bytes):
                 try:
                     yield as_item(key, files, settings, left_out)
                 except RecordIOError as error:
@@ -105,44 +121,102 @@ def open_webdataset(settings: argparse.Namespace) -> Source:
     return Source(items(), notes=notes)
 
 
-def samples(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def wanted_files(settings: argparse.Namespace) -> Wanted:
+    """Which files of a sample make its record, by the options."""
+    content = settings.content and settings.content.lower().removeprefix(".")
+    labels: Sequence[str] = ("cls", "json")
+    if settings.label:
+        labels = (settings.label.partition(":")[0].lower().removeprefix("."),)
+
+    def is_content(ending: str) -> bool:
+        return ending == content if content else ending.rpartition(".")[2] in CONTENTS
+
+    def wanted(ending: str, before: Sequence[str]) -> tuple[int, str] | None:
+        if is_content(ending) and not any(map(is_content, before)):
+            return settings.max_content_bytes, "--max-content-bytes"
+        if ending in labels and not settings.no_labels:
+            return settings.max_metadata_bytes, "--max-metadata-bytes"
+        return None
+
+    return wanted
+
+
+def samples(
+    path: str, wanted: Wanted, max_metadata_bytes: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Key and files of each sample; a file that is too large or stands twice is an error instead.
 
-    Files of a sample follow one another.  Folders, links and names without an ending are passed
-    over, as by WebDataset itself.
+    Files of a sample follow one another; those that are not wanted are None.  Folders, links and
+    names without an ending are passed over, as by WebDataset itself.
     """
     current, files = "", {}  # type: str, dict[str, Any]
-    for key, ending, content in members(path):
+
+    def limit_of(key: str, ending: str) -> tuple[int, str] | None:
+        return wanted(ending, list(files) if key == current else [])
+
+    for key, ending, content in members(path, limit_of, max_metadata_bytes):
         if key != current and files:
             yield current, files
             files = {}
         current = key
         if ending in files:
             content = RecordIOError(f"two files end with .{ending}")
-        files[ending] = content
+        if content is not None or len(files) < MOST_FILES:
+            files[ending] = content
     if files:
         yield current, files
 
 
-def members(path: str) -> Iterator[tuple[str, str, Any]]:
-    """Key, ending and content of each file in an archive."""
-    file, _ = open_bytes(path)
+def members(
+    path: str,
+    limit_of: Callable[[str, str], tuple[int, str] | None],
+    max_metadata_bytes: int,
+) -> Iterator[tuple[str, str, Any]]:
+    """Key, ending and content of each file in an archive; None where no limit makes it wanted."""
+
+    def refuse() -> RecordIOError:
+        return RecordIOError(
+            f"the headers behind this file have more than {max_metadata_bytes} bytes; raise "
+            "--max-metadata-bytes if they are meant",
+            path=path,
+            offset=offset,
+        )
+
     offset = 0
+    spare = max_metadata_bytes + tarfile.RECORDSIZE
     try:
-        with file, tarfile.open(fileobj=file, mode="r|*", tarinfo=StrictInfo) as archive:
+        with (
+            open_unpacked(path) as file,
+            contextlib.closing(BoundedReader(file, spare, refuse)) as bounded,
+            tarfile.open(fileobj=bounded, mode="r|", tarinfo=StrictInfo) as archive,  # type: ignore[call-overload]
+        ):
             for info in archive:
                 offset = info.offset
-                archive.members = []  # type: ignore[attr-defined]  # or memory would grow
+                bounded.allowed = archive.offset + spare
+                archive.members = []  # or memory would grow
+                if sum(map(len, archive.pax_headers.values())) > max_metadata_bytes:
+                    raise refuse()
                 match = NAME.fullmatch(info.name.removeprefix("./"))
                 if match is None or not info.isreg():
                     continue
-                if info.size >= LARGEST:
-                    content: Any = RecordIOError(f"{info.size} bytes are too much for one record")
-                else:
-                    stream = archive.extractfile(info)
-                    content = cast(io.BufferedReader, stream).read()
-                yield match[1], match[2].lower(), content
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
+                if len(info.name) > LONGEST_NAME or len(match[2]) > LONGEST_ENDING:
+                    raise RecordIOError(
+                        f"a file name of {len(info.name)} characters", path=path, offset=offset
+                    )
+                key, ending = match[1], match[2].lower()
+                limit, content = limit_of(key, ending), None  # type: Any, Any
+                if limit is not None and info.size > limit[0]:
+                    content = RecordIOError(
+                        f"its .{ending} file has {info.size} bytes; raise {limit[1]} if it is meant"
+                    )
+                elif limit is not None:
+                    content = cast(io.BufferedReader, archive.extractfile(info)).read()
+                yield key, ending, content
+    except RecursionError:
+        raise RecordIOError(
+            "too many headers follow one another", path=path, offset=offset
+        ) from None
+    except (tarfile.TarError, zlib.error, *UNPACKING_ERRORS) as error:
         raise RecordIOError(
             f"the archive is damaged or truncated: {error}", path=path, offset=offset
         ) from None
@@ -176,7 +250,7 @@ def as_item(
         check_content(content)
     labels, label_ending = ([], "") if settings.no_labels else labels_in(files, settings.label)
     left_out.update(ending for ending in files if ending not in (chosen[0], label_ending))
-    return Item(labels, content, f"{key}.{chosen[0]}")
+    return Item(labels, content, safe_name(f"{key}.{chosen[0]}"))
 
 
 def taken(files: dict[str, Any], ending: str) -> bytes:

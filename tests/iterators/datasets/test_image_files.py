@@ -16,6 +16,7 @@ from iterators import (
     MultiZippedImageDataset,
 )
 from iterators.datasets import ZippedImageDataset
+from recordio.errors import ImageDecodeError
 
 rng = np.random.default_rng(5)
 PIXELS = {
@@ -157,3 +158,23 @@ def test_threads_may_share_an_archive(folder):
     with ThreadPoolExecutor(8) as pool:
         for image, name in zip(pool.map(images.get_example, names), names, strict=True):
             same(image, expected(name))
+
+
+def test_images_that_are_too_large_are_not_decoded(tmp_path):
+    Image.new("RGB", (40, 30)).save(tmp_path / "a.png")
+    for dataset in (
+        ImageDataset(["a.png"], tmp_path, max_pixels=1199),
+        LabeledImageDataset([("a.png", 1)], tmp_path, max_pixels=1199),
+    ):
+        with pytest.raises(ImageDecodeError, match=r"a\.png: .*40 x 30 .* raise max_pixels"):
+            dataset[0]
+    assert ImageDataset(["a.png"], tmp_path, max_pixels=1200)[0].shape == (3, 30, 40)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(tmp_path / "a.png", "a.png")
+    with pytest.raises(ImageDecodeError, match="raise max_pixels"):
+        ZippedImageDataset(tmp_path / "a.zip", max_pixels=1199)[0]
+    assert pickle.loads(pickle.dumps(ZippedImageDataset(tmp_path / "a.zip")))[0].shape == (
+        3,
+        30,
+        40,
+    )

@@ -17,6 +17,7 @@ import recordio
 from iterators import ConcatenatedDataset, ImageRecordDataset, ImageRecordIter, RecordDataset
 from recordio.errors import (
     CorruptRecordError,
+    EmptyRecordFileError,
     ImageDecodeError,
     LabelError,
     RecordHeaderError,
@@ -299,7 +300,7 @@ def test_of_a_face_pack_the_examples_are_the_images(tmp_path):
 def test_an_empty_file_is_an_error(tmp_path):
     (tmp_path / "a.rec").write_bytes(b"")
     assert len(RecordDataset(tmp_path / "a.rec")) == 0
-    with pytest.raises(ValueError, match="no records"):
+    with pytest.raises(EmptyRecordFileError, match="no records"):
         ImageRecordDataset(tmp_path / "a.rec")
     with pytest.raises(OSError):
         ImageRecordDataset(tmp_path / "missing.rec")

@@ -309,6 +309,12 @@ def test_grey_and_alpha_go_through_the_same_steps(channels, fill):
     assert np.array_equal(got, wanted[5:49, 8:56])
 
 
+def test_layers_tell_what_was_drawn_and_nothing_else():
+    layers(Recipe(data_shape=(3, 20, 20), rotate=30, pad=3), 0, 0, 0, 90, 60)  # leaves its traces
+    (step,), _ = layers(Recipe(data_shape=(3, 20, 20), resize=30), 0, 0, 0, 90, 60)
+    assert step["inverse"] == [0] * 6 and step["border_x"] == step["border_y"] == 0
+
+
 def test_extreme_images_are_errors_or_pixels():
     thin = record_of(np.zeros((1, 20000, 3), np.uint8), ".png")
     assert rendered(Recipe(data_shape=(3, 9, 9), resize=9), thin).shape == (9, 9, 3)

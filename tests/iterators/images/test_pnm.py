@@ -12,6 +12,7 @@ from PIL import Image
 
 from iterators.images import codec, pnm
 from recordio.errors import ImageDecodeError
+from recordio.image_size import image_size
 
 RANDOM = np.random.default_rng(8)
 COLOUR = RANDOM.integers(0, 256, (5, 7, 3), np.uint8)
@@ -99,7 +100,7 @@ def test_images_come_back_as_they_were_written(image, channels):
     assert pnm.header(data)[:3] == (7, 5, channels)
     assert np.array_equal(pnm.decode(data, channels), image)
     assert np.array_equal(codec.decode(data, channels), image)
-    assert codec.image_size(data) == (7, 5)
+    assert image_size(data) == (7, 5)
 
 
 def test_what_is_written_is_what_opencv_writes():

@@ -50,11 +50,11 @@ def test_closing_in_a_worker_leaves_the_memory_that_it_fills(stage_of, monkeypat
         watched.append(weakref.ref(memory))
         return memory
 
-    def closing(data, channels):
+    def closing(data, channels, **limits):
         stage.close()
         alive.append(all(memory() is not None for memory in watched))
         ended.set()
-        return decode(data, channels)
+        return decode(data, channels, **limits)
 
     stage = stage_of()
     monkeypatch.setattr(codec, "decode", closing)

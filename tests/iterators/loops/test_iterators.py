@@ -429,3 +429,31 @@ def test_a_sampler_that_avoids_repeats_in_a_wrapped_batch():
     batches = SerialIterator(range(10), 3, order_sampler=sampler)
     for _ in range(12):
         assert len(set(next(batches))) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rng": 3},
+        {"rng": {"kind": "RandomState"}},
+        {"rng": {"kind": "RandomState", "state": {"bit_generator": "MT19937", "state": {}}}},
+        {"order": [0, 1, 99]},
+        {"epoch": 7, "previous_epoch_detail": "x"},
+    ],
+)
+def test_a_state_that_is_refused_changes_nothing(wrong):
+    iterator = SerialIterator([0, 1, 2], 2, order_sampler=ShuffleOrderSampler(0))
+    iterator.next()
+    before = str(iterator.state_dict())
+    with pytest.raises((TypeError, ValueError)):
+        iterator.load_state_dict(iterator.state_dict() | wrong)
+    assert str(iterator.state_dict()) == before
+
+
+@pytest.mark.parametrize("place", [-1, 625, 10**6])
+def test_a_generator_is_not_sent_behind_its_numbers(place):
+    sampler = ShuffleOrderSampler(0)
+    state = sampler.state_dict()
+    state["state"]["state"]["pos"] = place
+    with pytest.raises(ValueError, match="damaged"):
+        sampler.load_state_dict(state)

@@ -582,3 +582,16 @@ def test_dropping_a_provider_in_the_middle_ends_all_threads(tmp_path):
 
 def test_the_other_name():
     assert CSVProvider is CSVIter
+
+
+def test_limits_are_those_of_the_reader(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"1,2\n" * 4000 + b"1" * (1 << 23) + b",2\n"))
+    plain = {"data_csv": path, "data_shape": (2,), "batch_size": 10}
+    for shuffle in (False, True):
+        with pytest.raises(TextFormatError, match="raise max_line_bytes"):
+            CSVIter(**plain, shuffle=shuffle, max_line_bytes=1 << 20)
+    path.write_bytes(gzip.compress(b"1,2\n" * 4000))
+    with pytest.raises(TextFormatError, match="raise max_array_bytes"):
+        CSVIter(**plain, shuffle=True, max_array_bytes=31_999)
+    CSVIter(**plain, shuffle=True, max_array_bytes=32_000).close()

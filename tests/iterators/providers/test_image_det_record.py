@@ -334,6 +334,94 @@ def test_a_label_pad_width_that_is_too_small_names_a_record(pack):
         provider_of(pack, label_pad_width=16)
 
 
+def pack_with(path, number, label, flag=None, count=5):
+    """Records of one box each, number `number` with another label; `flag` replaces its length."""
+    data = png(coordinates())
+    with recordio.RecordWriter(path) as writer:
+        for i in range(count):
+            values = label if i == number else GOOD
+            record = recordio.pack(recordio.IRHeader(0, values, i, 0), data)
+            if i == number and flag is not None:
+                record = flag.to_bytes(4, "little") + record[4:]
+            writer.write(record)
+    return path
+
+
+def test_one_flipped_bit_does_not_make_all_labels_wide(tmp_path):
+    noise = np.random.default_rng(0).integers(0, 256, (600, 600, 3), np.uint8)
+    with recordio.RecordWriter(tmp_path / "flip.rec") as writer:
+        for i in range(5):
+            record = recordio.pack(recordio.IRHeader(0, GOOD, i, 0), png(noise))
+            if i == 3:
+                record = (7 + (1 << 18)).to_bytes(4, "little") + record[4:]
+            writer.write(record)
+    for more in ({}, {"label_pad_width": 20}):
+        with provider_of(tmp_path / "flip.rec", batch_size=5, on_error="skip", **more) as provider:
+            assert provider.provide_label[0].shape == (5, 4 + more.get("label_pad_width", 7))
+            (batch,) = provider
+            assert batch.index.tolist() == [0, 1, 2, 4, 4]
+            ((number, reason),) = provider.skipped
+        assert number == 3 and "whole number of objects" in reason
+        with provider_of(tmp_path / "flip.rec", batch_size=5, **more) as provider:
+            with pytest.raises(LabelError, match="flip.rec, offset [0-9]+, record 3") as caught:
+                provider.next()
+        assert caught.value.record == 3 and caught.value.offset > 0
+
+
+def test_labels_that_break_a_rule_do_not_count_for_the_width(tmp_path):
+    long = [1.0] * 5 * 9
+    bad = {
+        "header width": [1, 5, *long],
+        "object width": [2, 4, *long],
+        "whole number": [2, 5, *long, 1],
+        "not a finite": [2, 5, *long[1:], float("nan")],
+    }
+    for text, label in bad.items():
+        path = pack_with(tmp_path / "bad.rec", 1, label)
+        with provider_of(path, on_error="skip", batch_size=5) as provider:
+            assert provider.provide_label[0].shape == (5, 11)
+            provider.next()
+            assert [text in reason for _, reason in provider.skipped] == [True]
+
+
+def test_a_label_beyond_the_limit_is_refused_or_skipped(tmp_path):
+    wide = [2, 5, *[1, 0, 0, 1, 1] * 4000]
+    path = pack_with(tmp_path / "wide.rec", 2, wide)
+    with pytest.raises(LabelError, match=r"record 2: max_label_width=16384, .* 20002 values.* 0"):
+        provider_of(path)
+    with provider_of(path, on_error="skip", batch_size=5) as provider:
+        assert provider.provide_label[0].shape == (5, 11)
+        provider.next()
+        ((number, reason),) = provider.skipped
+    assert number == 2 and "20002 values" in reason and "max_label_width" in reason
+    for more in ({"max_label_width": 0}, {"max_label_width": 20002}, {"label_pad_width": 20002}):
+        with provider_of(path, batch_size=5, **more) as provider:
+            (batch,) = provider
+        assert batch.label[0].shape == (5, 20006) and batch.label[0][2, 3] == 20002
+
+
+def test_a_label_that_is_stored_in_parts_is_checked_too(tmp_path):
+    magic = np.frombuffer(b"\x0a\x23\xd7\xce", "<f4")[0]
+    for last, width in ((magic, 12), (float("inf"), 7)):
+        path = pack_with(tmp_path / "parts.rec", 1, [2, 5, 1, 0, 0, 1, 1, magic, 0, 0, 1, last])
+        with provider_of(path, on_error="skip", batch_size=5) as provider:
+            assert provider.provide_label[0].shape == (5, 4 + width)
+
+
+def test_the_limit_holds_for_labels_of_a_list(tmp_path):
+    path = tmp_path / "boxes.lst"
+    path.write_text("10\t2\t5\t7\t0\t0\t1\t1\tx\n11\t2\t5" + "\t1" * 50 + "\tx\n12\t1\t5\tx\n")
+    with provider_of(BOXES, path_imglist=path, batch_size=3) as provider:
+        assert provider.provide_label[0].shape == (3, 56)
+    with pytest.raises(LabelError, match="boxes.lst, id 11: max_label_width=20, .* 52 values"):
+        provider_of(BOXES, path_imglist=path, max_label_width=20)
+    arguments = {"max_label_width": 20, "on_error": "skip", "batch_size": 3}
+    with provider_of(BOXES, path_imglist=path, **arguments) as provider:
+        assert provider.provide_label[0].shape == (3, 11)
+        provider.next()
+        assert [number for number, _ in provider.skipped] == [11, 12]
+
+
 def test_labels_of_a_list_replace_those_of_the_records(tmp_path):
     path = tmp_path / "boxes.lst"
     path.write_text(

@@ -315,7 +315,7 @@ def test_a_signal_handler_may_ask_for_the_state(pack):
 def test_an_error_of_the_decoder_itself_is_an_error_of_the_record(pack, monkeypatch):
     from iterators.images import codec
 
-    def broken(*arguments):
+    def broken(*arguments, **limits):
         raise ZeroDivisionError("inside the decoder")
 
     monkeypatch.setattr(codec, "decode", broken)
@@ -323,7 +323,7 @@ def test_an_error_of_the_decoder_itself_is_an_error_of_the_record(pack, monkeypa
         with pytest.raises(recordio.RecordIOError, match="inside the decoder"):
             provider.next()
 
-    def hungry(*arguments):
+    def hungry(*arguments, **limits):
         raise MemoryError
 
     monkeypatch.setattr(codec, "decode", hungry)

@@ -17,9 +17,11 @@ import recordio
 from iterators import ImageRecordIter
 from recordio.errors import (
     CorruptRecordError,
+    EmptyRecordFileError,
     ImageDecodeError,
     LabelError,
     RecordHeaderError,
+    RecordIOError,
     TruncatedRecordError,
 )
 
@@ -434,8 +436,12 @@ def test_a_missing_file_and_an_empty_one(tmp_path):
     with pytest.raises(OSError, match="nothing.rec"):
         provider_of(tmp_path / "nothing.rec")
     (tmp_path / "empty.rec").touch()
-    with pytest.raises(ValueError, match="empty.rec: the file holds no records"):
+    with pytest.raises(
+        EmptyRecordFileError, match="empty.rec: the file holds no records"
+    ) as caught:
         provider_of(tmp_path / "empty.rec")
+    assert isinstance(caught.value, RecordIOError) and isinstance(caught.value, ValueError)
+    assert caught.value.path == str(tmp_path / "empty.rec")
 
 
 # -- bad records -----------------------------------------------------------------------------------

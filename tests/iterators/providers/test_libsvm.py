@@ -1,3 +1,4 @@
+import gzip
 import json
 
 import numpy as np
@@ -210,3 +211,15 @@ def test_parts_are_those_of_mxnet(tmp_path):
                 rows.append([int(batch.label[0][0]) for batch in provider])
         assert [len(mine) for mine in rows] == want
         assert sum(rows, []) == list(range(14))
+
+
+def test_limits_are_those_of_the_reader(tmp_path):
+    path = tmp_path / "a.libsvm.gz"
+    path.write_bytes(gzip.compress(b"1 1:1\n" * 1000))
+    plain = {"data_libsvm": path, "data_shape": (2,), "batch_size": 10}
+    with pytest.raises(TextFormatError, match="raise max_array_bytes"):
+        LibSVMIter(**plain, max_array_bytes=23_999)
+    LibSVMIter(**plain, max_array_bytes=24_000).close()
+    path.write_bytes(gzip.compress(b"1" * (1 << 23)))
+    with pytest.raises(TextFormatError, match="raise max_line_bytes"):
+        LibSVMIter(**plain, max_line_bytes=1 << 20)

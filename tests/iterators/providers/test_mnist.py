@@ -6,7 +6,7 @@ import pytest
 
 from iterators import MNISTIter, MNISTProvider
 from recordio import write_idx_array
-from recordio.errors import RecordIOError
+from recordio.errors import ArrayFileError, RecordIOError
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +185,9 @@ def test_files_that_are_damaged_or_do_not_belong_together(files, tmp_path):
 
 def test_the_other_name():
     assert MNISTProvider is MNISTIter
+
+
+def test_large_arrays_are_refused_until_asked_for(files):
+    image, label, _, _ = files
+    with pytest.raises(ArrayFileError, match="raise max_array_bytes"):
+        MNISTIter(image=image, label=label, max_array_bytes=10)

@@ -329,3 +329,26 @@ def test_an_abstract_provider_says_what_is_missing():
     with pytest.raises(TypeError):
         provider.load_state_dict({})
     provider.close()
+
+
+def test_a_state_that_is_refused_changes_nothing():
+    def arrays():
+        return ArrayDataProvider(np.arange(8.0), batch_size=2)
+
+    for wrapper in (ResizeIter(arrays(), 3), PrefetchingIter([arrays()])):
+        with wrapper:
+            wrapper.next()
+            before, good = wrapper.state_dict(), wrapper.state_dict()
+            for wrong in (
+                3,
+                {"version": good["version"]},
+                good | {"inside": 0.5},
+                good | {"epoch": 4, "inside": {}},
+                good | {"epoch": 4, "inside": [{}]},
+                good | {"number": -1},
+                {name: value for name, value in good.items() if name != "inside"},
+            ):
+                with pytest.raises((TypeError, ValueError)):
+                    wrapper.load_state_dict(wrong)
+                assert wrapper.state_dict() == before
+            assert wrapper.next().data[0].tolist() == [2, 3]

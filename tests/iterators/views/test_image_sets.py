@@ -205,3 +205,9 @@ def test_threads_end_with_the_set(folder):
     for thread in threads:
         thread.join(10)
         assert not thread.is_alive()
+
+
+def test_images_that_are_too_large_are_not_decoded(folder):
+    images = ImageClassSet(folder, (3, 4, 4), max_pixels=5)
+    with pytest.raises(ImageDecodeError, match="raise max_pixels"):
+        images.batch(1)

@@ -1,9 +1,13 @@
+import io
+import zipfile
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from recordio import IRHeader, RecordWriter, pack
 from recordio.tools.images import decode_image
 
 
@@ -124,3 +128,33 @@ def test_remote_files_are_read(tmp_path, command, contents, name):
         np.save(file, data) if name.endswith("npy") else np.savez(file, x=data)
     assert command("from-numpy", f"memory://recordio/{name}", tmp_path / "t") == 0
     assert len(contents(tmp_path / "t")) == 3
+
+
+def test_what_zip_hides_is_refused_until_asked_for(tmp_path, command, capsys):
+    np.savez_compressed(tmp_path / "a.npz", data=np.zeros((8, 1 << 26), np.uint8))
+    words = ["from-numpy", tmp_path / "a.npz", tmp_path / "t"]
+    assert command(*words) == 1
+    assert "raise max_array_bytes" in capsys.readouterr().err
+    np.savez_compressed(tmp_path / "a.npz", data=np.zeros((4, 1000), np.uint8))
+    assert command(*words, "--max-array-bytes", 4000) == 1
+    assert command(*words, "--max-array-bytes", 4200) == 0
+
+
+def test_a_packed_header_that_lies_takes_no_memory(tmp_path, command, capsys):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 50,)}
+    )
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("data.npy", header.getvalue() + bytes(80))
+    assert command("from-numpy", tmp_path / "a.npz", tmp_path / "t") == 1
+    assert "and there are 80" in capsys.readouterr().err
+
+
+def test_exports_do_not_decode_what_is_too_large(tmp_path, command, images, capsys):
+    with RecordWriter(tmp_path / "p.rec") as writer:
+        writer.write(pack(IRHeader(0, 1.0, 0, 0), images.png(24, 36)))
+    words = ["export", tmp_path / "p", tmp_path / "x", "--to", "npy", "--max-pixels"]
+    assert command(*words, 24 * 36 - 1) == 1
+    assert "raise --max-pixels" in capsys.readouterr().err
+    assert command(*words, 24 * 36) == 0

@@ -144,3 +144,22 @@ def test_a_folder_without_images_is_an_error(tmp_path, command, output, capsys):
     assert command("from-imagefolder", output, tmp_path / "p") == 1
     assert "nothing to convert" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["output"]
+
+
+def test_names_that_are_too_long_become_keys_and_labels(tmp_path, command, images):
+    long, twice = "n" * 300, "t" * 251
+    with RecordWriter(tmp_path / "p.rec", tmp_path / "p.idx") as writer:
+        for key in range(4):
+            writer.write(pack(IRHeader(0, float(key % 2), key, 0), images.jpeg(key + 20)), key)
+    (tmp_path / "p.lst").write_text(
+        f"0\t0\t{long}.jpg\n1\t1\t{twice}.jpg\n2\t0\tc.jpg\n3\t1\t{twice}.jpg\n"
+    )
+    (tmp_path / "p.classes.txt").write_text(f"0\t{long}\n1\tcat\n")
+    assert command("export", tmp_path / "p", tmp_path / "out") == 0
+    names = sorted(path.relative_to(tmp_path / "out").as_posix() for path in tree_files(tmp_path))
+    assert names == ["0/0.jpg", "0/c.jpg", "cat/3.jpg", f"cat/{twice}.jpg", "labels.csv"]
+    assert "0/0.jpg" in (tmp_path / "out" / "labels.csv").read_text()
+
+
+def tree_files(folder):
+    return [path for path in (folder / "out").rglob("*") if path.is_file()]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordio import RecordIOError
-from recordio.tools.convert.tf_example import decode_example, encode_example
+from recordio.tools.convert.tf_example import decode_example, encode_example, varint
 
 features = st.dictionaries(
     st.text(max_size=9),
@@ -63,3 +63,15 @@ def test_unknown_fields_are_passed_over():
 def test_damage_is_named(data):
     with pytest.raises(RecordIOError, match=r"no tf\.train\.Example"):
         decode_example(data)
+
+
+def test_endless_lists_of_numbers_are_refused_where_they_are_wanted():
+    data = encode_example({"label": [3]})
+    items = b"\x0a" + varint(5 << 22) + bytes(5 << 22)
+    integers = b"\x1a" + varint(len(items)) + items
+    entry = b"\x0a\x04many\x12" + varint(len(integers)) + integers
+    features = b"\x0a" + varint(len(entry)) + entry
+    data += b"\x0a" + varint(len(features)) + features
+    with pytest.raises(RecordIOError, match="more than 4194304 numbers"):
+        decode_example(data)
+    assert decode_example(data, {"label"}) == {"label": [3], "many": []}

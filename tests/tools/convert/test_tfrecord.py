@@ -1,4 +1,5 @@
 import gzip
+import struct
 import sys
 
 import pytest
@@ -150,3 +151,19 @@ def test_a_missing_package_is_named(examples, tmp_path, command, capsys, monkeyp
     monkeypatch.setitem(sys.modules, "google_crc32c", None)
     assert command("from-tfrecord", examples, tmp_path / "t") == 1
     assert "pip install 'recordio-iterators[tfrecord]'" in capsys.readouterr().err
+
+
+def test_large_records_are_refused_until_asked_for(tmp_path, command, capsys):
+    path = tmp_path / "a.tfrecord"
+    checksum = checksums()
+    head = struct.pack("<Q", 5000)
+    body = bytes(5000)
+    path.write_bytes(
+        gzip.compress(
+            head + struct.pack("<I", checksum(head)) + body + struct.pack("<I", checksum(body))
+        )
+    )
+    words = ["from-tfrecord", path, tmp_path / "t", "--raw", "--max-content-bytes"]
+    assert command(*words, 4999) == 1
+    assert "--max-content-bytes raises the limit" in capsys.readouterr().err
+    assert command(*words, 5000) == 0

@@ -1,14 +1,23 @@
+import argparse
 import bz2
 import gzip
 import io
 import lzma
+import subprocess
+import sys
 import tarfile
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from recordio import RecordIOError
+from recordio.tools.convert.webdataset import FROM_WEBDATASET
+
+ROOT = Path(__file__).parents[3]
 
 
 def archive(path, *files):
@@ -196,3 +205,147 @@ def test_records_of_one_name_stay_apart(tmp_path, command, images):
     assert command("export", tmp_path / "t", tmp_path / "b.tar", "--to", "webdataset") == 0
     names = [name for name, _ in listed(tmp_path / "b.tar")]
     assert names == ["5.jpg", "5.cls", "5-1.jpg", "5-1.cls", "5-1-2.jpg", "5-1-2.cls"]
+
+
+def test_a_pax_header_whose_numbers_are_none_is_damage(tmp_path):
+    entry = b"GNU.sparse.map=0,x,9,4"
+    entry = b"%d %s\n" % (len(entry) + 4, entry)
+    extended = tarfile.TarInfo("pax")
+    extended.type, extended.size = tarfile.XHDTYPE, len(entry)
+    path = tmp_path / "a.tar"
+    path.write_bytes(
+        extended.tobuf(tarfile.USTAR_FORMAT)
+        + entry.ljust(512, b"\0")
+        + tarfile.TarInfo("a.jpg").tobuf()
+        + bytes(1024)
+    )
+    parser = argparse.ArgumentParser()
+    FROM_WEBDATASET.add_options(parser)
+    settings = argparse.Namespace(source=[str(path)], **vars(parser.parse_args([])))
+    with pytest.raises(RecordIOError, match="a.tar, offset .*damaged"):
+        list(FROM_WEBDATASET.open(settings).items)
+
+
+def packed_archive(path, *members):
+    """An archive packed by bzip2, of headers and contents; a number is that many zero bytes."""
+    zeros = bz2.compress(bytes(1 << 25))
+    with open(path, "wb") as file:
+        for header, content in members:
+            file.write(bz2.compress(header.tobuf(tarfile.PAX_FORMAT)))
+            if isinstance(content, int):
+                file.write(zeros * (content >> 25))
+            else:
+                file.write(bz2.compress(content + bytes(-len(content) % 512)))
+        file.write(bz2.compress(bytes(1024)))
+    return path
+
+
+def member(name, size, kind=tarfile.REGTYPE):
+    info = tarfile.TarInfo(name)
+    info.size, info.type = size, kind
+    return info
+
+
+def bounded(*words):
+    """Run the command in a process that may take little memory; its exit code and messages."""
+    code = (
+        "import resource, sys; from recordio.tools.cli import main;"
+        "resource.setrlimit(resource.RLIMIT_AS, (7 << 27, 7 << 27)); sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, cwd=ROOT
+    )
+    return done.returncode, done.stderr
+
+
+def test_files_that_are_not_wanted_take_no_memory(tmp_path, images, contents):
+    jpeg, many = images.jpeg(), 2
+    path = packed_archive(
+        tmp_path / "bomb.tar.bz2",
+        (member("a.jpg", len(jpeg)), jpeg),
+        (member("a.cls", 1), b"3"),
+        *((member(f"a.{number}.bin", 1 << 28), 1 << 28) for number in range(many)),
+        (member("a.png", 1 << 28), 1 << 28),
+        (member("b.jpg", len(jpeg)), jpeg),
+        (member("b.cls", 1), b"4"),
+    )
+    assert path.stat().st_size < 20_000
+    code, said = bounded("from-webdataset", path, tmp_path / "t")
+    assert code == 0, said
+    assert [header.label for header, _ in contents(tmp_path / "t")] == [3, 4]
+    assert f"1 .{many - 1}.bin" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (tarfile.XHDTYPE, "x"),
+        (tarfile.XGLTYPE, "g"),
+        (tarfile.GNUTYPE_LONGNAME, "././@LongLink"),
+        (tarfile.GNUTYPE_LONGLINK, "././@LongLink"),
+    ],
+)
+def test_huge_headers_are_refused(tmp_path, images, kind, name):
+    jpeg = images.jpeg()
+    path = packed_archive(
+        tmp_path / "bomb.tar.bz2",
+        (member("a.jpg", len(jpeg)), jpeg),
+        (member("a.cls", 1), b"3"),
+        (member(name, 1 << 30, kind), 1 << 30),
+    )
+    code, said = bounded("from-webdataset", path, tmp_path / "t")
+    assert (code, "raise --max-metadata-bytes" in said) == (1, True), said
+
+
+def test_a_size_far_beyond_the_end_is_damage(tmp_path, images):
+    path = tmp_path / "endless.tar"
+    endless = member("a.bin", 1 << 62).tobuf(tarfile.GNU_FORMAT)
+    path.write_bytes(endless + bytes(1024))
+    code, said = bounded("from-webdataset", path, tmp_path / "t")
+    assert (code, "the archive is damaged or truncated" in said) == (1, True), said
+
+
+def test_chains_of_headers_end(tmp_path, images):
+    record = b"30 comment=%s\n" % (b"x" * 18)
+    path = packed_archive(
+        tmp_path / "bomb.tar.bz2", *[(member("x", 30, tarfile.XHDTYPE), record)] * 1500
+    )
+    code, said = bounded("from-webdataset", path, tmp_path / "t")
+    assert (code, "headers" in said) == (1, True), said
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), [("a.jpg", "--max-content-bytes"), ("a.json", "--max-metadata-bytes")]
+)
+def test_large_files_are_refused_until_asked_for(tmp_path, images, command, name, option):
+    files = {"a.jpg": images.jpeg(), "a.json": b'{"label": 5}', "b.jpg": b"", "b.cls": b"1"}
+    path = archive(tmp_path / "a.tar", *files.items())
+    words = ["from-webdataset", path, tmp_path / "t", "--force", "--check=none"]
+    size = len(files[name])
+    assert command(*words, option, size - 1) == 1
+    assert f"{option} if it is meant" in (tmp_path / "t.skipped.txt").read_text()
+    assert command(*words, option, max(size, 2000)) == 0
+
+
+def test_sparse_files_of_tar_are_bounded(tmp_path, images):
+    """Their holes take no place in the archive, and their maps may be endless."""
+    endless = member("a.jpg", 0, tarfile.GNUTYPE_SPARSE).tobuf(tarfile.GNU_FORMAT)
+    block = bytearray(endless[:512])
+    block[482] = 1  # the map goes on
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    part = bytearray((b"00000000001\0" + b"00000000001\0") * 21 + b"\1" + bytes(7))
+    path = tmp_path / "bomb.tar.gz"
+    path.write_bytes(gzip.compress(bytes(block) + bytes(part) * 12_000))
+    code, said = bounded("from-webdataset", path, tmp_path / "t")
+    assert (code, "raise --max-metadata-bytes" in said) == (1, True), said
+
+
+def test_names_in_the_list_lead_nowhere_else(tmp_path, command, images):
+    names = ["../../x.jpg", "/etc/y.jpg", "a/../../z.jpg", "tab\there.jpg", "line\nhere.jpg"]
+    path = archive(tmp_path / "a.tar", *((name, images.jpeg()) for name in names))
+    for words in ([], ["--shuffle"]):
+        words = ["from-webdataset", path, tmp_path / "t", "--no-labels", "--force", *words]
+        assert command(*words) == 0
+        lines = sorted((tmp_path / "t.lst").read_text().splitlines())
+        assert [line.split("\t")[-1] for line in lines] == ["x.jpg", "etc/y.jpg", "a/z.jpg"]

@@ -1,0 +1,45 @@
+from collections.abc import Iterator
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Buffer
+
+__all__ = [
+    "ENTRY",
+    "Checksums",
+    "Comparison",
+    "checksums_path",
+    "compare",
+    "format_checksums",
+    "is_checksums",
+    "read_checksums",
+    "stale_checksums",
+]
+
+ENTRY: np.dtype[np.void]
+
+class Checksums:
+    path: str | None
+    size: int
+    entries: NDArray[np.void]
+    def __init__(
+        self, entries: NDArray[np.void], size: int, path: str | PathLike[str] | None = None
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def offsets(self) -> NDArray[np.int64]: ...
+    def check_size(self, path: str | PathLike[str], size: int) -> None: ...
+
+class Comparison(NamedTuple):
+    holds: NDArray[np.bool_]
+    multipart: int
+    payload_bytes: int
+
+def checksums_path(path: str | PathLike[str]) -> str: ...
+def is_checksums(path: str | PathLike[str]) -> bool: ...
+def stale_checksums(path: str | PathLike[str]) -> list[str]: ...
+def read_checksums(path: str | PathLike[str]) -> Checksums: ...
+def format_checksums(entries: NDArray[np.void], size: int) -> Iterator[bytes]: ...
+def compare(data: Buffer, checksums: Checksums, first: int = 0) -> Comparison: ...

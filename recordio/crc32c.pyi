@@ -1,0 +1,6 @@
+from typing_extensions import Buffer
+
+__all__ = ["crc32c", "has_instruction"]
+
+def crc32c(data: Buffer, before: int = 0, *, plain: bool = False) -> int: ...
+def has_instruction() -> bool: ...

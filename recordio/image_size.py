@@ -1,0 +1,162 @@
+"""Width and height of an encoded image from its header, and the limit on their product.
+
+A few bytes can announce any number of pixels, and whoever decodes takes memory for all of them.
+Nothing is decoded here; Pillow reads the headers of all formats but the two most common ones.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+
+from recordio.errors import ImageDecodeError
+
+__all__ = ["DEFAULT_MAX_PIXELS", "check_pixels", "image_size", "open_image"]
+
+#: More pixels are refused where nothing else is asked for; that of `iterators.images.jpeg`, too.
+DEFAULT_MAX_PIXELS = 1 << 26
+
+#: Formats of Pillow that OpenCV may know as well.
+_FORMATS = ("BMP", "DIB", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "SUN", "TIFF", "WEBP", "AVIF")
+_PNG_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_JPEG_SEGMENTS = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDB))
+
+
+def open_image(file, formats=None):
+    """Open an image with Pillow, which reads its header, whatever size that announces.
+
+    ``PIL.Image.open`` has a limit of its own, which is no parameter: it belongs to the process.  Of
+    the common formats that limit holds here for WebP alone, whose plugin looks at it, too.
+
+    Parameters
+    ----------
+    file : binary file
+        At its start.
+    formats : sequence of str, optional
+        Formats to try; by default all that Pillow knows.
+
+    Returns
+    -------
+    PIL.Image.Image
+        Not yet decoded; its `size` is known.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the format is unknown or the header is damaged.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError("reading image files needs Pillow: pip install pillow") from error
+
+    start = file.read(16)
+    for initialise in (Image.preinit, Image.init):
+        initialise()
+        for name in formats or Image.ID:
+            factory, accepts = Image.OPEN.get(name, (None, lambda start: False))
+            try:
+                accepted = accepts is None or accepts(start)
+                if accepted and not isinstance(accepted, str):  # text says what is not installed
+                    file.seek(0)
+                    return factory(file, "")
+            except (SyntaxError, IndexError, TypeError, struct.error):
+                continue  # what Pillow takes for another format
+            except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+                raise ImageDecodeError(
+                    f"the image is too large ({error}); raise PIL.Image.MAX_IMAGE_PIXELS if it is "
+                    "meant"
+                ) from None
+            except MemoryError:
+                raise
+            except Exception as error:  # its plugins raise what they like on damaged headers
+                raise ImageDecodeError(f"the header of the image is damaged ({error})") from error
+    raise ImageDecodeError("not an image of a known format")
+
+
+def image_size(data):
+    """Read width and height from the header of an image.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+
+    Returns
+    -------
+    tuple of int
+        ``(width, height)`` in pixels, as stored.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the format is unknown or its header is damaged.
+
+    Examples
+    --------
+    >>> import cv2, numpy
+    >>> image_size(cv2.imencode(".png", numpy.zeros((2, 3), "uint8"))[1].tobytes())
+    (3, 2)
+    """
+    view = memoryview(data).cast("B")
+    size = _png_size(view) or _jpeg_size(view)
+    if size is None:
+        with open_image(io.BytesIO(view), _FORMATS) as image:
+            size = image.size
+    return size
+
+
+def check_pixels(size, max_pixels=DEFAULT_MAX_PIXELS, lift="max_pixels"):
+    """Refuse an image that is too large.
+
+    Parameters
+    ----------
+    size : tuple of int
+        ``(width, height)`` in pixels.
+    max_pixels : int or None
+        The limit; None for no limit.
+    lift : str
+        What raises the limit, for the error.
+
+    Raises
+    ------
+    ImageDecodeError
+        If it has more pixels.
+
+    Examples
+    --------
+    >>> check_pixels((60000, 60000))
+    Traceback (most recent call last):
+        ...
+    recordio.errors.ImageDecodeError: the image is too large (60000 x 60000 pixels are more than ...
+    """
+    width, height = size
+    if max_pixels is not None and width * height > max_pixels:
+        raise ImageDecodeError(
+            f"the image is too large ({width} x {height} pixels are more than the limit of "
+            f"{max_pixels}); raise {lift} if it is meant"
+        )
+
+
+def _png_size(view):
+    """The size of a PNG file, whose first chunk is always the same; None for what is none."""
+    if len(view) < 24 or view[:16] != _PNG_START:
+        return None
+    return int.from_bytes(view[16:20], "big"), int.from_bytes(view[20:24], "big")
+
+
+def _jpeg_size(view):
+    """The size of a JPEG file of the usual structure; None for anything else."""
+    if len(view) < 4 or view[:2] != b"\xff\xd8":
+        return None
+    at = 2
+    while at + 9 <= len(view) and view[at] == 0xFF:
+        marker = view[at + 1]
+        if marker in _JPEG_FRAMES:
+            width, height = int.from_bytes(view[at + 7 : at + 9], "big"), view[at + 5] << 8
+            return width, height | view[at + 6]
+        if marker not in _JPEG_SEGMENTS:
+            return None
+        at += 2 + int.from_bytes(view[at + 2 : at + 4], "big")
+    return None

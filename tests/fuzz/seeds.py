@@ -1,0 +1,259 @@
+"""Write the sound files of the corpus: ``python seeds.py``.
+
+Small files made by the project, and pieces of those in ``tests/golden``.  Files that were kept
+because of what they found have other names and stay.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import struct
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image
+from targets import CORPUS
+from targets.archives import archive, framed
+from targets.caches import whole_file
+from targets.records import RECORDS, SIX
+from targets.states import first_states
+
+from iterators.images import pnm
+from iterators.images.jpeg_transcode import rewrite
+from recordio import IRHeader, pack, pack_img
+from recordio.encoder import MAGIC, encode
+from recordio.tools.convert.tf_example import encode_example
+from recordio.tools.npy import encode_npy, sparse_dtype
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def picture(height: int, width: int, seed: int = 0) -> np.ndarray:
+    """Coloured blobs with noise."""
+    random = np.random.default_rng(seed)
+    blobs = random.integers(0, 256, (max(2, height // 5), max(2, width // 5), 3), np.uint8)
+    smooth = cv2.resize(blobs, (width, height), interpolation=cv2.INTER_CUBIC).astype(int)
+    return np.clip(smooth + random.integers(-9, 10, smooth.shape), 0, 255).astype(np.uint8)
+
+
+def jpeg(sampling: str = "420", size: tuple[int, int] = (40, 56), **options: int) -> bytes:
+    """A JPEG file by OpenCV; options are names of its flags."""
+    flags = [
+        cv2.IMWRITE_JPEG_SAMPLING_FACTOR,
+        getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{sampling}"),
+    ]
+    for name, value in {"QUALITY": 60, **options}.items():
+        flags += [getattr(cv2, f"IMWRITE_JPEG_{name}"), value]
+    return cv2.imencode(".jpg", picture(*size), flags)[1].tobytes()
+
+
+def by_pillow(mode: str, kind: str, **options) -> bytes:
+    """An image file by Pillow."""
+    file = io.BytesIO()
+    Image.fromarray(picture(20, 26)).convert(mode).save(file, kind, **options)
+    return file.getvalue()
+
+
+def turned() -> bytes:
+    """A JPEG with an EXIF orientation."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return by_pillow("RGB", "JPEG", exif=exif, comment=b"a comment")
+
+
+def jpegs() -> dict[str, bytes]:
+    """JPEG files of many kinds."""
+    return {
+        "420": jpeg(),
+        "444": jpeg("444", (17, 23)),
+        "422": jpeg("422", OPTIMIZE=1),
+        "411": jpeg("411", RST_INTERVAL=1),
+        "440": jpeg("440", RST_INTERVAL=3),
+        "restarts": jpeg(size=(64, 96), RST_INTERVAL=2),
+        "progressive": jpeg(PROGRESSIVE=1),
+        "progressive_restarts": jpeg("444", (24, 24), PROGRESSIVE=1, RST_INTERVAL=2),
+        "optimized": rewrite(jpeg(size=(64, 96)), 4)[0],
+        "grey": by_pillow("L", "JPEG"),
+        "cmyk": by_pillow("CMYK", "JPEG"),
+        "rgb": by_pillow("RGB", "JPEG", keep_rgb=True),
+        "turned": turned(),
+        "tiny": jpeg("444", (1, 1)),
+        "best": jpeg("444", (16, 16), QUALITY=100),
+    }
+
+
+def images() -> dict[str, bytes]:
+    """Images of other formats."""
+    found = {mode.lower(): by_pillow(mode, "PNG") for mode in ("RGB", "RGBA", "L", "LA", "P", "1")}
+    found["deep"] = cv2.imencode(".png", picture(9, 7).astype(np.uint16) * 257)[1].tobytes()
+    found |= {
+        kind.lower(): by_pillow("RGB", kind) for kind in ("BMP", "GIF", "WEBP", "TIFF", "PPM")
+    }
+    return found | {"jpeg": turned(), "cmyk": by_pillow("CMYK", "JPEG")}
+
+
+def records(contents: dict[str, bytes]) -> dict[str, bytes]:
+    """Images behind headers."""
+    return {
+        name: pack(IRHeader(0, [1.0, 2.0] if number % 2 else 3.0, number, 0), content)
+        for number, (name, content) in enumerate(contents.items())
+    }
+
+
+def boxes() -> bytes:
+    """A record file of images with boxes."""
+    return b"".join(
+        encode(
+            pack_img(
+                IRHeader(0, [2, 5] + [i, 0.2, 0.2, 0.5 + 0.1 * i, 1.0] * (i + 1), i, 0),
+                picture(12, 16, i),
+                img_fmt=".png" if i % 2 else ".jpg",
+            )
+        )
+        for i in range(3)
+    )
+
+
+def texts() -> dict[str, bytes]:
+    """Numbers as text."""
+    return {
+        "three": b"1,2,3\n4.5,-6e3,7\n\n8,9,1e-45\n",
+        "semicolons": b"\xef\xbb\xbf1;2\r\n3;4;\r\n \t\r\n-5;+6",
+        "blanks": b"255 0 \n 1 \t2\n",
+        "special": b"nan,inf,-infinity\n1e400,4.9e-324,0.1\n",
+        "large": b"9223372036854775807,-9223372036854775808\n2147483648,256\n",
+        "golden": (GOLDEN / "data.csv").read_bytes()[:300],
+        "packed": gzip.compress(b"1,2,3\n4,5,6\n" * 9, mtime=0),
+        "header": b"a,b,c\n0.1,0.2,0.3\n123456789.123456789,1e22,1e23\n",
+    }
+
+
+def libsvm() -> dict[str, bytes]:
+    """Sparse rows as text."""
+    return {
+        "golden": (GOLDEN / "data.libsvm").read_bytes(),
+        "all": b"1 0:0.5 2:3 # c\n-1:0.5 qid:3 1:2\n\n#\n+1e3 7:nan\n",
+        "packed": gzip.compress(b"1 0:1 1:2\n" * 9, mtime=0),
+        "large": b"0 9223372036854775806:1\n1\t2:3\r\n",
+    }
+
+
+def idx_arrays() -> dict[str, bytes]:
+    """idx arrays."""
+    labels = (GOLDEN / "labels-idx1-ubyte").read_bytes()
+    return {
+        "labels": labels,
+        "packed": gzip.compress(labels, mtime=0),
+        "floats": bytes([0, 0, 13, 2, 0, 0, 0, 1, 0, 0, 0, 2]) + bytes(8),
+        "doubles": bytes([0, 0, 14, 1, 0, 0, 0, 2]) + struct.pack(">2d", 0.5, -3),
+        "shorts": bytes([0, 0, 11, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3]) + bytes(range(12)),
+        "number": bytes([0, 0, 12, 0, 1, 2, 3, 4]),
+        "empty": bytes([0, 0, 9, 2, 0, 0, 0, 0, 0, 0, 0, 5]),
+    }
+
+
+def tf_records() -> dict[str, bytes]:
+    """TFRecord files."""
+    small = jpeg("444", (8, 8))
+    examples = [
+        encode_example({"image/encoded": [small], "image/class/label": [7]}),
+        encode_example({"label": [0.5, 2.0], "image": [small], "x": [b"", b"y"]}),
+        encode_example({"x": [-1, 2**63 - 1, -(2**63)]}),
+    ]
+    return {
+        "three": framed(examples),
+        "numbers": framed(examples[2:]),
+        "packed": gzip.compress(framed(examples[:1]), mtime=0),
+        "empty": framed([b""]),
+    }
+
+
+def tars() -> dict[str, bytes]:
+    """Archives of WebDataset."""
+    small = jpeg("444", (8, 8))
+    files = [
+        ("a/1.jpg", small), ("a/1.cls", b"3"), ("2.left.png", by_pillow("L", "PNG")),
+        ("2.json", b'{"label": [1, 2.5], "x": "y"}'), ("3.npy", encode_npy(np.zeros(2))),
+    ]  # fmt: skip
+    return {
+        "five": archive(*files),
+        "long": archive(("x" * 120 + ".jpg", small), ("\xe4.cls", b"1")),
+        "gz": gzip.compress(archive(*files[:2]), mtime=0),
+        "bz2": bz2.compress(archive(*files[:2])),
+        "xz": lzma.compress(archive(*files[:2])),
+        "none": archive(),
+    }
+
+
+def all_seeds() -> dict[str, dict[str, bytes]]:
+    """Name of the target -> name of the file -> its bytes."""
+    frames = (GOLDEN / "frames.rec").read_bytes()
+    in_parts = encode(MAGIC * 3) + encode(b"abc" + MAGIC + b"d") + encode(b"\0" + MAGIC)
+    ppm = pnm.encode(picture(5, 7))
+    return {
+        "frames": {"golden": frames[:1400], "six": RECORDS, "parts": in_parts, "empty": b""},
+        "index": {
+            "six": b"".join(b"%d\t%d\n" % (i, RECORDS.index(encode(p))) for i, p in enumerate(SIX)),
+            "odd": b"7\t0\r\n 3 \t 8 \textra\n+5\t56",
+            "golden": (GOLDEN / "frames.idx").read_bytes()[:60],
+        },
+        "headers": {
+            "one": SIX[1],
+            "two": pack(IRHeader(0, [1, 2.5], 8, 0), b"x"),
+            "none": bytes(24),
+        }
+        | records({"jpeg": jpeg("444", (8, 8)), "npy": encode_npy(np.zeros(3))}),
+        "npy": {
+            "floats": encode_npy(np.arange(6.0).reshape(2, 3)),
+            "sparse": encode_npy(np.zeros(2, sparse_dtype(np.dtype("f4")))),
+            "texts": encode_npy(np.array(["a", "bc"])),
+            "empty": encode_npy(np.zeros((0, 3))),
+        },
+        "lists": {
+            "plain": b"0\t1.0\ta.jpg\n1\t2.000000\tb/c.jpg\n",
+            "wide": b"5\t1\t2\tx y.png\r\n7\tnan\t-1e3\t\xff.png",
+            "spaces": b"\xef\xbb\xbf3 1.0 a.jpg\n\n# comment\n4 2 b.jpg\n",
+            "boxes": b"0\t2\t5\t1\t0.1\t0.1\t0.5\t0.5\ta.jpg\n",
+        },
+        "jpeg": jpegs(),
+        "jpeg_rewrite": jpegs(),
+        "jpeg_resize": jpegs(),
+        "pnm": {
+            "colour": ppm,
+            "grey": pnm.encode(picture(3, 4)[..., :1].copy()),
+            "comment": b"P5 # a\n 2\t#b\r3\n255\n......",
+            "deep": b"P6\n1 1\n65535\n123456",
+        },
+        "image": images(),
+        "render": records({**jpegs(), **{k: v for k, v in images().items() if len(v) < 3000}}),
+        "detection": {"three": boxes()},
+        "csv": texts(),
+        "libsvm": libsvm(),
+        "idx_array": idx_arrays(),
+        "mean_image": {"golden": (GOLDEN / "mean_mxnet.bin").read_bytes()},
+        "cache": {"four": whole_file()},
+        "tfrecord": tf_records(),
+        "webdataset": tars(),
+        "states": {
+            name: json.dumps({"of": name, "state": json.loads(text)}).encode()
+            for name, text in first_states().items()
+        },
+    }
+
+
+def main() -> None:
+    """Write them all."""
+    for target, files in all_seeds().items():
+        folder = CORPUS / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""All targets by name; another parser is one more line here, and a folder of its own in corpus/."""
+
+from .archives import TFRECORD, WEBDATASET
+from .caches import CACHE
+from .detection import DETECTION
+from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
+from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
+from .states import STATES
+from .target import CORPUS, Target
+from .text import CSV, IDX_ARRAY, LIBSVM, MEAN_IMAGE
+
+__all__ = ["CORPUS", "TARGETS", "Target"]
+
+TARGETS = {
+    target.name: target
+    for target in (
+        FRAMES,
+        INDEX,
+        HEADERS,
+        NPY,
+        LISTS,
+        JPEG,
+        JPEG_REWRITE,
+        JPEG_RESIZE,
+        PNM,
+        IMAGE,
+        RENDER,
+        DETECTION,
+        CSV,
+        LIBSVM,
+        IDX_ARRAY,
+        MEAN_IMAGE,
+        CACHE,
+        TFRECORD,
+        WEBDATASET,
+        STATES,
+    )
+}

@@ -1,0 +1,261 @@
+"""TFRecord files and tar files of WebDataset."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import random
+import struct
+import tarfile
+
+from recordio import RecordIOError
+from recordio.tools.convert.format import Import, Item, Source
+from recordio.tools.convert.tf_example import decode_example, encode_example
+from recordio.tools.convert.tfrecord import FROM_TFRECORD, checksums, read_frames
+from recordio.tools.convert.webdataset import FROM_WEBDATASET
+from recordio.tools.image_list import Skipped
+
+from .mutate import EDGES, change_bytes, change_json_text, change_number, move_item, near, put
+from .target import Target, drawing, scratch
+
+
+def opened(kind: Import, path: str, options: list[str]) -> Source:
+    """A source as the command opens it."""
+    parser = argparse.ArgumentParser()
+    kind.add_options(parser)
+    return kind.open(argparse.Namespace(source=[path], **vars(parser.parse_args(options))))
+
+
+# ---- TFRecord
+
+
+def frames_of(data: bytes) -> list[bytes]:
+    """What lies between the checksums, as far as lengths lead."""
+    found, at = [], 0
+    while at + 12 <= len(data):
+        (length,) = struct.unpack_from("<Q", data, at)
+        found.append(data[at + 12 : at + 12 + length])
+        at += 16 + length
+    return found
+
+
+def framed(records: list[bytes]) -> bytes:
+    """Records with their lengths and checksums."""
+    checksum = checksums()
+    file = b""
+    for record in records:
+        head = struct.pack("<Q", len(record))
+        file += head + struct.pack("<I", checksum(head))
+        file += record + struct.pack("<I", checksum(record))
+    return file
+
+
+def check_tfrecord(data: bytes) -> None:
+    """Examples are read, and again what was read when they are written."""
+    path, checksum = scratch("a.tfrecord", data), checksums()
+    draw = drawing(data)
+    options = draw.choice([[], [], ["--content", "image"], ["--label", "x"], ["--no-labels"]])
+    try:
+        for item in opened(FROM_TFRECORD, path, options).items:
+            assert isinstance(item, (Item, Skipped))
+    except RecordIOError:
+        pass
+    frames = []
+    try:
+        for _, record in read_frames(path, checksum):
+            frames.append(record)
+    except RecordIOError:
+        pass
+    else:
+        assert data[:2] == b"\x1f\x8b" or framed(frames) == data
+    for record in frames:
+        check_example(record)
+
+
+def check_example(record: bytes) -> None:
+    """The wire format alone."""
+    try:
+        example = decode_example(record)
+    except RecordIOError:
+        return
+    wanted = {name: repr(values) for name, values in example.items()}  # NaN is not itself
+    again = decode_example(encode_example(example))
+    assert {name: repr(values) for name, values in again.items()} == wanted
+
+
+def change_tfrecord(data: bytes, draw: random.Random) -> bytes:
+    """A record gone, twice or elsewhere, or something in one; checksums are right again."""
+    if data[:2] == b"\x1f\x8b":
+        return data
+    records = frames_of(data)
+    kind = draw.randrange(4)
+    if kind == 0 or not records:
+        return framed(move_item(records, draw))
+    if kind == 1:
+        at = draw.choice([0, 8])
+        changed = change_number(data, draw, at, 8 - at // 2)
+        head = changed[:8]
+        return put(changed, 8, struct.pack("<I", checksums()(head)))
+    if kind == 2 and draw.random() < 0.2:
+        return gzip.compress(data, 1)
+    number = draw.randrange(len(records))
+    records[number] = change_bytes(records[number], draw, EXAMPLE_WORDS)
+    return framed(records)
+
+
+def varint(number: int) -> bytes:
+    """A number in groups of seven bits."""
+    groups = [number >> shift & 0x7F for shift in range(0, max(number.bit_length(), 1), 7)]
+    return bytes([group | 0x80 for group in groups[:-1]] + groups[-1:])
+
+
+EXAMPLE_WORDS = (b"image/encoded", b"label", *(varint(number) for number in EDGES))
+EXAMPLE_WORDS += (b"\x0a", b"\x12", b"\x1a", b"\x08", b"\x0d", b"\x09", b"\x0b", b"\x80" * 11)
+
+TFRECORD = Target("tfrecord", check_tfrecord, change_tfrecord, words=EXAMPLE_WORDS)
+
+
+# ---- tar
+
+
+def check_webdataset(data: bytes) -> None:
+    """Every member becomes part of an item, or is said to be left out."""
+    path, draw = scratch("a.tar", data), drawing(data)
+    options = [
+        *draw.choice([[], [], ["--content", "jpg"], ["--content", ".left.PNG"]]),
+        *draw.choice([[], [], ["--no-labels"], ["--label", "cls"], ["--label", "json:label"]]),
+    ]
+    source = opened(FROM_WEBDATASET, path, options)
+    for item in source.items:
+        assert isinstance(item, (Item, Skipped))
+        if isinstance(item, Item):
+            assert len(item.content) <= 2**20  # inputs are small, and so is what they hold
+            assert all(isinstance(label, (int, float)) for label in item.labels)
+    source.notes()
+
+
+def blocks_of(data: bytes) -> list[bytes]:
+    """The members of an archive, each with its header, as far as sizes lead."""
+    found, at = [], 0
+    while at + 512 <= len(data):
+        try:
+            size = int(data[at + 124 : at + 135].strip(b" \0") or b"0", 8)
+        except ValueError:
+            size = 0
+        end = at + 512 + (min(size, len(data)) + 511) // 512 * 512
+        found.append(data[at:end])
+        at = end
+    return found
+
+
+#: Fields of a header: place and width.
+TAR_FIELDS = [(0, 100), (100, 8), (124, 12), (124, 12), (136, 12), (156, 1), (157, 100), (257, 8)]
+TAR_FIELDS += [(345, 155), (386, 12), (482, 1), (483, 12)]
+TAR_TEXTS = [
+    b"0000000001\0",
+    b"77777777777",
+    b"\x80" + b"\xff" * 11,
+    b"\x80" + bytes(7) + b"\1\0\0\0",
+]
+TAR_TEXTS += [
+    b"-1",
+    b" 12 ",
+    b"",
+    b"x",
+    b"a.jpg",
+    b"../../a.jpg",
+    b"a.b.c",
+    b"./.jpg",
+    b"\xff\xfe.jpg",
+]
+PAX = [
+    b"size=9999999999",
+    b"size=-1",
+    b"size=x",
+    b"path=b.jpg",
+    b"path=../c.png",
+    b"x=" + b"y" * 900,
+]
+PAX += [
+    b"GNU.sparse.major=1",
+    b"GNU.sparse.map=0,1,9,4",
+    b"GNU.sparse.size=99999999999",
+    b"mtime=nan",
+]
+
+
+def change_webdataset(data: bytes, draw: random.Random) -> bytes:
+    """A member gone, twice or elsewhere, a field of a header, a header of another kind, JSON."""
+    members = blocks_of(data)
+    if not members or data[:2] in (b"\x1f\x8b", b"BZ", b"\xfd7"):
+        return change_bytes(data, draw)
+    kind = draw.randrange(6)
+    if kind == 0:
+        return b"".join(move_item(members, draw))
+    number = draw.randrange(len(members))
+    member = members[number]
+    if kind == 1:
+        members.insert(number, extended_header(draw))
+    elif kind == 2 and b".json" in member[:100]:
+        members[number] = member[:512] + change_json_text(member[512:].rstrip(b"\0"), draw).ljust(
+            max(len(member) - 512, 0), b"\0"
+        )
+    elif kind == 3:
+        size = member[124:135].strip(b" \0")
+        number_of = int(size, 8) if size.isdigit() and not size.strip(b"01234567") else 0
+        text = b"%011o" % (abs(near(number_of, draw)) % 8**11)
+        members[number] = with_checksum(put(member, 124, text))
+    else:
+        at, width = draw.choice(TAR_FIELDS)
+        text = (
+            draw.choice(TAR_TEXTS) if width > 1 else draw.choice([*b"01256789xgLKSND\0"]).to_bytes()
+        )
+        members[number] = with_checksum(put(member, at, text[:width].ljust(width, b"\0")))
+    return b"".join(members)
+
+
+def extended_header(draw: random.Random) -> bytes:
+    """A pax header with odd records in it."""
+    records = b""
+    for text in draw.sample(PAX, draw.randint(1, 2)):
+        length = len(text) + 5
+        records += b"%d " % draw.choice([length, length, length + 1, 3, 10**9]) + text + b"\n"
+    info = tarfile.TarInfo("pax")
+    info.type = draw.choice([tarfile.XHDTYPE, tarfile.XHDTYPE, tarfile.XGLTYPE])
+    info.size = len(records)
+    return info.tobuf(tarfile.USTAR_FORMAT) + records.ljust(
+        (len(records) + 511) // 512 * 512, b"\0"
+    )
+
+
+def with_checksum(member: bytes) -> bytes:
+    """A member whose header has the right sum."""
+    if len(member) < 512:
+        return member
+    total = sum(member[:148]) + sum(member[156:512]) + 8 * 32
+    return member[:148] + b"%06o\0 " % total + member[156:]
+
+
+def mend_tar(data: bytes) -> bytes:
+    """Right sums in all headers; archives that are packed stay as they are."""
+    if data[:2] in (b"\x1f\x8b", b"BZ", b"\xfd7"):
+        return data
+    members = [with_checksum(member) if any(member[:512]) else member for member in blocks_of(data)]
+    return b"".join(members) + data[sum(map(len, members)) :]
+
+
+def archive(*files: tuple[str, bytes], mode: str = "w") -> bytes:
+    """An archive of these files, for the corpus."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode=mode) as tar:
+        for name, content in files:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return target.getvalue()
+
+
+WEBDATASET = Target(
+    "webdataset", check_webdataset, change_webdataset, mend_tar, words=(bytes(512), b"ustar\x0000")
+)

@@ -1,0 +1,93 @@
+"""Every file of the corpus, and some hundred changed ones, through every target.
+
+``make fuzz`` goes on from here for as long as it is told to.  What was found once is a file of the
+corpus for ever; its name says what it did.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from targets import CORPUS, TARGETS
+
+HERE = Path(__file__).parent
+#: Inputs of each target; the first are the files of its corpus.
+EXECUTIONS = 150
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver needs fork")
+
+
+def run_driver(*arguments):
+    return subprocess.run(
+        [sys.executable, HERE / "driver.py", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+
+
+@pytest.fixture(scope="module")
+def said():
+    """Target -> what the driver printed about it."""
+    done = run_driver("--seed", 1, "--executions", EXECUTIONS, "--seconds", 1000, "--minimise", 0)
+    found = {}
+    for line in done.stdout.splitlines()[1:-1]:
+        if not line.startswith(" "):
+            name = line.split()[0]
+            found[name] = ""
+        found[name] += line + "\n"
+    assert set(found) == set(TARGETS), (done.stdout, done.stderr)
+    return found
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_no_input_does_harm(said, name):
+    _, executions, _, _, findings, _ = said[name].splitlines()[0].split()
+    assert findings == "0", said[name]
+    assert int(executions) >= max(EXECUTIONS, len(TARGETS[name].corpus()))
+
+
+def test_every_folder_of_the_corpus_has_a_target_and_is_small():
+    assert {path.name for path in CORPUS.iterdir()} == set(TARGETS)
+    assert sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()) < 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("harm", "key"),
+    [
+        ("raise KeyError('x')", "KeyError at "),
+        ("os.abort()", "SIGABRT"),
+        ("bytearray(1 << 40)", "MemoryError at "),
+        ("while data: pass", "more than 1 seconds"),
+        ("sys.exit(3)", "exit status"),
+    ],
+)
+def test_the_driver_sees_harm_and_makes_its_input_small(tmp_path, harm, key):
+    program = f"""
+import os, random, sys
+sys.path.insert(0, {str(HERE)!r})
+import driver
+from children import Limits
+from targets.target import Target
+
+def check(data):
+    if b"bad" in data:
+        {harm}
+
+target = Target("t", check)
+target_corpus = [b"good", b"12345 bad 67890"]
+Target.corpus = lambda self: []
+limits = Limits(1, 1 << 30)
+_, found, _ = driver.run_in_child(target, target_corpus, 0, 0, 2, 60, limits)
+(finding,) = found
+small = driver.minimised(target, finding, limits, 60)
+print(finding.key)
+print(small.data)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=110
+    )
+    assert done.stdout.startswith(key), (done.stdout, done.stderr)
+    assert done.stdout.splitlines()[1] == "b'bad'"
