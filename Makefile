@@ -48,6 +48,12 @@ demo: .venv/installed  ## pack images, stream batches, train a small network [PH
 test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
 	.venv-test/bin/python -m pytest $(ARGS)
 
+# Those that strike, and what of the suite is about the same; FAULTS_LONG=1 takes hours.
+STRIKES := faults or threads or killed or fork or child or interrupt or ctrl_c or signal or disk
+
+faults: .venv-test/installed  ## kills, full disks, forks, Ctrl-C, exits, soak [FAULTS_LONG=1 ARGS="-k name"]
+	.venv-test/bin/python -m pytest tests -m "" -k "$(STRIKES)" $(ARGS)
+
 sanitize: .venv-sanitize/installed  ## tests under ASan and UBSan, on Linux [TESTS="tests/..."] [ARGS=]
 	.ci/sanitize address,undefined $(abspath $(or $(TESTS),$(ASAN_TESTS))) $(ARGS)
 
