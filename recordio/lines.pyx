@@ -18,8 +18,8 @@ __all__ = [
     "MAX_BAD_ROWS", "MAX_LINE_BYTES", "LineChunks", "TextChunk", "note_bad_row", "open_bytes",
 ]
 
-#: No line may be longer where nothing else is asked for: a file without line ends shall not fill the
-#: memory.
+#: No line may be longer where nothing else is asked for: a file without line ends shall not fill
+#: the memory.
 MAX_LINE_BYTES = 1 << 26
 #: No chunk may have more bad rows, so that errors do not fill the memory where all rows are bad.
 MAX_BAD_ROWS = 1 << 14

@@ -114,7 +114,8 @@ for number in range(epochs):
 gc.collect()
 after = len(os.listdir("/proc/self/fd")), threading.active_count()
 slope = np.polyfit(np.arange(epochs), notes, 1)[0]
-print(f"{slope:.0f} bytes an epoch, {notes[0] / 1e6:.1f} MB at first, {notes[-1] / 1e6:.1f} at last")
+first, last = notes[0] / 1e6, notes[-1] / 1e6
+print(f"{slope:.0f} bytes an epoch, {first:.1f} MB at first, {last:.1f} MB at last")
 assert after[0] <= before[0] and after[1] <= before[1], (before, after)
 """
 
