@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from recordio.errors import RecordIOError
 
@@ -14,8 +15,8 @@ class Stage:
     batch_size: int
     depth: int
     cached: CachedImages | None
-    def __init__(
-        self,
+    def __new__(
+        cls,
         source: Source,
         plan: RenderPlan,
         *,
@@ -24,7 +25,7 @@ class Stage:
         depth: int,
         allocate: Callable[[int], Any] | None = None,
         cached: CachedImages | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def pending(self) -> int: ...
     def start(self) -> None: ...
