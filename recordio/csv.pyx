@@ -204,8 +204,8 @@ cdef int64_t _most_rows(TextChunk chunk, int64_t columns, uint8_t delimiter, bin
     """
     cdef int64_t fitting = chunk.length // (2 * columns) + 1
     cdef const uint8_t[::1] text
-    if chunk.lines <= fitting:
-        return chunk.lines
+    if chunk.lines <= fitting or chunk.lines * columns <= 1 << 22:
+        return chunk.lines      # no more than a few MiB are at stake
     text = chunk.buffer
     if skipping:
         fitting += <int64_t>MAX_BAD_ROWS
