@@ -65,7 +65,7 @@ class Makers:
 
     def csv_reader(self):
         def make():
-            return recordio.CSVReader(self.folder / "rows.csv", threads=2, chunk_rows=7)
+            return recordio.CSVReader(self.folder / "rows.csv", threads=2, chunk_bytes=64)
 
         return make, None, list(range(CSV_ROWS))
 
