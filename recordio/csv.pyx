@@ -129,20 +129,25 @@ cdef Status _any_field(
 
 
 cdef int64_t _parse_rows(
-    const uint8_t* at,
+    const uint8_t** start,
     const uint8_t* end,
     int64_t columns,
     uint8_t delimiter,
     number* out,
+    int64_t room,
     Place* place,
 ) noexcept nogil:
-    """Parse whole lines; returns the rows, or leaves the place of the first error."""
+    """Parse whole lines as long as there is room for a row, and move `start` behind them.
+
+    Returns the rows; at the first error its place is left.
+    """
+    cdef const uint8_t* at = start[0]
     cdef int64_t rows = 0, column, line = 0
     cdef const uint8_t* next
     cdef int64_t[2] pair
     cdef int tries          # worth of looking for pairs, which other numbers use up
     cdef Status status = OK
-    while at < end:
+    while at < end and rows < room:
         column = 0
         tries = PAIR_TRIES
         while column < columns - 1:
@@ -194,6 +199,7 @@ cdef int64_t _parse_rows(
             place.column = column
             return rows
     place.status = OK
+    start[0] = at
     return rows
 
 
@@ -224,12 +230,12 @@ cdef int64_t _parse_chunk(
     """
     cdef const uint8_t[::1] text = chunk.buffer
     cdef uint8_t[::1] raw = array.reshape(-1).view(np.uint8)
-    cdef int64_t rows = 0, line = 0, itemsize = array.itemsize, row_bytes
+    cdef int64_t rows = 0, left, line = 0, itemsize = array.itemsize, row_bytes
     cdef int64_t room = _most_rows(chunk, columns, delimiter, bad is not None)
     cdef char kind = ord(array.dtype.kind)
     cdef Place place
     if raw.shape[0] < (row + room) * columns * itemsize:
-        raise ValueError("more lines than room")
+        raise ValueError("more rows than room")
     if chunk.length == 0 or chunk.buffer[chunk.length - 1] != 10:
         raise ValueError("a chunk must end with a line end")
     cdef const uint8_t* at = &text[0]
@@ -241,18 +247,21 @@ cdef int64_t _parse_chunk(
         place.status = OK
         place.line = place.column = 0
         place.field = at
+        left = room - rows
         with nogil:
             if kind == c'f' and itemsize == 4:
-                rows += _parse_rows(at, end, columns, delimiter, <float*>out, &place)
+                rows += _parse_rows(&at, end, columns, delimiter, <float*>out, left, &place)
             elif kind == c'f':
-                rows += _parse_rows(at, end, columns, delimiter, <double*>out, &place)
+                rows += _parse_rows(&at, end, columns, delimiter, <double*>out, left, &place)
             elif kind == c'i' and itemsize == 4:
-                rows += _parse_rows(at, end, columns, delimiter, <int32_t*>out, &place)
+                rows += _parse_rows(&at, end, columns, delimiter, <int32_t*>out, left, &place)
             elif kind == c'i':
-                rows += _parse_rows(at, end, columns, delimiter, <int64_t*>out, &place)
+                rows += _parse_rows(&at, end, columns, delimiter, <int64_t*>out, left, &place)
             else:
-                rows += _parse_rows(at, end, columns, delimiter, <uint8_t*>out, &place)
+                rows += _parse_rows(&at, end, columns, delimiter, <uint8_t*>out, left, &place)
         if place.status == OK:
+            if rows_in(at, end, delimiter):
+                raise ValueError("more rows than room")
             return rows
         place.line += line
         error = _error(chunk, place.field - &text[0], place, columns, chr(delimiter), array.dtype)

@@ -13,19 +13,13 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
 from recordio.checksums cimport CHECKSUM_OK, checksum_check, checksum_error
-from recordio.frames cimport (
-    FRAME_END,
-    FRAME_OK,
-    Frame,
-    frame_confirm,
-    frame_error,
-    frame_scan,
-)
+from recordio.frames cimport FRAME_END, FRAME_OK, Frame, frame_confirm, frame_error, frame_scan
 from recordio.locate cimport as_positions, confirm_many, first_outside, locate_many, locate_one
 from recordio.lookup cimport KeyLookup
 from recordio.mapping cimport address_of, guard_of, map_guard
 from recordio.views cimport (
     UNMAP_ON_CLOSE,
+    confirmed_view,
     pause_collector,
     payload_bytes,
     payload_view,
@@ -90,9 +84,9 @@ cdef class RecordReader:
     (because its payload holds the magic word) is a memoryview of joined bytes.  Views stay valid
     after `close`, and keep the file mapped.
 
-    Any number of threads may read one reader, without a lock, and a reader may be used after
-    ``fork``.  Pickling stores the paths only.  ``16`` bytes are kept for each record; a first
-    look-up by key in an index whose keys do not ascend adds 8.
+    Any number of threads may read one reader, without a lock, but each needs an iterator of its
+    own; a reader may be used after ``fork``.  Pickling stores the paths only.  16 bytes are kept
+    for each record; a first look-up by key in an index whose keys do not ascend adds 8.
 
     If the file shrinks while it is mapped, or the disk fails, records that are not whole any more
     are a `TruncatedRecordError` from then on, and all others can be read.  Views that were handed
@@ -203,7 +197,7 @@ cdef class RecordReader:
         cdef int64_t size = self.size
         with nogil:
             status = locate_one(base, size, self.offset_table[position], &frame)
-        record = _payload(view, base, guard, &frame, &status)
+        record = confirmed_view(view, base, guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, position)
         if self.checksums is not None:
@@ -361,7 +355,7 @@ cdef class RecordReader:
             payload = payload_bytes(base, &frame)
             status = frame_confirm(guard, status, &frame)
         else:
-            payload = _payload(view, base, guard, &frame, &status)
+            payload = confirmed_view(view, base, guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.path, frame.end, record)
         if self.checksums is not None:
@@ -499,6 +493,7 @@ cdef class RecordReader:
         return f"RecordReader({self.path!r}{index}{state})"
 
 
+@cython.final
 cdef class RecordIterator:
     """One pass over a reader, a few records located ahead of the one handed out."""
 
@@ -513,6 +508,7 @@ cdef class RecordIterator:
     cdef int ready              # records in `frames`
     cdef int cursor             # next of them to be handed out
     cdef int status             # what ended the last look ahead
+    cdef bint running           # in `__next__`, which lets other threads run
     cdef Frame[AHEAD] frames
     cdef Frame damage
 
@@ -526,6 +522,15 @@ cdef class RecordIterator:
 
     @cython.critical_section
     def __next__(self):
+        if self.running:
+            raise ValueError("the iterator is in use by another thread: give each its own")
+        self.running = True
+        try:
+            return self.following()
+        finally:
+            self.running = False
+
+    cdef object following(self):
         cdef Frame frame
         cdef int status = FRAME_OK
         self.reader.check_open()
@@ -540,7 +545,7 @@ cdef class RecordIterator:
                     self.status, self.reader.path, self.damage.end, self.delivered
                 )
         frame = self.frames[self.cursor]
-        record = _payload(self.view, self.base, self.guard, &frame, &status)
+        record = confirmed_view(self.view, self.base, self.guard, &frame, &status)
         if status != FRAME_OK:
             raise frame_error(status, self.reader.path, frame.end, self.delivered)
         if self.reader.checksums is not None:
@@ -589,12 +594,3 @@ cdef object _iterate(RecordReader reader):
         if reader.count == 0:
             iterator.status = FRAME_END
     return iterator
-
-
-cdef inline object _payload(
-    view, const uint8_t* base, map_guard* guard, Frame* frame, int* status
-):
-    """The payload of a record that was located with a status, which is confirmed."""
-    payload = payload_view(view, base, frame) if status[0] == FRAME_OK else None
-    status[0] = frame_confirm(guard, status[0], frame)
-    return payload

@@ -3,6 +3,7 @@
 from libc.stdint cimport uint8_t
 
 from recordio.frames cimport Frame
+from recordio.mapping cimport map_guard
 
 cdef extern from "views.h":
     void prefetch "recordio_prefetch"(const void* address) noexcept nogil
@@ -15,3 +16,8 @@ cdef bytes payload_bytes(const uint8_t* base, const Frame* frame)
 
 # The payload of a located record as a read-only memoryview; `view` is the whole file at `base`.
 cdef object payload_view(object view, const uint8_t* base, const Frame* frame)
+
+# The same, confirmed after it was made: `status` says what locating said, and then what is true.
+cdef object confirmed_view(
+    object view, const uint8_t* base, map_guard* guard, Frame* frame, int* status
+)

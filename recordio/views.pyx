@@ -6,7 +6,8 @@ Nothing here locates a record; `recordio.frames` does.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
 
-from recordio.frames cimport FRAME_HEAD, Frame, frame_join
+from recordio.frames cimport FRAME_HEAD, FRAME_OK, Frame, frame_confirm, frame_join
+from recordio.mapping cimport map_guard
 
 cdef extern from "views.h":
     object part_of_view "recordio_part"(object whole, Py_ssize_t start, Py_ssize_t length)
@@ -24,3 +25,11 @@ cdef object payload_view(object view, const uint8_t* base, const Frame* frame):
     if frame.parts == 1:
         return part_of_view(view, frame.offset + FRAME_HEAD, frame.length)
     return memoryview(payload_bytes(base, frame))
+
+
+cdef object confirmed_view(
+    object view, const uint8_t* base, map_guard* guard, Frame* frame, int* status
+):
+    payload = payload_view(view, base, frame) if status[0] == FRAME_OK else None
+    status[0] = frame_confirm(guard, status[0], frame)
+    return payload

@@ -382,6 +382,18 @@ def test_blank_lines_take_no_memory_however_wide_rows_are(write):
             assert [len(rows) for rows in reader.rows(0, bad)] in ([1], [0, 0, 0, 1])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_blank_lines_after_the_last_row_are_written_nowhere(write, dtype):
+    # The row fills its block of memory to the last byte, so that one more byte is the allocator's.
+    columns = 48_008 // np.dtype(dtype).itemsize
+    path = write(b"1," * (columns - 1) + b"1\n" + b"\n" * 2_000)
+    for bad in [None, {}] * 20:
+        with CSVReader(path, columns, dtype, threads=1) as reader:
+            arrays = [*reader.rows(0, bad), np.zeros(columns, dtype)]
+        assert [rows.shape for rows in arrays] == [(1, columns), (columns,)]
+        assert (arrays[0] == 1).all()
+
+
 def test_wide_rows_that_cannot_be_read_are_bounded(write):
     path = write(gzip.compress(b"1\n" * (1 << 20)), "short.gz")
     with pytest.raises(TextFormatError, match="raise max_array_bytes"):

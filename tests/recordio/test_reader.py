@@ -430,6 +430,26 @@ def test_threads_share_a_reader(write_records):
         run_threads(8, work)
 
 
+def test_threads_that_share_an_iterator_get_each_record_once_or_are_told(write_records):
+    payloads = [b"%d" % number for number in range(20_000)]
+    path, index = write_records(payloads, range(len(payloads)))
+    for reader in (RecordReader(path), RecordReader(path, index)):
+        records, found, started = iter(reader), [], threading.Barrier(8)
+
+        def work(number, records=records, found=found, started=started):
+            started.wait()
+            while True:
+                try:
+                    found.append(bytes(next(records)))
+                except StopIteration:
+                    break
+                except ValueError as error:
+                    assert "give each its own" in str(error)
+
+        run_threads(8, work)
+        assert sorted(found, key=int) == payloads
+
+
 def test_closing_while_threads_read_ends_them_cleanly(write_records):
     reader = RecordReader(write_records([b"x" * 100] * 1000))
     len(reader)

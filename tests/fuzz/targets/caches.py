@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import random
 import struct
 import zlib
@@ -132,7 +133,8 @@ def mix(state: int, word: int) -> int:
 def heads(data: bytes) -> list[tuple[int, int]]:
     """Record number and place in the file of each image that the table leads to."""
     try:
-        table, begin = (json.loads(described(data))[name] for name in ("table_place", "data_place"))
+        found = json.loads(described(data))
+        table, begin = (operator.index(found[name]) for name in ("table_place", "data_place"))
         words = struct.unpack_from(f"<{COUNT}Q", data, table)
         places = [
             (number, begin + (word >> 24) * 64) for number, word in enumerate(words) if word > 1

@@ -40,7 +40,7 @@ def label_of(record: bytes) -> np.ndarray | None:
 
 
 def check_detection(data: bytes) -> None:
-    """Batches are as wide as the longest sound label, whatever the others say."""
+    """Batches are as wide as was asked for, or else as the longest sound label."""
     path, draw = scratch("boxes.rec", data), drawing(data)
     with contextlib.suppress(RecordIOError), RecordReader(path) as reader:
         if not len(reader):
@@ -58,7 +58,7 @@ def check_detection(data: bytes) -> None:
     records, _, damage = records_of(data)
     widths = [len(label) for record in records if (label := label_of(record)) is not None]
     if on_error == "skip" and damage is None:  # the iterator finds records after damage as well
-        widest = max([pad_width, *widths])
+        widest = pad_width or max([0, *widths])
         assert all(label.shape == (2, PREFIX + widest) for label in labels), widest
 
 
