@@ -476,6 +476,14 @@ class CSVReader:
         for work in list(self._running):
             work.close()
 
+    def __getstate__(self):
+        if self._closed:
+            raise ValueError(f"the reader of {self.path} is closed")
+        return {**self.__dict__, "_running": None}  # iterations stay with their threads
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, _running=weakref.WeakSet())
+
     def __iter__(self):
         return self.rows()
 

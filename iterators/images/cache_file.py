@@ -34,7 +34,7 @@ import numpy as np
 
 from recordio.errors import CacheFileError
 from recordio.mapping import map_descriptor
-from recordio.storage import TEMPORARY_SUFFIX
+from recordio.temporary import Temporary
 
 from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
 
@@ -89,9 +89,8 @@ def open_cache_file(
     Raises
     ------
     CacheFileError
-        If the file is something else, damaged, or was made with other settings.
-    OSError
-        If it cannot be made or opened.
+        If the file is something else, damaged, was made with other settings, or cannot be made or
+        opened.
     """
     wanted = {
         "version": VERSION,
@@ -104,7 +103,12 @@ def open_cache_file(
         _make(path, wanted, capacity)
     if not os.path.isfile(path):
         raise CacheFileError(f"is no regular file, so it cannot be a cache: {_OTHER}", path=path)
-    file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise CacheFileError(
+            f"a cache that cannot be written is of no use: {error.strerror}", path=path
+        ) from error
     try:
         found = _description(path, file, wanted)
         table, data = _places(found)
@@ -124,9 +128,9 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
     description = {"id": secrets.token_hex(8), **wanted}
     table, data = _places(description)
     text = json.dumps({**description, "table_place": table, "data_place": data}).encode()
-    temporary = f"{path}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
+    temporary = Temporary(path)
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary.make(), "wb") as file:
             file.write(MAGIC + bytes(8) + DESCRIPTION.pack(len(text), zlib.crc32(text)) + text)
             # Zeros that are written, so that there is room for them on the disk.
             for place in range(file.tell(), data, 1 << 20):
@@ -134,7 +138,7 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
             file.truncate(data + capacity)
             file.flush()
             os.fsync(file.fileno())
-        _publish(temporary, path)
+        _publish(temporary.path, path)
     except OSError as error:
         raise CacheFileError(
             f"a cache for {wanted['records']} records cannot be made here: "
@@ -142,8 +146,7 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
             path=path,
         ) from error
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        temporary.remove()
 
 
 def _places(description: Mapping[str, Any]) -> tuple[int, int]:

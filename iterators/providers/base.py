@@ -33,7 +33,7 @@ from .forms import BatchForm, SpecBatch
 __all__ = ["Engine", "PlannedProvider"]
 
 STATE_VERSION = 1
-LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epoch's
+LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epoch's; then 0 again
 
 logger = logging.getLogger("iterators")
 
@@ -431,7 +431,7 @@ class PlannedProvider(AbstractDataProvider):
 
     def _end(self, position: Position) -> Position:
         """Where the next epoch starts when this one is at its end."""
-        return Position(position.epoch + 1, done=self._plan.carried(position.done))
+        return Position((position.epoch + 1) & LAST_EPOCH, done=self._plan.carried(position.done))
 
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch.
@@ -449,7 +449,7 @@ class PlannedProvider(AbstractDataProvider):
             if position.number >= self._batches_left(position.done):
                 self._position = self._end(position)
             else:
-                self._position = Position(position.epoch + 1)
+                self._position = Position((position.epoch + 1) & LAST_EPOCH)
 
     def iterator(
         self,
@@ -509,7 +509,7 @@ class PlannedProvider(AbstractDataProvider):
         done = position.done + position.number * self.batch_size * self._plan.order.stride
         epoch = position.epoch
         while self._plan.is_over(done):
-            epoch, done = epoch + 1, self._plan.carried(done)
+            epoch, done = (epoch + 1) & LAST_EPOCH, self._plan.carried(done)
             if self._plan.empty:
                 break
         return {

@@ -2,6 +2,7 @@
 
 import gc
 import gzip
+import pickle
 import os
 import sys
 import threading
@@ -412,6 +413,17 @@ def test_errors_of_bad_rows_count_as_memory(write):
     bad = {}
     read_csv(path, 1, bad_rows=bad, max_array_bytes=1_100_000)
     assert len(bad) == 1000
+
+
+def test_a_reader_can_be_pickled(write):
+    with CSVReader(write("1,2\n3,4\n"), dtype="int32", chunk_bytes=4) as reader:
+        reader.count()
+        half = iter(reader)
+        next(half)
+        copy = pickle.loads(pickle.dumps(reader))
+    assert [rows.tolist() for rows in copy] == [[[1, 2]], [[3, 4]]]
+    with pytest.raises(ValueError, match="closed"):
+        pickle.dumps(reader)
 
 
 # ---- threads and chunks

@@ -664,3 +664,15 @@ def test_sparse_batches_have_one_layout():
     assert len(list(ArrayDataProvider(matrix, batch_size=2, layout="NC"))) == 2
     with pytest.raises(ValueError, match="sparse"):
         ArrayDataProvider(matrix, batch_size=2, layout="CN")
+
+
+def test_after_the_last_epoch_comes_the_first():
+    last = (1 << 32) - 1
+    numbers = np.arange(10.0)
+    with ArrayDataProvider(numbers, batch_size=4, shuffle=True, epoch=last) as provider:
+        epochs = []
+        for _ in range(2):
+            batches = [batch.data[0][: 4 - batch.pad] for batch in provider]
+            epochs.append(provider.epoch)
+            assert sorted(np.concatenate(batches)) == numbers.tolist()
+    assert epochs == [last, 0]
