@@ -2,8 +2,8 @@
 
 import gc
 import gzip
-import pickle
 import os
+import pickle
 import sys
 import threading
 import zlib
