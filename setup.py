@@ -6,6 +6,7 @@ headers the JPEG module is still built, reports that it has no decoder, and Open
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,21 +18,21 @@ from setuptools.command.build_ext import build_ext
 
 PACKAGES = ("recordio", "iterators")
 C_SOURCES = {
-    "recordio.mapping": ["recordio/map_guard.c"],
-    "iterators.images.jpeg": [
-        "iterators/images/jpeg_decoder.c",
-        "iterators/images/jpeg_entropy.c",
-        "iterators/images/jpeg_check.c",
-        "iterators/images/jpeg_unavailable.c",
+    "recordio.frames.mapping": ["recordio/frames/map_guard.c"],
+    "iterators.images.codecs.jpeg.jpeg": [
+        "iterators/images/codecs/jpeg/decoder.c",
+        "iterators/images/codecs/jpeg/entropy.c",
+        "iterators/images/codecs/jpeg/entropy_check.c",
+        "iterators/images/codecs/jpeg/unavailable.c",
     ],
-    "iterators.images.jpeg_transcode": [
-        "iterators/images/jpeg_rewrite.c",
-        "iterators/images/jpeg_coefficients.c",
-        "iterators/images/jpeg_scan.c",
-        "iterators/images/jpeg_rewrite_unavailable.c",
+    "iterators.images.codecs.transcode.transcode": [
+        "iterators/images/codecs/transcode/rewrite.c",
+        "iterators/images/codecs/transcode/coefficients.c",
+        "iterators/images/codecs/transcode/scan_writer.c",
+        "iterators/images/codecs/transcode/rewrite_unavailable.c",
     ],
 }
-USES_LIBJPEG = {"iterators.images.jpeg", "iterators.images.jpeg_transcode"}
+USES_LIBJPEG = {"iterators.images.codecs.jpeg.jpeg", "iterators.images.codecs.transcode.transcode"}
 
 #: Fused multiply-add would make results depend on the machine; batches must not.
 COMPILE_ARGS = (
@@ -124,6 +125,26 @@ class BuildExt(build_ext):
         return True
 
 
+def included(sources):
+    """Headers of ours that the sources need, through others and through cimports as well."""
+    found, open_ends = set(), list(sources)
+    while open_ends:
+        source = open_ends.pop()
+        text = source.read_text(encoding="utf-8")
+        near = [source.parent / name for name in re.findall(r'#include "(.+?)"', text)]
+        near += [Path(name) for name in re.findall(r'cdef extern from "(.+?)"', text)]
+        near += [
+            Path(*module.split(".")).with_suffix(".pxd")
+            for module in re.findall(r"from ([\w.]+) cimport", text)
+        ]
+        for path in near:
+            name = os.path.normpath(path)
+            if name not in found and os.path.isfile(name):
+                found.add(name)
+                open_ends.append(Path(name))
+    return {name for name in found if name.endswith(".h")}
+
+
 def extensions():
     """One extension for every ``.pyx``."""
     for package in PACKAGES:
@@ -132,8 +153,8 @@ def extensions():
             yield Extension(
                 name,
                 [source.as_posix(), *C_SOURCES.get(name, [])],
-                depends=[header.as_posix() for header in source.parent.glob("*.h")],
-                include_dirs=[source.parent.as_posix()],
+                depends=sorted(included([source, *map(Path, C_SOURCES.get(name, []))])),
+                include_dirs=["."],
                 extra_compile_args=list(COMPILE_ARGS),
                 extra_link_args=list(LINK_ARGS),
             )

@@ -11,9 +11,9 @@ from functools import partial
 import cv2
 import numpy as np
 
-from iterators.images import colour
-from iterators.images.normalise import normalise
-from iterators.images.resample import resize, variants
+from iterators.images.kernels import colour
+from iterators.images.kernels.normalise import normalise
+from iterators.images.kernels.resample import resize, variants
 
 METHODS = ("nearest", "bilinear", "cubic", "area", "lanczos4")
 SIZES = [

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from recordio import RecordReader, RecordWriter, verify
-from recordio.index import write_index
+from recordio.frames.index_file import write_index
 
 PAYLOAD = np.random.default_rng(0).bytes(1000)
 BATCH = 256

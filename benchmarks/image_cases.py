@@ -20,7 +20,7 @@ from harness import Stopwatch, absolute, case, compare, reported
 from jpeg_limits import full_decode_rate
 
 from iterators import ImageRecordIter
-from iterators.images import jpeg
+from iterators.images.codecs.jpeg import jpeg
 
 PREFETCH = 4
 IMAGENET = {

@@ -29,7 +29,7 @@ import text_cases  # noqa: F401
 import tool_cases  # noqa: F401
 from material import NEARBY_PHOTOS, Material
 
-from iterators.images import codec
+from iterators.images.codecs import general as codec
 
 
 def parse(arguments):

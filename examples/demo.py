@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw
 from tqdm import tqdm
 
 from iterators import ImageRecordIter
-from iterators.images import codec
+from iterators.images.codecs import general as codec
 
 MEAN = (123.68, 116.78, 103.94)
 STD = (58.4, 57.1, 57.4)

@@ -45,9 +45,9 @@ from .datasets import split_dataset as split_dataset
 from .datasets import split_dataset_n as split_dataset_n
 from .datasets import split_dataset_n_random as split_dataset_n_random
 from .datasets import split_dataset_random as split_dataset_random
-from .images.augmenter import Augmenter as Augmenter
-from .images.augmenter import CreateAugmenter as CreateAugmenter
-from .images.jpeg_transcode import optimize_jpeg as optimize_jpeg
+from .images.augment.augmenter import Augmenter as Augmenter
+from .images.augment.augmenter import CreateAugmenter as CreateAugmenter
+from .images.codecs.transcode.transcode import optimize_jpeg as optimize_jpeg
 from .loops import Iterator as Iterator
 from .loops import MultiprocessIterator as MultiprocessIterator
 from .loops import MultithreadIterator as MultithreadIterator

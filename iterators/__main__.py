@@ -12,7 +12,7 @@ from importlib import metadata
 
 import numpy as np
 
-from iterators.images import codec
+from iterators.images.codecs import general as codec
 
 
 def _version(package):

@@ -3,8 +3,6 @@
 This package imports nothing of `iterators`; it can be used on its own.
 """
 
-from recordio.check import Problem, Report, repair, verify, write_checksums
-from recordio.csv import CSVReader, read_csv
 from recordio.errors import (
     ArrayFileError,
     CacheFileError,
@@ -24,13 +22,15 @@ from recordio.errors import (
     TruncatedArrayError,
     TruncatedRecordError,
 )
+from recordio.frames.check import Problem, Report, repair, verify, write_checksums
+from recordio.frames.index_file import build_index
+from recordio.frames.reader import RecordReader
+from recordio.frames.writer import RecordWriter
 from recordio.header import IRHeader, pack, pack_img, unpack, unpack_img
 from recordio.idx_array import read_idx_array, write_idx_array
-from recordio.index import build_index
-from recordio.libsvm import read_libsvm
 from recordio.mxnet import MXIndexedRecordIO, MXRecordIO
-from recordio.reader import RecordReader
-from recordio.writer import RecordWriter
+from recordio.text.csv import CSVReader, read_csv
+from recordio.text.libsvm import read_libsvm
 
 __all__ = [
     "ArrayFileError",

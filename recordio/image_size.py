@@ -13,7 +13,7 @@ from recordio.errors import ImageDecodeError
 
 __all__ = ["DEFAULT_MAX_PIXELS", "check_pixels", "image_size", "open_image"]
 
-#: More pixels are refused where nothing else is asked for; that of `iterators.images.jpeg`, too.
+#: More pixels are refused where nothing else is asked for; by `iterators.images.codecs`, too.
 DEFAULT_MAX_PIXELS = 1 << 26
 
 #: Formats of Pillow that OpenCV may know as well.

@@ -11,8 +11,8 @@ import os
 import weakref
 
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
-from recordio.reader import RecordReader
-from recordio.writer import RecordWriter
+from recordio.frames.reader import RecordReader
+from recordio.frames.writer import RecordWriter
 
 __all__ = ["MXIndexedRecordIO", "MXRecordIO"]
 

@@ -187,29 +187,29 @@ EXCEPTIONS = {
     "iterators.views.list_view": {"transpose"},
     # memory without a shape is given one, or looked at as bytes
     "iterators.images.stage": {"reshape"},
-    "iterators.images.mean_image": {"reshape"},
-    "iterators.images.jpeg_resize": {"reshape"},
-    "iterators.providers.columns": {"reshape"},
+    "iterators.images.augment.mean_image": {"reshape"},
+    "iterators.images.codecs.jpeg.resize": {"reshape"},
+    "iterators.providers.array_rows": {"reshape"},
     "iterators.providers.row_stream": {"reshape"},
-    "iterators.images.record_source": {"reshape"},
-    "iterators.core.adjacent": {"reshape"},
+    "iterators.images.sources.record_source": {"reshape"},
+    "iterators.core.lent": {"reshape"},
     "iterators.loops.packing": {"reshape"},
     # an empty list of places is one of integers
     "iterators.core.indexing": {"reshape"},
     # a few numbers of any shape are read one after another, or a result gets their shape
     "iterators.core.random": {"reshape"},
     "iterators.providers.file_source": {"ravel", "reshape"},
-    "iterators.images.augmenter": {"ravel"},
-    "iterators.images.det_geometry": {"ravel"},
-    "iterators.images.det_labels": {"ravel"},
-    "iterators.images.normalise": {"ravel"},
-    "iterators.images.warp": {"ravel", "reshape"},
+    "iterators.images.augment.augmenter": {"ravel"},
+    "iterators.images.augment.det_geometry": {"ravel"},
+    "iterators.images.augment.det_labels": {"ravel"},
+    "iterators.images.kernels.normalise": {"ravel"},
+    "iterators.images.kernels.warp": {"ravel", "reshape"},
     # constants that are broadcast along the channels
     "iterators.core.device": {"reshape"},
     # row numbers that are broadcast against others
     "iterators.samples.array_region": {"reshape"},
     # OpenCV drops the channel axis of grey images
-    "iterators.images.codec": {"reshape"},
+    "iterators.images.codecs.general": {"reshape"},
 }
 
 

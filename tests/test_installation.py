@@ -57,7 +57,7 @@ def test_libjpeg_turbo_is_used_where_its_headers_are():
     header = headers_of_libjpeg_turbo()
     if header is None:
         pytest.skip("no libjpeg-turbo headers on this machine: OpenCV decodes")
-    jpeg = importlib.import_module("iterators.images.jpeg")
+    jpeg = importlib.import_module("iterators.images.codecs.jpeg.jpeg")
     assert jpeg.available(), f"{header} is there, yet not used: install again (make clean)"
 
 

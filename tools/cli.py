@@ -13,14 +13,14 @@ import sys
 from collections.abc import Callable, Sequence
 
 from recordio import build_index, repair, verify, write_checksums
-from recordio.checksums import checksums_path
 from recordio.errors import RecordIOError
+from recordio.frames.checksums import checksums_path
 
 from .console import Interruption, printable, run_command, say, say_skipped
 from .convert.exporting import export_records
 from .convert.format import Import
 from .convert.importing import companions, import_records
-from .convert.table import EXPORTS, IMPORTS
+from .convert.registry import EXPORTS, IMPORTS
 from .info import collect_info, format_info
 from .ordered_pool import available_cores
 from .outputs import check_outputs

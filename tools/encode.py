@@ -1,9 +1,9 @@
 """One image file -> the bytes of one image record.
 
 Decoding, resampling and encoding are OpenCV's, in the order of MXNet's tool: centre crop, resize,
-encode; raw images are written by `iterators.images.pnm`, and where `iterators.images.jpeg_resize`
-gives the same pixels in less time, it does the first two.  Nothing here knows about lists, threads
-or record files.
+encode; raw images are written by `iterators.images.codecs.pnm`, and where
+`iterators.images.codecs.jpeg.resize` gives the same pixels in less time, it does the first two.
+Nothing here knows about lists, threads or record files.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from iterators.images import jpeg, pnm
-from iterators.images.jpeg_resize import decode_resized
+from iterators.images.codecs import pnm
+from iterators.images.codecs.jpeg import jpeg
+from iterators.images.codecs.jpeg.resize import decode_resized
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size

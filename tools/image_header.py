@@ -9,7 +9,7 @@ import struct
 import zlib
 from typing import NamedTuple
 
-from iterators.images import pnm
+from iterators.images.codecs import pnm
 from recordio.errors import ImageDecodeError
 
 __all__ = ["ImageHeader", "read_image_header"]

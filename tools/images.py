@@ -8,7 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from iterators.images import jpeg
+from iterators.images.codecs.jpeg import jpeg
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from recordio import RecordReader, verify
 from recordio.errors import RecordIOError
-from recordio.frames import find_head, survey
-from recordio.mapping import map_file
+from recordio.frames.frame import find_head, survey
+from recordio.frames.mapping import map_file
 
 from .console import progress_bar
 from .payloads import describe, labels_of, read_payload

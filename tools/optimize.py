@@ -1,7 +1,8 @@
 """Rewrite the JPEG images of a record file without loss, or one image, and count what was done.
 
-How a file is rewritten is decided in `iterators.images.jpeg_transcode`.  What is no JPEG image, or
-cannot be rewritten, is copied as it is; nothing is ever left out, repaired or decoded to pixels.
+How a file is rewritten is decided in `iterators.images.codecs.transcode`.  What is no JPEG image,
+or cannot be rewritten, is copied as it is; nothing is ever left out, repaired or decoded to
+pixels.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from iterators.images.jpeg_transcode import rewrite
+from iterators.images.codecs.transcode.transcode import rewrite
 from recordio import RecordReader
-from recordio.checksums import stale_checksums
-from recordio.encoder import MAX_RECORD_LENGTH, encode
 from recordio.errors import IndexFileError, RecordIOError
-from recordio.index import format_index, read_index
+from recordio.frames.checksums import stale_checksums
+from recordio.frames.encoder import MAX_RECORD_LENGTH, encode
+from recordio.frames.index_file import format_index, read_index
 from recordio.storage import AtomicOutput
 
 from .console import progress_bar

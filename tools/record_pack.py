@@ -15,8 +15,8 @@ import numpy as np
 
 from recordio import IRHeader, RecordReader
 from recordio.errors import RecordHeaderError, RecordIOError
+from recordio.frames.mapping import check_kept
 from recordio.limits import bounded_lines
-from recordio.mapping import check_kept
 
 from .console import progress_bar
 from .image_list import ListEntry, read_list
@@ -206,7 +206,7 @@ class RecordPack:
         everything = range(len(self.reader))
         if not self._begins_like_a_face_pack():
             return everything
-        from iterators.images.record_source import RecordSource  # slow to load
+        from iterators.images.sources.record_source import RecordSource  # slow to load
 
         source = RecordSource(self.path, self.reader.index_path or "")
         if source.identities is None:

@@ -9,7 +9,7 @@ import numpy
 from protocol import serve
 
 from iterators import ImageRecordIter
-from iterators.images import codec
+from iterators.images.codecs import general as codec
 from recordio import read_csv
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .adjacent import joined
 from .backend import is_tensor
 from .device import get_device, to_device
+from .lent import joined
 
 __all__ = ["concat_examples"]
 

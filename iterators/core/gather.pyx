@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 __all__ = ["gather_rows", "gather_scaled"]
 
-cdef extern from "gather.h" nogil:
+cdef extern from "iterators/core/gather.h" nogil:
     void gather_copy(const uint8_t*, ptrdiff_t, size_t, const int64_t*, ptrdiff_t, uint8_t*)
     void gather_scale(const uint8_t*, ptrdiff_t, size_t, const int64_t*, ptrdiff_t, float, float*,
                       int)

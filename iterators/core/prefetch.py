@@ -41,8 +41,8 @@ class Prefetcher:
     ----------
     produce : callable
         ``produce(records, epoch)`` -> ``(data, label, ids, failures)``, see
-        `iterators.providers.base.Engine`.  Called in several threads at once if `threads` is above
-        1, so that it helps only where the work releases the GIL.
+        `iterators.providers.planned.Engine`.  Called in several threads at once if `threads` is
+        above 1, so that it helps only where the work releases the GIL.
     depth : int
         Batches that may be under way at once, at least 1.
     threads : int

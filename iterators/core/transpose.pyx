@@ -15,7 +15,7 @@ cdef enum:
     MAX_AXES = 32
 
 
-cdef extern from "transpose.h" nogil:
+cdef extern from "iterators/core/transpose.h" nogil:
     void transpose_1(char*, const char*, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t)
     void transpose_2(char*, const char*, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t)
     void transpose_4(char*, const char*, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t)

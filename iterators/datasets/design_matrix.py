@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.backend import backend_of, is_stored_sparse
-from ..core.finite import DATASET_SEED, FiniteDatasetIterator, iterate
+from ..core.finite_iterator import DATASET_SEED, FiniteDatasetIterator, iterate
 from ..core.layout import Layout, plan
 from ..core.spec import FieldSpec, Form, SpecError, check_data_specs, form_of, is_flat_specs
 from ..core.subsets import generator

@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
+from recordio.frames.mapping import LOST, is_lost
+from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader, unpack
-from recordio.mapping import LOST, is_lost
-from recordio.reader import RecordReader
 
 from ..core.backend import backend_of
 from ..core.indexing import resolve_rows
 from ..core.layout import plan
 from ..core.parameters import choice, integer
-from ..images import codec, jpeg
-from ..images.record_source import RecordSource
+from ..images.codecs import general as codec
+from ..images.codecs.jpeg import jpeg
+from ..images.sources.record_source import RecordSource
 from .mixin import DatasetMixin
 
 __all__ = ["ImageRecordDataset", "RecordDataset"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import TextFormatError
-from recordio.mapping import LOST, is_lost, map_file
+from recordio.frames.mapping import LOST, is_lost, map_file
 
 from .mixin import DatasetMixin
 

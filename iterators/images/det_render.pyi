@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self
 
-from .det_recipe import DetRecipe
+from .augment.det_recipe import DetRecipe
+from .plan import RenderPlan
 from .render import Renderer
-from .render_plan import RenderPlan
 
 class DetPlan(RenderPlan):
     def __init__(

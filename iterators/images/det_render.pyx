@@ -11,25 +11,25 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy, memset
 
-from iterators.images.det_geometry cimport (
+from iterators.images.augment.det_geometry cimport (
     DetGeometryRecipe, draw_det_geometry, load_det_recipe,
 )
-from iterators.images.det_jitter cimport DetJitterRecipe, draw_det_jitter, load_det_jitter
-from iterators.images.det_labels cimport (
+from iterators.images.augment.det_jitter cimport DetJitterRecipe, draw_det_jitter, load_det_jitter
+from iterators.images.augment.det_labels cimport (
     Objects, check_label, label_message, parse_label,
 )
-from iterators.images.draw cimport ImageKey
-from iterators.images.geometry cimport Geometry
-from iterators.images.jitter cimport Jitter
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.geometry cimport Geometry
+from iterators.images.augment.jitter cimport Jitter
 from iterators.images.layers cimport ROW, Pixels, Sink
-from iterators.images.normalise cimport normalise_row
-from iterators.images.outcome cimport (
+from iterators.images.kernels.normalise cimport normalise_row
+from iterators.images.status cimport (
     HEADER_SIZE, MESSAGE_SIZE, RENDER_GEOMETRY, RENDER_LABEL, RENDER_OK, Outcome,
 )
 from iterators.images.render cimport Renderer, Slot
-from iterators.images.render_plan cimport RenderPlan
+from iterators.images.plan cimport RenderPlan
 
-from .geometry import geometry_message
+from .augment.geometry import geometry_message
 
 cdef enum:
     PREFIX = 4              # values before the label: channels, rows, columns, length
@@ -99,7 +99,7 @@ cdef class DetRenderer(Renderer):
     --------
     >>> import numpy as np
     >>> from recordio import IRHeader, pack_img
-    >>> from iterators.images.det_recipe import DetRecipe
+    >>> from iterators.images.augment.det_recipe import DetRecipe
     >>> header = IRHeader(0, [2, 5, 7, 0.0, 0.25, 0.5, 1.0], 1, 0)
     >>> record = pack_img(header, np.zeros((4, 6, 3), np.uint8), img_fmt=".png")
     >>> recipe = DetRecipe(data_shape=(3, 8, 8), resize_mode="shrink")

@@ -1,15 +1,15 @@
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t
 
-from iterators.images.draw cimport ImageKey
-from iterators.images.geometry cimport Geometry, Layer
-from iterators.images.jitter cimport Jitter
-from iterators.images.jpeg cimport jpeg_decoder
-from iterators.images.normalise cimport normalise_recipe
-from iterators.images.outcome cimport Outcome
-from iterators.images.render_plan cimport RenderPlan
-from iterators.images.resample cimport resampler
-from iterators.images.warp cimport warp_source
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.geometry cimport Geometry, Layer
+from iterators.images.augment.jitter cimport Jitter
+from iterators.images.codecs.jpeg.jpeg cimport jpeg_decoder
+from iterators.images.kernels.normalise cimport normalise_recipe
+from iterators.images.status cimport Outcome
+from iterators.images.plan cimport RenderPlan
+from iterators.images.kernels.resample cimport resampler
+from iterators.images.kernels.warp cimport warp_source
 
 
 # Memory of a renderer, kept from image to image: number of each buffer.

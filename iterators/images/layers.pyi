@@ -1,6 +1,6 @@
 from typing_extensions import Self
 
-from .render_plan import RenderPlan
+from .plan import RenderPlan
 
 class LayerRenderer:
     plan: RenderPlan

@@ -11,34 +11,46 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
-from iterators.images.draw cimport ImageKey
-from iterators.images.geometry cimport LAYER_PAD, LAYER_RESAMPLE, LAYER_WARP, Geometry, Layer
-from iterators.images.jitter cimport Jitter, draw_jitter, jitter_expose, jitter_image
-from iterators.images.jpeg cimport (
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.geometry cimport (
+    LAYER_PAD,
+    LAYER_RESAMPLE,
+    LAYER_WARP,
+    Geometry,
+    Layer,
+)
+from iterators.images.augment.jitter cimport Jitter, draw_jitter, jitter_expose, jitter_image
+from iterators.images.codecs.jpeg.jpeg cimport (
     JPEG_NO_MEMORY, JPEG_OK, decoder_available, decoder_free, decoder_message, decoder_new,
     decoder_rows, decoder_start,
 )
-from iterators.images.normalise cimport normalise_row, normalise_streams
-from iterators.images.outcome cimport (
+from iterators.images.kernels.normalise cimport normalise_row, normalise_streams
+from iterators.images.status cimport (
     RENDER_GEOMETRY, RENDER_IMAGE, RENDER_MEMORY, RENDER_OK, Outcome, outcome_fail,
 )
-from iterators.images.render_plan cimport RenderPlan
-from iterators.images.resample cimport (
+from iterators.images.plan cimport RenderPlan
+from iterators.images.kernels.resample cimport (
     resample_axis, resampler_begin, resampler_free, resampler_new, resampler_push, resampler_source,
 )
-from iterators.images.warp cimport warp_bounds, warp_prepare, warp_row, warp_source, warp_weights
+from iterators.images.kernels.warp cimport (
+    warp_bounds,
+    warp_prepare,
+    warp_row,
+    warp_source,
+    warp_weights,
+)
 
-cdef extern from "../core/sync.h" nogil:
+cdef extern from "iterators/core/sync.h" nogil:
     double sync_now()
 
-cdef extern from "../core/counter.h" nogil:
+cdef extern from "iterators/core/counter.h" nogil:
     void seconds_add(double* seconds, double more)
 
-cdef extern from "pixel.h":
+cdef extern from "iterators/images/kernels/pixel.h":
     enum:
         PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 
-cdef extern from "prefetch.h" nogil:
+cdef extern from "iterators/images/kernels/cache_hints.h" nogil:
     void prefetch_for_writing(const void* memory, size_t size)
     void prefetch_for_reading(const void* memory, size_t size)
 

@@ -2,9 +2,9 @@ from typing import Any
 
 from typing_extensions import Self
 
-from .augmenter import Augmenter
+from .augment.augmenter import Augmenter
+from .plan import RenderPlan
 from .render import Renderer
-from .render_plan import RenderPlan
 
 class LinearPlan(RenderPlan):
     def __init__(self, recipe: Augmenter, *, dtype: str = "float32", **more: Any) -> None: ...

@@ -9,16 +9,16 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
-from iterators.images.draw cimport ImageKey
-from iterators.images.geometry cimport load_recipe
-from iterators.images.jitter cimport Jitter
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.geometry cimport load_recipe
+from iterators.images.augment.jitter cimport Jitter
 from iterators.images.layers cimport Sink
-from iterators.images.linear_colour cimport (
+from iterators.images.augment.linear_colour cimport (
     Steps, StepsRecipe, compose, draw_steps, linear_colour, linear_colour_row, linear_colour_sums,
     load_steps,
 )
 from iterators.images.render cimport Renderer
-from iterators.images.render_plan cimport RenderPlan
+from iterators.images.plan cimport RenderPlan
 
 
 cdef class LinearPlan(RenderPlan):
@@ -62,7 +62,7 @@ cdef class LinearRenderer(Renderer):
     --------
     >>> import numpy as np
     >>> from recordio import IRHeader, pack_img
-    >>> from iterators.images.augmenter import CreateAugmenter
+    >>> from iterators.images.augment.augmenter import CreateAugmenter
     >>> record = pack_img(IRHeader(0, 3.0, 7, 0), np.full((9, 9, 3), 90, np.uint8), img_fmt=".png")
     >>> augmenter = CreateAugmenter((3, 4, 4), rand_gray=1)
     >>> data, _, _ = LinearRenderer(LinearPlan(augmenter)).sample(record)

@@ -1,9 +1,9 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from iterators.images.draw cimport ImageKey
-from iterators.images.geometry cimport Geometry, Layer
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.geometry cimport Geometry, Layer
 from iterators.images.layers cimport LayerRenderer, Pixels, Rectangle
-from iterators.images.outcome cimport Outcome
+from iterators.images.status cimport Outcome
 
 
 # The place of one sample in a batch.

@@ -15,33 +15,33 @@ import numpy as np
 
 from recordio.errors import RecordIOError
 
-from iterators.images.draw cimport ImageKey, draw_key
-from iterators.images.geometry cimport LAYER_RESAMPLE, Geometry, Layer, draw_geometry
-from iterators.images.jpeg cimport (
+from iterators.images.augment.draw cimport ImageKey, draw_key
+from iterators.images.augment.geometry cimport LAYER_RESAMPLE, Geometry, Layer, draw_geometry
+from iterators.images.codecs.jpeg.jpeg cimport (
     JPEG_NOT_JPEG, JPEG_OK, JPEG_UNAVAILABLE, decoder_finish, decoder_open,
     jpeg_info,
 )
 from iterators.images.layers cimport PIXELS_A, PIXELS_B, LayerRenderer, Pixels, Rectangle
-from iterators.images.normalise cimport normalise_done
-from iterators.images.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
-from iterators.images.outcome cimport (
+from iterators.images.kernels.normalise cimport normalise_done
+from iterators.images.kernels.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
+from iterators.images.status cimport (
     HEADER_SIZE, MESSAGE_SIZE, RENDER_GEOMETRY, RENDER_IMAGE, RENDER_LABEL_WIDTH, RENDER_MEMORY,
     RENDER_NOT_LISTED, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS, Outcome, outcome_error,
 )
-from iterators.images.pnm cimport (
+from iterators.images.codecs.pnm cimport (
     PNM_OK, PNM_OTHER, pnm_convert_row, pnm_explain, pnm_header, pnm_parse,
 )
-from iterators.images.resample cimport resample_denominator
+from iterators.images.kernels.resample cimport resample_denominator
 
-cdef extern from "../core/sync.h" nogil:
+cdef extern from "iterators/core/sync.h" nogil:
     double sync_now()
 
-cdef extern from "../core/counter.h" nogil:
+cdef extern from "iterators/core/counter.h" nogil:
     void counter_add(int64_t* counter, int64_t number)
     void seconds_add(double* seconds, double more)
 
-from . import codec
-from .geometry import geometry_message
+from .codecs import general as codec
+from .augment.geometry import geometry_message
 
 
 cdef class ImageShortcut:
@@ -65,8 +65,8 @@ cdef class Renderer(LayerRenderer):
     Examples
     --------
     >>> from recordio import IRHeader, pack_img
-    >>> from iterators.images.recipe import Recipe
-    >>> from iterators.images.render_plan import RenderPlan
+    >>> from iterators.images.augment.recipe import Recipe
+    >>> from iterators.images.plan import RenderPlan
     >>> record = pack_img(IRHeader(0, 3.0, 7, 0), np.zeros((9, 9, 3), np.uint8), img_fmt=".png")
     >>> renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 4, 4), mean_r=1)))
     >>> data, label, record_id = renderer.sample(record)

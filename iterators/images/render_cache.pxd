@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t
 
-from iterators.images.image_cache cimport CachedImage, ImageCache
+from iterators.images.cache.image_cache cimport CachedImage, ImageCache
 
 
 # A cache, and what the images in it are.

@@ -1,9 +1,9 @@
 from typing import Any
 
-from .image_cache import ImageCache
+from .cache.image_cache import ImageCache
+from .plan import RenderPlan
 from .render import ImageShortcut, Renderer
-from .render_plan import RenderPlan
-from .source import Source
+from .sources.source import Source
 
 class CachedImages:
     cache: ImageCache

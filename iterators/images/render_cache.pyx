@@ -13,26 +13,32 @@ has the steps of `render` make the whole image instead of a sample.
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
-from iterators.images.draw cimport ImageKey
-from iterators.images.geometry cimport LAYER_RESAMPLE, Geometry, Layer, add_layer, resize_short_side
-from iterators.images.image_cache cimport (
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.geometry cimport (
+    LAYER_RESAMPLE,
+    Geometry,
+    Layer,
+    add_layer,
+    resize_short_side,
+)
+from iterators.images.cache.image_cache cimport (
     CACHE_ABSENT, CACHE_FOUND, CACHE_REFUSED, CachedImage, ImageCache,
 )
-from iterators.images.jitter cimport Jitter
-from iterators.images.jpeg cimport decoder_warnings
+from iterators.images.augment.jitter cimport Jitter
+from iterators.images.codecs.jpeg.jpeg cimport decoder_warnings
 from iterators.images.layers cimport PIXELS_A, Pixels
-from iterators.images.outcome cimport Outcome, RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK
-from iterators.images.pnm cimport PNM_OK
+from iterators.images.status cimport Outcome, RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK
+from iterators.images.codecs.pnm cimport PNM_OK
 from iterators.images.render cimport ImageShortcut, Renderer
-from iterators.images.render_plan cimport RenderPlan
-from iterators.images.source cimport FETCH_OK, Source
+from iterators.images.plan cimport RenderPlan
+from iterators.images.sources.source cimport FETCH_OK, Source
 
-cdef extern from "../core/counter.h" nogil:
+cdef extern from "iterators/core/counter.h" nogil:
     int64_t counter_load(const int64_t* counter)
     void counter_add(int64_t* counter, int64_t number)
     void seconds_add(double* seconds, double more)
 
-from .image_cache import image_bytes
+from .cache.image_cache import image_bytes
 
 cdef enum:
     RANDOM_METHOD = 10      # of the interpolations: another one for every image and epoch
@@ -53,8 +59,8 @@ cdef class CachedImages:
 
     Examples
     --------
-    >>> from iterators.images.image_cache import MemoryImageCache
-    >>> from iterators.images.recipe import Recipe
+    >>> from iterators.images.cache.image_cache import MemoryImageCache
+    >>> from iterators.images.augment.recipe import Recipe
     >>> recipe = Recipe(data_shape=(3, 224, 224), resize=256)
     >>> CachedImages(MemoryImageCache(10, 3, 1 << 20), recipe).stats()
     {'cache_hits': 0, 'cache_misses': 0}
@@ -99,7 +105,7 @@ def resizes(recipe):
 
     Examples
     --------
-    >>> from iterators.images.recipe import Recipe
+    >>> from iterators.images.augment.recipe import Recipe
     >>> [resizes(Recipe(data_shape=(3, 8, 8), resize=9, inter_method=m)) for m in (1, 9, 10)]
     [True, True, False]
     """
@@ -117,7 +123,7 @@ def cached_bytes(recipe, int width, int height):
 
     Examples
     --------
-    >>> from iterators.images.recipe import Recipe
+    >>> from iterators.images.augment.recipe import Recipe
     >>> cached_bytes(Recipe(data_shape=(3, 224, 224), resize=256), 640, 480)
     262016
     """

@@ -7,9 +7,9 @@ from typing_extensions import Self
 
 from recordio.errors import RecordIOError
 
+from .plan import RenderPlan
 from .render_cache import CachedImages
-from .render_plan import RenderPlan
-from .source import Source
+from .sources.source import Source
 
 class Stage:
     batch_size: int

@@ -19,15 +19,15 @@ from libc.stdlib cimport calloc, free
 
 import numpy as np
 
-from iterators.images.outcome cimport RENDER_OK, Outcome, outcome_error
+from iterators.images.status cimport RENDER_OK, Outcome, outcome_error
 from iterators.images.render cimport Renderer, Slot
 from iterators.images.render_cache cimport CachedImages
-from iterators.images.render_plan cimport RenderPlan
-from iterators.images.source cimport FETCH_OK, Scratch, Source
+from iterators.images.plan cimport RenderPlan
+from iterators.images.sources.source cimport FETCH_OK, Scratch, Source
 
 from ..core.pool import BufferPool
 
-cdef extern from "../core/sync.h" nogil:
+cdef extern from "iterators/core/sync.h" nogil:
     ctypedef struct sync_mutex:
         pass
     ctypedef struct sync_condition:
@@ -42,7 +42,7 @@ cdef extern from "../core/sync.h" nogil:
     void sync_wait(sync_condition*, sync_mutex*)
     void sync_wait_ms(sync_condition*, sync_mutex*, int)
 
-cdef extern from "../core/counter.h" nogil:
+cdef extern from "iterators/core/counter.h" nogil:
     int64_t counter_load(const int64_t* counter)
     void counter_store(int64_t* counter, int64_t value)
     void counter_add(int64_t* counter, int64_t number)

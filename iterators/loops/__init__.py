@@ -5,7 +5,6 @@ from .iterator import Iterator
 from .multiprocess import MultiprocessIterator, TimeoutWarning
 from .multithread import MultithreadIterator
 from .order_samplers import OrderSampler, SeededOrderSampler, ShuffleOrderSampler
-from .pool import WorkerDiedError
 from .serial import SerialIterator
 from .serializers import (
     Deserializer,
@@ -16,6 +15,7 @@ from .serializers import (
     save_npz,
 )
 from .worker import WorkerError
+from .worker_pool import WorkerDiedError
 
 __all__ = [
     "DaliIterator",

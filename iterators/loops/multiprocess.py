@@ -16,8 +16,8 @@ import numpy as np
 
 from ..core.parameters import integer, real
 from .iterator import Planned
-from .pool import WorkerDiedError, WorkerPool
 from .prefetching import PrefetchingIterator, shares
+from .worker_pool import WorkerDiedError, WorkerPool
 
 __all__ = ["MultiprocessIterator", "TimeoutWarning"]
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
-from ..core.finite import FiniteDatasetIterator
+from ..core.finite_iterator import FiniteDatasetIterator
 from ..views.batch_views import view_batch
 from ..views.sets import Batch
-from .finite import iterate_batches
 from .protocol import load_arrays
+from .sample_iterator import iterate_batches
 
 __all__ = ["AbstractDataProvider"]
 

@@ -14,10 +14,10 @@ from numpy.typing import DTypeLike
 
 from ..core.order import BatchPlan, RollOverPlan, Tail
 from ..core.parameters import choice, integer
-from .columns import Columns, DenseColumn, SparseColumn, column_of
-from .forms import SpecBatch
+from .array_rows import Columns, DenseColumn, SparseColumn, column_of
+from .batch_form import SpecBatch
 from .roll_over import FullBatch, RollingProvider
-from .rows import RowOptions, RowProvider
+from .row_provider import RowOptions, RowProvider
 
 __all__ = ["ArrayDataProvider", "NDArrayIter"]
 

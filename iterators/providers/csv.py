@@ -1,7 +1,7 @@
 """`CSVIter`: batches of the rows of CSV files.
 
 In the order of the file rows are streamed, with bounded memory whatever the size of the file;
-shuffled, the whole file is read at once.  Parsing happens in `recordio.csv`.
+shuffled, the whole file is read at once.  Parsing happens in `recordio.text.csv`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from recordio.csv import CSVReader, read_csv
 from recordio.errors import TextFormatError
-from recordio.lines import MAX_LINE_BYTES
+from recordio.text.csv import CSVReader, read_csv
+from recordio.text.lines import MAX_LINE_BYTES
 
 from ..core.order import BatchPlan, Order, Tail
 from ..core.parameters import boolean, choice, integer, integers
-from .axes import Axes
-from .columns import Columns, DenseColumn
+from .array_rows import Columns, DenseColumn
+from .reorder import Axes
+from .row_provider import RowOptions, RowProvider, RowSource
 from .row_stream import RowStream, StreamedRows
-from .rows import RowOptions, RowProvider, RowSource
 
 __all__ = ["CSVIter", "CSVProvider"]
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 
-from ..images.record_source import file_versions, list_lines
-from ..images.source import ImageFiles, Source
+from ..images.sources.record_source import file_versions, list_lines
+from ..images.sources.source import ImageFiles, Source
 
 __all__ = ["ImageFileSource", "floor_part", "listed_images", "read_image_list"]
 

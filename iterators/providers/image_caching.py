@@ -22,11 +22,11 @@ from recordio.image_size import check_pixels, image_size
 
 from ..core.order import Order, SequentialOrder
 from ..core.parameters import integer, path
-from ..images import jpeg
-from ..images.file_image_cache import FileImageCache
-from ..images.image_cache import ImageCache, MemoryImageCache
+from ..images.cache.file_image_cache import FileImageCache
+from ..images.cache.image_cache import ImageCache, MemoryImageCache
+from ..images.codecs.jpeg import jpeg
 from ..images.render_cache import CachedImages, cached_bytes, resizes
-from ..images.source import Source
+from ..images.sources.source import Source
 
 __all__ = ["RAM", "CacheInfo", "cached_recipe", "checked_cache", "open_cache", "steady_records"]
 
@@ -121,7 +121,7 @@ def cached_recipe(recipe: Any, asked: bool) -> Any:
 
     Examples
     --------
-    >>> from iterators.images.recipe import Recipe
+    >>> from iterators.images.augment.recipe import Recipe
     >>> cached_recipe(Recipe(data_shape=(3, 8, 8)), False).scaled_decode
     False
     """

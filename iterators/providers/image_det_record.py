@@ -11,10 +11,10 @@ from typing import Any
 
 from recordio.errors import LabelError
 
-from ..images.det_labels import longest_listed
-from ..images.det_recipe import DetRecipe
+from ..images.augment.det_labels import longest_listed
+from ..images.augment.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
-from ..images.record_source import RecordSource, read_label_vectors
+from ..images.sources.record_source import RecordSource, read_label_vectors
 from .image_provider import RecordImageProvider
 
 __all__ = ["ImageDetRecordIter"]
@@ -50,7 +50,7 @@ class ImageDetRecordIter(RecordImageProvider):
     **more
         Everything else that `ImageRecordIter` describes, from `path_imgrec` to `max_scan_pixels`,
         with `aug_seq` "det_aug_default"; and the parameters of
-        `iterators.images.det_recipe.DetRecipe`: `label_pad_width`, `max_label_width`,
+        `iterators.images.augment.det_recipe.DetRecipe`: `label_pad_width`, `max_label_width`,
         `rand_crop_prob`, `rand_pad_prob`, `resize_mode`...
 
     Raises

@@ -17,10 +17,10 @@ import numpy as np
 from ..core.batch import DataBatch, DataDesc
 from ..core.order import BatchPlan, Order, RollOverPlan
 from ..core.parameters import choice, integer, integers, path, unknown_keyword
-from ..images import jpeg
-from ..images.augmenter import Augmenter, CreateAugmenter
+from ..images.augment.augmenter import Augmenter, CreateAugmenter
+from ..images.codecs.jpeg import jpeg
 from ..images.linear_render import LinearPlan
-from ..images.record_source import RecordSource
+from ..images.sources.record_source import RecordSource
 from .file_source import ImageFileSource, floor_part, listed_images, read_image_list
 from .image_caching import cached_recipe, checked_cache
 from .image_provider import MOST_LABELS

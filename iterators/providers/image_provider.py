@@ -21,12 +21,11 @@ from ..core.device import placement
 from ..core.order import BatchPlan, Order
 from ..core.parameters import boolean, choice, integer, path, unknown_keyword
 from ..core.random import derive_key
-from ..images import jpeg
-from ..images.record_source import RecordSource
-from ..images.render_plan import RenderPlan
+from ..images.codecs.jpeg import jpeg
+from ..images.plan import RenderPlan
+from ..images.sources.record_source import RecordSource
 from ..images.stage import Stage
-from .base import PlannedProvider
-from .forms import BatchForm
+from .batch_form import BatchForm
 from .image_caching import CacheInfo, cached_recipe, checked_cache, open_cache, steady_records
 from .image_settings import (
     ImageSource,
@@ -39,6 +38,7 @@ from .image_settings import (
     make_mean_image,
     make_order,
 )
+from .planned import PlannedProvider
 
 __all__ = ["RecordImageProvider"]
 

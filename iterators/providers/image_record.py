@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..core.batch import DataDesc
-from ..images.recipe import Recipe
-from ..images.record_source import RecordSource, read_label_list
-from ..images.render_plan import RenderPlan
+from ..images.augment.recipe import Recipe
+from ..images.plan import RenderPlan
+from ..images.sources.record_source import RecordSource, read_label_list
 from .image_provider import RecordImageProvider
 
 __all__ = [
@@ -127,7 +127,7 @@ class ImageRecordIter(RecordImageProvider):
         Accepted because scripts pass them; `aug_seq` must be "aug_default", the other two say where
         MXNet would put its buffers, which is `device` here.
     **augmentation
-        The parameters of `iterators.images.recipe.Recipe`: `resize`, `rand_crop`,
+        The parameters of `iterators.images.augment.recipe.Recipe`: `resize`, `rand_crop`,
         `random_resized_crop`, `mirror`, `rand_mirror`, `mean_r`, `std_r`, `scale`,
         `inter_method`...
 

@@ -28,8 +28,8 @@ from ..core.order import (
     ShuffledOrder,
     WeightedOrder,
 )
-from ..images.mean_image import read_mean_image, write_mean_image
-from ..images.source import Source
+from ..images.augment.mean_image import read_mean_image, write_mean_image
+from ..images.sources.source import Source
 from ..images.stage import Stage
 
 __all__ = [

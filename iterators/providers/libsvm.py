@@ -9,15 +9,15 @@ import os
 from typing import Any
 
 from recordio.errors import TextFormatError
-from recordio.libsvm import read_libsvm
-from recordio.lines import MAX_LINE_BYTES
 from recordio.partition import part_by_count, part_by_lines
-from recordio.row_count import row_starts
+from recordio.text.libsvm import read_libsvm
+from recordio.text.lines import MAX_LINE_BYTES
+from recordio.text.row_count import row_starts
 
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer, integers
-from .columns import Columns, DenseColumn, SparseColumn, refuse_layout
-from .rows import PartRule, RowOptions, RowProvider
+from .array_rows import Columns, DenseColumn, SparseColumn, refuse_layout
+from .row_provider import PartRule, RowOptions, RowProvider
 
 __all__ = ["LibSVMIter", "LibSVMProvider"]
 

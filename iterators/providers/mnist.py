@@ -16,9 +16,9 @@ from recordio.idx_array import read_idx_array
 
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer
-from .axes import Axes
-from .columns import Columns, DenseColumn
-from .rows import RowOptions, RowProvider
+from .array_rows import Columns, DenseColumn
+from .reorder import Axes
+from .row_provider import RowOptions, RowProvider
 
 __all__ = ["MNISTIter", "MNISTProvider"]
 

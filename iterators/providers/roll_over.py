@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.batch import DataBatch
-from .base import PlannedProvider
+from .planned import PlannedProvider
 
 __all__ = ["FullBatch", "RollingProvider"]
 

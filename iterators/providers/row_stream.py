@@ -1,7 +1,7 @@
 """Rows of one or two CSV files by number, streamed with bounded memory.
 
 `RowStream` finds the rows of one file, cheaply as long as their numbers go up; `StreamedRows` makes
-batches of one or two in step.  Parsing, and threads that do it ahead, are in `recordio.csv`.
+batches of one or two in step.  Parsing, and threads that do it ahead, are in `recordio.text.csv`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from recordio.csv import CSVReader
 from recordio.errors import TextFormatError
+from recordio.text.csv import CSVReader
 
 from ..core.batch import DataDesc
 from ..core.pool import BufferPool
-from .axes import Axes
+from .reorder import Axes
 
 __all__ = ["RowStream", "StreamedRows"]
 

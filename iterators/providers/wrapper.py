@@ -18,7 +18,7 @@ from ..core.parameters import entries, integer
 from ..core.spec import SpecError
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
-from .forms import BatchForm, with_arrays
+from .batch_form import BatchForm, with_arrays
 
 __all__ = ["Wrapper", "described"]
 

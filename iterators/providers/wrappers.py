@@ -14,7 +14,7 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.parameters import boolean, integer
 from ..core.prefetch import Prefetcher
 from .abstract import AbstractDataProvider
-from .forms import SpecBatch
+from .batch_form import SpecBatch
 from .mx_data_provider import MXDataProvider
 from .wrapper import Wrapper, described
 

@@ -1,11 +1,11 @@
 """Floor 2: what a batch looks like, by Pylearn2's spaces and data_specs; never its source."""
 
 from ..core.spec import SpecError, is_flat_source, is_flat_space, is_flat_specs
-from .base import SimpleSpace, Space
 from .batches import is_dataless_batch, is_numeric_batch, is_symbolic_batch
 from .composite import CompositeSpace, NullSpace
 from .data_specs import DataSpecsMapping
 from .index import IndexSequenceSpace, IndexSpace, OneHotFormatter
+from .space import SimpleSpace, Space
 from .vector import Conv2DSpace, VectorSequenceSpace, VectorSpace
 
 __all__ = [

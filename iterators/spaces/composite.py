@@ -13,8 +13,8 @@ import numpy as np
 from ..core.backend import backend_of
 from ..core.layout import plan
 from ..core.spec import FieldSpec, form_of
-from .base import Callback, Space
 from .batches import is_numeric_batch
+from .space import Callback, Space
 from .vector import Conv2DSpace, VectorSpace, in_storage
 
 __all__ = ["CompositeSpace", "NullSpace"]

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..core.backend import is_sparse, is_tensor
 from ..core.spec import SpecError, check_data_specs
-from .base import Space
 from .composite import CompositeSpace, NullSpace
+from .space import Space
 
 __all__ = ["DataSpecsMapping"]
 

@@ -14,7 +14,7 @@ from ..core.backend import backend_of
 from ..core.dtypes import dtype_name
 from ..core.layout import Layout, Plan, plan
 from ..core.spec import FieldSpec, SpecError
-from .base import SimpleSpace, Space
+from .space import SimpleSpace, Space
 from .vector import SequenceSpace, VectorSequenceSpace, VectorSpace, dimension, in_storage
 
 __all__ = ["IndexSequenceSpace", "IndexSpace", "OneHotFormatter"]

@@ -15,8 +15,8 @@ import numpy as np
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.layout import Layout, LayoutError, plan
 from ..core.spec import FieldSpec, SpecError, SpecTypeError
-from .base import SimpleSpace, Space, positive
 from .batches import is_numeric_batch
+from .space import SimpleSpace, Space, positive
 
 __all__ = ["Conv2DSpace", "VectorSequenceSpace", "VectorSpace"]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from ..core.layout import Layout, Plan
-from . import forms
+from . import view_layouts as forms
 from .data_view import DataView
 
 __all__ = ["ClassView"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypeVar
 
 from ..core.layout import Layout, Plan, plan
-from . import forms, rows
+from . import batch_rows as rows
+from . import view_layouts as forms
 from .kinds import Kind, convert, kind_of, place, requested_kind
 from .view import View
 

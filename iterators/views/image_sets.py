@@ -20,7 +20,7 @@ from recordio.errors import ImageDecodeError
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
 
 from ..core.parameters import integer, integers
-from . import rows
+from . import batch_rows as rows
 from .image_view import ImageView
 from .made_sets import MadeSet
 from .sets import Batch

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import rows
+from . import batch_rows as rows
 from .class_view import ClassView
 from .sets import Batch, DataSet
 

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from ..core.backend import is_sparse, is_tensor
 from ..core.parameters import boolean, integer, integers, real
-from . import rows
+from . import batch_rows as rows
 from .data_view import DataView
 from .kinds import Kind, convert, kind_of, place
 from .list_view import ListView

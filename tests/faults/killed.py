@@ -213,7 +213,7 @@ class Scenarios:
     def mean_image(self):
         import numpy as np
 
-        from iterators.images.mean_image import write_mean_image
+        from iterators.images.augment.mean_image import write_mean_image
 
         path = self.folder / "mean.bin"
 

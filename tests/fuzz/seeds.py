@@ -23,10 +23,10 @@ from targets.caches import whole_file
 from targets.records import RECORDS, SIX
 from targets.states import first_states
 
-from iterators.images import pnm
-from iterators.images.jpeg_transcode import rewrite
+from iterators.images.codecs import pnm
+from iterators.images.codecs.transcode.transcode import rewrite
 from recordio import IRHeader, pack, pack_img
-from recordio.encoder import MAGIC, encode
+from recordio.frames.encoder import MAGIC, encode
 from recordio.tools.convert.tf_example import encode_example
 from recordio.tools.npy import encode_npy, sparse_dtype
 

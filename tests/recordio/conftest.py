@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from recordio.encoder import encode
+from recordio.frames.encoder import encode
 
 # Other work on the machine must not fail a test.
 settings.register_profile("patient", deadline=None)

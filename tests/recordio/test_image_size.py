@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from iterators.images import jpeg
+from iterators.images.codecs.jpeg import jpeg
 from recordio import ImageDecodeError, IRHeader, pack, unpack_img
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size, open_image
 

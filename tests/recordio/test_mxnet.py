@@ -22,7 +22,7 @@ from recordio import (
     RecordTooLargeError,
     TruncatedRecordError,
 )
-from recordio.encoder import MAGIC, encode
+from recordio.frames.encoder import MAGIC, encode
 
 PAYLOADS = [b"zero", b"", MAGIC + b"two", b"three\0"]
 

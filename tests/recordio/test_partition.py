@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordio.encoder import encode
-from recordio.frames import find_head, scan_offsets
+from recordio.frames.encoder import encode
+from recordio.frames.frame import find_head, scan_offsets
 from recordio.partition import byte_range, part_by_bytes, part_by_count
 
 

@@ -10,7 +10,7 @@ import pytest
 from recordio import RecordReader
 from recordio.tools.cli import build_parser
 from recordio.tools.convert.exporting import export_records
-from recordio.tools.convert.table import EXPORTS, IMPORTS
+from recordio.tools.convert.registry import EXPORTS, IMPORTS
 from recordio.tools.record_pack import RecordPack
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from iterators.images import jpeg
+from iterators.images.codecs.jpeg import jpeg
 from recordio import ImageDecodeError, LabelError, RecordTooLargeError, unpack
 from recordio.tools import encode as encode_module
 from recordio.tools.encode import EncodeOptions, encode_image, encode_record

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from iterators import ImageRecordIter
-from iterators.images import jpeg
+from iterators.images.codecs.jpeg import jpeg
 from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
-from recordio.encoder import MAGIC
 from recordio.errors import RecordIOError
-from recordio.index import read_index
+from recordio.frames.encoder import MAGIC
+from recordio.frames.index_file import read_index
 from recordio.tools import optimize as optimize_module
 from recordio.tools.encode import EncodeOptions
 from recordio.tools.im2rec import main as im2rec_main

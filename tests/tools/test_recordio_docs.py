@@ -55,7 +55,7 @@ def test_every_example_runs_and_prints_what_is_shown(folder, command, capfdbinar
 
 
 def test_every_command_and_format_is_on_the_page():
-    from recordio.tools.convert.table import EXPORTS, IMPORTS
+    from recordio.tools.convert.registry import EXPORTS, IMPORTS
 
     text = PAGE.read_text()
     assert all(f"`recordio from-{name}`" in text for name in IMPORTS)

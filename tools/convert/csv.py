@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from recordio import CSVReader, RecordIOError
-from recordio.row_count import count_rows
 from recordio.storage import AtomicOutput
+from recordio.text.row_count import count_rows
 
 from ..npy import decode_npy, is_sparse, npy_header
 from ..payloads import number_text, numbers_text

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from recordio.errors import RecordIOError
-from recordio.lines import MAX_LINE_BYTES
+from recordio.text.lines import MAX_LINE_BYTES
 
 from ..image_list import Skipped
 from ..record_pack import RecordPack

@@ -17,7 +17,7 @@ from ...core.indexing import resolve_rows, rows_as_index
 from ..mixin import DatasetMixin
 
 if TYPE_CHECKING:
-    from .view import SliceHelper
+    from .table_view import SliceHelper
 
 __all__ = ["TabularDataset"]
 
@@ -106,7 +106,7 @@ class TabularDataset(DatasetMixin):
         Rows are a slice, a list or array of integers, or a mask.  Keys are a name or number, for a
         table of that single column, or a tuple of them.
         """
-        from .view import SliceHelper
+        from .table_view import SliceHelper
 
         return SliceHelper(self)
 
@@ -133,13 +133,13 @@ class TabularDataset(DatasetMixin):
 
     def astuple(self) -> TabularDataset:
         """The same table with tuples as examples."""
-        from .view import WithMode
+        from .table_view import WithMode
 
         return WithMode(self, tuple)
 
     def asdict(self) -> TabularDataset:
         """The same table with dicts as examples."""
-        from .view import WithMode
+        from .table_view import WithMode
 
         return WithMode(self, dict)
 
@@ -187,7 +187,7 @@ class TabularDataset(DatasetMixin):
         ValueError
             On reading, if what it returns changes its form or does not fit the keys.
         """
-        from .transform import Transform
+        from .table_transform import Transform
 
         return Transform(self, keys, transform)
 
@@ -210,7 +210,7 @@ class TabularDataset(DatasetMixin):
             On reading, if what it returns changes its form, does not fit the keys, or has another
             number of rows.
         """
-        from .transform import TransformBatch
+        from .table_transform import TransformBatch
 
         return TransformBatch(self, keys, transform_batch)
 
@@ -223,7 +223,7 @@ class TabularDataset(DatasetMixin):
             Takes the columns as positional arguments, or as keyword arguments where a dict is
             converted.
         """
-        from .view import WithConverter
+        from .table_view import WithConverter
 
         return WithConverter(self, converter)
 

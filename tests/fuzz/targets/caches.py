@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 
-from iterators.images.file_image_cache import FileImageCache
+from iterators.images.cache.file_image_cache import FileImageCache
 
 from .mutate import EDGES, change_json_text, change_number, near, put
 from .target import Target, scratch

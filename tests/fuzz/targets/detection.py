@@ -11,7 +11,7 @@ import numpy as np
 
 from iterators import ImageDetRecordIter
 from recordio import RecordIOError, RecordReader, unpack
-from recordio.encoder import encode
+from recordio.frames.encoder import encode
 
 from .mutate import EDGES, change_number, near, put
 from .records import change_frames, records_of

@@ -9,11 +9,13 @@ import zlib
 
 import numpy as np
 
-from iterators.images import codec, jpeg, pnm
-from iterators.images.jpeg_resize import decode_resized
-from iterators.images.jpeg_transcode import coefficients, rewrite
-from iterators.images.recipe import Recipe
-from iterators.images.render_plan import RenderPlan
+from iterators.images.augment.recipe import Recipe
+from iterators.images.codecs import general as codec
+from iterators.images.codecs import pnm
+from iterators.images.codecs.jpeg import jpeg
+from iterators.images.codecs.jpeg.resize import decode_resized
+from iterators.images.codecs.transcode.transcode import coefficients, rewrite
+from iterators.images.plan import RenderPlan
 from recordio import RecordIOError
 from recordio.errors import ImageDecodeError
 from recordio.tools.image_header import read_image_header

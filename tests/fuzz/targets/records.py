@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 
-from iterators.images.record_source import list_lines, read_label_list, read_label_vectors
+from iterators.images.sources.record_source import list_lines, read_label_list, read_label_vectors
 from iterators.providers.file_source import read_image_list
 from recordio import (
     IndexFileError,
@@ -27,9 +27,9 @@ from recordio import (
     unpack_img,
     verify,
 )
-from recordio.encoder import MAGIC, encode
-from recordio.frames import find_head, scan_offsets
-from recordio.index import read_index
+from recordio.frames.encoder import MAGIC, encode
+from recordio.frames.frame import find_head, scan_offsets
+from recordio.frames.index_file import read_index
 from recordio.tools.image_list import format_line, parse_line, read_list
 from recordio.tools.npy import decode_npy, encode_npy
 from recordio.tools.payloads import check_content, describe, labels_of, read_payload

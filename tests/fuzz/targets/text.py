@@ -12,7 +12,7 @@ import zlib
 
 import numpy as np
 
-from iterators.images.mean_image import read_mean_image, write_mean_image
+from iterators.images.augment.mean_image import read_mean_image, write_mean_image
 from recordio import (
     CSVReader,
     RecordIOError,
@@ -22,7 +22,7 @@ from recordio import (
     read_libsvm,
     write_idx_array,
 )
-from recordio.row_count import count_rows
+from recordio.text.row_count import count_rows
 
 from .mutate import EDGES, change_line, change_number
 from .target import LONGEST, Target, drawing, scratch

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recordio
-from iterators.images import colour
-from iterators.images.jitter import drawn
-from iterators.images.recipe import Recipe
+from iterators.images.augment.jitter import drawn
+from iterators.images.augment.recipe import Recipe
+from iterators.images.kernels import colour
+from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
-from iterators.images.render_plan import RenderPlan
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError
 
 F = np.float32

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import recordio
-from iterators.images import codec
-from iterators.images.recipe import Recipe
-from iterators.images.render_plan import RenderPlan
-from iterators.images.source import RecordFiles
+from iterators.images.augment.recipe import Recipe
+from iterators.images.codecs import general as codec
+from iterators.images.plan import RenderPlan
+from iterators.images.sources.source import RecordFiles
 from iterators.images.stage import Stage
 
 

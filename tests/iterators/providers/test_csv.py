@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iterators import CSVIter, CSVProvider
-from recordio.csv import CSVReader
 from recordio.errors import ErrorBudgetError, TextFormatError
-from recordio.row_count import count_rows
+from recordio.text.csv import CSVReader
+from recordio.text.row_count import count_rows
 
 
 def epoch_of(provider):
@@ -427,14 +427,14 @@ def test_a_file_of_something_else_does_not_fill_the_memory_with_errors(tmp_path)
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_parts_and_resumed_runs_parse_little_of_what_comes_before(tmp_path, packed, monkeypatch):
-    import recordio.csv
+    import recordio.text.csv
 
     text = "".join(f"{i},{i % 7}\n" + "\n" * (i % 5 == 0) for i in range(20_000)).encode()
     path = tmp_path / "a.csv"
     path.write_bytes(gzip.compress(text) if packed else text)
     lines = []
 
-    class Noting(recordio.csv.LineChunks):
+    class Noting(recordio.text.csv.LineChunks):
         def read(self, buffer=None):
             chunk = super().read(buffer)
             if chunk is not None:
@@ -443,7 +443,7 @@ def test_parts_and_resumed_runs_parse_little_of_what_comes_before(tmp_path, pack
 
     import iterators.providers.csv as module
 
-    monkeypatch.setattr(recordio.csv, "LineChunks", Noting)
+    monkeypatch.setattr(recordio.text.csv, "LineChunks", Noting)
     monkeypatch.setattr(module, "CSVReader", lambda *a, **k: CSVReader(*a, chunk_bytes=1000, **k))
     arguments = {"data_csv": path, "data_shape": (2,), "batch_size": 100}
     with CSVIter(num_parts=4, part_index=3, **arguments) as provider:

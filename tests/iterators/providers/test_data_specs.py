@@ -33,7 +33,7 @@ from iterators import (
     VectorSpace,
 )
 from iterators.core.spec import SpecError
-from iterators.providers.forms import SpecBatch
+from iterators.providers.batch_form import SpecBatch
 
 CLASSES = [1, 0, 2, 2, 1]
 ROWS = np.arange(60.0, dtype=np.float32).reshape(5, 12)

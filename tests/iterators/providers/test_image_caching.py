@@ -21,9 +21,9 @@ from PIL import Image
 
 import recordio
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter
-from iterators.images import jpeg
-from iterators.images.image_cache import image_bytes
-from iterators.images.recipe import Recipe
+from iterators.images.augment.recipe import Recipe
+from iterators.images.cache.image_cache import image_bytes
+from iterators.images.codecs.jpeg import jpeg
 from iterators.images.render_cache import cached_bytes, resizes
 from iterators.providers import image_caching
 from recordio.errors import CacheFileError, RecordIOError

@@ -17,7 +17,7 @@ from iterators import (
     SpecError,
     VectorSpace,
 )
-from iterators.images.mean_image import read_mean_image, write_mean_image
+from iterators.images.augment.mean_image import read_mean_image, write_mean_image
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -250,9 +250,9 @@ def test_colours_leave_the_border_as_it_is(tmp_path, channels):
 
 
 def test_hue_is_changed_as_opencv_would(tmp_path, photos):
-    from iterators.images.colour import shift_hls
-    from iterators.images.det_jitter import drawn
-    from iterators.images.det_recipe import DetRecipe
+    from iterators.images.augment.det_jitter import drawn
+    from iterators.images.augment.det_recipe import DetRecipe
+    from iterators.images.kernels.colour import shift_hls
 
     image = photos["coffee"][:60, :50]
     colours = {"max_random_hue": 30, "random_hue_prob": 1, "max_random_illumination": 40}

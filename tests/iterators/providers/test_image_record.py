@@ -239,8 +239,8 @@ def test_a_crop_is_the_part_of_the_picture_that_opencv_decodes(pack):
 
 
 def test_without_scaled_decoding_the_pixels_are_those_of_opencv(tmp_path, photos):
-    from iterators.images import jpeg
-    from iterators.images.resample import resize
+    from iterators.images.codecs.jpeg import jpeg
+    from iterators.images.kernels.resample import resize
 
     data = encoded(photos["coffee"], ".jpg")
     path = write_records(tmp_path / "a.rec", [recordio.pack(recordio.IRHeader(0, 0, 0, 0), data)])

@@ -416,7 +416,7 @@ def test_a_state_of_other_settings_is_refused_by_name(pack, name, changed):
 
 def test_a_state_of_other_labels_weights_means_or_blocks_is_refused(pack, wide, tmp_path):
     mean = [tmp_path / "0.bin", tmp_path / "1.bin"]
-    from iterators.images.mean_image import write_mean_image
+    from iterators.images.augment.mean_image import write_mean_image
 
     for i in range(2):
         write_mean_image(mean[i], np.full((3, 8, 9), i))

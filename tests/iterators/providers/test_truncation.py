@@ -11,7 +11,7 @@ import pytest
 import recordio
 from iterators import ImageIter, ImageRecordIter
 from iterators.datasets import ImageRecordDataset, RecordDataset, TextDataset
-from iterators.images.file_image_cache import FileImageCache
+from iterators.images.cache.file_image_cache import FileImageCache
 from recordio.errors import TextFormatError, TruncatedRecordError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="mapped files stay as they are")

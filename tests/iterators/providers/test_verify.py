@@ -6,8 +6,8 @@ import pytest
 
 import recordio
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter
-from recordio.encoder import MAGIC
 from recordio.errors import ChecksumError, ChecksumFileError, CorruptRecordError
+from recordio.frames.encoder import MAGIC
 
 COUNT = 12
 
@@ -117,7 +117,7 @@ def test_several_files_each_with_its_own(pack, tmp_path):
 @pytest.mark.parametrize("on_error", ["raise", "skip"])
 def test_checksums_that_do_not_belong_are_refused_at_once(pack, on_error):
     with open(pack, "ab") as file:
-        file.write(recordio.encoder.encode(b"more"))
+        file.write(recordio.frames.encoder.encode(b"more"))
     with pytest.raises(ChecksumFileError, match="describes a record file of"):
         provider_of(pack, on_error=on_error)
 

@@ -1,0 +1,44 @@
+from iterators.images.augment.det_labels cimport CropLimits, Objects
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.geometry cimport Geometry
+
+
+cdef enum:
+    MAX_SAMPLERS = 64
+
+
+cdef enum ResizeMode:
+    RESIZE_FORCE = 0        # in the order of det_recipe.RESIZE_MODES
+    RESIZE_SHRINK
+    RESIZE_FIT
+
+
+cdef struct CropSampler:
+    float min_scale
+    float max_scale
+    float min_ratio
+    float max_ratio
+    int trials
+    CropLimits limits
+
+
+# What the drawing of one image needs to know of a detection recipe.
+cdef struct DetGeometryRecipe:
+    int width
+    int height
+    int resize
+    int inter_method
+    ResizeMode resize_mode
+    double mirror_chance
+    double pad_chance
+    double crop_chance
+    float max_pad_scale
+    int num_samplers
+    CropSampler samplers[MAX_SAMPLERS]
+
+
+cdef void load_det_recipe(DetGeometryRecipe* target, recipe)
+# Draw and compute the layers for an image of `width` x `height` pixels, and change its objects
+# alike.  The status is one of GeometryStatus.
+cdef int draw_det_geometry(const DetGeometryRecipe* recipe, const ImageKey* image, int width,
+                           int height, Objects* objects, Geometry* geometry) noexcept nogil

@@ -1,0 +1,78 @@
+"""How the colours of one detection image change: drawn per image, each change with its probability.
+
+Hue, lightness and saturation first, then contrast as a factor of all values: MXNet's detection
+augmenter.  Applying them is the work of `jitter`.
+"""
+
+from libc.string cimport memset
+
+from iterators.images.augment.draw cimport (
+    DRAW_SHIFT_CHANCES, DRAW_SHIFTS, ImageKey, draw, draw_between, philox_block, philox_unit,
+)
+from iterators.images.augment.jitter cimport Jitter
+
+#: MXNet leaves a contrast out that changes no pixel by much.
+cdef double LEAST_CONTRAST = 1e-3
+
+
+cdef void draw_det_jitter(const DetJitterRecipe* recipe, const ImageKey* image,
+                          Jitter* jitter) noexcept nogil:
+    cdef philox_block size = draw(image, DRAW_SHIFTS), chance = draw(image, DRAW_SHIFT_CHANCES)
+    cdef double contrast
+    memset(jitter, 0, sizeof(Jitter))
+    jitter.gain = 1
+    if philox_unit(chance.word[0]) < recipe.hue_chance:
+        jitter.hue = <int>draw_between(size.word[0], -recipe.hue, recipe.hue)
+    if philox_unit(chance.word[1]) < recipe.saturation_chance:
+        jitter.saturation = <int>draw_between(size.word[1], -recipe.saturation, recipe.saturation)
+    if philox_unit(chance.word[2]) < recipe.lightness_chance:
+        jitter.lightness = <int>draw_between(size.word[2], -recipe.lightness, recipe.lightness)
+    if philox_unit(chance.word[3]) < recipe.contrast_chance:
+        contrast = draw_between(size.word[3], -recipe.contrast, recipe.contrast)
+        if contrast > LEAST_CONTRAST or contrast < -LEAST_CONTRAST:
+            jitter.gain = <float>(1 + contrast)
+    jitter.shifts = jitter.hue != 0 or jitter.saturation != 0 or jitter.lightness != 0
+    jitter.colours = jitter.shifts or jitter.gain != 1
+
+
+cdef void load_det_jitter(DetJitterRecipe* target, recipe):
+    """Copy the validated parameters of a `det_recipe.DetRecipe`."""
+    target.hue, target.hue_chance = recipe.max_random_hue, recipe.random_hue_prob
+    target.saturation = recipe.max_random_saturation
+    target.saturation_chance = recipe.random_saturation_prob
+    target.lightness = recipe.max_random_illumination
+    target.lightness_chance = recipe.random_illumination_prob
+    target.contrast = recipe.max_random_contrast
+    target.contrast_chance = recipe.random_contrast_prob
+
+
+def drawn(recipe, key, epoch, record):
+    """What is drawn for the colours of one image, for tests and for looking at what a recipe does.
+
+    Parameters
+    ----------
+    recipe : DetRecipe
+    key : int
+        Augmentation key.
+    epoch, record : int
+        Which image of which epoch.
+
+    Returns
+    -------
+    dict
+        The shifts `hue`, `lightness` and `saturation`, and `gain`, the factor of the contrast.
+
+    Examples
+    --------
+    >>> from iterators.images.augment.det_recipe import DetRecipe
+    >>> drawn(DetRecipe(data_shape=(3, 8, 8)), 0, 0, 0)
+    {'hue': 0, 'lightness': 0, 'saturation': 0, 'gain': 1.0}
+    """
+    cdef DetJitterRecipe settings
+    cdef Jitter jitter
+    cdef ImageKey image
+    image.key, image.epoch, image.record = key, epoch, record
+    load_det_jitter(&settings, recipe)
+    draw_det_jitter(&settings, &image, &jitter)
+    return {"hue": jitter.hue, "lightness": jitter.lightness, "saturation": jitter.saturation,
+            "gain": jitter.gain}

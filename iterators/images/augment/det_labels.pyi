@@ -1,0 +1,23 @@
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recordio.frames.reader import RecordReader
+
+class Longest(NamedTuple):
+    longest: int
+    too_long: int
+    values: int
+
+def longest(reader: RecordReader, offsets: NDArray[np.int64], limit: int) -> Longest: ...
+def longest_listed(
+    starts: NDArray[np.int64], values: NDArray[np.float32], limit: int
+) -> Longest: ...
+def transform(
+    label: ArrayLike,
+    *,
+    mirror: bool = False,
+    pad: tuple[float, float, float] | None = None,
+    crop: tuple[float, float, float, float] | None = None,
+) -> NDArray[np.float32]: ...

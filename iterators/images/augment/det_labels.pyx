@@ -1,0 +1,350 @@
+"""Labels of detection images: their checks, and what mirroring, borders and crops do to the boxes.
+
+A raw label is ``[A, B, A - 2 more header values, objects of B values]``; an object begins with id,
+xmin, ymin, xmax, ymax in fractions of the image.  Arithmetic is in float32, as in MXNet.  Nothing
+here draws random numbers or touches pixels.
+"""
+
+from typing import NamedTuple
+
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memmove
+
+import numpy as np
+
+from recordio.frames.frame cimport FRAME_HEAD, FRAME_OK, Frame, frame_read, frame_scan
+from recordio.frames.reader cimport RecordReader
+
+cdef enum:
+    HEADER_SIZE = 24        # IRHeader: flag, label, id, id2
+    LEAST_HEADER = 2
+    LEAST_OBJECT = 5
+    LEAST_LABEL = 7
+    XMIN = 1                # places in an object
+    YMIN = 2
+    XMAX = 3
+    YMAX = 4
+
+
+# What was seen of labels: the most values within a limit, and the first label beyond it.
+cdef struct Lengths:
+    int64_t longest
+    int64_t too_long        # its place; -1 if there is none
+    int64_t values          # its length
+
+
+cdef inline float* object_at(const Objects* objects, Py_ssize_t i) noexcept nogil:
+    return objects.values + i * objects.width
+
+
+cdef inline float value_at(const void* label, Py_ssize_t place) noexcept nogil:
+    """One value of a label that need not be aligned."""
+    cdef float value
+    memcpy(&value, <const uint8_t*>label + 4 * place, 4)
+    return value
+
+
+cdef int check_label(const void* label, Py_ssize_t count, Py_ssize_t* header,
+                     Objects* objects) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int corner
+    cdef float header_width, object_width
+    if count < LEAST_LABEL:
+        return LABEL_SHORT
+    header_width, object_width = value_at(label, 0), value_at(label, 1)
+    # Compared as floats first: the conversion of a value out of range is undefined.
+    if not (LEAST_HEADER <= header_width <= count):
+        return LABEL_HEADER
+    if not (LEAST_OBJECT <= object_width <= count):
+        return LABEL_OBJECT
+    header[0] = <Py_ssize_t>header_width
+    objects.values = NULL
+    objects.width = <int>object_width
+    objects.count = (count - header[0]) // objects.width
+    if header[0] + objects.count * objects.width != count:
+        return LABEL_RAGGED
+    for i in range(objects.count):
+        for corner in range(XMIN, YMAX + 1):
+            if not isfinite(value_at(label, header[0] + i * objects.width + corner)):
+                return LABEL_NOT_FINITE
+    return LABEL_OK
+
+
+cdef void drop_flat_objects(Objects* objects) noexcept nogil:
+    cdef Py_ssize_t i, kept = 0
+    cdef float* box
+    for i in range(objects.count):
+        box = object_at(objects, i)
+        if box[XMAX] > box[XMIN] and box[YMAX] > box[YMIN]:
+            memmove(object_at(objects, kept), box, sizeof(float) * objects.width)
+            kept += 1
+    objects.count = kept
+
+
+cdef int parse_label(float* values, Py_ssize_t count, Py_ssize_t* header,
+                     Objects* objects) noexcept nogil:
+    cdef int status = check_label(values, count, header, objects)
+    if status == LABEL_OK:
+        objects.values = values + header[0]
+        drop_flat_objects(objects)
+    return status
+
+
+cdef void mirror_objects(Objects* objects) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef float* box
+    cdef float left
+    for i in range(objects.count):
+        box = object_at(objects, i)
+        left = box[XMIN]
+        box[XMIN] = <float>1 - box[XMAX]
+        box[XMAX] = <float>1 - left
+
+
+cdef void project_objects(Objects* objects, const Box* view) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef float* box
+    for i in range(objects.count):
+        box = object_at(objects, i)
+        box[XMIN] = max(<float>0, (box[XMIN] - view.x) / view.width)
+        box[YMIN] = max(<float>0, (box[YMIN] - view.y) / view.height)
+        box[XMAX] = min(<float>1, (box[XMAX] - view.x) / view.width)
+        box[YMAX] = min(<float>1, (box[YMAX] - view.y) / view.height)
+
+
+cdef inline float area_of(const float* box) noexcept nogil:
+    return (box[XMAX] - box[XMIN]) * (box[YMAX] - box[YMIN])
+
+
+cdef inline float common_area(const float* box, const Box* crop) noexcept nogil:
+    cdef float width = min(box[XMAX], crop.x + crop.width) - max(box[XMIN], crop.x)
+    cdef float height = min(box[YMAX], crop.y + crop.height) - max(box[YMIN], crop.y)
+    return width * height if width > 0 and height > 0 else <float>0
+
+
+cdef bint meets_limits(const float* box, const Box* crop, const CropLimits* limits) noexcept nogil:
+    """A limit of 0 to 1 is none."""
+    cdef float common = common_area(box, crop), crop_area = crop.width * crop.height, share
+    if limits.min_overlap > 0 or limits.max_overlap < 1:
+        share = common / (crop_area + area_of(box) - common)
+        if not limits.min_overlap <= share <= limits.max_overlap:
+            return False
+    if limits.min_sample_coverage > 0 or limits.max_sample_coverage < 1:
+        if not limits.min_sample_coverage <= common / crop_area <= limits.max_sample_coverage:
+            return False
+    if limits.min_object_coverage > 0 or limits.max_object_coverage < 1:
+        share = common / area_of(box)
+        if not limits.min_object_coverage <= share <= limits.max_object_coverage:
+            return False
+    return True
+
+
+cdef bint is_kept(const float* box, const Box* crop, const CropLimits* limits) noexcept nogil:
+    cdef float x, y
+    if limits.by_overlap:
+        return common_area(box, crop) > limits.emit_overlap * area_of(box)
+    x = (box[XMIN] + box[XMAX]) * <float>0.5
+    y = (box[YMIN] + box[YMAX]) * <float>0.5
+    return crop.x <= x < crop.x + crop.width and crop.y <= y < crop.y + crop.height
+
+
+cdef bint crop_accepted(const Objects* objects, const Box* crop,
+                        const CropLimits* limits) noexcept nogil:
+    cdef bint met = objects.count == 0, kept = objects.count == 0
+    cdef Py_ssize_t i
+    for i in range(objects.count):
+        met = met or meets_limits(object_at(objects, i), crop, limits)
+        kept = kept or is_kept(object_at(objects, i), crop, limits)
+    return met and kept
+
+
+cdef void crop_objects(Objects* objects, const Box* crop, const CropLimits* limits) noexcept nogil:
+    cdef Py_ssize_t i, kept = 0
+    for i in range(objects.count):
+        if is_kept(object_at(objects, i), crop, limits):
+            memmove(object_at(objects, kept), object_at(objects, i),
+                    sizeof(float) * objects.width)
+            kept += 1
+    objects.count = kept
+    project_objects(objects, crop)
+
+
+cdef const char* label_message(int status) noexcept nogil:
+    if status == LABEL_SHORT:
+        return b"a detection label has at least 7 values: header width, object width and an object"
+    if status == LABEL_HEADER:
+        return b"the header width, first value of the label, must be from 2 to the label's length"
+    if status == LABEL_OBJECT:
+        return b"the object width, the second value of the label, must be from 5 to its length"
+    if status == LABEL_RAGGED:
+        return b"the values behind the header of the label are no whole number of objects"
+    return b"an object's coordinate is not a finite number"
+
+
+cdef int note_length(const void* label, int64_t count, int64_t place, int64_t limit,
+                     Lengths* found) noexcept nogil:
+    """Count a label, if it is one."""
+    cdef Py_ssize_t header
+    cdef Objects objects
+    cdef int status = LABEL_OK
+    if count > found.longest and (count <= limit or found.too_long < 0):
+        status = check_label(label, count, &header, &objects)
+        if status == LABEL_OK and count <= limit:
+            found.longest = count
+        elif status == LABEL_OK:
+            found.too_long, found.values = place, count
+    return status
+
+
+cdef bint note_record(const uint8_t* base, int64_t size, int64_t offset, int64_t place,
+                      int64_t limit, Lengths* found) noexcept nogil:
+    """Count the label of a record; False if there is no memory."""
+    cdef Frame frame
+    cdef uint8_t[4] head
+    cdef uint32_t flag
+    cdef uint8_t* joined
+    if frame_scan(base, size, offset, &frame) != FRAME_OK or frame.length < HEADER_SIZE:
+        return True
+    frame_read(base, &frame, 0, 4, head)
+    memcpy(&flag, head, 4)
+    if flag == 0 or 4 * <int64_t>flag > frame.length - HEADER_SIZE:
+        return True
+    if frame.parts == 1:
+        note_length(base + offset + FRAME_HEAD + HEADER_SIZE, flag, place, limit, found)
+        return True
+    joined = <uint8_t*>malloc(4 * <size_t>flag)
+    if joined == NULL:
+        return False
+    frame_read(base, &frame, HEADER_SIZE, 4 * <int64_t>flag, joined)
+    note_length(joined, flag, place, limit, found)
+    free(joined)
+    return True
+
+
+class Longest(NamedTuple):
+    """What `longest` and `longest_listed` find."""
+
+    #: Values of the longest label within the limit; 0 if there is none.
+    longest: int
+    #: Place of the first label beyond the limit; -1 if there is none.
+    too_long: int
+    #: How many values that one has.
+    values: int
+
+
+def longest(RecordReader reader not None, const int64_t[::1] offsets not None, int64_t limit):
+    """How long the labels of records are.
+
+    Labels that are malformed, and records that are damaged or too short for their labels, do not
+    count: they are reported when their turn comes.
+
+    Parameters
+    ----------
+    reader : recordio.RecordReader
+    offsets : numpy.ndarray of int64
+        Offsets of the records to look at.
+    limit : int
+        Most values that a label may have.
+
+    Returns
+    -------
+    Longest
+        With places in `offsets`.
+    """
+    cdef Lengths found = Lengths(0, -1, 0)
+    cdef int64_t i, size = reader.size
+    cdef bint enough = True
+    reader.check_open()
+    view = reader.view          # keeps the mapping
+    cdef const uint8_t* base = reader.base
+    with nogil:
+        for i in range(offsets.shape[0]):
+            enough = enough and note_record(base, size, offsets[i], i, limit, &found)
+    del view
+    if not enough:
+        raise MemoryError("no memory for the label of a record")
+    return Longest(found.longest, found.too_long, found.values)
+
+
+def longest_listed(const int64_t[::1] starts not None, const float[::1] values not None,
+                   int64_t limit):
+    """The same for the labels of a list.
+
+    Parameters
+    ----------
+    starts : numpy.ndarray of int64, (n + 1,)
+        Where each label begins in `values` and the last one ends.
+    values : numpy.ndarray of float32
+    limit : int
+        Most values that a label may have.
+
+    Returns
+    -------
+    Longest
+        With places in `starts`.
+
+    Examples
+    --------
+    >>> values = np.array([2, 5, 7, 0.0, 0.25, 0.5, 1.0], np.float32)
+    >>> longest_listed(np.array([0, 7]), values, 100)
+    Longest(longest=7, too_long=-1, values=0)
+    """
+    cdef Lengths found = Lengths(0, -1, 0)
+    cdef int64_t i
+    for i in range(starts.shape[0] - 1):
+        if starts[i] < starts[i + 1]:
+            note_length(&values[starts[i]], starts[i + 1] - starts[i], i, limit, &found)
+    return Longest(found.longest, found.too_long, found.values)
+
+
+def transform(label, *, bint mirror=False, pad=None, crop=None):
+    """What mirroring, a border and a crop do to a label, for tests and for looking at it.
+
+    Parameters
+    ----------
+    label : array_like of float
+        Raw label.
+    mirror : bool
+    pad : tuple of float, optional
+        (x, y, scale): the image becomes that part of an area `scale` times as large, `x` and `y`
+        from its left and top, in fractions of the image.
+    crop : tuple of float, optional
+        (x, y, width, height) in fractions of what there is then; objects with their centre in it
+        stay.
+
+    Returns
+    -------
+    numpy.ndarray of float32
+
+    Raises
+    ------
+    ValueError
+        If the label is malformed.
+
+    Examples
+    --------
+    >>> transform([2, 5, 7, 0.0, 0.25, 0.5, 1.0], mirror=True).tolist()
+    [2.0, 5.0, 7.0, 0.5, 0.25, 1.0, 1.0]
+    """
+    cdef float[::1] values = np.array(label, np.float32).ravel()
+    cdef Objects objects
+    cdef Box box
+    cdef CropLimits limits
+    cdef Py_ssize_t header = 0
+    cdef int status = LABEL_SHORT
+    if values.shape[0]:
+        status = parse_label(&values[0], values.shape[0], &header, &objects)
+    if status:
+        raise ValueError((<bytes>label_message(status)).decode())
+    if mirror:
+        mirror_objects(&objects)
+    if pad is not None:
+        box.x, box.y, box.width, box.height = -pad[0], -pad[1], pad[2], pad[2]
+        project_objects(&objects, &box)
+    if crop is not None:
+        box.x, box.y, box.width, box.height = crop
+        limits.by_overlap = False
+        crop_objects(&objects, &box, &limits)
+    return np.array(values[:header + objects.count * objects.width])

@@ -1,0 +1,50 @@
+from libc.stdint cimport uint8_t
+
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.kernels.normalise cimport normalise_recipe
+
+
+cdef struct JitterRecipe:
+    bint colours            # whether any pixel changes
+    bint jitters            # brightness, contrast, saturation
+    bint shifts             # hue, saturation, lightness
+    bint exposes
+    double brightness
+    double contrast
+    double saturation
+    int hue
+    int lightness
+    int saturation_shift
+    double noise
+    double max_contrast
+    double max_illumination
+
+
+# What was drawn for one image.
+cdef struct Jitter:
+    bint colours            # whether any pixel changes
+    bint jitters
+    bint shifts
+    bint noises
+    bint exposes
+    int order[3]            # of brightness 0, contrast 1, saturation 2
+    float factor[3]
+    int hue
+    int lightness
+    int saturation
+    float noise[3]          # added to R, G, B
+    float gain              # factor of all channels after everything else; 1 for off
+    float exposure          # contrast of the normalisation
+    float illumination
+
+
+cdef void load_jitter(JitterRecipe* target, recipe)
+cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
+                      Jitter* jitter) noexcept nogil
+cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int channels, int width,
+                       int height) noexcept nogil
+# Contrast and illumination: ((x - mean) * contrast + illumination) * factor.
+cdef void jitter_expose(const Jitter* jitter, normalise_recipe* normalise) noexcept nogil
+# Noise of R, G and B along the principal colours of ImageNet.
+cdef void draw_principal_noise(const ImageKey* image, double deviation,
+                               double* noise) noexcept nogil

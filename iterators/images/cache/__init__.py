@@ -1,0 +1,1 @@
+"""Decoded images by record number, in memory or in a file."""

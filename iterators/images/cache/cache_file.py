@@ -1,0 +1,328 @@
+"""The file of an image cache: making, checking, mapping it.
+
+Says what the file looks like and whether one that exists may be used.  Images are put into it and
+read from it by `image_cache`; this module never looks at them.
+
+The file, in the byte order of the machine::
+
+    0    16 bytes   "iterators-cache" and a line end
+    16   uint64     bytes of the data that are given away
+    24   uint32     length of the description, uint32: its CRC-32
+    32   JSON       the description: sizes, places, what the images depend on
+    ...  uint64 * n the table, one word for every record, at a multiple of 4096
+    ...             the data, at a multiple of 4096, up to the end of the file
+
+It is made with its final length, but takes room on the disk only for what is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import struct
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import CacheFileError
+from recordio.frames.mapping import map_descriptor
+from recordio.temporary import Temporary
+
+from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
+
+__all__ = ["OpenCacheFile", "open_cache_file"]
+
+#: Changes with the layout of the file (also with `_places`, which a file must agree with), and when
+#: the same settings give other pixels.
+VERSION = 1
+MAGIC = b"iterators-cache\n"
+USED_PLACE = 16
+DESCRIPTION = struct.Struct("=II")
+JSON_PLACE = 32
+LONGEST_JSON = 1 << 20
+PAGE = 4096
+LOCK_SECONDS = 10.0
+
+PLACES = ("table_place", "data_place")
+
+_OTHER = "delete the file or name another one"
+
+
+@dataclass(frozen=True)
+class OpenCacheFile:
+    """An open cache file: its descriptor, its mapping for reading, and where things lie in it."""
+
+    file: int
+    mapping: memoryview
+    used_place: int
+    table_place: int
+    data_place: int
+    seed: int
+    used: int  # bytes of the data that were given away when it was opened
+
+
+def open_cache_file(
+    path: str, count: int, channels: int, capacity: int, settings: Mapping[str, str]
+) -> OpenCacheFile:
+    """Open the file of a cache, after making it if it does not exist.
+
+    Parameters
+    ----------
+    path : str
+    count : int
+        Records.
+    channels : int
+        Bytes of a pixel.
+    capacity : int
+        Bytes that the data may take; a smaller file grows.
+    settings : mapping of str to str
+        What must be the same for the images to be of use.
+
+    Raises
+    ------
+    CacheFileError
+        If the file is something else, damaged, was made with other settings, or cannot be made or
+        opened.
+    """
+    wanted = {
+        "version": VERSION,
+        "byte_order": sys.byteorder,
+        "records": count,
+        "channels": channels,
+        **settings,
+    }
+    if not os.path.lexists(path):
+        _make(path, wanted, capacity)
+    if not os.path.isfile(path):
+        raise CacheFileError(f"is no regular file, so it cannot be a cache: {_OTHER}", path=path)
+    try:
+        file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise CacheFileError(
+            f"a cache that cannot be written is of no use: {error.strerror}", path=path
+        ) from error
+    try:
+        found = _description(path, file, wanted)
+        table, data = _places(found)
+        with _locked(path, file):
+            _grow(path, file, data + capacity)
+            size = os.fstat(file).st_size
+            used = _settle(path, file, table, count, size - data)
+            mapping = _map(path, file, size)
+        return OpenCacheFile(file, mapping, USED_PLACE, table, data, int(found["id"], 16), used)
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
+    """A new, empty file, which appears complete, unless another process was faster."""
+    description = {"id": secrets.token_hex(8), **wanted}
+    table, data = _places(description)
+    text = json.dumps({**description, "table_place": table, "data_place": data}).encode()
+    temporary = Temporary(path)
+    try:
+        with open(temporary.make(), "wb") as file:
+            file.write(MAGIC + bytes(8) + DESCRIPTION.pack(len(text), zlib.crc32(text)) + text)
+            # Zeros that are written, so that there is room for them on the disk.
+            for place in range(file.tell(), data, 1 << 20):
+                file.write(bytes(min(1 << 20, data - place)))
+            file.truncate(data + capacity)
+            file.flush()
+            os.fsync(file.fileno())
+        _publish(temporary.path, path)
+    except OSError as error:
+        raise CacheFileError(
+            f"a cache for {wanted['records']} records cannot be made here: "
+            f"{error.strerror or error}",
+            path=path,
+        ) from error
+    finally:
+        temporary.remove()
+
+
+def _places(description: Mapping[str, Any]) -> tuple[int, int]:
+    """Where table and data of a file begin, which these two places are no part of."""
+    rest = {name: description[name] for name in description if name not in PLACES}
+    length = len(json.dumps(rest)) + 100  # the two places
+    table = -(-(JSON_PLACE + length) // PAGE) * PAGE
+    return table, -(-(table + 8 * description["records"]) // PAGE) * PAGE
+
+
+def _publish(temporary: str, path: str) -> None:
+    """Give a file its name, if no file has it."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links
+        if not os.path.lexists(path):
+            os.replace(temporary, path)
+
+
+def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file says about itself, if it is what is wanted."""
+    head = _read(file, JSON_PLACE, 0)
+    if head[: len(MAGIC)] != MAGIC:
+        raise CacheFileError(f"the file is no cache of images: {_OTHER}", path=path)
+    if len(head) < JSON_PLACE:
+        raise _damaged(path)
+    length, check = DESCRIPTION.unpack_from(head, 24)
+    text = _read(file, length, JSON_PLACE) if length <= LONGEST_JSON else b""
+    if len(text) < length or zlib.crc32(text) != check or not text:
+        raise _damaged(path)
+    found = _parsed(path, text)
+    for name in [*wanted, *found]:
+        if name not in ("id", *PLACES) and found.get(name) != wanted.get(name):
+            raise CacheFileError(
+                f"the cache was made with {_shown(name)}={_shown(found.get(name))}, but now "
+                f"{_shown(name)}={wanted.get(name)}: {_OTHER}",
+                path=path,
+            )
+    # A checksum tells what was changed by accident from what was written, and no more than that:
+    # the places become addresses, so they must be those that this version chooses.
+    table, data = _places(found)
+    number = found.get("id")
+    if (
+        type(number) is not str
+        or not re.fullmatch("[0-9a-f]{16}", number)
+        or (found.get("table_place"), found.get("data_place")) != (table, data)
+        or os.fstat(file).st_size < data
+    ):
+        raise _damaged(path)
+    return found
+
+
+def _parsed(path: str, text: bytes) -> dict[str, str | int]:
+    """A description as `_make` writes it: names with a string or an integer each."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _damaged(path) from None
+    if type(found) is not dict or not all(type(value) in (str, int) for value in found.values()):
+        raise _damaged(path)
+    if json.dumps(found).encode() != text:  # other blanks, or a name that comes twice
+        raise _damaged(path)
+    return found
+
+
+def _shown(value: Any) -> str:
+    """What a file says, for a message: it may be long, or nothing that can be printed."""
+    text = str(value)
+    return text if len(text) <= 100 and text.isprintable() else f"{text[:100]!a}..."
+
+
+def _damaged(path: str) -> CacheFileError:
+    return CacheFileError(f"the cache is damaged: {_OTHER}", path=path)
+
+
+def _read(file: int, size: int, place: int) -> bytes:
+    """Bytes of a file, fewer at its end."""
+    with open(file, "rb", closefd=False) as view:
+        view.seek(place)
+        return view.read(size)
+
+
+def _map(path: str, file: int, size: int) -> memoryview:
+    try:
+        return map_descriptor(file, size, path)
+    except (OSError, OverflowError, ValueError) as error:
+        raise CacheFileError(
+            f"the cache of {size} bytes cannot be mapped ({error}): {_OTHER}", path=path
+        ) from error
+
+
+def _grow(path: str, file: int, size: int) -> None:
+    if os.fstat(file).st_size < size:
+        try:
+            os.truncate(file, size)
+        except OSError as error:
+            raise CacheFileError(
+                f"the cache cannot grow to {size} bytes: {error.strerror or error}", path=path
+            ) from error
+
+
+def _settle(path: str, file: int, table: int, count: int, size: int) -> int:
+    """Make the table and the number of bytes in use agree, whatever the last writer left.
+
+    Words that point behind the data are removed, and no byte that an image may be using is given
+    away again.  Returns the number of bytes in use.
+    """
+    content = _read(file, 8 * count, table)
+    if len(content) < 8 * count:  # cut off just now
+        raise _damaged(path)
+    words = np.frombuffer(content, np.uint64)
+    ends = (words >> np.uint64(WORD_LENGTH_BITS)).astype(np.int64) * WORD_UNIT
+    ends += (words & np.uint64((1 << WORD_LENGTH_BITS) - 1)).astype(np.int64) * WORD_UNIT
+    outside = (ends > size) | (words == 1)
+    with open(file, "r+b", buffering=0, closefd=False) as target:
+        for number in np.flatnonzero(outside).tolist():
+            target.seek(table + 8 * number)
+            target.write(bytes(8))
+        (used,) = struct.unpack("=Q", _read(file, 8, USED_PLACE))
+        least = int(ends[~outside].max(initial=0))
+        # A number that cannot be is damage: what the table says remains.
+        right = max(used, least) if used % WORD_UNIT == 0 and used <= size else least
+        if right != used:
+            target.seek(USED_PLACE)
+            target.write(struct.pack("=Q", right))
+    return right
+
+
+@contextlib.contextmanager
+def _locked(path: str, file: int) -> Iterator[None]:
+    """The lock that the writing threads of all processes share; they hold it for microseconds."""
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            _lock(file)
+            break
+        except (BlockingIOError, PermissionError):  # PermissionError on Windows
+            if time.monotonic() > until:
+                raise CacheFileError(
+                    "another process keeps the cache locked: if it is stopped, end it, or name "
+                    "another file",
+                    path=path,
+                ) from None
+        except OSError as error:
+            raise CacheFileError(
+                f"the file system has no locks ({error.strerror}): name a file on a local disk",
+                path=path,
+            ) from error
+        time.sleep(0.001)
+    try:
+        yield
+    finally:
+        _unlock(file)
+
+
+# The same locks as in image_cache.h.
+if sys.platform == "win32":
+    import msvcrt
+
+    LOCK_PLACE = 1 << 62
+
+    def _lock(file: int) -> None:
+        os.lseek(file, LOCK_PLACE, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+
+    def _unlock(file: int) -> None:
+        os.lseek(file, LOCK_PLACE, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)

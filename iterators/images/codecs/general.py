@@ -1,0 +1,157 @@
+"""Decode one encoded image, of any format, into an array.
+
+This is the place that knows which decoder decodes what: libjpeg-turbo the ordinary JPEG, `pnm` raw
+pixels, OpenCV everything else.  It never looks at records or labels, never resizes, and changes no
+setting of OpenCV.  The image stage calls `jpeg` and `pnm` itself and comes here for the rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from iterators.images.codecs import pnm
+from iterators.images.codecs.jpeg import jpeg
+from recordio.errors import ImageDecodeError
+from recordio.image_size import check_pixels, image_size
+
+__all__ = ["decode", "describe"]
+
+
+def decode(
+    data,
+    channels=3,
+    *,
+    max_pixels=jpeg.DEFAULT_MAX_PIXELS,
+    max_scans=jpeg.DEFAULT_MAX_SCANS,
+    max_scan_pixels=jpeg.DEFAULT_MAX_SCAN_PIXELS,
+):
+    """Decode an image to 8 bits per channel, upright.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file: JPEG, PNG, PNM, BMP, WebP, TIFF, GIF and whatever else OpenCV was built with.
+        Of several frames the first counts.
+    channels : {3, 1, 4}
+        3 for RGB, 1 for grey, both converted from whatever is stored and turned as the EXIF
+        orientation says.  4 for RGBA: the image must have four channels, and is taken as stored.
+    max_pixels : int
+        Images with more pixels are refused before anything is decoded.
+    max_scans, max_scan_pixels : int
+        JPEG images with more scans, or more pixels in all of them, are refused as well.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint8 of shape (height, width, channels).  Of 16-bit images the upper 8 bits.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the bytes are not an image, are damaged or truncated, exceed a limit, or do not have the
+        four channels that were asked for.
+
+    Notes
+    -----
+    MXNet decodes the same pixels, but fills what is missing of a truncated JPEG with grey.
+
+    Examples
+    --------
+    >>> import cv2
+    >>> red = np.full((2, 3, 3), (0, 0, 255), "uint8")
+    >>> decode(cv2.imencode(".png", red)[1].tobytes())[0, 0].tolist()
+    [255, 0, 0]
+    >>> decode(b"no image")
+    Traceback (most recent call last):
+        ...
+    recordio.errors.ImageDecodeError: not an image of a known format
+    """
+    if channels not in (1, 3, 4):
+        raise ValueError(f"channels must be 1, 3 or 4, not {channels!r}")
+    data = memoryview(data)
+    if data[:3] == b"\xff\xd8\xff":
+        if channels == 4:
+            raise ImageDecodeError("a JPEG image has no alpha channel; ask for 3 channels")
+        limits = {
+            "max_pixels": max_pixels,
+            "max_scans": max_scans,
+            "max_scan_pixels": max_scan_pixels,
+        }
+        if jpeg.available():
+            header = jpeg.header(data)
+            if header.supported:
+                pixels = jpeg.decode(data, channels, **limits)
+                return (
+                    pixels if header.orientation == 1 else jpeg.orient(pixels, header.orientation)
+                )
+        _check_jpeg_for_opencv(bytes(data), limits)
+    elif data[:1] == b"P" and channels != 4:
+        pixels = pnm.decode(data, channels, max_pixels=max_pixels)
+        if pixels is not None:
+            return pixels
+    return _decode_with_opencv(data, channels, max_pixels)
+
+
+def describe():
+    """Say which decoder decodes what.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> "OpenCV" in describe()
+    True
+    """
+    import cv2
+
+    if jpeg.available():
+        opencv = f"OpenCV {cv2.__version__} for everything else"
+        return (
+            f"{jpeg.library()} (region and scale, entropy decoder: {jpeg.entropy_decoder()}) "
+            f"for JPEG, {opencv}"
+        )
+    return (
+        f"OpenCV {cv2.__version__} for everything; for faster JPEG install the headers of "
+        "libjpeg-turbo (Debian: libjpeg62-turbo-dev) and build again"
+    )
+
+
+def _decode_with_opencv(data, channels, max_pixels):
+    """Decode with OpenCV, after a look at the size."""
+    import cv2
+
+    check_pixels(image_size(data), max_pixels)
+    flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
+    try:
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    except cv2.error as error:
+        if error.code == cv2.Error.StsNoMem:
+            raise MemoryError(error.err) from None
+        raise ImageDecodeError(f"OpenCV cannot decode the image ({error.err})") from error
+    if pixels is None:
+        raise ImageDecodeError("OpenCV cannot decode the image: damaged, truncated or unsupported")
+    if channels == 1:
+        return pixels.reshape(pixels.shape[0], pixels.shape[1], 1)
+    if channels == 3:
+        return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB)
+    if pixels.ndim != 3 or pixels.shape[2] != 4:
+        found = 1 if pixels.ndim == 2 else pixels.shape[2]
+        raise ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
+    if pixels.dtype == np.uint16:
+        pixels = (pixels >> 8).astype(np.uint8)
+    elif pixels.dtype != np.uint8:
+        raise ImageDecodeError(f"the image has {pixels.dtype} channels; store it with 8 bits")
+    return cv2.cvtColor(pixels, cv2.COLOR_BGRA2RGBA)
+
+
+def _check_jpeg_for_opencv(data, limits):
+    """Refuse what OpenCV would fill up with grey or spend minutes on."""
+    position = 2
+    while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != 0xDA:
+        position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")
+    # Coded data contains no marker by chance; a thumbnail in a segment before it may.
+    if data.find(b"\xff\xd9", position) < 0:
+        raise ImageDecodeError("the JPEG image is truncated; pack it again from its source")
+    jpeg.check_limits(data, **limits)

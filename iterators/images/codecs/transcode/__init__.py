@@ -1,0 +1,1 @@
+"""JPEG to JPEG without loss, so that it can be decoded in parts."""

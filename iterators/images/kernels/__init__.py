@@ -1,0 +1,1 @@
+"""Arithmetic on rows of pixels, with and without vector instructions."""

@@ -1,0 +1,263 @@
+# cython: language_level=3
+"""Change brightness, contrast, saturation, hue and lighting of 8-bit RGB images.
+
+This is the Python face of ``colour.h``, which the image stage applies row by row.  It never draws
+random numbers: factors and shifts are given.  The arithmetic is that of MXNet's default augmenter,
+bit by bit, including its grey with the weights of red and blue exchanged.
+"""
+
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int64_t, uint8_t
+
+import numpy as np
+
+from iterators.images.kernels.resample cimport SIMD_LEVEL_AVX512, simd_level
+from iterators.images.kernels.resample import LEVELS
+
+__all__ = ["brightness", "contrast", "lighting", "saturation", "shift_hls"]
+
+
+cdef enum _Change:
+    SCALE, CONTRAST, SATURATION, HLS, LIGHTING
+
+
+cdef struct _Order:
+    _Change change
+    int level
+    float factor
+    float offset
+    int hue
+    int lightness
+    int saturation
+    float[3] delta
+
+
+cdef void _run(_Order* order, uint8_t* pixels, ptrdiff_t height, int width) noexcept nogil:
+    cdef ptrdiff_t y, stride = 3 * <ptrdiff_t>width
+    cdef int64_t greys = 0
+    cdef uint8_t* row
+    if order.change == CONTRAST:
+        for y in range(height):
+            greys += colour_grey_sum_at(order.level, pixels + y * stride, width)
+        order.offset = colour_contrast_offset(order.factor, greys, height * width)
+    for y in range(height):
+        row = pixels + y * stride
+        if order.change == SATURATION:
+            colour_saturation_at(order.level, row, width, order.factor)
+        elif order.change == HLS:
+            colour_hls_at(
+                order.level, row, width, order.hue, order.lightness, order.saturation)
+        elif order.change == LIGHTING:
+            colour_lighting_at(order.level, row, width, order.delta)
+        else:
+            colour_scale_at(order.level, row, 3 * width, order.factor, order.offset)
+
+
+cdef _changed(image, variant, _Order* order):
+    """A changed copy of the image."""
+    cdef Py_buffer buffer
+    cdef ptrdiff_t height
+    cdef int width
+    image = np.asarray(image)
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
+        raise ValueError(
+            "colours of an array (height, width, 3) of uint8 can be changed, not of "
+            f"{image.dtype} {image.shape}")
+    if variant is not None and variant not in LEVELS:
+        raise ValueError(f"variant must be one of {tuple(LEVELS)}, not {variant!r}")
+    order.level = simd_level(SIMD_LEVEL_AVX512 if variant is None else LEVELS[variant])
+    result = np.array(image, order="C")
+    if result.size == 0:
+        return result
+    height = result.shape[0]
+    width = result.shape[1]
+    PyObject_GetBuffer(result, &buffer, PyBUF_WRITABLE)
+    try:
+        with nogil:
+            _run(order, <uint8_t*>buffer.buf, height, width)
+    finally:
+        PyBuffer_Release(&buffer)
+    return result
+
+
+def brightness(image, factor, *, variant=None):
+    """Multiply every value, round halves to even and saturate.
+
+    Parameters
+    ----------
+    image : ndarray of uint8, shape (height, width, 3)
+        RGB (the order has no influence here).
+    factor : float
+        1 changes nothing, 0 gives black.
+    variant : str, optional
+        One of `iterators.images.kernels.resample.variants`; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+
+    Raises
+    ------
+    ValueError
+        If the array is not such an image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> brightness(np.array([[[10, 100, 200]]], np.uint8), 1.5).ravel().tolist()
+    [15, 150, 255]
+    """
+    cdef _Order order
+    order.change = SCALE
+    order.factor = factor
+    order.offset = 0
+    return _changed(image, variant, &order)
+
+
+def contrast(image, factor, *, variant=None):
+    """Move every value away from the mean grey of the image, or towards it.
+
+    ``x * factor + (1 - factor) * mean(grey)`` with ``grey = 0.114 R + 0.587 G + 0.299 B``.
+
+    Parameters
+    ----------
+    image : ndarray of uint8, shape (height, width, 3)
+        RGB.
+    factor : float
+        1 changes nothing, 0 gives an even grey.
+    variant : str, optional
+        As in `brightness`.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+
+    Raises
+    ------
+    ValueError
+        If the array is not such an image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> contrast(np.array([[[0] * 3, [200] * 3]], np.uint8), 0.5).ravel().tolist()
+    [50, 50, 50, 150, 150, 150]
+    """
+    cdef _Order order
+    order.change = CONTRAST
+    order.factor = factor
+    order.offset = 0
+    return _changed(image, variant, &order)
+
+
+def saturation(image, factor, *, variant=None):
+    """Move every pixel away from its grey, or towards it.
+
+    ``x * factor + (1 - factor) * grey`` with ``grey = 0.114 R + 0.587 G + 0.299 B``.
+
+    Parameters
+    ----------
+    image : ndarray of uint8, shape (height, width, 3)
+        RGB.
+    factor : float
+        1 changes nothing, 0 gives a grey image.
+    variant : str, optional
+        As in `brightness`.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+
+    Raises
+    ------
+    ValueError
+        If the array is not such an image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> saturation(np.array([[[0, 0, 255]]], np.uint8), 0.0).ravel().tolist()
+    [76, 76, 76]
+    """
+    cdef _Order order
+    order.change = SATURATION
+    order.factor = factor
+    return _changed(image, variant, &order)
+
+
+def shift_hls(image, hue=0, lightness=0, saturation=0, *, variant=None):
+    """Add to hue, lightness and saturation, each clamped to its range.
+
+    Parameters
+    ----------
+    image : ndarray of uint8, shape (height, width, 3)
+        RGB.
+    hue : int
+        In steps of two degrees, -1000 to 1000; the sum is clamped to 0..180 and does not wrap
+        round.
+    lightness, saturation : int
+        -1000 to 1000; the sums are clamped to 0..255.
+    variant : str, optional
+        As in `brightness`.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+
+    Raises
+    ------
+    ValueError
+        If the array is not such an image or a shift is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shift_hls(np.array([[[255, 0, 0]]], np.uint8), hue=60).ravel().tolist()
+    [1, 255, 1]
+    """
+    cdef _Order order
+    for name, value in (("hue", hue), ("lightness", lightness), ("saturation", saturation)):
+        if not -1000 <= value <= 1000:
+            raise ValueError(f"{name} must lie in -1000..1000, not {value}")
+    order.change = HLS
+    order.hue = hue
+    order.lightness = lightness
+    order.saturation = saturation
+    return _changed(image, variant, &order)
+
+
+def lighting(image, delta, *, variant=None):
+    """Add one number to every channel, cut the fraction off and saturate.
+
+    Parameters
+    ----------
+    image : ndarray of uint8, shape (height, width, 3)
+        RGB.
+    delta : sequence of 3 floats
+        What is added to red, green and blue.
+    variant : str, optional
+        As in `brightness`.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+
+    Raises
+    ------
+    ValueError
+        If the array is not such an image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lighting(np.array([[[10, 100, 200]]], np.uint8), (1.9, -200, 60)).ravel().tolist()
+    [11, 0, 255]
+    """
+    cdef _Order order
+    if len(delta) != 3:
+        raise ValueError(f"delta must be three numbers, not {len(delta)}")
+    order.change = LIGHTING
+    for c in range(3):
+        order.delta[c] = delta[c]
+    return _changed(image, variant, &order)

@@ -1,0 +1,1 @@
+"""Record number to bytes: which images there are, and where they lie."""

@@ -1,0 +1,461 @@
+"""The files that image records come from: one or many, whole or face-recognition packs.
+
+Opens what ``path_imgrec`` names and answers what records there are, where they lie, which of them
+belong to a part, and which labels a list or the headers give them.  It decodes nothing and draws
+nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import (
+    EmptyRecordFileError,
+    LabelError,
+    RecordHeaderError,
+    RecordIOError,
+)
+from recordio.frames.frame import find_head, survey
+from recordio.frames.mapping import map_file
+from recordio.frames.reader import RecordReader
+from recordio.limits import bounded_lines
+from recordio.partition import part_by_bytes, part_by_count
+
+from ..augment.det_labels import Longest, longest
+from .source import RecordFiles, Source
+
+__all__ = ["RecordSource", "file_versions", "list_lines", "read_label_list", "read_label_vectors"]
+
+HEADER = struct.Struct("<IfQQ")
+READ_AT_ONCE = 4096
+
+
+class RecordSource:
+    """Records of one or several files, numbered through.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file, a folder (all its ``.rec`` files, sorted by name), or several paths separated by
+        semicolons.
+    index : str or os.PathLike
+        Index files in the same form, or empty: the record files are scanned.
+    on_error : {"raise", "skip"}
+        Whether damage met by the scan raises, or counts as one bad record behind which the scan
+        goes on at the next record head.
+    verify : bool
+        Compare records with their checksums, in a ``.crc`` file beside each record file, when they
+        are read.
+
+    Attributes
+    ----------
+    name : str
+        The `path`.
+    readers : list of RecordReader
+    offsets : numpy.ndarray of int64
+        Offset of every record in its file, ascending within a file.
+    starts : numpy.ndarray of int64
+        Number of the first record of each file.
+    identities : numpy.ndarray of int64, (identities, 2), or None
+        In a face-recognition pack, the keys ``[first, end)`` of the images of every identity.
+        Such a pack begins with a record that says where the identity records begin; neither is an
+        image, and neither is among the records here.
+
+    Raises
+    ------
+    EmptyRecordFileError
+        If there is no record at all.
+    ChecksumFileError
+        With `verify`, if a file has no checksums that belong to it.
+    ValueError
+        If the numbers of files and indexes differ.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        index: str | os.PathLike[str] = "",
+        on_error: str = "raise",
+        verify: bool = False,
+    ) -> None:
+        self.name = os.fspath(path)
+        self.paths = _files(path, ".rec")
+        if not self.paths:
+            raise ValueError(f"path_imgrec={os.fspath(path)!r} names no file")
+        indexes: Sequence[str | None] = _files(index, ".idx") if index else [None] * len(self.paths)
+        if len(indexes) != len(self.paths):
+            raise ValueError(f"{len(self.paths)} record files but {len(indexes)} index files")
+        self.indexed = bool(index)
+        self.readers = [
+            RecordReader(p, i, verify) for p, i in zip(self.paths, indexes, strict=True)
+        ]
+        tables = [_offsets(reader, on_error) for reader in self.readers]
+        self.identities: np.ndarray | None = None
+        if len(self.readers) == 1:
+            self.identities, images = _face_pack(self.readers[0], tables[0])
+            if self.identities is not None:
+                tables = [images]
+        self.tables = tables
+        self.offsets = tables[0] if len(tables) == 1 else np.concatenate(tables)
+        self.starts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int64)
+        if not len(self.offsets):
+            raise EmptyRecordFileError(
+                "the file holds no records: whatever wrote it had none, so write it again or give "
+                "another",
+                path=self.name,
+            )
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bytes of each file, a truncated one rounded up to whole words."""
+        return [-(-os.path.getsize(path) // 4) * 4 for path in self.paths]
+
+    def part(self, num_parts: int, part_index: int) -> range:
+        """Records of one part, by MXNet's rule: counted with an index, else by bytes."""
+        if self.indexed or self.identities is not None:
+            return part_by_count(len(self), num_parts, part_index)
+        files = part_by_bytes(self.sizes, self.tables, num_parts, part_index)
+        pieces = [
+            (int(start) + piece.start, int(start) + piece.stop)
+            for start, piece in zip(self.starts, files, strict=True)
+            if len(piece)
+        ]
+        return range(pieces[0][0], pieces[-1][1]) if pieces else range(0)
+
+    def blocks(self, nbytes: int) -> np.ndarray:
+        """Where to cut the records into blocks of about `nbytes` of neighbours in one file."""
+        edges = [0]
+        for start, table in zip(self.starts, self.tables, strict=True):
+            if len(table):
+                limits = np.arange(table[0], table[-1] + 1, nbytes, dtype=np.int64)[1:]
+                edges.extend((int(start) + np.searchsorted(table, limits)).tolist())
+                edges.append(int(start) + len(table))
+        return np.unique(np.array(edges, np.int64))
+
+    def bytes_source(self) -> Source:
+        """What the image stage reads."""
+        return RecordFiles(self.readers, self.offsets, self.starts)
+
+    def labels(
+        self, listed: tuple[np.ndarray, ...] | None = None, on_error: str = "raise"
+    ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
+        """First label of every record, float32, read from the headers.
+
+        Parameters
+        ----------
+        listed : tuple of numpy.ndarray, optional
+            What `read_label_list` returned; its labels then count instead.
+        on_error : {"raise", "skip"}
+            What becomes of records without a label.
+
+        Returns
+        -------
+        labels : numpy.ndarray of float32
+            NaN for records without a label.
+        errors : dict of int to RecordIOError
+            By record number, why these have none; empty with "raise".
+
+        Raises
+        ------
+        LabelError
+            With "raise", if the list has no line for a record.
+        RecordIOError
+            With "raise", if a record is damaged or too short for its header.
+        """
+        labels = np.full(len(self), np.nan, np.float32)
+        errors: dict[int, RecordIOError] = {}
+        for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
+            for i, offset in enumerate(table.tolist()):
+                place = {"path": reader.path, "offset": offset, "record": i}
+                try:
+                    record = reader.read_at(offset, i)[0] or memoryview(b"")
+                    if listed is None:
+                        labels[start + i] = _first_label(record, place)
+                    else:
+                        labels[start + i] = _listed_label(record, listed, place)
+                except RecordIOError as error:
+                    if on_error == "raise":
+                        raise
+                    errors[int(start) + i] = error
+        return labels, errors
+
+    def longest_label(self, limit: int) -> Longest:
+        """How long the labels of detection records are, and the first one beyond a limit.
+
+        Malformed labels and damaged records do not count.  Places are record numbers.
+        """
+        length, beyond, values = 0, -1, 0
+        for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
+            found = longest(reader, table, limit)
+            length = max(length, found.longest)
+            if beyond < 0 <= found.too_long:
+                beyond, values = int(start) + found.too_long, found.values
+        return Longest(length, beyond, values)
+
+    def place_of(self, record: int) -> dict[str, Any]:
+        """Where a record lies, as `RecordIOError` names it."""
+        file = int(np.searchsorted(self.starts, record, side="right")) - 1
+        number = record - int(self.starts[file])
+        return {
+            "path": self.paths[file],
+            "offset": int(self.tables[file][number]),
+            "record": number,
+        }
+
+    def fingerprint(self) -> str:
+        """Short text that tells these files from others; reads a few kilobytes."""
+        check = 0
+        for reader, table in zip(self.readers, self.tables, strict=True):
+            sample = table[:: max(len(table) // 1024, 1)]
+            with open(reader.path, "rb") as file:
+                head = file.read(4096)
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(size - 4096, 0))
+                tail = file.read(4096)
+            for piece in (str((size, len(table))).encode(), sample.tobytes(), head, tail):
+                check = zlib.crc32(piece, check)
+        return f"{len(self)} records, check {check:08x}"
+
+    def version(self) -> str:
+        """Short text that changes whenever one of the files does; reads no records."""
+        check = zlib.crc32(np.ascontiguousarray(self.offsets).data)
+        check = zlib.crc32(file_versions(self.paths), check)
+        return f"{len(self)} records, check {check:08x}"
+
+
+def file_versions(paths: Sequence[str]) -> bytes:
+    """Sizes and times of the last change of files; those that do not exist have neither."""
+    table = np.full((len(paths), 2), -1, np.int64)
+    for row, path in zip(table, paths, strict=True):
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            row[:] = status.st_size, status.st_mtime_ns
+    return table.tobytes()
+
+
+def read_label_list(
+    path: str | os.PathLike[str], label_width: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of a list file, to be used instead of those in the records.
+
+    Parameters
+    ----------
+    path : path
+        Lines of id, `label_width` labels and, usually, a path, separated by white space; blank
+        lines are ignored.
+    label_width : int
+        Labels to read from a line.
+
+    Returns
+    -------
+    ids : numpy.ndarray of uint64
+        Ascending; of lines with the same id the last one counts.
+    labels : numpy.ndarray of float32, (len(ids), label_width)
+
+    Raises
+    ------
+    LabelError
+        If a line has too few numbers; MXNet reads the path as 0 instead.
+    """
+    table: dict[int, list[float]] = {}
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        for number, line in enumerate(file, 1):
+            fields = line.split(maxsplit=label_width + 1)
+            if not fields:
+                continue
+            try:
+                if len(fields) <= label_width:
+                    raise ValueError
+                table[int(fields[0])] = [float(item) for item in fields[1 : label_width + 1]]
+                if not 0 <= int(fields[0]) < 1 << 64:
+                    raise ValueError
+            except ValueError:
+                raise LabelError(
+                    f"expected an id and {label_width} labels, found {line.strip()[:80]!r}",
+                    path=path,
+                    line=number,
+                ) from None
+    ids = np.array(sorted(table), np.uint64)
+    labels = np.array([table[int(i)] for i in ids], np.float32).reshape(len(ids), label_width)
+    return ids, labels
+
+
+def read_label_vectors(
+    path: str | os.PathLike[str],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels of any number from a list file, to be used instead of those in the records.
+
+    Parameters
+    ----------
+    path : path
+        Lines of id, labels and a path, separated by tabs or, in lines without any, by other white
+        space; blank lines are ignored.
+
+    Returns
+    -------
+    ids : numpy.ndarray of uint64
+        Ascending; of lines with the same id the last one counts.
+    starts : numpy.ndarray of int64, (len(ids) + 1,)
+        Where the labels of each id begin and the last one's end.
+    labels : numpy.ndarray of float32
+
+    Raises
+    ------
+    LabelError
+        If a line has no labels, or something else where a number should be.
+    """
+    table = {key: values for _, key, values, _ in list_lines(path)}
+    rows = [table[i] for i in sorted(table)]
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    labels = np.array([value for row in rows for value in row], np.float32)
+    return np.array(sorted(table), np.uint64), starts, labels
+
+
+def list_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, int, list[float], str]]:
+    """Lines of a list file: their number, id, labels (at least one) and path.
+
+    Raises
+    ------
+    LabelError
+        If a line has no labels, or something else where a number should be.
+    """
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        for number, line in bounded_lines(file, path):
+            if not line.strip():
+                continue
+            items = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
+            try:
+                if len(items) < 3 or not 0 <= int(items[0]) < 1 << 64:
+                    raise ValueError
+                values = [float(item) for item in items[1:-1]]
+            except ValueError:
+                raise LabelError(
+                    f"expected an id, labels and a path, found {line.strip()[:80]!r}",
+                    path=path,
+                    line=number,
+                ) from None
+            yield number, int(items[0]), values, items[-1]
+
+
+def _files(path: str | os.PathLike[str], suffix: str) -> list[str]:
+    found: list[str] = []
+    text = os.fspath(path)
+    # A semicolon separates paths, unless it belongs to the name of a file that exists.
+    for item in [text] if os.path.exists(text) else [p for p in text.split(";") if p]:
+        if os.path.isdir(item):
+            inside = sorted(str(p) for p in Path(item).iterdir() if p.suffix == suffix)
+            if not inside:
+                raise FileNotFoundError(f"{item}: the folder holds no {suffix} file")
+            found.extend(inside)
+        else:
+            found.append(item)
+    return found
+
+
+def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:
+    """Ascending offsets of the records of a file."""
+    try:
+        return _in_file_order(reader.offsets)
+    except RecordIOError:
+        if on_error == "raise" or reader.index_path is not None:
+            raise
+    data, place = map_file(reader.path), 0
+    tables = []
+    while place < len(data):
+        run = survey(data, place)
+        tables.append(run.offsets.copy())
+        place = run.end
+        if run.reason:
+            # A record number of its own, so that it is met, listed and replaced in its turn.
+            tables.append(np.array([place], np.int64))
+            place = find_head(data, place + 4)
+    return np.concatenate(tables)
+
+
+def _in_file_order(offsets: np.ndarray) -> np.ndarray:
+    """Ascending offsets; the same array if they are already."""
+    if len(offsets) < 2 or bool((offsets[1:] > offsets[:-1]).all()):
+        return offsets
+    return np.sort(offsets)
+
+
+def _listed_label(
+    record: memoryview, listed: tuple[np.ndarray, ...], place: dict[str, Any]
+) -> float:
+    ids, labels = listed
+    if len(record) < HEADER.size:
+        raise RecordHeaderError("the record is too short for its image header", **place)
+    wanted = HEADER.unpack_from(record)[2]
+    row = int(np.searchsorted(ids, np.uint64(wanted)))
+    if row == len(ids) or ids[row] != wanted:
+        raise LabelError("the list of labels has no line for this id", record_id=wanted, **place)
+    return labels[row, 0]
+
+
+def _first_label(record: memoryview, place: dict[str, Any]) -> float:
+    if len(record) >= HEADER.size:
+        flag, label, _, _ = HEADER.unpack_from(record)
+        if not flag:
+            return label
+        if len(record) >= HEADER.size + 4:
+            return struct.unpack_from("<f", record, HEADER.size)[0]
+    raise RecordHeaderError("the record is too short for its image header", **place)
+
+
+def _face_pack(reader: RecordReader, table: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    """Identity ranges and image offsets, if this is a face-recognition pack.
+
+    Record 0 then has two labels, the keys [first identity, end) of the identity records, which hold
+    no image and whose own labels are the keys of that identity's images (layout of the InsightFace
+    packs).
+    """
+    keyed = reader.index_path is not None
+
+    def label_pair(key: int) -> tuple[int, int] | None:
+        try:
+            offset = reader.offset_of(reader.position_of(key)) if keyed else int(table[key])
+            return _label_pair(reader, offset)
+        except RecordIOError:  # no such key, or a damaged record: no pack in either case
+            return None
+
+    labels = label_pair(0) if len(table) else None
+    if labels is None:
+        return None, table
+    first, end = labels
+    last_key = int(reader.keys.max()) if keyed else len(table) - 1
+    # Two labels alone could be those of an ordinary image; that every record they point to is empty
+    # and holds a range of image keys could not be.
+    if not 1 < first < end <= last_key + 1:
+        return None, table
+    rows = []
+    for key in range(first, end):
+        row = label_pair(key)
+        if row is None or not 1 <= row[0] <= row[1] <= first:
+            return None, table
+        rows.append(row)
+    if keyed:
+        wanted = (reader.keys >= 1) & (reader.keys < first)
+        images = _in_file_order(reader.offsets[wanted])
+    else:
+        images = table[1:first]
+    return np.array(rows, np.int64).reshape(-1, 2), images
+
+
+def _label_pair(reader: RecordReader, offset: int) -> tuple[int, int] | None:
+    """The two labels of a record if it has two whole numbers and no image, else None."""
+    record, _ = reader.read_at(offset)
+    if record is None or len(record) != HEADER.size + 8 or HEADER.unpack_from(record)[0] != 2:
+        return None
+    first, second = struct.unpack_from("<2f", record, HEADER.size)
+    return (int(first), int(second)) if first.is_integer() and second.is_integer() else None

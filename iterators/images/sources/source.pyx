@@ -1,0 +1,413 @@
+"""Where the bytes of records come from: mapped record files, or image files with a list of labels.
+
+A `Source` answers one question, without the GIL and in any thread: which bytes are record number i.
+What it hands out is a whole record - header, labels, encoded image - whatever it was made from.
+Nothing here decodes, knows an order, or keeps a thread.
+"""
+
+import errno
+import os
+import sys
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from recordio.frames.checksums cimport (
+    CHECKSUM_ABSENT, CHECKSUM_OK, CHECKSUM_WRONG, checksum_check, checksum_error,
+)
+from recordio.errors import ImageFileError
+from recordio.frames.frame cimport FRAME_HEAD, FRAME_LOST, FRAME_OK, Frame, MAX_RECORD
+from recordio.frames.frame cimport frame_confirm, frame_error, frame_join, frame_scan
+from recordio.frames.mapping cimport map_lost
+from recordio.frames.reader cimport RecordReader
+
+cdef extern from "iterators/images/sources/image_file.h" nogil:
+    ctypedef char image_file_char       # wchar_t on Windows
+    enum:
+        IMAGE_FILE_MEMORY
+        IMAGE_FILE_NOT_REGULAR
+        IMAGE_FILE_TOO_LARGE
+        IMAGE_FILE_SHRANK
+    int image_file_reserve(uint8_t** memory, size_t* capacity, size_t size)
+    int image_file_read(const image_file_char* path, size_t prefix, int64_t largest,
+                        uint8_t** memory, size_t* capacity, size_t* length)
+
+cdef extern from "iterators/core/counter.h" nogil:
+    int64_t counter_load(const int64_t* counter)
+    void counter_store(int64_t* counter, int64_t value)
+
+cdef extern from "iterators/images/sources/readahead.h" nogil:
+    int64_t readahead_faults()
+    void readahead_sparse(const uint8_t* base, int64_t size, int sparse)
+    void readahead_range(const uint8_t* base, int64_t begin, int64_t end)
+
+cdef enum:
+    HEADER_SIZE = 24        # flag, label, id, id2
+    NO_MEMORY = -1          # status of `fetch`; FrameStatus and errno are not negative
+    ANNOUNCED = 1 << 14     # records announced since a page was last missing
+    PIECE = 1 << 17         # bytes announced at once; of more the system may read only the first
+
+
+cdef class Source:
+    """Base class: records ``0 ... count - 1``.
+
+    Examples
+    --------
+    >>> Source().count
+    0
+    """
+
+    cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                   size_t* length) noexcept nogil:
+        return NO_MEMORY
+
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                        size_t* length) noexcept nogil:
+        return self.fetch(number, scratch, record, length)
+
+    cdef int confirm(self, int64_t number, const uint8_t* record, size_t length) noexcept nogil:
+        return FETCH_OK
+
+    cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
+        return 0
+
+    cdef object failure(self, int64_t number, int status):
+        return MemoryError("no memory for a record")
+
+    cdef dict place(self, int64_t number):
+        return {}
+
+    def announce(self, const int64_t[::1] numbers not None):
+        """Say that records will be fetched soon, so that they are read from the disk meanwhile.
+
+        Parameters
+        ----------
+        numbers : numpy.ndarray of int64
+            Each in ``[0, count)``.
+
+        Returns
+        -------
+        int
+            How many of them the system was told of: none where all seem to be in memory.
+
+        Raises
+        ------
+        IndexError
+            If there is no such record.
+        """
+        cdef Py_ssize_t i
+        for i in range(numbers.shape[0]):
+            if not 0 <= numbers[i] < self.count:
+                raise IndexError(f"record {numbers[i]} of {self.count}")
+        if numbers.shape[0] == 0:
+            return 0
+        with nogil:
+            i = self.expect(&numbers[0], numbers.shape[0])
+        return i
+
+    def record(self, number):
+        """The bytes of one record, copied.
+
+        Parameters
+        ----------
+        number : int
+            In ``[0, count)``.
+
+        Returns
+        -------
+        bytes
+
+        Raises
+        ------
+        IndexError
+            If there is no such record.
+        RecordIOError
+            If it cannot be read.
+        """
+        cdef Scratch scratch
+        cdef const uint8_t* first
+        cdef size_t length
+        cdef int64_t place = number
+        cdef int status
+        cdef bytes found = b""
+        if not 0 <= place < self.count:
+            raise IndexError(f"record {number} of {self.count}")
+        scratch.bytes, scratch.capacity = NULL, 0
+        try:
+            with nogil:
+                status = self.fetch(place, &scratch, &first, &length)
+            if status == FETCH_OK:
+                found = (<const char*>first)[:length]
+                status = self.confirm(place, first, length)
+            if status != FETCH_OK:
+                raise self.failure(place, status)
+            return found
+        finally:
+            free(scratch.bytes)
+
+
+cdef class RecordFiles(Source):
+    """Records of mapped record files, numbered through.
+
+    Records that are expected are announced to the system, which reads them from the disk while
+    others are decoded - just them, not what surrounds them in the file.  That costs a microsecond
+    or two for each, so it is done only at the start and where pages turn out to be missing.
+
+    Parameters
+    ----------
+    readers : sequence of recordio.RecordReader
+        The files.
+    offsets : numpy.ndarray of int64
+        Offset of every record in its file; the place in this array is the record number.
+    starts : numpy.ndarray of int64
+        Number of the first record of each file.
+    """
+
+    def __cinit__(self, readers, offsets, starts):
+        cdef const int64_t[::1] table = offsets
+        cdef RecordReader reader
+        cdef Py_ssize_t i
+        self.files = NULL
+        self.num_files = len(readers)
+        self.files = <File*>calloc(max(self.num_files, 1), sizeof(File))
+        if self.files == NULL:
+            raise MemoryError
+        self.paths, self.views, self.checksums = [], [], []
+        for i in range(self.num_files):
+            reader = readers[i]
+            self.paths.append(reader.path)
+            self.views.append(reader.view)
+            self.files[i].base, self.files[i].size = reader.base, reader.size
+            self.files[i].start, self.files[i].guard = starts[i], reader.guard
+            if reader.checksums is not None:
+                self.checksums.append(reader.checksums)
+                self.files[i].checksums = reader.checksums.table
+                self.files[i].verifies = True
+        self.offsets = offsets
+        self.count = table.shape[0]
+        self.offset_of = &table[0] if self.count else NULL
+        self.faults, self.to_announce = -1, 0
+
+    def __dealloc__(self):
+        free(self.files)
+
+    cdef void read_sparsely(self, bint sparsely) noexcept nogil:
+        """Begin to announce records, or end it."""
+        cdef Py_ssize_t i
+        counter_store(&self.to_announce, ANNOUNCED if sparsely else 0)
+        for i in range(self.num_files):
+            readahead_sparse(self.files[i].base, self.files[i].size, sparsely)
+
+    cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
+        # Threads that do this at once may announce a little more or less than one alone.
+        cdef int64_t faults = readahead_faults(), left = counter_load(&self.to_announce)
+        cdef Py_ssize_t i
+        if faults != counter_load(&self.faults):
+            counter_store(&self.faults, faults)
+            if left == 0:
+                self.read_sparsely(True)
+            left = ANNOUNCED
+        if left == 0:
+            return 0
+        for i in range(count):
+            self.announce_one(numbers[i])
+        left -= min(count, left)
+        counter_store(&self.to_announce, left)
+        if left == 0:
+            self.read_sparsely(False)
+        return count
+
+    cdef void announce_one(self, int64_t number) noexcept nogil:
+        cdef const File* file = self.file_of(number)
+        cdef int64_t begin = self.offset_of[number], end = file.size
+        if not 0 <= begin < end:
+            return
+        if number + 1 < self.count and self.file_of(number + 1) == file:
+            end = self.offset_of[number + 1]
+        if not begin < end <= begin + MAX_RECORD:    # the index is not in the file's order
+            end = begin + PIECE
+        end = min(end, file.size)
+        while begin < end:
+            readahead_range(file.base, begin, min(begin + PIECE, end))
+            begin += PIECE
+
+    cdef const File* file_of(self, int64_t record) noexcept nogil:
+        cdef Py_ssize_t low = 0, high = self.num_files, middle
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.files[middle].start <= record:
+                low = middle
+            else:
+                high = middle
+        return &self.files[low]
+
+    cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                   size_t* length) noexcept nogil:
+        return self.locate(number, True, scratch, record, length)
+
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                        size_t* length) noexcept nogil:
+        # A checksum would have all of the record read.
+        return self.locate(number, False, scratch, record, length)
+
+    cdef int locate(self, int64_t number, bint verify, Scratch* scratch, const uint8_t** record,
+                    size_t* length) noexcept nogil:
+        cdef Frame frame
+        cdef const File* file = self.file_of(number)
+        cdef int status = frame_scan(file.base, file.size, self.offset_of[number], &frame)
+        if status != FRAME_OK:
+            return frame_confirm(file.guard, status, &frame)
+        if verify and file.verifies:
+            status = checksum_check(&file.checksums, file.base, &frame)
+            if status != CHECKSUM_OK:
+                return status
+        record[0], length[0] = file.base + frame.offset + FRAME_HEAD, <size_t>frame.length
+        if frame.parts > 1:
+            if not image_file_reserve(&scratch.bytes, &scratch.capacity, <size_t>frame.length):
+                return NO_MEMORY
+            frame_join(file.base, &frame, scratch.bytes)
+            record[0] = scratch.bytes
+        # Also what is in one piece: what is lost already need not be decoded.
+        return frame_confirm(file.guard, FRAME_OK, &frame)
+
+    cdef int confirm(self, int64_t number, const uint8_t* record, size_t length) noexcept nogil:
+        cdef const File* file = self.file_of(number)
+        cdef int64_t begin = record - file.base     # of the payload
+        if not 0 <= begin < file.size:
+            return FETCH_OK         # a copy, which was confirmed when it was made
+        if map_lost(file.guard, begin, begin + <int64_t>length):
+            return FRAME_LOST
+        return FETCH_OK
+
+    cdef object failure(self, int64_t number, int status):
+        cdef const File* file = self.file_of(number)
+        cdef Frame frame
+        if status == NO_MEMORY:
+            return Source.failure(self, number, status)
+        if status in (CHECKSUM_WRONG, CHECKSUM_ABSENT):
+            return checksum_error(status, self.paths[file - self.files], self.offset_of[number],
+                                  number - file.start)
+        frame_scan(file.base, file.size, self.offset_of[number], &frame)
+        if status == FRAME_LOST:
+            frame.end = frame.offset
+        return frame_error(status, self.paths[file - self.files], frame.end, number - file.start)
+
+    cdef dict place(self, int64_t number):
+        cdef const File* file = self.file_of(number)
+        return {"path": self.paths[file - self.files], "offset": self.offset_of[number],
+                "record": number - file.start}
+
+
+cdef class ImageFiles(Source):
+    """Records made on the fly of image files: each is read when it is asked for.
+
+    A file is in memory only while its record is rendered; what is kept for each is its path, its id
+    and its labels.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files, regular ones of at most 2**29 - 1 bytes.
+    ids : numpy.ndarray of uint64, (n,)
+    labels : numpy.ndarray of float32, (n, label_width)
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(b"pixels")
+    ...     file.flush()
+    ...     files = ImageFiles([file.name], np.array([7], np.uint64), np.array([[3]], np.float32))
+    ...     files.record(0)[-6:], len(files.record(0))
+    (b'pixels', 30)
+    """
+
+    def __cinit__(self, paths, ids, labels):
+        cdef const uint64_t[::1] id_table = ids
+        cdef const float[:, ::1] label_table = labels
+        cdef const int64_t[::1] starts
+        self.paths = list(paths)
+        if not len(self.paths) == id_table.shape[0] == label_table.shape[0]:
+            raise ValueError("there must be one id and one row of labels for every path")
+        names = [_native(path) for path in self.paths]
+        begins = np.zeros(len(names) + 1, np.int64)
+        np.cumsum([len(name) for name in names], out=begins[1:])
+        starts = begins
+        self.names = b"".join(names)
+        self.first_name = PyBytes_AS_STRING(self.names)
+        self.tables = ids, labels, begins
+        self.count, self.label_width = len(names), label_table.shape[1]
+        self.starts = &starts[0]
+        if self.count:
+            self.ids = &id_table[0]
+            self.labels = &label_table[0, 0] if self.label_width else NULL
+
+    cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                   size_t* length) noexcept nogil:
+        cdef size_t prefix = self.prefix()
+        cdef int status = image_file_read(
+            <const image_file_char*>(self.first_name + self.starts[number]), prefix,
+            MAX_RECORD - <int64_t>prefix, &scratch.bytes, &scratch.capacity, length)
+        if status:
+            return status
+        self.write_head(number, scratch.bytes)
+        record[0] = scratch.bytes
+        length[0] += prefix
+        return FETCH_OK
+
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
+                        size_t* length) noexcept nogil:
+        length[0] = self.prefix()
+        if not image_file_reserve(&scratch.bytes, &scratch.capacity, length[0]):
+            return IMAGE_FILE_MEMORY
+        self.write_head(number, scratch.bytes)
+        record[0] = scratch.bytes
+        return FETCH_OK
+
+    cdef size_t prefix(self) noexcept nogil:
+        """Bytes before the content of the file."""
+        return HEADER_SIZE + (0 if self.label_width == 1 else 4 * <size_t>self.label_width)
+
+    cdef void write_head(self, int64_t number, uint8_t* record) noexcept nogil:
+        """Header and labels."""
+        cdef bint single = self.label_width == 1
+        cdef uint32_t flag = 0 if single else <uint32_t>self.label_width
+        memset(record, 0, HEADER_SIZE)
+        memcpy(record, &flag, 4)
+        memcpy(record + 8, self.ids + number, 8)
+        if self.label_width:
+            memcpy(record + (4 if single else HEADER_SIZE),
+                   self.labels + number * self.label_width, 4 * self.label_width)
+
+    cdef object failure(self, int64_t number, int status):
+        if status == IMAGE_FILE_MEMORY:
+            return Source.failure(self, number, status)
+        if status == IMAGE_FILE_NOT_REGULAR:
+            reason = "is no regular file"
+        elif status == IMAGE_FILE_TOO_LARGE:
+            reason = f"is too large: at most {MAX_RECORD} bytes are possible"
+        elif status == IMAGE_FILE_SHRANK:
+            reason = "became shorter while it was read"
+        elif status in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            # What the machine lacks says nothing about the file: never to be skipped.
+            return OSError(status, os.strerror(status), self.paths[number])
+        else:
+            reason = f"cannot be read: {os.strerror(status)}"
+        return ImageFileError(f"the image file {reason}", record_id=self.ids[number],
+                              **self.place(number))
+
+    cdef dict place(self, int64_t number):
+        return {"path": self.paths[number], "record": number}
+
+
+def _native(path):
+    """A path as the system's open() takes it, ended by a zero."""
+    if "\0" in path:
+        raise ValueError(f"the path {path!r} has a zero character in it")
+    if sys.platform == "win32":
+        return path.encode("utf-16-le", "surrogatepass") + b"\0\0"
+    return os.fsencode(path) + b"\0"

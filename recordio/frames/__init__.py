@@ -1,0 +1,1 @@
+"""The record frame: located, joined and resynchronised; read, written, indexed and checked."""

@@ -1,0 +1,598 @@
+"""Read the records of one file through a memory map: in order, by position or by key.
+
+Records come out as read-only memoryviews of the file, without a copy.  Nothing here decodes what is
+in a record, and nothing here writes.
+"""
+
+import os
+from operator import index as as_integer
+
+import numpy as np
+
+cimport cython
+from libc.stdint cimport int64_t, uint8_t
+
+from recordio.frames.checksums cimport CHECKSUM_OK, checksum_check, checksum_error
+from recordio.frames.frame cimport FRAME_END, FRAME_OK, Frame
+from recordio.frames.frame cimport frame_confirm, frame_error, frame_scan
+from recordio.frames.locate cimport as_positions, first_outside
+from recordio.frames.locate cimport confirm_many, locate_many, locate_one
+from recordio.frames.lookup cimport KeyLookup
+from recordio.frames.mapping cimport address_of, guard_of, map_guard
+from recordio.frames.views cimport (
+    UNMAP_ON_CLOSE,
+    confirmed_view,
+    pause_collector,
+    payload_bytes,
+    payload_view,
+    resume_collector,
+)
+
+from recordio.frames.checksums import checksums_path, read_checksums
+from recordio.errors import IndexFileError, KeyNotFoundError
+from recordio.frames.frame import scan_offsets
+from recordio.frames.index_file import read_index
+from recordio.frames.mapping import map_file
+
+__all__ = ["RecordReader"]
+
+cdef enum:
+    AHEAD = 64          # records located at a time when iterating
+    RUN = 256           # records located at a time by read_many
+
+cdef class RecordReader:
+    """The records of one file, as a sequence.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The record file.  An empty file is a valid, empty sequence.
+    index : str or os.PathLike, optional
+        Its ``.idx`` file.  With an index, position *i* is the record that line *i* of the index
+        lists, iteration follows the index, and records that it does not list do not exist.  Without
+        one, positions are the order of the file and keys equal positions; iteration needs no
+        preparation, and whatever needs positions scans the file once, on first use.
+    verify : bool
+        Compare each record with its checksum in ``PREFIX.crc`` when it is taken.  Without an index
+        that file also says where the records begin, so that one with a damaged head is one damaged
+        record and hides no other.
+
+    Attributes
+    ----------
+    path, index_path : str
+        As given; `index_path` is None without an index.
+    checksums : Checksums or None
+        The content of ``PREFIX.crc``, with `verify`.
+    closed : bool
+        Whether `close` was called.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be opened.
+    IndexFileError
+        If the index cannot be parsed, or lists offsets outside the record file.
+    ChecksumFileError
+        With `verify`, if ``PREFIX.crc`` is missing, damaged, or that of another file.
+    ChecksumError
+        With `verify`, when a record is taken that is not what it was.
+    CorruptRecordError, TruncatedRecordError
+        When a damaged record is met, also at the end of the file: a truncated tail is an error and
+        not an end.  The error names path, offset and record.
+
+    Notes
+    -----
+    A record is a read-only memoryview of the mapped file; one that was stored in several parts
+    (because its payload holds the magic word) is a memoryview of joined bytes.  Views stay valid
+    after `close`, and keep the file mapped.
+
+    Any number of threads may read one reader, without a lock, but each needs an iterator of its
+    own; a reader may be used after ``fork``.  Pickling stores the paths only.  16 bytes are kept
+    for each record; a first look-up by key in an index whose keys do not ascend adds 8.
+
+    If the file shrinks while it is mapped, or the disk fails, records that are not whole any more
+    are a `TruncatedRecordError` from then on, and all others can be read.  Views that were handed
+    out before show zeros where bytes are missing; `recordio.frames.mapping.is_lost` tells.
+    `RecordWriter` never does this; it replaces files, and a reader keeps the one it has opened.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, recordio
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+    >>> with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
+    ...     for key, text in [(7, b"seven"), (3, b"three"), (5, b"five")]:
+    ...         _ = writer.write(text, key=key)
+    >>> reader = RecordReader(path, path.with_suffix(".idx"))
+    >>> len(reader), bytes(reader[0]), bytes(reader[-1]), bytes(reader.by_key(3))
+    (3, b'seven', b'five', b'three')
+    >>> [bytes(record) for record in reader]
+    [b'seven', b'three', b'five']
+    """
+
+    def __cinit__(self):
+        self.base = NULL
+        self.guard = NULL
+        self.size = 0
+        self.offset_table = NULL
+        self.count = -1
+        self.closed = True
+
+    def __init__(self, path, index=None, verify=False):
+        cdef const int64_t[::1] table
+        cdef int64_t outside
+        if self.path is not None:
+            raise RuntimeError("a RecordReader is initialised once")
+        self.path = os.fsdecode(path)
+        self.index_path = None if index is None else os.fsdecode(index)
+        self.view = map_file(self.path)
+        self.base = address_of(self.view)
+        self.guard = guard_of(self.view)
+        self.size = len(self.view)
+        self.closed = False
+        if verify:
+            self.checksums = read_checksums(checksums_path(self.path))
+            self.checksums.check_size(self.path, self.size)
+        if self.index_path is not None:
+            keys, offsets = read_index(self.index_path)
+            keys.flags.writeable = offsets.flags.writeable = False
+            table = offsets
+            with nogil:
+                outside = first_outside(table, self.size)
+            if outside >= 0:
+                raise IndexFileError(
+                    f"offset {table[outside]} lies outside {self.path} of {self.size} bytes:"
+                    " the record file is truncated or the index is that of another file;"
+                    " recordio.build_index() writes it anew",
+                    path=self.index_path,
+                    line=outside + 1,
+                )
+            self._keys = keys
+            self._set_offsets(offsets)
+        elif self.checksums is not None:
+            offsets = self.checksums.offsets
+            offsets.flags.writeable = False
+            self._set_offsets(offsets)
+
+    cdef int check_open(self) except -1:
+        if self.closed:
+            raise ValueError(f"the reader of {self.path} is closed")
+        return 0
+
+    cdef int _set_offsets(self, offsets) except -1:
+        cdef const int64_t[::1] table = offsets
+        # Two threads may both have scanned; the table that others already use must stay.
+        with cython.critical_section(self):
+            if self.count < 0:
+                self._offsets = offsets
+                self.offset_table = &table[0] if table.shape[0] else NULL
+                self.count = table.shape[0]
+        return 0
+
+    cdef int need_offsets(self) except -1:
+        self.check_open()
+        if self.count < 0:
+            view = self.view        # a close() elsewhere must not unmap it meanwhile
+            offsets = scan_offsets(view, self.path)
+            offsets.flags.writeable = False
+            self._set_offsets(offsets)
+        return 0
+
+    cdef int check_record(self, const uint8_t* base, const Frame* frame, record) except -1:
+        cdef Checksums checksums = self.checksums
+        cdef int status
+        with nogil:
+            status = checksum_check(&checksums.table, base, frame)
+        if status != CHECKSUM_OK:
+            raise checksum_error(status, self.path, frame.offset, record)
+        return 0
+
+    cdef int locate(self, int64_t position, Frame* frame) noexcept nogil:
+        return locate_one(self.base, self.size, self.offset_table[position], frame)
+
+    cdef object _read(self, int64_t position):
+        cdef Frame frame
+        cdef int status
+        self.check_open()           # no other thread runs between this and the next line
+        view = self.view
+        cdef const uint8_t* base = self.base
+        cdef map_guard* guard = self.guard
+        cdef int64_t size = self.size
+        with nogil:
+            status = locate_one(base, size, self.offset_table[position], &frame)
+        record = confirmed_view(view, base, guard, &frame, &status)
+        if status != FRAME_OK:
+            raise frame_error(status, self.path, frame.end, position)
+        if self.checksums is not None:
+            self.check_record(base, &frame, position)
+        return record
+
+    def __len__(self):
+        """Number of records; without an index the first call scans the file."""
+        self.need_offsets()
+        return self.count
+
+    def __iter__(self):
+        """Iterate over all records from the first; any number of iterations may run at once."""
+        return _iterate(self)
+
+    def __getitem__(self, item):
+        """One record by position, or a list of records for a slice or a sequence of positions."""
+        cdef int64_t position
+        self.need_offsets()
+        if isinstance(item, slice):
+            return self.read_many(range(*item.indices(self.count)))
+        try:
+            number = as_integer(item)
+        except TypeError:
+            return self.read_many(item)
+        try:
+            position = number
+        except OverflowError:
+            raise IndexError(self._no_position(number)) from None
+        if position < 0:
+            position += self.count
+        if position < 0 or position >= self.count:
+            raise IndexError(self._no_position(number))
+        return self._read(position)
+
+    def _no_position(self, position):
+        return f"position {position} in {self.path}, which has {self.count} records"
+
+    def read_many(self, positions, *, bint copy=False):
+        """Records at many positions; the fastest way to random records.
+
+        Parameters
+        ----------
+        positions : sequence or array of int, shape (n,)
+            In any order, with repetitions; negative ones count from the end.
+        copy : bool
+            Return bytes, which no change of the file can reach.
+
+        Returns
+        -------
+        list of memoryview or of bytes
+            In the order of `positions`.
+
+        Raises
+        ------
+        IndexError
+            If there is no such position.
+        CorruptRecordError, TruncatedRecordError
+            If one of the records is damaged.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, recordio
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+        >>> with recordio.RecordWriter(path) as writer:
+        ...     for text in (b"a", b"b", b"c"):
+        ...         _ = writer.write(text)
+        >>> [bytes(record) for record in RecordReader(path).read_many([2, 0, -1])]
+        [b'c', b'a', b'c']
+        """
+        cdef const int64_t[::1] wanted
+        cdef Frame[RUN] frames
+        cdef int64_t first, count, i, place
+        cdef int status, collecting
+        self.need_offsets()
+        wanted = as_positions(positions)
+        self.check_open()
+        view = self.view
+        cdef const uint8_t* base = self.base
+        cdef map_guard* guard = self.guard
+        cdef int64_t size = self.size
+        records = []
+        for first in range(0, wanted.shape[0], RUN):
+            count = min(<int64_t>RUN, wanted.shape[0] - first)
+            with nogil:
+                status = locate_many(
+                    base, size, self.offset_table, self.count, &wanted[first], &count, frames
+                )
+            if status == FRAME_END:
+                raise IndexError(self._no_position(wanted[first + count]))
+            if status == FRAME_OK:
+                collecting = pause_collector()
+                try:
+                    for i in range(count):
+                        if copy:
+                            records.append(payload_bytes(base, &frames[i]))
+                        else:
+                            records.append(payload_view(view, base, &frames[i]))
+                finally:
+                    resume_collector(collecting)
+                status = confirm_many(guard, frames, &count)
+            else:
+                status = frame_confirm(guard, status, &frames[count])
+            if status != FRAME_OK:
+                i = wanted[first + count]
+                i += self.count if i < 0 else 0
+                raise frame_error(status, self.path, frames[count].end, i)
+            if self.checksums is not None:
+                for i in range(count):
+                    place = wanted[first + i]
+                    self.check_record(base, &frames[i], place + (self.count if place < 0 else 0))
+        return records
+
+    def read_at(self, int64_t offset, record=None, *, bint copy=False):
+        """The record whose head stands at a byte offset, and where the next one begins.
+
+        Parameters
+        ----------
+        offset : int
+            Byte offset in the file, 0 or what an earlier call returned.
+        record : int, optional
+            Its position, to be named in errors.
+        copy : bool
+            Return bytes, which no change of the file can reach.
+
+        Returns
+        -------
+        payload : memoryview, bytes or None
+            None if `offset` is the end of the file.
+        next_offset : int
+            The offset behind the record.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, recordio
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+        >>> with recordio.RecordWriter(path) as writer:
+        ...     _ = writer.write(b"abc")
+        >>> payload, end = RecordReader(path).read_at(0)
+        >>> bytes(payload), end, RecordReader(path).read_at(end)
+        (b'abc', 12, (None, 12))
+        """
+        cdef Frame frame
+        cdef int status
+        self.check_open()
+        view = self.view
+        cdef const uint8_t* base = self.base
+        cdef map_guard* guard = self.guard
+        cdef int64_t size = self.size
+        with nogil:
+            status = frame_scan(base, size, offset, &frame)
+        if status == FRAME_END:
+            return None, offset
+        if copy and status == FRAME_OK:
+            payload = payload_bytes(base, &frame)
+            status = frame_confirm(guard, status, &frame)
+        else:
+            payload = confirmed_view(view, base, guard, &frame, &status)
+        if status != FRAME_OK:
+            raise frame_error(status, self.path, frame.end, record)
+        if self.checksums is not None:
+            self.check_record(base, &frame, record)
+        return payload, frame.end
+
+    def check_tail(self, int64_t offset=0, record=0):
+        """Follow the records from one offset to the end of the file.
+
+        Parameters
+        ----------
+        offset : int
+            Byte offset of a record.
+        record : int
+            Its position, for errors.
+
+        Returns
+        -------
+        int
+            Size of the file in bytes, all of which is made of whole records from `offset` on.
+
+        Raises
+        ------
+        CorruptRecordError, TruncatedRecordError
+            At the first damage.
+        """
+        self.check_open()
+        scan_offsets(self.view, self.path, offset, record)
+        return self.size
+
+    cdef int64_t find_key(self, int64_t key) except -2:
+        self.need_offsets()
+        if self._keys is None:
+            return key if 0 <= key < self.count else -1
+        if self._lookup is None:
+            lookup = KeyLookup(self._keys)
+            with cython.critical_section(self):
+                if self._lookup is None:
+                    self._lookup = lookup
+        return (<KeyLookup>self._lookup).find(key)
+
+    def position_of(self, key):
+        """Position of a key; of the last one where a key is listed more than once.
+
+        Parameters
+        ----------
+        key : int
+            A key of the index; without an index a position, 0 <= key < len(reader).
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        KeyNotFoundError
+            If the index does not list the key.
+        """
+        cdef int64_t position
+        number = as_integer(key)
+        self.check_open()
+        position = self.find_key(number) if -(1 << 63) <= number < 1 << 63 else -1
+        if position < 0:
+            where = self.path if self.index_path is None else self.index_path
+            raise KeyNotFoundError(f"no record has the key {number}", path=where)
+        return position
+
+    def offset_of(self, int64_t position):
+        """Byte offset of the record at a position, 0 <= position < len(reader)."""
+        self.need_offsets()
+        if position < 0 or position >= self.count:
+            raise IndexError(self._no_position(position))
+        return self.offset_table[position]
+
+    def by_key(self, key):
+        """The record with a key; the last one where a key is listed more than once.
+
+        Parameters
+        ----------
+        key : int
+            A key of the index; without an index a position, 0 <= key < len(reader).
+
+        Returns
+        -------
+        memoryview
+
+        Raises
+        ------
+        KeyNotFoundError
+            If the index does not list the key.
+        CorruptRecordError, TruncatedRecordError
+            If the record is damaged.
+        """
+        return self._read(self.position_of(key))
+
+    @property
+    def keys(self):
+        """Keys by position: int64 array of shape (n,), read-only."""
+        self.need_offsets()
+        if self._keys is None:
+            keys = np.arange(self.count)
+            keys.flags.writeable = False
+            return keys
+        return self._keys.view()
+
+    @property
+    def offsets(self):
+        """Byte offsets by position: int64 array of shape (n,), read-only."""
+        self.need_offsets()
+        return self._offsets.view()
+
+    def close(self):
+        """Let the file go; may be called again.  Records that were handed out stay valid."""
+        self.closed = True
+        if UNMAP_ON_CLOSE:
+            self.base = NULL
+            self.guard = NULL
+            self.size = 0
+            self.view = None
+
+    def __enter__(self):
+        self.check_open()
+        return self
+
+    def __exit__(self, *exc_info):
+        self.close()
+
+    def __reduce__(self):
+        self.check_open()
+        return type(self), (self.path, self.index_path, self.checksums is not None)
+
+    def __repr__(self):
+        state = ", closed" if self.closed else ""
+        index = "" if self.index_path is None else f", index={self.index_path!r}"
+        return f"RecordReader({self.path!r}{index}{state})"
+
+
+@cython.final
+cdef class RecordIterator:
+    """One pass over a reader, a few records located ahead of the one handed out."""
+
+    cdef RecordReader reader
+    cdef object view
+    cdef const uint8_t* base
+    cdef map_guard* guard
+    cdef const int64_t* table
+    cdef int64_t size
+    cdef int64_t offset         # where to go on, without an index
+    cdef int64_t delivered      # records handed out
+    cdef int ready              # records in `frames`
+    cdef int cursor             # next of them to be handed out
+    cdef int status             # what ended the last look ahead
+    cdef bint running           # in `__next__`, which lets other threads run
+    cdef Frame[AHEAD] frames
+    cdef Frame damage
+
+    def __cinit__(self):
+        self.base = NULL
+        self.guard = NULL
+        self.table = NULL
+
+    def __iter__(self):
+        return self
+
+    @cython.critical_section
+    def __next__(self):
+        if self.running:
+            raise ValueError("the iterator is in use by another thread: give each its own")
+        self.running = True
+        try:
+            return self.following()
+        finally:
+            self.running = False
+
+    cdef object following(self):
+        cdef Frame frame
+        cdef int status = FRAME_OK
+        self.reader.check_open()
+        if self.cursor == self.ready:
+            if self.status == FRAME_OK:
+                with nogil:
+                    self.look_ahead()
+            if self.cursor == self.ready:
+                if self.status == FRAME_END:
+                    raise StopIteration
+                raise frame_error(
+                    self.status, self.reader.path, self.damage.end, self.delivered
+                )
+        frame = self.frames[self.cursor]
+        record = confirmed_view(self.view, self.base, self.guard, &frame, &status)
+        if status != FRAME_OK:
+            raise frame_error(status, self.reader.path, frame.end, self.delivered)
+        if self.reader.checksums is not None:
+            self.reader.check_record(self.base, &frame, self.delivered)
+        self.cursor += 1
+        self.delivered += 1
+        return record
+
+    cdef void look_ahead(self) noexcept nogil:
+        cdef Frame* frame
+        self.cursor = 0
+        self.ready = 0
+        while self.ready < AHEAD:
+            frame = &self.frames[self.ready]
+            if self.table == NULL:
+                self.status = frame_scan(self.base, self.size, self.offset, frame)
+            elif self.delivered + self.ready == self.reader.count:
+                self.status = FRAME_END
+            else:
+                self.status = locate_one(
+                    self.base, self.size, self.table[self.delivered + self.ready], frame
+                )
+            if self.status != FRAME_OK:
+                self.status = frame_confirm(self.guard, self.status, frame)
+                self.damage = frame[0]
+                return
+            self.offset = frame.end
+            self.ready += 1
+
+
+cdef object _iterate(RecordReader reader):
+    cdef RecordIterator iterator = RecordIterator.__new__(RecordIterator)
+    reader.check_open()
+    iterator.reader = reader
+    iterator.view = reader.view
+    iterator.base = reader.base
+    iterator.guard = reader.guard
+    iterator.size = reader.size
+    iterator.offset = 0
+    iterator.delivered = 0
+    iterator.ready = 0
+    iterator.cursor = 0
+    iterator.status = FRAME_OK
+    if reader.index_path is not None or reader.checksums is not None:
+        iterator.table = reader.offset_table
+        if reader.count == 0:
+            iterator.status = FRAME_END
+    return iterator

@@ -1,0 +1,314 @@
+"""Write record files: a new one, or an existing one continued, with its index beside it.
+
+The files appear, complete and together, when the writer is closed; nobody ever sees a part of them.
+This module does not know what is in a record.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from array import array
+from operator import index as as_integer
+
+import numpy as np
+
+from recordio.errors import IndexFileError, RecordIOError
+from recordio.frames.checksum_library import library_crc32c
+from recordio.frames.checksums import (
+    ENTRY,
+    checksums_path,
+    format_checksums,
+    read_checksums,
+    stale_checksums,
+)
+from recordio.frames.encoder import encode, encode_into
+from recordio.frames.index_file import format_index
+from recordio.frames.reader import RecordReader
+from recordio.storage import AtomicOutput
+
+__all__ = ["RecordWriter"]
+
+_BUFFER = 1 << 20
+_KEY_LIMIT = 1 << 63
+_UNLISTED = object()
+
+
+class RecordWriter:
+    """Write records to a file that appears when the writer is closed.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The record file; replaced if it exists.
+    index : str or os.PathLike, optional
+        The ``.idx`` file to write with it.
+    append : bool
+        Continue an existing file, with its index if one is asked for.  The existing records are
+        copied first (without reading them where the file system can share blocks), so that this too
+        is all or nothing.  A file that does not exist yet is begun.
+    checksums : bool
+        Write ``PREFIX.crc`` as well, the CRC-32C of every record; ``append=True`` continues the one
+        that is there.  Without, checksums of the file that is replaced are removed, for they would
+        be wrong.
+
+    Attributes
+    ----------
+    path, index_path : str
+        As given; `index_path` is None without an index.
+    closed : bool
+        Whether the writer was closed or discarded.
+
+    Raises
+    ------
+    OSError
+        If a folder is missing, not writable or full; also from `write` and `close`.
+    CorruptRecordError, TruncatedRecordError
+        For ``append=True``, if the existing file does not end with a whole record.
+    ImportError
+        For ``checksums=True``, if google-crc32c is not installed.
+    ChecksumFileError
+        For ``append=True`` and ``checksums=True``, if the existing file has none that belong to it.
+    IndexFileError
+        For ``append=True``, if the existing index cannot be parsed, does not belong to the file, or
+        if only one of the two files exists.
+
+    Notes
+    -----
+    Everything is written to temporary files in the same folders.  `close`, or leaving a ``with``
+    block, flushes them to the disk and renames them; an exception inside the block (Ctrl-C too), a
+    full disk, or dropping a writer that was not closed removes them and leaves the old files as
+    they were.  Index and record file never stand side by side in different versions: the old index
+    is taken away first, then the record file is replaced, then the new index appears.  A crash in
+    between leaves a record file, old or new but whole, without index; `recordio.build_index` writes
+    it anew.  SIGKILL or a crash can leave temporary files named ``*.partial`` or ``*.replaced``;
+    the next writer of the same file removes them.
+
+    Any number of threads may write to one writer.  A forked child cannot use it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+    >>> with RecordWriter(path, path.with_suffix(".idx")) as writer:
+    ...     writer.write(b"first")
+    ...     writer.write(b"second", key=20)
+    ...     path.exists()
+    0
+    16
+    False
+    >>> with RecordWriter(path, path.with_suffix(".idx"), append=True) as writer:
+    ...     writer.write(b"third")
+    32
+    >>> path.with_suffix(".idx").read_text().split()
+    ['0', '0', '20', '16', '21', '32']
+    """
+
+    def __init__(self, path, index=None, append=False, checksums=False):
+        self.path = os.fsdecode(path)
+        self.index_path = None if index is None else os.fsdecode(index)
+        self._lock = threading.Lock()
+        self._buffer = bytearray(_BUFFER)
+        self._used = 0
+        self._written = 0
+        self._next_key = 0
+        self._lines = array("q")  # key, offset, key, offset ... that are not formatted yet
+        self._crc = library_crc32c() if checksums else None
+        self._checked = array("q")  # offset, CRC, offset, CRC ... of all records
+        size = self._check_existing() if append else None
+        paths = [self.path] if self.index_path is None else [self.path, self.index_path]
+        if checksums:
+            paths.append(checksums_path(self.path))
+        without = [] if checksums else stale_checksums(self.path)
+        self._output = AtomicOutput(*paths, without=without)
+        if size is not None:
+            self._copy_existing(size)
+
+    def _check_existing(self):
+        """Size of the whole file that is to be continued, or None if there is none."""
+        present = os.path.exists(self.path)
+        if self.index_path is not None and os.path.exists(self.index_path) != present:
+            missing = self.index_path if present else self.path
+            raise IndexFileError(
+                "to append, record file and index must both exist, or neither;"
+                " recordio.build_index() writes the index of a record file",
+                path=missing,
+            )
+        if not present:
+            return None
+        if self._crc is not None:
+            old = read_checksums(checksums_path(self.path))
+            old.check_size(self.path, os.path.getsize(self.path))
+            for offset, _, crc in old.entries.tolist():
+                self._checked.extend((offset, crc))
+        with RecordReader(self.path, self.index_path) as reader:
+            start, before = 0, 0
+            if self.index_path is not None and len(reader):
+                # Records are chained forwards only: from the last one that is listed to the end.
+                start, before = int(reader.offsets.max()), len(reader) - 1
+                self._next_key = max(int(reader.keys.max()) + 1, 0)
+            return reader.check_tail(start, before)
+
+    def _copy_existing(self, size):
+        try:
+            self._written = self._output.copy_existing(0)
+            if self._written != size:
+                raise RecordIOError("the file changed while it was copied", path=self.path)
+            if self.index_path is not None:
+                self._output.copy_existing(1, end_with=b"\n")
+        except BaseException:
+            self.discard()
+            raise
+
+    @property
+    def closed(self) -> bool:
+        """Whether the files were published or given up."""
+        return self._output.closed
+
+    def write(self, buf, key=None) -> int:
+        """Append a record.
+
+        Parameters
+        ----------
+        buf : bytes-like
+            At most ``2**29 - 1`` bytes; may be empty.
+        key : int, optional
+            Its key in the index, -2**63 to 2**63 - 1; by default one more than the largest so far,
+            which is the position of the record where no keys are given.  Keys may repeat; readers
+            find the last.
+
+        Returns
+        -------
+        int
+            Byte offset of the record in the file.
+
+        Raises
+        ------
+        RecordTooLargeError
+            If `buf` has ``2**29`` bytes or more; the writer stays usable.
+        ValueError
+            If the writer is closed, or a key is given and there is no index.
+        OSError
+            If the disk is full; nothing is left of the new files then.
+        """
+        if self.index_path is None:
+            if key is not None:
+                raise ValueError(f"the writer of {self.path} has no index to hold the key {key!r}")
+            return self._append(buf)
+        return self._append(buf, None if key is None else as_integer(key))
+
+    def _append(self, data, key=_UNLISTED):
+        """Write a record and return its offset.
+
+        `key` goes to the index: an int, None for the next one, the text of a key that is no int,
+        or nothing at all.
+        """
+        output = self._output
+        # Before the lock as well: a forked child may have inherited it locked, for ever.
+        output.check_usable()
+        with self._lock:
+            if output.closed:
+                output.check_usable()
+            if key is None:
+                key = self._next_key
+            is_number = isinstance(key, int)
+            if is_number and not -_KEY_LIMIT <= key < _KEY_LIMIT:
+                raise ValueError(f"the key {key} does not fit into 64 bits")
+            offset = self._written + self._used
+            end = encode_into(self._buffer, self._used, data)
+            if end < 0:
+                self._flush()
+                end = encode_into(self._buffer, 0, data)
+            frame = encode(data) if end < 0 else None
+            if self._crc is not None:
+                self._note_checksum(offset, frame, end)
+            if frame is not None:
+                self._write_out(0, frame)
+            else:
+                self._used = end
+            if is_number:
+                self._lines.append(key)
+                self._lines.append(offset)
+                if key >= self._next_key:
+                    self._next_key = key + 1
+            elif key is not _UNLISTED:
+                self._write_out(1, f"{key}\t{offset}\n".encode())
+        return offset
+
+    def _note_checksum(self, offset, frame, end):
+        """Keep the CRC of a frame, which ends at `end` in the buffer or has bytes of its own."""
+        if frame is None:
+            frame = memoryview(self._buffer)[self._used : end]
+        self._checked.extend((offset, self._crc(frame)))
+
+    def _flush(self):
+        used, self._used = self._used, 0
+        self._write_out(0, memoryview(self._buffer)[:used])
+        if self._lines:
+            pairs = np.array(self._lines).reshape(-1, 2)
+            del self._lines[:]
+            for piece in format_index(pairs[:, 0], pairs[:, 1]):
+                self._write_out(1, piece)
+
+    def _write_out(self, file, data):
+        try:
+            self._output.files[file].write(data)
+        except BaseException:
+            self._output.discard()
+            raise
+        if file == 0:
+            self._written += len(data)
+
+    def tell(self) -> int:
+        """Byte offset at which the next record will begin."""
+        self._output.check_usable()
+        return self._written + self._used
+
+    def close(self) -> None:
+        """Publish the files; does nothing if the writer is closed already."""
+        if self._output.closed:
+            return
+        self._output.check_usable()
+        with self._lock:
+            if not self._output.closed:
+                self._flush()
+                if self._crc is not None:
+                    self._write_checksums()
+                self._output.commit()
+
+    def _write_checksums(self):
+        pairs = np.array(self._checked, np.int64).reshape(-1, 2)
+        entries = np.zeros(len(pairs), ENTRY)
+        entries["offset"], entries["crc"] = pairs.T
+        entries["length"] = np.diff(entries["offset"], append=self._written)
+        for piece in format_checksums(entries, self._written):
+            self._write_out(-1, piece)
+
+    def discard(self) -> None:
+        """Give up: leave the old files as they were and remove the temporary ones."""
+        self._output.discard()
+
+    def __enter__(self):
+        self._output.check_usable()
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+    def __del__(self):
+        output = getattr(self, "_output", None)
+        if output is not None and not output.closed and output.owned:
+            output.discard()
+            warnings.warn(
+                f"the writer of {self.path} was dropped without close(): nothing was written",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
+            )
+
+    def __repr__(self):
+        return f"RecordWriter({self.path!r}{', closed' if self.closed else ''})"

@@ -1,0 +1,1 @@
+"""Numbers in text to arrays, with threads: CSV and LibSVM."""

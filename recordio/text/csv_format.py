@@ -1,0 +1,84 @@
+"""What the parameters of `recordio.read_csv` and `CSVReader` say about the text, validated.
+
+No number is parsed here.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from recordio.errors import TextFormatError
+from recordio.limits import check_array_bytes
+from recordio.ordered import default_threads
+from recordio.text.lines import LineChunks
+
+__all__ = ["CSVFormat", "whole_number"]
+
+_DTYPES = {np.dtype(name): name for name in ("float32", "float64", "int32", "int64", "uint8")}
+
+
+def _count_fields(path, delimiter, skip_header, max_line_bytes):
+    """Fields of the first line that is not blank."""
+    with LineChunks(path, 1 << 16, skip_header, max_line_bytes=max_line_bytes) as chunks:
+        while (chunk := chunks.read()) is not None:
+            blank = b" \t\r".replace(delimiter.encode(), b"")
+            for line in bytes(chunk.buffer[: chunk.length]).split(b"\n"):
+                line = line.strip(blank)
+                if line:
+                    return line.count(delimiter.encode()) + (not line.endswith(delimiter.encode()))
+    raise TextFormatError(
+        "there is no row, and the number of columns is not known without one; pass shape",
+        path=str(path),
+    )
+
+
+class CSVFormat:
+    """What the parameters that `read_csv` and `CSVReader` share say about the text."""
+
+    def __init__(
+        self, path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes
+    ):
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in _DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(_DTYPES.values())}, not {dtype}")
+        if (
+            not isinstance(delimiter, str)
+            or len(delimiter) != 1
+            or not delimiter.isascii()
+            or delimiter.isalnum()
+            or delimiter in "+-.\r\n\0"
+        ):
+            raise ValueError(
+                f"delimiter must be one ASCII character that no number contains, not {delimiter!r}"
+            )
+        self.delimiter = delimiter
+        self.skip_header = whole_number("skip_header", skip_header, 0)
+        self.threads = default_threads() if threads is None else whole_number("threads", threads, 1)
+        self.max_line_bytes = whole_number("max_line_bytes", max_line_bytes, 1)
+        if max_array_bytes is not None:
+            max_array_bytes = whole_number("max_array_bytes", max_array_bytes, 1)
+        self.max_array_bytes = max_array_bytes
+        self.path = path if isinstance(path, str) else os.fsdecode(path)
+        if shape is None:
+            shape = (_count_fields(self.path, delimiter, self.skip_header, self.max_line_bytes),)
+        elif not isinstance(shape, tuple):
+            shape = tuple(shape) if np.iterable(shape) else (shape,)
+        self.shape = tuple(whole_number("every length in shape", length, 1) for length in shape)
+        self.columns = int(np.prod(self.shape, dtype=object))
+        if self.columns >= 1 << 40:
+            raise ValueError(f"shape {self.shape} is too large for a line of text")
+
+    def check(self, rows, stored, bad=0):
+        """Refuse so many rows, and errors of about 1 KB each, of so many bytes as stored."""
+        nbytes = rows * self.columns * self.dtype.itemsize + 1024 * bad
+        check_array_bytes(nbytes, stored, self.max_array_bytes, TextFormatError, self.path)
+
+
+def whole_number(name, value, smallest):
+    """A parameter that must be an integer, and not below `smallest`."""
+    count = value.__index__()
+    if count < smallest:
+        raise ValueError(f"{name} must be at least {smallest}, not {count}")
+    return count

@@ -1,0 +1,394 @@
+"""LibSVM text to a sparse matrix and labels.
+
+A line is ``label index:value ...``.  What MXNet's LibSVMIter reads is read here, except that a
+missing value or an index out of range is an error.  Nothing here sorts or merges indices.
+"""
+
+import os
+
+import numpy as np
+
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t
+from libc.string cimport memchr
+
+from recordio.text.decimal cimport parse_double, parse_integer, short_double, short_integer
+from recordio.text.lines cimport TextChunk, count_byte
+
+from recordio.errors import TextFormatError
+from recordio.limits import check_array_bytes
+from recordio.text.lines import MAX_LINE_BYTES, LineChunks, note_bad_row
+from recordio.ordered import OrderedWork, default_threads
+
+__all__ = ["read_libsvm"]
+
+ctypedef fused real:
+    float
+    double
+
+cdef enum Status:
+    OK
+    BAD_LABEL
+    BAD_WEIGHT
+    BAD_QUERY
+    BAD_INDEX
+    NO_VALUE
+    BAD_VALUE
+    NEGATIVE
+    TOO_LARGE
+
+cdef struct Place:
+    Status status
+    int64_t line            # from 0
+    int64_t column          # item of the line, from 0
+    const uint8_t* item
+
+cdef struct Parsed:
+    int64_t rows
+    int64_t entries
+    int64_t largest         # index; -1 without entries
+
+_SHOWN = 40                 # characters of the offending text
+
+
+cdef inline bint _is_blank(uint8_t c) noexcept nogil:
+    return c == c' ' or c == c'\t' or c == c'\r'
+
+
+cdef inline bint _ends_item(uint8_t c) noexcept nogil:
+    return _is_blank(c) or c == c'\n' or c == c'#'
+
+
+cdef inline const uint8_t* _parse_real(const uint8_t* at, real* out) noexcept nogil:
+    """A number that ends an item or stands before a colon, or NULL."""
+    cdef double value = 0
+    cdef const uint8_t* next = short_double(at, &value)
+    if next == NULL or not (_ends_item(next[0]) or next[0] == c':'):
+        next = parse_double(at, &value)
+    out[0] = <real>value
+    return next
+
+
+cdef inline Status _parse_entry(
+    const uint8_t** start, int64_t base, int64_t limit, int64_t* index, real* value
+) noexcept nogil:
+    """Parse ``index:value``; `start` moves behind it."""
+    cdef const uint8_t* at = start[0]
+    cdef int64_t number = 0
+    cdef int overflow = 0
+    cdef const uint8_t* next = short_integer(at, &number)
+    if next == NULL or next[0] != c':':
+        next = parse_integer(at, &number, &overflow)
+        if next == NULL:
+            return BAD_INDEX
+        if next[0] != c':':
+            return NO_VALUE if _ends_item(next[0]) else BAD_INDEX
+    if overflow:
+        return NEGATIVE if at[0] == c'-' else TOO_LARGE
+    if number < base:
+        return NEGATIVE
+    number -= base
+    if number >= limit:
+        return TOO_LARGE
+    at = next + 1
+    if _ends_item(at[0]):
+        return NO_VALUE
+    next = _parse_real(at, value)
+    if next == NULL or not _ends_item(next[0]):
+        return BAD_VALUE
+    index[0] = number
+    start[0] = next
+    return OK
+
+
+cdef Status _parse_label(const uint8_t** start, real* label) noexcept nogil:
+    """Parse ``label`` or ``label:weight``, whose weight is dropped."""
+    cdef real weight
+    cdef const uint8_t* next = _parse_real(start[0], label)
+    if next == NULL:
+        return BAD_LABEL
+    if next[0] == c':':
+        next = _parse_real(next + 1, &weight)
+        if next == NULL or not _ends_item(next[0]):
+            return BAD_WEIGHT
+    elif not _ends_item(next[0]):
+        return BAD_LABEL
+    start[0] = next
+    return OK
+
+
+cdef bint _is_query(const uint8_t* at) noexcept nogil:
+    return at[0] == c'q' and at[1] == c'i' and at[2] == c'd' and at[3] == c':'
+
+
+cdef Status _parse_rows(
+    const uint8_t* at,
+    const uint8_t* end,
+    int64_t base,
+    int64_t limit,
+    real* labels,
+    int64_t* counts,
+    int64_t* indices,
+    real* values,
+    Parsed* parsed,
+    Place* place,
+) noexcept nogil:
+    """Parse whole lines behind what is parsed; stops at the first one that is wrong."""
+    cdef int64_t line = 0, entries = parsed.entries, first, largest, ignored = 0
+    cdef int overflow = 0
+    cdef const uint8_t* next
+    cdef Status status = OK
+    while at < end:
+        place.column = 0
+        while _is_blank(at[0]):
+            at += 1
+        if at[0] != c'\n' and at[0] != c'#':
+            place.item = at
+            status = _parse_label(&at, labels + parsed.rows)
+            first = entries
+            largest = parsed.largest
+            while status == OK:
+                while _is_blank(at[0]):
+                    at += 1
+                if at[0] == c'\n' or at[0] == c'#':
+                    break
+                place.column += 1
+                place.item = at
+                if _is_query(at):
+                    next = parse_integer(at + 4, &ignored, &overflow)
+                    if next == NULL or not _ends_item(next[0]):
+                        status = BAD_QUERY
+                    else:
+                        at = next
+                    continue
+                status = _parse_entry(&at, base, limit, indices + entries, values + entries)
+                if status == OK:
+                    if indices[entries] > largest:
+                        largest = indices[entries]
+                    entries += 1
+            if status != OK:
+                place.status = status
+                place.line = line
+                return status
+            counts[parsed.rows] = entries - first
+            parsed.rows += 1
+            parsed.entries = entries
+            parsed.largest = largest
+        while at[0] != c'\n':
+            at += 1
+        at += 1
+        line += 1
+    return OK
+
+
+cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, list bad):
+    """Labels, entries in each row, indices, values, the largest index, and `bad`.
+
+    With the list `bad` a row that cannot be read is empty, its label is 0, and the list gets its
+    place in the chunk and its error; with None that is raised.
+    """
+    cdef const uint8_t[::1] text = chunk.buffer
+    cdef int64_t entries, line = 0, length = chunk.length
+    cdef Status status
+    cdef const uint8_t* at = &text[0]
+    cdef const uint8_t* end = at + length
+    cdef Parsed parsed
+    cdef Place place
+    cdef float[::1] labels32, values32
+    cdef double[::1] labels64, values64
+    with nogil:     # an entry has a colon; one more of everything, so that there is a first one
+        entries = min(count_byte(&text[0], length, c':'), length // 4) + 1
+    labels, counts = np.empty(chunk.lines + 1, dtype), np.empty(chunk.lines + 1, np.int64)
+    indices, values = np.empty(entries, np.int64), np.empty(entries, dtype)
+    cdef int64_t[::1] count_view = counts, index_view = indices
+    cdef bint single = dtype == np.float32
+    if single:
+        labels32, values32 = labels, values
+    else:
+        labels64, values64 = labels, values
+    parsed.rows = parsed.entries = 0
+    parsed.largest = -1
+    while True:
+        with nogil:
+            if single:
+                status = _parse_rows(
+                    at, end, base, limit, &labels32[0], &count_view[0], &index_view[0],
+                    &values32[0], &parsed, &place,
+                )
+            else:
+                status = _parse_rows(
+                    at, end, base, limit, &labels64[0], &count_view[0], &index_view[0],
+                    &values64[0], &parsed, &place,
+                )
+        if status == OK:
+            break
+        place.line += line
+        error = _error(chunk, place.item - &text[0], place, base, limit)
+        note_bad_row(bad, parsed.rows, error)
+        labels[parsed.rows] = counts[parsed.rows] = 0
+        parsed.rows += 1
+        line = place.line + 1
+        at = <const uint8_t*>memchr(place.item, c'\n', end - place.item) + 1
+    return (
+        _used(labels, parsed.rows), _used(counts, parsed.rows), _used(indices, parsed.entries),
+        _used(values, parsed.entries), parsed.largest, bad,
+    )
+
+
+cdef object _used(array, int64_t count):
+    """The used part of an array; a copy where most is unused, which then needs no memory."""
+    return array[:count] if 2 * count > len(array) else array[:count].copy()
+
+
+cdef object _error(TextChunk chunk, start, Place place, base, limit):
+    text = bytes(chunk.buffer[start:chunk.buffer.find(b"\n", start)])
+    shown = text.decode("utf-8", "backslashreplace")
+    for end in " \t\r#":       # not split(), which knows more white space
+        shown = shown.partition(end)[0]
+    shown = repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
+    reason = {
+        BAD_LABEL: f"the label {shown} is no number",
+        BAD_WEIGHT: f"the weight of the label {shown} is no number",
+        BAD_QUERY: f"{shown} is no query: qid takes an integer",
+        BAD_INDEX: f"{shown} is not INDEX:VALUE with an integer index",
+        NO_VALUE: f"{shown} has no value; it must be INDEX:VALUE",
+        BAD_VALUE: f"the value in {shown} is no number",
+        NEGATIVE: f"the index in {shown} is below {base}"
+        + ("" if base == 0 else "; zero_based=True reads files that count from 0"),
+        TOO_LARGE: f"the index in {shown} is too large"
+        + (f" for num_features={limit}" if limit != INT64_MAX else ""),
+    }[place.status]
+    return TextFormatError(
+        reason, path=chunk.path, line=chunk.first_line + place.line, column=place.column + 1
+    )
+
+
+def _import_sparse():
+    try:
+        from scipy import sparse
+    except ImportError as error:
+        raise ImportError("read_libsvm makes matrices of SciPy: pip install scipy") from error
+    return sparse
+
+
+def read_libsvm(
+    path, num_features=None, dtype="float32", zero_based=True, threads=None, bad_rows=None,
+    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
+):
+    """Read a LibSVM file into a sparse matrix and labels.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file, a folder (all its files, in the order of their names), or an fsspec URL of either;
+        any file may be gzip.
+    num_features : int, optional
+        Columns of the matrix; by default as many as the largest index needs.
+    dtype : {"float32", "float64"}
+        Type of values and labels.
+    zero_based : bool
+        Whether the first feature is 0, as for MXNet, or 1, as in the files of LibSVM itself.
+    threads : int, optional
+        Threads that parse; by default one for every processor of the process.
+    bad_rows : dict, optional
+        If given, a row that cannot be read is no error: it is empty, its label is 0, and
+        ``bad_rows[row]`` becomes what would have been raised, about 1 KB each.
+    max_line_bytes : int
+        A longer line is an error, so that a file without line ends does not fill the memory.
+    max_array_bytes : int, optional
+        A larger matrix is an error, labels and bad rows included.  By default 64 times the size of
+        the files as they are stored, at least 256 MiB: more than any plain file needs.
+
+    Returns
+    -------
+    data : scipy.sparse.csr_array
+        Shape ``(rows, num_features)``.  Entries are in the order of the file: neither sorted nor
+        merged where an index stands twice in a line.
+    labels : numpy.ndarray
+        Shape ``(rows,)``, the first number of each line.
+
+    Raises
+    ------
+    TextFormatError
+        For a label, index or value that is no number, a missing value, an index that is negative
+        or not below `num_features`: the first one in the file, with its line and the position of
+        the item in it (the label is 1).
+    ImportError
+        Without SciPy.
+    OSError
+        If a file cannot be read.
+
+    Notes
+    -----
+    As MXNet's LibSVMIter, this drops the weight of a label (``1:0.5``), ``qid:n``, comments from
+    ``#`` to the end of the line, and blank lines.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.libsvm")
+    >>> _ = path.write_text("1 0:0.5 2:3  # comment\\n0 1:-1\\n")
+    >>> data, labels = read_libsvm(path)
+    >>> data.toarray()
+    array([[ 0.5,  0. ,  3. ],
+           [ 0. , -1. ,  0. ]], dtype=float32)
+    >>> labels
+    array([1., 0.], dtype=float32)
+    """
+    sparse = _import_sparse()
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float32 or float64, not {dtype}")
+    count = default_threads() if threads is None else threads.__index__()
+    if count < 1:
+        raise ValueError(f"threads must be at least 1, not {count}")
+    cdef int64_t limit = INT64_MAX
+    if num_features is not None:
+        limit = num_features.__index__()
+        if limit < 0:
+            raise ValueError(f"num_features must not be negative, not {num_features}")
+    cdef int64_t base = 0 if zero_based else 1
+    name = path if isinstance(path, str) else os.fsdecode(path)
+    labels, counts, indices, values = parts = [], [], [], []
+    largest, nbytes, first = -1, 0, 0
+    with LineChunks(name, max_line_bytes=max_line_bytes) as chunks:
+        work = OrderedWork(
+            chunks.read,
+            lambda chunk: _parse_chunk(
+                chunk, kind, base, limit, None if bad_rows is None else []
+            ),
+            threads=count, ahead=4 * count,
+        )
+        try:
+            for *arrays, last, bad in work:
+                for part, array in zip(parts, arrays):
+                    part.append(array)
+                    nbytes += array.nbytes
+                for row, error in bad or ():
+                    error.record = first + row
+                    bad_rows[first + row] = error
+                    nbytes += 1024
+                first += len(arrays[0])
+                largest = max(largest, last)
+                check_array_bytes(
+                    nbytes, chunks.stored_read, max_array_bytes, TextFormatError, name
+                )
+        finally:
+            work.close()
+    features = largest + 1 if num_features is None else limit
+    entries = sum(map(len, indices))
+    index_type = np.int32 if max(entries, features) < 1 << 31 else np.int64
+    joined_labels = _joined(labels, kind)
+    pointers = np.zeros(len(joined_labels) + 1, index_type)
+    np.cumsum(_joined(counts, np.int64), out=pointers[1:], dtype=index_type)
+    data = sparse.csr_array(
+        (_joined(values, kind), _joined(indices, index_type), pointers),
+        shape=(len(joined_labels), features),
+    )
+    return data, joined_labels
+
+
+def _joined(pieces, dtype):
+    """One array of all, which are given up."""
+    joined = np.concatenate([np.empty(0, dtype), *pieces], dtype=dtype, casting="same_kind")
+    pieces.clear()
+    return joined

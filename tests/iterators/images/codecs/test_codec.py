@@ -1,0 +1,250 @@
+"""iterators.images.codecs.general: which decoder decodes what, and what is refused."""
+
+import io
+import struct
+import subprocess
+import sys
+import zlib
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import iterators.__main__ as installation
+from iterators.images.codecs import general as codec
+from iterators.images.codecs.jpeg import jpeg
+from recordio.errors import ImageDecodeError
+
+RANDOM = np.random.default_rng(5)
+COLOUR = RANDOM.integers(0, 256, (24, 40, 3), np.uint8)
+LOSSLESS = ("png", "bmp", "tiff", "ppm", "webp")
+
+
+def save(image, kind, mode="RGB", **options):
+    file = io.BytesIO()
+    Image.fromarray(image).convert(mode).save(file, kind, **options)
+    return file.getvalue()
+
+
+def save_lossless(image, kind):
+    return save(image, kind, lossless=True) if kind == "webp" else save(image, kind)
+
+
+def png_claiming(width, height):
+    data = bytearray(save(COLOUR, "png"))
+    struct.pack_into(">II", data, 16, width, height)
+    struct.pack_into(">I", data, 29, zlib.crc32(data[12:29]))
+    return bytes(data)
+
+
+def with_orientation(data, orientation):
+    entry = b"\x12\x01\x03\0\x01\0\0\0" + bytes([orientation, 0, 0, 0])
+    segment = b"\xff\xe1\0\x22Exif\0\0II\x2a\0\x08\0\0\0\x01\0" + entry + bytes(4)
+    return data[:2] + segment + data[2:]
+
+
+@pytest.fixture(params=[True, False], ids=["libjpeg-turbo", "OpenCV alone"])
+def with_libjpeg(request, monkeypatch):
+    """Both kinds of installation."""
+    if request.param and not jpeg.available():
+        pytest.skip("built without libjpeg-turbo")
+    if not request.param:
+        monkeypatch.setattr(jpeg, "available", lambda: False)
+    return request.param
+
+
+@pytest.mark.parametrize("kind", LOSSLESS)
+def test_colour_is_rgb(kind):
+    assert np.array_equal(codec.decode(save_lossless(COLOUR, kind)), COLOUR)
+
+
+@pytest.mark.parametrize("kind", LOSSLESS)
+def test_grey_is_what_opencv_makes_of_it(kind):
+    data = save_lossless(COLOUR, kind)
+    expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_GRAYSCALE)
+    assert np.array_equal(codec.decode(data, 1), expected[:, :, None])
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("channels", [1, 3])
+def test_jpeg_is_decoded_upright_and_alike_by_both(with_libjpeg, orientation, channels):
+    data = with_orientation(cv2.imencode(".jpg", COLOUR)[1].tobytes(), orientation)
+    flag = cv2.IMREAD_COLOR if channels == 3 else cv2.IMREAD_GRAYSCALE
+    expected = cv2.imdecode(np.frombuffer(data, np.uint8), flag)
+    expected = expected[:, :, ::-1] if channels == 3 else expected[:, :, None]
+    pixels = codec.decode(data, channels)
+    assert pixels.dtype == np.uint8
+    assert pixels.flags.c_contiguous
+    assert np.array_equal(pixels, expected)
+
+
+def test_cmyk_jpeg_goes_to_opencv(with_libjpeg):
+    data = save(COLOUR, "jpeg", "CMYK", quality=95)
+    expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
+    assert np.array_equal(codec.decode(data), expected)
+
+
+def test_rgba():
+    rgba = RANDOM.integers(0, 256, (9, 7, 4), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(rgba).save(file, "png")
+    assert np.array_equal(codec.decode(file.getvalue(), 4), rgba)
+    assert codec.decode(file.getvalue(), 3).shape == (9, 7, 3)
+    assert codec.decode(file.getvalue(), 1).shape == (9, 7, 1)
+
+
+def test_rgba_of_sixteen_bits_gives_the_upper_eight():
+    rgba = RANDOM.integers(0, 65536, (9, 7, 4), np.uint16)
+    data = cv2.imencode(".png", rgba)[1].tobytes()
+    assert np.array_equal(codec.decode(data, 4), (rgba >> 8)[:, :, [2, 1, 0, 3]])
+    assert codec.decode(data, 3).dtype == np.uint8
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+@pytest.mark.parametrize("kind", ["png", "jpeg"])
+def test_four_channels_where_there_are_fewer(kind, mode):
+    with pytest.raises(ImageDecodeError, match="channel"):
+        codec.decode(save(COLOUR, kind, mode), 4)
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "P", "LA", "I;16"])
+def test_other_modes_become_rgb(mode):
+    if mode == "I;16":
+        data = cv2.imencode(".png", RANDOM.integers(0, 65536, (24, 40), np.uint16))[1].tobytes()
+    else:
+        data = save(COLOUR, "png", mode)
+    expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
+    assert np.array_equal(codec.decode(data), expected)
+
+
+def test_first_of_several_frames_counts():
+    frames = [Image.fromarray(np.full((8, 9, 3), value, np.uint8)) for value in (40, 200)]
+    for kind in ("gif", "tiff"):
+        file = io.BytesIO()
+        frames[0].save(file, kind, save_all=True, append_images=frames[1:])
+        try:
+            pixels = codec.decode(file.getvalue())
+        except ImageDecodeError:  # OpenCV reads GIF only from version 4.11 on
+            assert kind == "gif"
+        else:
+            assert np.all(np.abs(pixels.astype(int) - 40) < 4)
+
+
+@pytest.mark.parametrize("channels", [0, 2, 5, None, "3"])
+def test_wrong_number_of_channels(channels):
+    with pytest.raises(ValueError, match="channels"):
+        codec.decode(save(COLOUR, "png"), channels)
+
+
+@pytest.mark.parametrize(
+    "kind", ["png", "bmp", "webp", "gif", "tiff", "ppm", "jpeg", "progressive"]
+)
+def test_truncated(with_libjpeg, kind):
+    options = {"progressive": True} if kind == "progressive" else {}
+    data = save(COLOUR, "jpeg" if options else kind, **options)
+    for size in sorted({*range(0, len(data) - 16, max(1, len(data) // 60)), len(data) - 16}):
+        with pytest.raises(ImageDecodeError):
+            codec.decode(data[:size])
+
+
+def test_too_many_pixels(with_libjpeg):
+    bomb = bytearray(save(COLOUR, "jpeg"))
+    frame = bomb.index(b"\xff\xc0")
+    struct.pack_into(">HH", bomb, frame + 5, 65000, 65000)
+    for data in (png_claiming(10000, 10000), png_claiming(2**31 - 1, 2**31 - 1), bytes(bomb)):
+        with pytest.raises(ImageDecodeError, match="too large"):
+            codec.decode(data)
+    for kind in ("png", "jpeg"):
+        data = save(COLOUR, kind)
+        assert codec.decode(data, max_pixels=24 * 40).shape == (24, 40, 3)
+        with pytest.raises(ImageDecodeError, match="too large"):
+            codec.decode(data, max_pixels=24 * 40 - 1)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "CMYK"])
+def test_too_many_scans(with_libjpeg, mode):
+    data = save(COLOUR, "jpeg", mode, progressive=True)
+    assert codec.decode(data, max_scans=40).shape == (24, 40, 3)
+    with pytest.raises(ImageDecodeError, match="more than 2 scans"):
+        codec.decode(data, max_scans=2)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0", b"no image at all", bytes(1000), b"\x89PNG\r\n\x1a\n"]
+)
+def test_not_an_image(data):
+    with pytest.raises(ImageDecodeError):
+        codec.decode(data)
+
+
+@given(
+    st.binary(max_size=200), st.sampled_from([b"", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM"])
+)
+@settings(max_examples=200, deadline=None)
+def test_random_bytes(data, prefix):
+    with pytest.raises(ImageDecodeError):
+        codec.decode(prefix + data)
+
+
+@given(
+    st.sampled_from(["png", "bmp", "jpeg", "webp"]), st.sampled_from(["RGB", "CMYK"]),
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=10),
+    st.sampled_from([1, 3, 4]),
+)  # fmt: skip
+@settings(max_examples=300, deadline=None)
+def test_changed_bytes_give_an_image_or_a_typed_error(kind, mode, changes, channels):
+    data = bytearray(save(COLOUR, kind, mode if kind == "jpeg" else "RGB"))
+    for place, value in changes:
+        data[int(place * (len(data) - 1))] = value
+    try:
+        pixels = codec.decode(bytes(data), channels, max_pixels=2**20)
+    except ImageDecodeError:
+        return
+    assert pixels.dtype == np.uint8
+    assert pixels.shape[2] == channels
+
+
+def test_describe_names_both(with_libjpeg):
+    text = codec.describe()
+    assert cv2.__version__ in text
+    assert ("libjpeg-turbo 2" in text or "libjpeg-turbo 3" in text) == with_libjpeg
+
+
+def test_import_leaves_opencv_alone():
+    code = (
+        "import sys, iterators.images.codecs.general, iterators.images.codecs.jpeg.jpeg\n"
+        "sys.exit('cv2' in sys.modules or 'torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_report_of_the_installation(capsys):
+    assert installation.main() == 0
+    printed = capsys.readouterr().out
+    for word in (codec.describe(), np.__version__, "python", "torch", "cores", "cpu"):
+        assert word in printed
+
+
+def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
+    """Not an `ImageDecodeError`, which would be skipped on request."""
+    data = cv2.imencode(".png", np.zeros((4, 5, 3), np.uint8))[1].tobytes()
+
+    def hungry(*arguments, **keywords):
+        raise MemoryError
+
+    def hungry_opencv(*arguments):
+        error = cv2.error("Failed to allocate 60 bytes")
+        error.code, error.err = cv2.Error.StsNoMem, "Failed to allocate 60 bytes"
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cv2, "imdecode", hungry_opencv)
+        with pytest.raises(MemoryError, match="Failed to allocate"):
+            codec.decode(data)
+    data = save(COLOUR, "webp")
+    monkeypatch.setitem(Image.OPEN, "WEBP", (hungry, None))
+    with pytest.raises(MemoryError):
+        codec.decode(data)

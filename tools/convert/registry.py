@@ -1,0 +1,43 @@
+"""All formats; a new one is a module like its neighbours and a line here."""
+
+from __future__ import annotations
+
+from .csv import FROM_CSV, TO_CSV
+from .folders import FROM_FOLDER, TO_FOLDERS
+from .format import Export, Import
+from .labels import TO_LABELS
+from .libsvm import FROM_LIBSVM, TO_LIBSVM
+from .mnist import FROM_MNIST, TO_MNIST
+from .numpy_files import FROM_NUMPY, TO_NPY
+from .tfrecord import FROM_TFRECORD, TO_TFRECORD
+from .webdataset import FROM_WEBDATASET, TO_WEBDATASET
+
+__all__ = ["EXPORTS", "IMPORTS"]
+
+#: ``recordio from-NAME``.
+IMPORTS: dict[str, Import] = {
+    source.name: source
+    for source in (
+        FROM_CSV,
+        FROM_MNIST,
+        FROM_LIBSVM,
+        FROM_NUMPY,
+        FROM_FOLDER,
+        FROM_WEBDATASET,
+        FROM_TFRECORD,
+    )
+}
+#: ``recordio export --to NAME``; the first is the default.
+EXPORTS: dict[str, Export] = {
+    target.name: target
+    for target in (
+        TO_FOLDERS,
+        TO_LABELS,
+        TO_CSV,
+        TO_NPY,
+        TO_MNIST,
+        TO_LIBSVM,
+        TO_WEBDATASET,
+        TO_TFRECORD,
+    )
+}
