@@ -8,10 +8,9 @@ knowing the spaces.  Nothing here touches an array.
 from __future__ import annotations
 
 import abc
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from .layout import Layout
 
@@ -21,15 +20,10 @@ __all__ = [
     "SpecError",
     "SpecTypeError",
     "check_data_specs",
-    "form_of",
     "is_flat_source",
     "is_flat_space",
     "is_flat_specs",
 ]
-
-
-#: Where the forms are; they make themselves known when they are loaded.
-FORMS = "iterators.spaces"
 
 
 class SpecError(ValueError, AssertionError):
@@ -66,42 +60,14 @@ class FieldSpec:
 class Form(abc.ABC):
     """What a batch can be asked to look like; the spaces are its subclasses."""
 
-    _kinds: ClassVar[list[type[Form]]] = []
-
     #: The forms that this one consists of; None if it is elementary.
     components: Sequence[Form] | None = None
     #: Whether a batch in this form has no data.
     is_null = False
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
-        Form._kinds.append(cls)
-
-    @classmethod
-    def describing(cls, spec: FieldSpec | tuple[FieldSpec, ...]) -> Form | None:
-        """The form of this class in which such data is stored, if there is one."""
-        return None
-
     @abc.abstractmethod
     def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
         """A stored batch in this form."""
-
-
-def form_of(spec: FieldSpec | tuple[FieldSpec, ...]) -> Form:
-    """The form in which data is stored; a composite one for a tuple.
-
-    Raises
-    ------
-    SpecError
-        If no known form describes it.
-    """
-    # By name, and only now: this floor knows no form, and who stores data need not load them.
-    importlib.import_module(FORMS)
-    for kind in Form._kinds:
-        found = kind.describing(spec)
-        if found is not None:
-            return found
-    raise SpecError(f"no space describes {spec}")
 
 
 def is_flat_space(space: Any) -> bool:

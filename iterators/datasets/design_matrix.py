@@ -14,8 +14,9 @@ import numpy as np
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.finite_iterator import DATASET_SEED, FiniteDatasetIterator, iterate
 from ..core.layout import Layout, plan
-from ..core.spec import FieldSpec, Form, SpecError, check_data_specs, form_of, is_flat_specs
+from ..core.spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
 from ..core.subsets import generator
+from ..spaces.space import space_of
 
 __all__ = ["DefaultViewConverter", "DenseDesignMatrix", "VectorSpacesDataset"]
 
@@ -71,7 +72,7 @@ class DefaultViewConverter:
 
     def topo_space(self, dtype: Any = "float64") -> Form:
         """The space of the images."""
-        return form_of(FieldSpec(self.topo_layout, np.dtype(dtype).name))
+        return space_of(FieldSpec(self.topo_layout, np.dtype(dtype).name))
 
 
 class _ArrayDataset:
@@ -267,7 +268,7 @@ class DenseDesignMatrix(_ArrayDataset):
             specs[TARGETS] = _field_spec("y", y, y_labels, None)
         elif y_labels is not None:
             raise SpecError("y_labels without y")
-        super().__init__(fields, specs, (form_of(specs[FEATURES]), FEATURES), rng)
+        super().__init__(fields, specs, (space_of(specs[FEATURES]), FEATURES), rng)
 
     @property
     def X(self) -> Any:
@@ -282,9 +283,9 @@ class DenseDesignMatrix(_ArrayDataset):
     def get_data_specs(self) -> tuple[Form, Any]:
         """Space and source of what is stored."""
         if not self.has_targets():
-            return form_of(self.field_specs[FEATURES]), FEATURES
+            return space_of(self.field_specs[FEATURES]), FEATURES
         both = (self.field_specs[FEATURES], self.field_specs[TARGETS])
-        return form_of(both), (FEATURES, TARGETS)
+        return space_of(both), (FEATURES, TARGETS)
 
     def get_data(self) -> Any:
         """Everything that is stored, in the form of `get_data_specs`."""

@@ -1,14 +1,12 @@
 """What all providers over numbered rows share: arrays, MNIST, CSV and LibSVM files.
 
-`RowOptions` checks the keywords they have in common and makes orders of them; `RowProvider` joins
-an order and a source that makes batches of rows.  Neither knows where rows come from.
+`order_of_rows` makes an order of the keywords that they have in common; `RowProvider` joins an
+order and a source that makes batches of rows.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,128 +14,35 @@ import numpy as np
 from recordio.partition import part_by_count
 
 from ..core.batch import DataDesc
-from ..core.device import Placement, placement
+from ..core.device import placement
 from ..core.order import BatchPlan, DealtOrder, Order, SequentialOrder, ShuffledOrder
-from ..core.parameters import boolean, choice, integer, unknown_keyword
 from ..core.prefetch import Prefetcher
 from .batch_form import BatchForm
 from .planned import PlannedProvider
+from .provider_options import ProviderOptions
 
-__all__ = ["PartRule", "RowOptions", "RowProvider", "RowSource"]
+__all__ = ["PartRule", "RowProvider", "RowSource", "order_of_rows"]
 
 #: ``rule(count, num_parts, part_index)`` -> the rows of a part when nothing is shuffled.
 PartRule = Callable[[int, int, int], range]
 
 
-@dataclass
-class RowOptions:
-    """Keywords that all providers over rows understand, checked.
-
-    Parameters
-    ----------
-    num_parts, part_index : int
-        Which part of the rows.
-    even : bool
-        Whether all parts get the same number of places.
-    shuffle : bool
-        Whether every epoch is a new permutation.
-    seed : int
-        Determines the permutations.
-    prefetch_buffer : int
-        Batches made ahead.
-    device : object
-        Where batches go.
-    epoch : int
-        Number of the first epoch.
-    on_error : str
-        "raise" or "skip".
-    error_budget : int or float, optional
-        Rows that may be skipped.
-    data_specs : (Space, source), optional
-        What batches must look like.
+def order_of_rows(options: ProviderOptions, count: int, rule: PartRule = part_by_count) -> Order:
+    """The order of `count` rows of all parts, as the part that is asked for sees it.
 
     Examples
     --------
-    >>> options = RowOptions(num_parts=2, part_index=1)
-    >>> options.order(5)
+    >>> order_of_rows(ProviderOptions(num_parts=2, part_index=1), 5)
     SequentialOrder(first=3, last=5, places=None, size=None)
     """
-
-    num_parts: int = 1
-    part_index: int = 0
-    even: bool = False
-    shuffle: bool = False
-    seed: int = 0
-    prefetch_buffer: int = 4
-    device: Any = None
-    epoch: int = 0
-    on_error: str = "raise"
-    error_budget: float | None = None
-    data_specs: Any = None
-    place: Placement = field(init=False)
-
-    @classmethod
-    def of(
-        cls, provider: object, unknown: Iterable[str], ctx: str = "cpu", **keywords: Any
-    ) -> RowOptions:
-        """The options of a provider that is being made.
-
-        Parameters
-        ----------
-        provider : object
-            Its constructor says which keywords there are.
-        unknown : iterable of str
-            Keywords that it got and does not have.
-        ctx : {"cpu", "gpu"}
-            What scripts for MXNet pass; it says nothing here.
-        **keywords
-            The fields.
-
-        Raises
-        ------
-        TypeError
-            For the first of `unknown`, with the closest keyword that exists.
-        """
-        for name in unknown:
-            known = inspect.signature(type(provider).__init__).parameters
-            raise unknown_keyword(type(provider).__name__, name, [*known][1:-1])
-        choice("ctx", ctx, ("cpu", "gpu"))
-        return cls(**keywords)
-
-    def __post_init__(self) -> None:
-        self.num_parts = integer("num_parts", self.num_parts, low=1)
-        self.part_index = integer("part_index", self.part_index, low=0)
-        if self.part_index >= self.num_parts:
-            raise ValueError(
-                f"part_index={self.part_index}: expected a number below num_parts={self.num_parts}"
-            )
-        self.even = boolean("even", self.even)
-        self.shuffle = boolean("shuffle", self.shuffle)
-        self.seed = integer("seed", self.seed)
-        self.prefetch_buffer = integer("prefetch_buffer", self.prefetch_buffer, low=1)
-        self.epoch = integer("epoch", self.epoch, low=0)
-        self.on_error = choice("on_error", self.on_error, ("raise", "skip"))
-        self.place = placement(self.device, ring=self.prefetch_buffer)
-
-    def order(self, count: int, rule: PartRule = part_by_count) -> Order:
-        """The order of `count` rows of all parts, as this part sees it."""
-        if self.shuffle:
-            return DealtOrder(
-                ShuffledOrder(count, self.seed), self.num_parts, self.part_index, self.even
-            )
-        mine = rule(count, self.num_parts, self.part_index)
-        if not self.even:
-            return SequentialOrder(mine.start, mine.stop)
-        places = max(len(rule(count, self.num_parts, k)) for k in range(self.num_parts))
-        return SequentialOrder(mine.start, mine.stop, places, count)
-
-    def form(self, data: Sequence[DataDesc], label: Sequence[DataDesc]) -> BatchForm | None:
-        """The form that is asked for of these arrays."""
-        if self.data_specs is None:
-            return None
-        return BatchForm(
-            self.data_specs, [desc.name for desc in data], [desc.name for desc in label]
-        )
+    if options.shuffle:
+        whole = ShuffledOrder(count, options.seed)
+        return DealtOrder(whole, options.num_parts, options.part_index, options.even)
+    mine = rule(count, options.num_parts, options.part_index)
+    if not options.even:
+        return SequentialOrder(mine.start, mine.stop)
+    places = max(len(rule(count, options.num_parts, k)) for k in range(options.num_parts))
+    return SequentialOrder(mine.start, mine.stop, places, count)
 
 
 class RowSource(Protocol):
@@ -177,22 +82,23 @@ class RowProvider(PlannedProvider):
         What makes batches of rows.
     plan : BatchPlan
         Which rows make up which batch.
-    options : RowOptions
-        The common keywords.
-    **settings
-        What a saved state must agree with, beyond the order, the batches and the source.
+    options : ProviderOptions
+        The keywords of the provider.
     """
 
-    def __init__(
-        self, source: RowSource, plan: BatchPlan, options: RowOptions, **settings: Any
-    ) -> None:
+    def __init__(self, source: RowSource, plan: BatchPlan, options: ProviderOptions) -> None:
         order = plan.order
         if isinstance(order, SequentialOrder):
             described = f"rows {order.first} to {order.last}"
         else:
             described = f"shuffled, seed {options.seed}"
-        source.prepare(plan.batch_size, options.prefetch_buffer, options.place.allocate)
+        place = placement(options.device, ring=options.prefetch_buffer)
+        source.prepare(plan.batch_size, options.prefetch_buffer, place.allocate)
         data_desc, label_desc = source.describe()
+        form = None
+        if options.data_specs is not None:
+            names = ([desc.name for desc in part] for part in (data_desc, label_desc))
+            form = BatchForm(options.data_specs, *names)
         super().__init__(
             plan,
             Prefetcher(
@@ -205,16 +111,16 @@ class RowProvider(PlannedProvider):
             ),
             data_desc,
             label_desc,
-            options.place,
+            place,
             options.epoch,
             on_error=options.on_error,
             error_budget=options.error_budget,
-            form=options.form(data_desc, label_desc),
+            form=form,
             settings={
                 "order": described,
                 "batch_size": plan.batch_size,
                 "tail": plan.tail,
                 **source.settings(),
-                **settings,
+                **options.saved(),
             },
         )

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..core.backend import backend_of
 from ..core.layout import plan
-from ..core.spec import FieldSpec, form_of
+from ..core.spec import FieldSpec
 from .batches import is_numeric_batch
-from .space import Callback, Space
+from .space import Callback, Space, space_of
 from .vector import Conv2DSpace, VectorSpace, in_storage
 
 __all__ = ["CompositeSpace", "NullSpace"]
@@ -59,7 +59,7 @@ class CompositeSpace(Space):
     def describing(cls, spec: Any) -> CompositeSpace | None:
         """The space of several stored fields."""
         if isinstance(spec, tuple):
-            return CompositeSpace([form_of(part) for part in spec])  # type: ignore[misc]
+            return CompositeSpace([space_of(part) for part in spec])  # type: ignore[misc]
         return None
 
     def __eq__(self, other: object) -> bool:

@@ -9,17 +9,17 @@ from __future__ import annotations
 import abc
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.dtypes import dtype_name, torch_dtype
 from ..core.layout import Layout
-from ..core.spec import FieldSpec, Form, SpecError, form_of
+from ..core.spec import FieldSpec, Form, SpecError
 from .batches import is_numeric_batch, is_symbolic_batch
 
-__all__ = ["SimpleSpace", "Space"]
+__all__ = ["SimpleSpace", "Space", "space_of"]
 
 Callback = Callable[[Any], Any]
 
@@ -30,6 +30,17 @@ class Space(Form):
     Every method with ``np_`` in its name works on NumPy arrays and scipy sparse matrices; the one
     without it works on torch tensors in the same way, and gradients flow through conversions.
     """
+
+    _kinds: ClassVar[list[type[Space]]] = []
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        Space._kinds.append(cls)
+
+    @classmethod
+    def describing(cls, spec: FieldSpec | tuple[FieldSpec, ...]) -> Space | None:
+        """The space of this class in which such data is stored, if there is one."""
+        return None
 
     # -- what subclasses provide ----------------------------------------------------------------
 
@@ -181,9 +192,7 @@ class Space(Form):
 
     def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
         """A stored batch in this form, through the space that describes what is stored."""
-        stored = form_of(spec)
-        assert isinstance(stored, Space)
-        return stored.reformat(batch, self)
+        return space_of(spec).reformat(batch, self)
 
     def reformat(self, batch: Any, space: Space) -> Any:
         """`format_as` for tensors, `np_format_as` for everything else."""
@@ -205,6 +214,27 @@ class Space(Form):
 
     def _no_conversion(self, space: Space) -> NotImplementedError:
         return NotImplementedError(f"there is no conversion from {self} to {space}")
+
+
+def space_of(spec: FieldSpec | tuple[FieldSpec, ...]) -> Space:
+    """The space in which data is stored; a composite one for a tuple.
+
+    Raises
+    ------
+    SpecError
+        If no space describes it.
+
+    Examples
+    --------
+    >>> from iterators.core.layout import Layout
+    >>> print(space_of(FieldSpec(Layout("bf", f=3), "float32")))
+    VectorSpace(dim=3, dtype=float32)
+    """
+    for kind in Space._kinds:
+        found = kind.describing(spec)
+        if found is not None:
+            return found
+    raise SpecError(f"no space describes {spec}")
 
 
 class SimpleSpace(Space):

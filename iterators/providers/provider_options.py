@@ -1,0 +1,116 @@
+"""The keywords that every provider of ours understands, each with its meaning and its check.
+
+What is special to one kind of provider stands with it, in a family that adds to this one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from recordio.text.lines import MAX_LINE_BYTES
+
+from ..core.options import Options, option
+from ..core.parameters import boolean, choice, integer
+
+__all__ = ["NamedOptions", "ProviderOptions", "TextOptions"]
+
+MOST_BATCHES = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderOptions(Options):
+    """Parts, orders, prefetching, devices and errors."""
+
+    shuffle: bool = option(
+        False, "bool", "A new permutation of all samples in every epoch.", boolean
+    )
+    seed: int = option(0, "int", "Determines the permutations.", integer)
+    num_parts: int = option(
+        1,
+        "int",
+        """How many parts share the samples: without `shuffle` each has a block of ``ceil(n /
+        num_parts)`` samples, with it every `num_parts`-th place of the one permutation.""",
+        partial(integer, low=1),
+    )
+    part_index: int = option(
+        0, "int", "Which of the parts to deliver, from 0.", partial(integer, low=0)
+    )
+    even: bool = option(
+        False,
+        "bool",
+        """Give every part the same number of samples; those missing to that come twice in the
+        epoch.""",
+        boolean,
+    )
+    prefetch_buffer: int = option(
+        4,
+        "int",
+        "Batches prepared ahead of the consumer, at least 1.",
+        partial(integer, low=1, high=MOST_BATCHES),
+    )
+    data_specs: Any = option(
+        None,
+        "(Space, source), optional",
+        """What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as
+        well.  The sources are "features" and "targets", or the names of arrays; a VectorSpace of as
+        many elements as there are classes makes a single label one-hot.""",
+    )
+    device: Any = option(
+        None,
+        "str or torch.device, optional",
+        """None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or
+        "cuda:i" for tensors on that device.""",
+    )
+    epoch: int = option(0, "int", "Number of the first epoch.", partial(integer, low=0))
+    on_error: str = option(
+        "raise",
+        '{"raise", "skip"}',
+        """Whether a sample that cannot be used raises an error that names it, or is replaced by the
+        next good one of the epoch and listed in `skipped`.""",
+        partial(choice, allowed=("raise", "skip")),
+    )
+    error_budget: float | None = option(
+        None,
+        "int or float, optional",
+        """With "skip": how many different samples may be skipped, as a number or, below 1, as a
+        fraction.""",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.part_index >= self.num_parts:
+            raise ValueError(
+                f"part_index={self.part_index}: expected a number below num_parts={self.num_parts}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedOptions(ProviderOptions):
+    """The same for files: one array of data, one of labels, and what scripts for MXNet pass."""
+
+    data_name: str = option("data", "str", "Name in `provide_data`.")
+    label_name: str | None = option(
+        "softmax_label", "str or None", "Name in `provide_label`; None for no labels."
+    )
+    ctx: str = option(
+        "gpu",
+        '{"cpu", "gpu"}',
+        """Accepted because scripts pass it; where MXNet would put its buffers, which is `device`
+        here.""",
+        partial(choice, allowed=("cpu", "gpu")),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(NamedOptions):
+    """The same for files of text, with their limits."""
+
+    max_line_bytes: int = option(MAX_LINE_BYTES, "int", "A longer line is an error.")
+    max_array_bytes: int | None = option(
+        None,
+        "int, optional",
+        """A larger array is an error.  By default 64 times the size of the files as they are
+        stored, at least 256 MiB.""",
+    )
