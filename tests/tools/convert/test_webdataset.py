@@ -258,6 +258,7 @@ def bounded(*words):
     return done.returncode, done.stderr
 
 
+@pytest.mark.address_space
 def test_files_that_are_not_wanted_take_no_memory(tmp_path, images, contents):
     jpeg, many = images.jpeg(), 2
     path = packed_archive(
@@ -276,6 +277,7 @@ def test_files_that_are_not_wanted_take_no_memory(tmp_path, images, contents):
     assert f"1 .{many - 1}.bin" in said
 
 
+@pytest.mark.address_space
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
@@ -297,6 +299,7 @@ def test_huge_headers_are_refused(tmp_path, images, kind, name):
     assert (code, "raise --max-metadata-bytes" in said) == (1, True), said
 
 
+@pytest.mark.address_space
 def test_a_size_far_beyond_the_end_is_damage(tmp_path, images):
     path = tmp_path / "endless.tar"
     endless = member("a.bin", 1 << 62).tobuf(tarfile.GNU_FORMAT)
@@ -305,6 +308,7 @@ def test_a_size_far_beyond_the_end_is_damage(tmp_path, images):
     assert (code, "the archive is damaged or truncated" in said) == (1, True), said
 
 
+@pytest.mark.address_space
 def test_chains_of_headers_end(tmp_path, images):
     record = b"30 comment=%s\n" % (b"x" * 18)
     path = packed_archive(
@@ -327,6 +331,7 @@ def test_large_files_are_refused_until_asked_for(tmp_path, images, command, name
     assert command(*words, option, max(size, 2000)) == 0
 
 
+@pytest.mark.address_space
 def test_sparse_files_of_tar_are_bounded(tmp_path, images):
     """Their holes take no place in the archive, and their maps may be endless."""
     endless = member("a.jpg", 0, tarfile.GNUTYPE_SPARSE).tobuf(tarfile.GNU_FORMAT)

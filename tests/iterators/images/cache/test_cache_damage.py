@@ -238,6 +238,7 @@ def attack_length(path):
     assert there(open_cache(path)) == list(range(0, COUNT, 2))
 
 
+@pytest.mark.address_space
 def test_a_file_that_is_too_large_to_be_mapped(path):
     outlive("attack_length", path)
 

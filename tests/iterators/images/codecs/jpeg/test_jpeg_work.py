@@ -18,8 +18,8 @@ from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio import IRHeader, RecordWriter, pack
 from recordio.errors import ImageDecodeError
-from tools.encode import EncodeOptions, encode_image
-from tools.images import decode_image
+from recordio.tools.encode import EncodeOptions, encode_image
+from recordio.tools.images import decode_image
 
 needs_library = pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
 
