@@ -15,10 +15,10 @@ from typing import Any, ClassVar, TypeVar
 
 from .parameters import unknown_keyword
 
-__all__ = ["Options", "accepts", "described", "option", "optional", "split_keywords"]
+__all__ = ["Options", "accepts", "described", "divided", "option", "optional"]
 
 Check = Callable[[str, Any], Any]
-Class = TypeVar("Class", bound=type)
+Taker = TypeVar("Taker", bound=Callable[..., Any])
 Family = TypeVar("Family", bound="Options")
 
 #: Where the documentation of the parameters goes in a docstring.
@@ -29,7 +29,7 @@ WIDTH = 100
 def option(
     default: Any = MISSING,
     kind: str = "",
-    text: str = "",
+    text: Any = "",
     check: Check | None = None,
     *,
     saved: bool = False,
@@ -42,14 +42,16 @@ def option(
         Without one the keyword has to be given.
     kind : str
         What documentation calls its type; without it the keyword is described elsewhere.
-    text : str
-        What it means, as sentences; line breaks and indentation do not matter.
+    text : str or ...
+        What it means, as sentences; line breaks and indentation do not matter.  ``...`` shares the
+        description of the option before it.
     check : callable, optional
         ``check(name, value)`` returns the value in its proper type, or raises.
     saved : bool
         Whether a saved state must agree with it to be loaded.
     """
-    metadata = {"kind": kind, "text": " ".join(text.split()), "check": check, "saved": saved}
+    text = text if text is ... else " ".join(text.split())
+    metadata = {"kind": kind, "text": text, "check": check, "saved": saved}
     return field(default=default, metadata=metadata)
 
 
@@ -65,14 +67,22 @@ def optional(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
 
 
-def described(base: type[Options], name: str, text: str, kind: str = "") -> Any:
-    """The option of a base class with another meaning."""
+def described(
+    base: type[Options],
+    name: str,
+    text: str = "",
+    kind: str = "",
+    check: Check | None = None,
+    *,
+    default: Any = MISSING,
+) -> Any:
+    """The option of another family with another description, check or default."""
     (old,) = (item for item in fields(base) if item.name == name)
     return option(
-        old.default,
+        old.default if default is MISSING else default,
         kind or old.metadata["kind"],
-        text,
-        old.metadata["check"],
+        text or old.metadata["text"],
+        check or old.metadata["check"],
         saved=old.metadata["saved"],
     )
 
@@ -96,8 +106,8 @@ class Options:
     TypeError: Reader() has no parameter 'batchsize'; did you mean 'batch_size'?
     """
 
-    #: Keywords that may be given by position, in this order.
-    positional: ClassVar[tuple[str, ...]] = ()
+    #: Names of those that may be given by position, in this order, with blanks between them.
+    positional: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -117,22 +127,8 @@ class Options:
             For a keyword that does not exist, the closest one being suggested; for one that is
             missing; for too many values and for one that is given twice.
         """
-        if len(values) > len(cls.positional):
-            raise TypeError(
-                f"{owner}() takes {len(cls.positional)} arguments by position, not {len(values)}"
-            )
-        given = dict(zip(cls.positional, values, strict=False))
-        for name in given.keys() & keywords.keys():
-            raise TypeError(f"{owner}() got two values for {name!r}")
-        given |= keywords
-        known = {item.name: item for item in fields(cls)}
-        for name in given:
-            if name not in known:
-                raise unknown_keyword(owner, name, known)
-        missing = [n for n, item in known.items() if item.default is MISSING and n not in given]
-        if missing:
-            raise TypeError(f"{owner}() needs {' and '.join(missing)}")
-        return cls(**given)
+        (mine,) = divided(owner, keywords, cls, values=values)
+        return cls(**mine)
 
     def values(self, *names: str) -> dict[str, Any]:
         """Some of the values by their names, to be passed on."""
@@ -151,6 +147,36 @@ class Options:
         }
 
 
+def divided(
+    owner: str, keywords: Mapping[str, Any], *families: type[Options], values: Sequence[Any] = ()
+) -> list[dict[str, Any]]:
+    """What somebody passed to `owner`, for each family apart; values by position for the first.
+
+    Raises
+    ------
+    TypeError
+        As `Options.of`.
+    """
+    positional = families[0].positional.split()
+    if len(values) > len(positional):
+        raise TypeError(
+            f"{owner}() takes {len(positional)} arguments by position, not {len(values)}"
+        )
+    given = dict(zip(positional, values, strict=False))
+    for name in given.keys() & keywords.keys():
+        raise TypeError(f"{owner}() got two values for {name!r}")
+    keywords = given | dict(keywords)
+    items = [{item.name: item for item in fields(family)} for family in families]
+    known = {name: item for mine in items for name, item in mine.items()}
+    for name in keywords:
+        if name not in known:
+            raise unknown_keyword(owner, name, known)
+    missing = [n for n, item in known.items() if item.default is MISSING and n not in keywords]
+    if missing:
+        raise TypeError(f"{owner}() needs {' and '.join(missing)}")
+    return [{name: value for name, value in keywords.items() if name in mine} for mine in items]
+
+
 def _options(family: type[Options], wanted: str) -> Iterator[Field[Any]]:
     """The fields of a family of which `wanted` is set, its own before those that it inherits."""
     by_name = {item.name: item for item in fields(family)}
@@ -161,15 +187,40 @@ def _options(family: type[Options], wanted: str) -> Iterator[Field[Any]]:
                 yield item
 
 
-def accepts(*families: type[Options]) -> Callable[[Class], Class]:
-    """Give a class the signature and the documentation of the keywords that it takes.
+def accepts(*families: type[Options], first: Sequence[str] = ()) -> Callable[[Taker], Taker]:
+    """Give a class or function the signature and the documentation of the keywords it takes.
 
     Its docstring has the line ``{parameters}`` where the descriptions belong.
+
+    Parameters
+    ----------
+    *families
+        Those of `Options` that it passes its keywords to; by default it is one itself.
+    first : sequence of str
+        Keywords to be named before the others.
     """
-    items = list(
-        {item.name: item for family in families for item in _options(family, "kind")}.values()
-    )
-    positional = [name for family in families for name in family.positional]
+
+    def decorate(taker: Taker) -> Taker:
+        taken: Any = families or (taker,)
+        items = _described(taken, first)
+        taker.__signature__ = _signature(taken, items)  # type: ignore[attr-defined]
+        if taker.__doc__:  # not with python -OO
+            taker.__doc__ = taker.__doc__.replace(f"    {PLACE}", _document(items))
+        return taker
+
+    return decorate
+
+
+def _described(families: Sequence[type[Options]], first: Sequence[str]) -> list[Field[Any]]:
+    by_name: dict[str, Field[Any]] = {}
+    for family in families:
+        for item in _options(family, "kind"):
+            by_name.setdefault(item.name, item)
+    return [by_name.pop(name) for name in first] + list(by_name.values())
+
+
+def _signature(families: Sequence[type[Options]], items: Sequence[Field[Any]]) -> inspect.Signature:
+    positional = families[0].positional.split()
     by_name = {item.name: item for item in items}
 
     def parameter(name: str, kind: Any) -> inspect.Parameter:
@@ -177,7 +228,7 @@ def accepts(*families: type[Options]) -> Callable[[Class], Class]:
         default = inspect.Parameter.empty if item.default is MISSING else item.default
         return inspect.Parameter(name, kind, default=default, annotation=item.type)
 
-    signature = inspect.Signature(
+    return inspect.Signature(
         [parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in positional]
         + [
             parameter(item.name, inspect.Parameter.KEYWORD_ONLY)
@@ -186,21 +237,13 @@ def accepts(*families: type[Options]) -> Callable[[Class], Class]:
         ]
     )
 
-    def decorate(cls: Class) -> Class:
-        cls.__signature__ = signature  # type: ignore[attr-defined]
-        if cls.__doc__:  # not with python -OO
-            cls.__doc__ = cls.__doc__.replace(f"    {PLACE}", _document(items))
-        return cls
-
-    return decorate
-
 
 def _document(items: Sequence[Field[Any]]) -> str:
-    """The entries of a section "Parameters"; neighbours with the same text share one."""
+    """The entries of a section "Parameters"."""
     entries: list[tuple[list[str], str, str]] = []
     for item in items:
         kind, text = item.metadata["kind"], item.metadata["text"]
-        if entries and entries[-1][1:] == (kind, text):
+        if text is ...:
             entries[-1][0].append(item.name)
         else:
             entries.append(([item.name], kind, text))
@@ -209,12 +252,3 @@ def _document(items: Sequence[Field[Any]]) -> str:
         + textwrap.fill(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
         for names, kind, text in entries
     )
-
-
-def split_keywords(
-    keywords: Mapping[str, Any], first: type[Options]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Keywords that belong to a family, and the others."""
-    names = {item.name for item in fields(first)}
-    mine = {name: value for name, value in keywords.items() if name in names}
-    return mine, {name: value for name, value in keywords.items() if name not in names}

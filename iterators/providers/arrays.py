@@ -30,7 +30,7 @@ __all__ = ["ArrayDataProvider", "NDArrayIter"]
 class ArrayOptions(ProviderOptions):
     """The keywords of `ArrayDataProvider`."""
 
-    positional = ("data", "label")
+    positional = "data label"
 
     data: Any = option(
         kind="array, (name, array), mapping or list of (name, array)",
@@ -127,16 +127,7 @@ class ArrayDataProvider(RowProvider):
 class NDArrayOptions(ProviderOptions):
     """The keywords of `NDArrayIter`."""
 
-    positional = (
-        "data",
-        "label",
-        "batch_size",
-        "shuffle",
-        "last_batch_handle",
-        "data_name",
-        "label_name",
-        "layout",
-    )
+    positional = "data label batch_size shuffle last_batch_handle data_name label_name layout"
 
     data: Any = option(
         kind="array, list or dict",

@@ -21,14 +21,13 @@ from recordio.errors import CacheFileError, RecordIOError
 from recordio.image_size import check_pixels, image_size
 
 from ..core.order import Order, SequentialOrder
-from ..core.parameters import integer, path
 from ..images.cache.file_image_cache import FileImageCache
 from ..images.cache.image_cache import ImageCache, MemoryImageCache
 from ..images.codecs.jpeg import jpeg
 from ..images.render_cache import CachedImages, cached_bytes, resizes
 from ..images.sources.source import Source
 
-__all__ = ["RAM", "CacheInfo", "cached_recipe", "checked_cache", "open_cache", "steady_records"]
+__all__ = ["RAM", "CacheInfo", "cached_recipe", "check_cache", "open_cache", "steady_records"]
 
 #: The value of `cache` that is no path.
 RAM = "ram"
@@ -81,22 +80,21 @@ class CacheInfo:
     misses: int
 
 
-def checked_cache(cache: Any, cache_size: Any) -> tuple[str, int | None]:
-    """The keywords of a provider: "ram", a path, or empty for no cache; bytes, or None.
+def check_cache(cache: str, cache_size: int | None) -> None:
+    """Refuse a size that has no effect, and memory of unknown size.
 
     Examples
     --------
-    >>> checked_cache("ram", 1 << 30), checked_cache(None, None)
-    (('ram', 1073741824), ('', None))
+    >>> check_cache("", 1 << 30)
+    Traceback (most recent call last):
+        ...
+    ValueError: cache_size=1073741824 has no effect without a cache
     """
-    place = path("cache", cache)
     if cache_size is None:
-        if place == RAM and not _available_memory():
+        if cache == RAM and not _available_memory():
             raise ValueError("cache_size must be given: the system does not tell its free memory")
-        return place, None
-    if not place:
+    elif not cache:
         raise ValueError(f"cache_size={cache_size!r} has no effect without a cache")
-    return place, integer("cache_size", cache_size, 1)
 
 
 def cached_recipe(recipe: Any, asked: bool) -> Any:
@@ -143,12 +141,12 @@ def steady_records(order: Order, count: int) -> range:
 
 
 def open_cache(
-    place: str,
-    cache_size: int | None,
     source: _Versioned,
     records: range,
     recipe: Any,
     *,
+    cache: str,
+    cache_size: int | None = None,
     num_parts: int = 1,
     verbose: bool = False,
 ) -> tuple[CachedImages, int]:
@@ -156,15 +154,15 @@ def open_cache(
 
     Parameters
     ----------
-    place : str
-        "ram", or the path of a file.
-    cache_size : int, optional
-        Bytes that images may take; half of what is available if not given.
     source : ImageSource
     records : range
         Those that the provider will deliver.
     recipe : Recipe or DetRecipe
         What `cached_recipe` returned.
+    cache : str
+        "ram", or the path of a file.
+    cache_size : int, optional
+        Bytes that images may take; half of what is available if not given.
     num_parts : int
         Providers that are expected to share the memory of this machine.
     verbose : bool
@@ -184,36 +182,36 @@ def open_cache(
     MemoryError
         If the system does not promise the memory.
     """
-    if place != RAM:
+    if cache != RAM:
         records = range(len(source))  # all parts share the file
     estimate = estimated_bytes(source.bytes_source(), records, recipe)
-    available = _available_memory() // num_parts if place == RAM else _available_disk(place)
+    available = _available_memory() // num_parts if cache == RAM else _available_disk(cache)
     limit = available // 2 if cache_size is None else cache_size
     capacity = min(limit, max(int(MARGIN * estimate), estimate + LEAST_MARGIN))
-    cache: ImageCache
-    if place == RAM:
-        cache = MemoryImageCache(len(source), recipe.channels, capacity)
+    made: ImageCache
+    if cache == RAM:
+        made = MemoryImageCache(len(source), recipe.channels, capacity)
     else:
         if min(limit, estimate) > available:
             raise CacheFileError(
                 f"the cache needs about {min(limit, estimate)} bytes, of which the disk has room "
                 f"for {available}: choose a smaller cache_size or another disk",
-                path=place,
+                path=cache,
             )
-        cache = FileImageCache(
-            place, len(source), recipe.channels, capacity, _settings(source, recipe)
+        made = FileImageCache(
+            cache, len(source), recipe.channels, capacity, _settings(source, recipe)
         )
     if verbose:
         share = min(1.0, limit / estimate) if estimate else 1.0
         logger.info(
             "cache %s: the images need about %.2f GB, cache_size is %.2f GB: %s; %d are there",
-            place,
+            cache,
             estimate / 1e9,
             limit / 1e9,
             "all fit" if share == 1 else f"about {share:.0%} of them fit",
-            cache.images,
+            made.images,
         )
-    return CachedImages(cache, recipe), estimate
+    return CachedImages(made, recipe), estimate
 
 
 def estimated_bytes(source: Source, records: range, recipe: Any) -> int:

@@ -7,14 +7,17 @@ transformations, and all work on pixels, are done elsewhere.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from recordio.errors import LabelError
 
+from ..core.options import accepts
 from ..images.augment.det_labels import longest_listed
 from ..images.augment.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
 from ..images.sources.record_source import RecordSource, read_label_vectors
+from .image_options import ImageDetOptions, ImageRecordOptions
 from .image_provider import RecordImageProvider
 
 __all__ = ["ImageDetRecordIter"]
@@ -23,6 +26,7 @@ __all__ = ["ImageDetRecordIter"]
 PREFIX = 4
 
 
+@accepts(ImageDetOptions, DetRecipe, first=("path_imgrec", "data_shape", "batch_size"))
 class ImageDetRecordIter(RecordImageProvider):
     """Batches of images and the objects on them, augmented together by background threads.
 
@@ -35,23 +39,7 @@ class ImageDetRecordIter(RecordImageProvider):
 
     Parameters
     ----------
-    data_shape : tuple of int
-        (channels, height, width) of the place of an image; 1 (grey), 3 (RGB) or 4 (RGBA) channels.
-    batch_size : int
-        Images in a batch, at least 1.
-    path_imglist : str or os.PathLike
-        A ``.lst`` file with lines of id, label and path, whose labels, found by the id in the
-        record header, replace those in the records.
-    label_width : int
-        Number of values that every raw label must have; 0 or less for any number.
-    mean_img : str or os.PathLike
-        File of a mean image, used if none of `mean_r` to `mean_a` is above 0.  If it does not exist
-        it is made: the mean of the images of this part, as `resize` and `resize_mode` make them.
-    **more
-        Everything else that `ImageRecordIter` describes, from `path_imgrec` to `max_scan_pixels`,
-        with `aug_seq` "det_aug_default"; and the parameters of
-        `iterators.images.augment.det_recipe.DetRecipe`: `label_pad_width`, `max_label_width`,
-        `rand_crop_prob`, `rand_pad_prob`, `resize_mode`...
+    {parameters}
 
     Raises
     ------
@@ -104,32 +92,28 @@ class ImageDetRecordIter(RecordImageProvider):
     """
 
     recipe_class = DetRecipe
+    options_class = ImageDetOptions
     plan_class = DetPlan
-    augmenter = "det_aug_default"
-    default_label_width = -1
     class_labels = False
-    least_label_width = -1
 
-    def _recipe(self, data_shape: Any, augmentation: dict[str, Any]) -> DetRecipe:
-        recipe = super()._recipe(data_shape, augmentation)
+    def _checked(
+        self, values: Sequence[Any], keywords: dict[str, Any]
+    ) -> tuple[ImageRecordOptions, DetRecipe]:
+        options, recipe = super()._checked(values, keywords)
         if not recipe.means_win:
             for name in ("mean_r", "mean_g", "mean_b", "mean_a"):
                 if getattr(recipe, name):
                     warnings.warn(
                         f"{name}={getattr(recipe, name):g} has no effect: as in MXNet, the means "
                         "of a detection iterator count only if one of them is above 0",
-                        stacklevel=3,
+                        stacklevel=4,
                     )
-        return recipe
+        return options, recipe
 
     def _plan_labels(
-        self,
-        source: RecordSource,
-        recipe: DetRecipe,
-        label_width: int,
-        path_imglist: Any,
-        on_error: str,
+        self, source: RecordSource, recipe: DetRecipe, options: ImageRecordOptions
     ) -> dict[str, Any]:
+        path_imglist = options.path_imglist
         labels = None
         name, limit = recipe.label_limit
         if path_imglist:
@@ -137,7 +121,7 @@ class ImageDetRecordIter(RecordImageProvider):
             found = longest_listed(labels[1], labels[2], limit)
         else:
             found = source.longest_label(limit)
-        if found.too_long >= 0 and on_error == "raise":
+        if found.too_long >= 0 and options.on_error == "raise":
             place = (
                 source.place_of(found.too_long)
                 if labels is None
@@ -155,7 +139,7 @@ class ImageDetRecordIter(RecordImageProvider):
                 path=path_imglist or source.paths[0],
             )
         return {
-            "raw_width": label_width,
+            "raw_width": options.label_width,
             "label_width": max(found.longest, recipe.label_pad_width) + PREFIX,
             "labels": labels,
         }

@@ -8,9 +8,8 @@ its own work elsewhere.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -18,21 +17,20 @@ import numpy as np
 
 from ..core.batch import DataDesc
 from ..core.device import placement
+from ..core.options import divided
 from ..core.order import BatchPlan, Order
-from ..core.parameters import boolean, choice, integer, path, unknown_keyword
+from ..core.parameters import choice
 from ..core.random import derive_key
-from ..images.codecs.jpeg import jpeg
 from ..images.plan import RenderPlan
 from ..images.sources.record_source import RecordSource
 from ..images.stage import Stage
 from .batch_form import BatchForm
-from .image_caching import CacheInfo, cached_recipe, checked_cache, open_cache, steady_records
+from .image_caching import CacheInfo, cached_recipe, check_cache, open_cache, steady_records
+from .image_options import ImageRecordOptions
 from .image_settings import (
     ImageSource,
-    changed_parameters,
     check_effect,
     check_of,
-    checked_layout,
     describe_order,
     device_normalisation,
     make_mean_image,
@@ -46,13 +44,8 @@ AUGMENT_KEY = (
     0x6175676D656E74  # "augment": keeps the keys of augmentation apart from those of orders
 )
 
-SEEDS = -(1 << 63), (1 << 64) - 1
-MOST_THREADS = 1 << 10
-MOST_BATCHES = 1 << 16
-MOST_SAMPLES = (1 << 31) - 1
-MOST_PIXELS = (1 << 62) - 1
-MOST_SCANS = (1 << 31) - 1
-MOST_LABELS = (1 << 27) - 1  # those of the longest record
+#: What opening a cache needs to know.
+CACHE_OPTIONS = ("cache", "cache_size", "num_parts", "verbose")
 
 logger = logging.getLogger("iterators")
 
@@ -60,180 +53,87 @@ logger = logging.getLogger("iterators")
 class RecordImageProvider(PlannedProvider):
     """Base class of the providers that decode images from record files.
 
-    `ImageRecordIter` describes the keywords, which are the same for all of them.
+    `image_options` describes its keywords.
     """
 
-    #: What the keywords of augmentation are checked by.
+    #: What the keywords are checked by: those of augmentation, and all others.
     recipe_class: type[Any]
+    options_class: type[ImageRecordOptions] = ImageRecordOptions
     #: What the image stage is told.
     plan_class: type[RenderPlan]
-    #: The only value of `aug_seq`.
-    augmenter = "aug_default"
     #: Element types; the first one when none is asked for.
     dtypes: tuple[str, ...] = ("float32", "float16", "uint8", "int8")
-    #: `label_width` when none is asked for, and the least that means something.
-    default_label_width = 1
     #: Whether the first label of a record is what a mapping of weights can name.
     class_labels = True
-    least_label_width = 1
 
-    def __init__(
-        self,
-        *,
-        data_shape: tuple[int, int, int],
-        batch_size: int,
-        path_imgrec: str | os.PathLike[str] = "./data/imgrec.rec",
-        path_imgidx: str | os.PathLike[str] = "",
-        path_imglist: str | os.PathLike[str] = "",
-        label_width: int | None = None,
-        num_parts: int = 1,
-        part_index: int = 0,
-        even: bool = False,
-        shuffle: bool = False,
-        weights: Any = None,
-        shuffle_chunk_size: int = 0,
-        shuffle_chunk_seed: int = 0,
-        seed: int = 0,
-        seed_aug: int | None = None,
-        preprocess_threads: int = 4,
-        prefetch_buffer: int = 4,
-        round_batch: bool = True,
-        mean_img: str | os.PathLike[str] = "",
-        data_name: str = "data",
-        label_name: str | None = "softmax_label",
-        verbose: bool = True,
-        layout: str = "NCHW",
-        dtype: str | None = None,
-        data_specs: Any = None,
-        device: Any = None,
-        normalise_on: str = "host",
-        epoch: int = 0,
-        on_error: str = "raise",
-        error_budget: float | None = None,
-        cache: str | os.PathLike[str] | None = None,
-        cache_size: int | None = None,
-        verify: bool = False,
-        max_pixels: int = jpeg.DEFAULT_MAX_PIXELS,
-        max_scans: int = jpeg.DEFAULT_MAX_SCANS,
-        max_scan_pixels: int = jpeg.DEFAULT_MAX_SCAN_PIXELS,
-        aug_seq: str | None = None,
-        ctx: str = "gpu",
-        device_id: int = 0,
-        **augmentation: Any,
-    ) -> None:
-        recipe = self._recipe(data_shape, augmentation)
-        cache_place, cache_size = checked_cache(cache, cache_size)
-        if cache_place:
-            recipe = cached_recipe(recipe, "scaled_decode" in augmentation)
-        batch_size = integer("batch_size", batch_size, 1, MOST_SAMPLES)
-        path_imgrec, path_imgidx = (
-            path("path_imgrec", path_imgrec),
-            path("path_imgidx", path_imgidx),
-        )
-        path_imglist, mean_img = path("path_imglist", path_imglist), path("mean_img", mean_img)
-        for name, value in (("data_name", data_name), ("label_name", label_name or "none")):
-            if not isinstance(value, str):
-                raise TypeError(f"{name}={value!r}: expected a name")
-        layout = checked_layout(layout)
+    def __init__(self, *values: Any, **keywords: Any) -> None:
+        options, recipe = self._checked(values, keywords)
+        check_cache(options.cache, options.cache_size)
+        if options.cache:
+            recipe = cached_recipe(recipe, "scaled_decode" in keywords)
         form = None
-        if data_specs is not None:
-            if layout != "NCHW":
-                raise ValueError(f"data_specs says which axes to use: drop layout={layout!r}")
-            form = BatchForm(data_specs, [data_name], [] if label_name is None else [label_name])
-            layout, wanted = form.written(recipe.data_shape)
-            if dtype is None and wanted in self.dtypes:
-                dtype = wanted
-        dtype = choice("dtype", self.dtypes[0] if dtype is None else dtype, self.dtypes)
+        if options.data_specs is not None:
+            if options.layout != "NCHW":
+                raise ValueError(
+                    f"data_specs says which axes to use: drop layout={options.layout!r}"
+                )
+            names = [] if options.label_name is None else [options.label_name]
+            form = BatchForm(options.data_specs, [options.data_name], names)
+            layout, dtype = form.written(recipe.data_shape)
+            options = replace(options, layout=layout)
+            if options.dtype is None and dtype in self.dtypes:
+                options = replace(options, dtype=dtype)
+        dtype = self.dtypes[0] if options.dtype is None else options.dtype
+        dtype = choice("dtype", dtype, self.dtypes)
         self._normalise = None
-        if choice("normalise_on", normalise_on, ("host", "device")) == "device":
-            self._normalise = device_normalisation(recipe, layout, dtype, device, mean_img)
+        if options.normalise_on == "device":
+            self._normalise = device_normalisation(recipe, dtype, options)
             dtype = "uint8"
         else:
-            check_effect(recipe, dtype, mean_img)
-        if label_width is None:
-            label_width = self.default_label_width
-        label_width = integer("label_width", label_width, self.least_label_width, MOST_LABELS)
-        seed = integer("seed", seed, *SEEDS)
-        seed_aug = None if seed_aug is None else integer("seed_aug", seed_aug, *SEEDS)
-        prefetch_buffer = integer("prefetch_buffer", prefetch_buffer, 1, MOST_BATCHES)
-        threads = integer("preprocess_threads", preprocess_threads, 1, MOST_THREADS)
-        round_batch = boolean("round_batch", round_batch)
-        verbose = boolean("verbose", verbose)
-        choice("aug_seq", self.augmenter if aug_seq is None else aug_seq, (self.augmenter,))
-        choice("ctx", ctx, ("cpu", "gpu"))
-        integer("device_id", device_id, low=-1)
-        place = placement(device, ring=prefetch_buffer)
-        choice("on_error", on_error, ("raise", "skip"))
-        plan_class = partial(
-            self.plan_class,
-            max_pixels=integer("max_pixels", max_pixels, 1, MOST_PIXELS),
-            max_scans=integer("max_scans", max_scans, 1, MOST_SCANS),
-            max_scan_pixels=integer("max_scan_pixels", max_scan_pixels, 1, MOST_PIXELS),
+            check_effect(recipe, dtype, options.mean_img)
+        options = replace(options, dtype=dtype)
+        place = placement(options.device, ring=options.prefetch_buffer)
+        plan_class: Any = partial(
+            self.plan_class, **options.values("max_pixels", "max_scans", "max_scan_pixels")
         )
-        source = self._open(path_imgrec, path_imgidx, on_error, boolean("verify", verify))
-        num_parts = integer("num_parts", num_parts, low=1)
-        labels = self._plan_labels(source, recipe, label_width, path_imglist, on_error)
+        source = self._open(options)
+        labels = self._plan_labels(source, recipe, options)
         listed = labels["labels"]
-        order, unusable = make_order(
-            source,
-            num_parts=num_parts,
-            part_index=integer("part_index", part_index, low=0),
-            even=boolean("even", even),
-            shuffle=boolean("shuffle", shuffle),
-            seed=seed,
-            weights=_checked_weights(weights, self.class_labels),
-            listed=listed,
-            chunk_size=integer("shuffle_chunk_size", shuffle_chunk_size, 0, 1 << 40),
-            chunk_seed=integer("shuffle_chunk_seed", shuffle_chunk_seed, *SEEDS),
-            on_error=on_error,
-        )
+        if isinstance(options.weights, Mapping) and not self.class_labels:
+            raise ValueError("weights by label need class labels: give one weight for every record")
+        order, unusable = make_order(source, options, listed)
         mean_image = None
-        if mean_img and not recipe.means_win:
-            mean_image = make_mean_image(
-                source, order, plan_class, recipe, mean_img, threads, on_error
-            )
+        if options.mean_img and not recipe.means_win:
+            mean_image = make_mean_image(source, order, plan_class, recipe, options)
+        seed_aug = options.seed if options.seed_aug is None else options.seed_aug
         plan = plan_class(
             recipe,
-            key=derive_key(seed if seed_aug is None else seed_aug, AUGMENT_KEY),
-            layout=layout,
-            dtype=dtype,
-            batch_size=batch_size,
+            key=derive_key(seed_aug, AUGMENT_KEY),
+            **options.values("layout", "dtype", "batch_size"),
             mean_image=mean_image,
             **labels,
         )
         cached = None
-        if cache_place:
+        if options.cache:
+            records = steady_records(order, len(source))
             cached, self._estimated_bytes = open_cache(
-                cache_place,
-                cache_size,
-                source,
-                steady_records(order, len(source)),
-                recipe,
-                num_parts=num_parts,
-                verbose=verbose,
+                source, records, recipe, **options.values(*CACHE_OPTIONS)
             )
-        self._cache_place = cache_place
-        data_desc = [
-            DataDesc(
-                data_name,
-                plan.shape(batch_size),
-                self._normalise.dtype if self._normalise else plan.dtype,
-                plan.layout,
-            )
-        ]
+        self._cache_place = options.cache
+        data_desc = DataDesc(
+            options.data_name,
+            plan.shape(options.batch_size),
+            self._normalise.dtype if self._normalise else plan.dtype,
+            plan.layout,
+        )
         label_desc = []
-        if label_name is not None:
-            label_desc = [self._describe_labels(label_name, batch_size, plan.label_width)]
+        if options.label_name is not None:
+            label_desc = [self._describe_labels(options, plan.label_width)]
         settings = {
             "file": source.fingerprint(),
-            "seed": seed,
-            "seed_aug": seed_aug,
-            "batch_size": batch_size,
-            "round_batch": round_batch,
             "order": describe_order(order),
-            "dtype": dtype,
-            "label_width": label_width,
-            **changed_parameters(recipe),
+            **options.saved(),
+            **recipe.changed(),
         }
         if listed is not None:
             settings["path_imglist"] = check_of(*listed)
@@ -242,34 +142,31 @@ class RecordImageProvider(PlannedProvider):
         self.path_imgrec = source.name
         self.identities = source.identities
         super().__init__(
-            self._plan_batches(order, batch_size, round_batch),
+            self._plan_batches(order, options),
             Stage(
                 source.bytes_source(),
                 plan,
-                batch_size=batch_size,
-                threads=threads,
-                depth=prefetch_buffer,
+                batch_size=options.batch_size,
+                threads=options.preprocess_threads,
+                depth=options.prefetch_buffer,
                 allocate=place.allocate,
                 cached=cached,
             ),
-            data_desc,
+            [data_desc],
             label_desc,
             place,
-            epoch,
-            on_error=on_error,
-            error_budget=error_budget,
+            **options.values("epoch", "on_error", "error_budget", "verbose"),
             skipped=unusable,
             settings=settings,
-            verbose=verbose,
             form=form,
         )
-        if verbose:
+        if options.verbose:
             logger.info(
                 "%s: %d of %d records, %d threads",
                 self.path_imgrec,
                 self.num_samples,
                 len(source),
-                threads,
+                options.preprocess_threads,
             )
 
     def cache_info(self) -> CacheInfo | None:
@@ -299,34 +196,29 @@ class RecordImageProvider(PlannedProvider):
     def _finish(self, data: Sequence[Any]) -> list[Any]:
         return [self._normalise(tensor) for tensor in data] if self._normalise else list(data)
 
-    def _recipe(self, data_shape: Any, augmentation: dict[str, Any]) -> Any:
-        known = {field.name for field in fields(self.recipe_class)}
-        for name in augmentation:
-            if name not in known:
-                own = RecordImageProvider.__init__.__kwdefaults__ or {}
-                raise unknown_keyword(type(self).__name__, name, known | set(own))
-        return self.recipe_class(data_shape=data_shape, **augmentation)
+    def _checked(
+        self, values: Sequence[Any], keywords: dict[str, Any]
+    ) -> tuple[ImageRecordOptions, Any]:
+        """What was passed, augmentation as a recipe."""
+        name, families = type(self).__name__, (self.options_class, self.recipe_class)
+        options, augmentation = divided(name, keywords, *families, values=values)
+        return self.options_class(**options), self.recipe_class(**augmentation)
 
-    def _open(self, path_imgrec: Any, path_imgidx: Any, on_error: str, verify: bool) -> ImageSource:
+    def _open(self, options: ImageRecordOptions) -> ImageSource:
         """The images of the provider."""
-        return RecordSource(path_imgrec, path_imgidx, on_error, verify)
+        return RecordSource(
+            options.path_imgrec, options.path_imgidx, options.on_error, options.verify
+        )
 
-    def _plan_batches(self, order: Order, batch_size: int, round_batch: bool) -> BatchPlan:
+    def _plan_batches(self, order: Order, options: ImageRecordOptions) -> BatchPlan:
         """How an epoch is cut into batches."""
-        return BatchPlan(order, batch_size, "wrap" if round_batch else "pad")
+        return BatchPlan(order, options.batch_size, "wrap" if options.round_batch else "pad")
 
-    def _plan_labels(
-        self, source: Any, recipe: Any, label_width: int, path_imglist: Any, on_error: str
-    ) -> dict[str, Any]:
+    def _plan_labels(self, source: Any, recipe: Any, options: Any) -> dict[str, Any]:
         """What the plan is told about labels: keywords of `plan_class`, `labels` among them."""
         raise TypeError(f"{type(self).__name__} does not say what its labels are")
 
-    def _describe_labels(self, name: str, batch_size: int, width: int) -> DataDesc:
+    def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
         """What the label array looks like, with `width` values for each sample."""
-        return DataDesc(name, (batch_size, width), np.float32, "NC")
-
-
-def _checked_weights(weights: Any, class_labels: bool) -> Any:
-    if isinstance(weights, Mapping) and not class_labels:
-        raise ValueError("weights by label need class labels: give one weight for every record")
-    return weights
+        name = cast(str, options.label_name)
+        return DataDesc(name, (options.batch_size, width), np.float32, "NC")

@@ -7,14 +7,16 @@ files, orders, rendering and batches are the work of others.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..core.batch import DataDesc
+from ..core.options import accepts
 from ..images.augment.recipe import Recipe
 from ..images.plan import RenderPlan
 from ..images.sources.record_source import RecordSource, read_label_list
+from .image_options import ImageRecordOptions
 from .image_provider import RecordImageProvider
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 
+@accepts(ImageRecordOptions, Recipe, first=("path_imgrec", "data_shape", "batch_size"))
 class ImageRecordIter(RecordImageProvider):
     """Batches of images from an MXNet record file, decoded and augmented by background threads.
 
@@ -34,102 +37,7 @@ class ImageRecordIter(RecordImageProvider):
 
     Parameters
     ----------
-    data_shape : tuple of int
-        (channels, height, width) of an image; channels 1 (grey), 3 (RGB) or 4 (RGBA).
-    batch_size : int
-        Images in a batch, at least 1.
-    path_imgrec : str or os.PathLike
-        The ``.rec`` file, a folder of them, or several paths separated by semicolons; by default
-        ``./data/imgrec.rec``.
-    path_imgidx : str or os.PathLike
-        The ``.idx`` file or files; without it the record files are scanned once.  Records are
-        taken in the order of the file, whatever the order of the index.
-    path_imglist : str or os.PathLike
-        A ``.lst`` file whose labels, found by the id in the record header, replace those in the
-        records.
-    label_width : int
-        Labels of an image; every record (or line of `path_imglist`) must have that many.
-    num_parts, part_index : int
-        Deliver only part `part_index` of `num_parts`: without `shuffle` a block of the file by
-        MXNet's rule, with it every `num_parts`-th place of the one permutation of all parts.
-    even : bool
-        Give every part the same number of batches, as distributed training needs it; the samples
-        missing to that come twice in the epoch.
-    shuffle : bool
-        A new permutation of all records in every epoch.
-    weights : array_like or mapping, optional
-        Draw records with replacement, each as often as its weight says: one weight per record in
-        file order, or per (first) label, for example ``{0: 1.0, 1: 0.2}``.  A record that comes
-        again in an epoch is augmented anew.
-    shuffle_chunk_size : int
-        If above 0, visit blocks of so many MiB in random order, for disks that are slow to seek;
-        `shuffle` then shuffles inside the blocks.
-    shuffle_chunk_seed : int
-        Determines the order of the blocks.
-    seed : int
-        Determines orders and augmentation.
-    seed_aug : int, optional
-        Determines augmentation instead of `seed`.
-    preprocess_threads : int
-        Threads that decode, at least 1.
-    prefetch_buffer : int
-        Batches prepared ahead of the consumer, at least 1.
-    round_batch : bool
-        Fill the last batch from the start of the epoch.  If False the rest of it is zero.  `pad`
-        counts those places in either case.
-    data_name, label_name : str
-        Names in `provide_data` and `provide_label`; ``label_name=None`` for no labels.
-    mean_img : str or os.PathLike
-        File of a mean image, subtracted instead of `mean_r` to `mean_a`.  If it does not exist it
-        is made: the mean of the images of this part, resized and cropped at the centre.
-    verbose : bool
-        Log what was found and a line per epoch, at level INFO of the logger ``iterators``.
-    layout : str
-        Order of the axes of a batch: "NCHW", "NHWC" or any other order of these letters.
-    dtype : str
-        "float32", "float16", "uint8" (pixels as they are) or "int8" (pixels minus the rounded
-        mean).
-    data_specs : (Space, source), optional
-        What a batch must look like, instead of `layout`: a tuple in exactly that form, which is a
-        `DataBatch` as well.  The sources are "features" and "targets"; a VectorSpace of as many
-        elements as there are classes makes a single label one-hot.
-    device : str or torch.device, optional
-        None for NumPy arrays, "cpu" for torch tensors that share their memory, "cuda" or "cuda:i"
-        for tensors on that device.
-    normalise_on : {"host", "device"}
-        With "device" (and a `device`) the batch is moved as uint8, a quarter of the bytes, and
-        mean, std and scale are applied there; the result is float32, or float16 if that is the
-        `dtype`.
-    epoch : int
-        Number of the first epoch.
-    on_error : {"raise", "skip"}
-        Whether a bad record raises an error that names it, or is replaced by the next good record
-        of the epoch and listed in `skipped`.
-    error_budget : int or float, optional
-        With "skip": different records that may be skipped, as a number or, below 1, as a fraction.
-    cache : {"ram"} or path, optional
-        Keep what is expensive, decoded images after `resize`, in memory or in a file that other
-        processes and later runs use as well.  Batches do not depend on it, except that without
-        `resize` (or with ``inter_method=10``) JPEG images are decoded in full, as
-        ``scaled_decode=False`` does it.
-    cache_size : int, optional
-        Bytes that they may take: by default half of the available memory, divided by `num_parts`,
-        or half of the free disk.  Images that do not fit are decoded every time.
-    verify : bool
-        Compare each record with its checksum, in a ``.crc`` file beside the record file, when it is
-        read: one that differs is a bad record.  Those whose image comes from a cache are not
-        compared again.
-    max_pixels, max_scans, max_scan_pixels : int
-        Images with more pixels (2**26 by default) are refused as bad records, and so are JPEG
-        images with more scans (256), or whose scans pass over more pixels in all (2**31; each
-        component of a scan counts), as only files made to keep a decoder busy have.
-    aug_seq, ctx, device_id
-        Accepted because scripts pass them; `aug_seq` must be "aug_default", the other two say where
-        MXNet would put its buffers, which is `device` here.
-    **augmentation
-        The parameters of `iterators.images.augment.recipe.Recipe`: `resize`, `rand_crop`,
-        `random_resized_crop`, `mirror`, `rand_mirror`, `mean_r`, `std_r`, `scale`,
-        `inter_method`...
+    {parameters}
 
     Raises
     ------
@@ -178,21 +86,17 @@ class ImageRecordIter(RecordImageProvider):
     plan_class: type[RenderPlan] = RenderPlan
 
     def _plan_labels(
-        self,
-        source: RecordSource,
-        recipe: Recipe,
-        label_width: int,
-        path_imglist: Any,
-        on_error: str,
+        self, source: RecordSource, recipe: Recipe, options: ImageRecordOptions
     ) -> dict[str, Any]:
-        del source, recipe, on_error
-        labels = read_label_list(path_imglist, label_width) if path_imglist else None
-        return {"label_width": label_width, "labels": labels}
+        labels = None
+        if options.path_imglist:
+            labels = read_label_list(options.path_imglist, options.label_width)
+        return {"label_width": options.label_width, "labels": labels}
 
-    def _describe_labels(self, name: str, batch_size: int, width: int) -> DataDesc:
+    def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
         if width == 1:
-            return DataDesc(name, (batch_size,), np.float32, "N")
-        return DataDesc(name, (batch_size, width), np.float32, "NC")
+            return DataDesc(cast(str, options.label_name), (options.batch_size,), np.float32, "N")
+        return super()._describe_labels(options, width)
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
         return super()._arrays(data, label[:, 0] if label.shape[1] == 1 else label)

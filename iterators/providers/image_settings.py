@@ -10,7 +10,6 @@ import logging
 import os
 import zlib
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,13 +30,12 @@ from ..core.order import (
 from ..images.augment.mean_image import read_mean_image, write_mean_image
 from ..images.sources.source import Source
 from ..images.stage import Stage
+from .image_options import ImageRecordOptions
 
 __all__ = [
     "ImageSource",
-    "changed_parameters",
     "check_effect",
     "check_of",
-    "checked_layout",
     "describe_order",
     "device_normalisation",
     "make_mean_image",
@@ -81,15 +79,6 @@ class ImageSource(Protocol):
         """Short text that changes whenever one of the files does."""
 
 
-def changed_parameters(recipe: Any) -> dict[str, Any]:
-    """The parameters of a recipe that differ from their defaults."""
-    return {
-        field.name: getattr(recipe, field.name)
-        for field in fields(recipe)
-        if getattr(recipe, field.name) != field.default
-    }
-
-
 def check_effect(recipe: Any, dtype: str, mean_img: Any) -> None:
     """Refuse normalisation that an integer output would silently leave out."""
     if not np.issubdtype(np.dtype(dtype), np.integer):
@@ -99,7 +88,7 @@ def check_effect(recipe: Any, dtype: str, mean_img: Any) -> None:
         without |= {"mean_r", "mean_g", "mean_b", "mean_a"}
         if mean_img:
             raise ValueError("mean_img has no effect on uint8 pixels: drop it or use a float dtype")
-    for name in changed_parameters(recipe):
+    for name in recipe.changed():
         if name in without:
             raise ValueError(
                 f"{name} has no effect on {dtype} pixels: drop it or use a float dtype"
@@ -107,68 +96,50 @@ def check_effect(recipe: Any, dtype: str, mean_img: Any) -> None:
 
 
 def device_normalisation(
-    recipe: Any, layout: str, dtype: str, device: Any, mean_img: Any
+    recipe: Any, dtype: str, options: ImageRecordOptions
 ) -> DeviceNormalisation:
     """What the device has to do when the images are moved as uint8."""
-    if device is None:
+    if options.device is None:
         raise ValueError('normalise_on="device" needs a device')
     if dtype == "int8":
         raise ValueError('normalise_on="device" gives float32 or float16, not int8')
     for name in ("max_random_contrast", "max_random_illumination"):
         if name in recipe.float_only and getattr(recipe, name):
             raise ValueError(f'{name} differs from image to image: it needs normalise_on="host"')
-    if mean_img:
+    if options.mean_img:
         raise ValueError('mean_img needs normalise_on="host"')
     factor = np.float32(recipe.scale) / np.array(recipe.std, np.float32)
     return DeviceNormalisation(
-        layout,
+        options.layout,
         recipe.mean[: recipe.channels],
         factor[: recipe.channels].tolist(),
         "float16" if dtype == "float16" else "float32",
     )
 
 
-def checked_layout(layout: str) -> str:
-    """Some order of the letters N, C, H and W."""
-    if not isinstance(layout, str) or sorted(layout) != sorted("NCHW"):
-        raise ValueError(f"layout={layout!r}: expected the letters N, C, H and W in some order")
-    return layout
-
-
 def make_order(
-    source: ImageSource,
-    *,
-    num_parts: int,
-    part_index: int,
-    even: bool,
-    shuffle: bool,
-    seed: int,
-    weights: Any,
-    listed: tuple[np.ndarray, ...] | None,
-    chunk_size: int,
-    chunk_seed: int,
-    on_error: str,
+    source: ImageSource, options: ImageRecordOptions, listed: tuple[np.ndarray, ...] | None
 ) -> tuple[Order, list[RecordIOError]]:
     """The order that the keywords of a provider ask for, and records found to be of no use."""
-    if part_index >= num_parts:
-        raise ValueError(f"part_index={part_index}: expected a number below num_parts={num_parts}")
+    num_parts, part_index = options.num_parts, options.part_index
     whole: EpochOrder | None = None
     unusable: list[RecordIOError] = []
-    if weights is not None:
-        if shuffle or chunk_size:
+    if options.weights is not None:
+        if options.shuffle or options.shuffle_chunk_size:
             raise ValueError(
                 "weights draw the records at random: drop shuffle and shuffle_chunk_size"
             )
-        table, unusable = _weights(source, weights, listed, on_error)
-        whole = WeightedOrder(table, seed)
-    elif chunk_size:
-        whole = BlockOrder(source.blocks(chunk_size * MIB), chunk_seed, shuffle, seed)
-    elif shuffle:
-        whole = ShuffledOrder(len(source), seed)
+        table, unusable = _weights(source, options.weights, listed, options.on_error)
+        whole = WeightedOrder(table, options.seed)
+    elif options.shuffle_chunk_size:
+        edges = source.blocks(options.shuffle_chunk_size * MIB)
+        whole = BlockOrder(edges, options.shuffle_chunk_seed, options.shuffle, options.seed)
+    elif options.shuffle:
+        whole = ShuffledOrder(len(source), options.seed)
     if whole is not None:
-        return DealtOrder(whole, num_parts, part_index, even), unusable
+        return DealtOrder(whole, num_parts, part_index, options.even), unusable
     mine = source.part(num_parts, part_index)
-    if not even:
+    if not options.even:
         return SequentialOrder(mine.start, mine.stop), unusable
     places = max(len(source.part(num_parts, k)) for k in range(num_parts))
     return SequentialOrder(mine.start, mine.stop, places, len(source)), unusable
@@ -234,21 +205,18 @@ def make_mean_image(
     order: Order,
     plan_class: Any,
     recipe: Any,
-    path: Any,
-    threads: int,
-    on_error: str,
+    options: ImageRecordOptions,
 ) -> np.ndarray:
     """Read the mean image, or make it from the images of this part, resized and not normalised."""
+    path = options.mean_img
     if not os.path.exists(path):
-        logger.info("%s does not exist: averaging %d images", os.fspath(path), order.count())
-        write_mean_image(
-            path, _average(source, order, plan_class, recipe.plain(), threads, on_error)
-        )
+        logger.info("%s does not exist: averaging %d images", path, order.count())
+        write_mean_image(path, _average(source, order, plan_class, recipe.plain(), options))
     return read_mean_image(path)
 
 
 def _average(
-    source: ImageSource, order: Order, plan_class: Any, recipe: Any, threads: int, on_error: str
+    source: ImageSource, order: Order, plan_class: Any, recipe: Any, options: ImageRecordOptions
 ) -> np.ndarray:
     batch_size = 64
     batches = BatchPlan(order, batch_size, "pad")
@@ -257,7 +225,7 @@ def _average(
         source.bytes_source(),
         plan,
         batch_size=batch_size,
-        threads=threads,
+        threads=options.preprocess_threads,
         depth=2,
     )
     total = np.zeros(recipe.data_shape, np.float64)
@@ -267,7 +235,7 @@ def _average(
             stage.submit(batches.rows(0, number)[0], 0)
             data, _, _, failures = stage.collect()
             for slot, error in failures:
-                if on_error == "raise" or not isinstance(error, RecordIOError):
+                if options.on_error == "raise" or not isinstance(error, RecordIOError):
                     raise error
                 data[slot] = 0
             good -= len(failures)

@@ -20,7 +20,7 @@ from ..core.options import accepts, described, option
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer
 from .array_rows import Columns, DenseColumn
-from .provider_options import NamedOptions
+from .provider_options import FileOptions
 from .reorder import Axes
 from .row_provider import RowProvider, order_of_rows
 
@@ -30,7 +30,7 @@ logger = logging.getLogger("iterators")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MNISTOptions(NamedOptions):
+class MNISTOptions(FileOptions):
     """The keywords of `MNISTIter`."""
 
     image: str | os.PathLike[str] = option(
@@ -51,7 +51,7 @@ class MNISTOptions(NamedOptions):
     )
     silent: bool = option(False, "bool", "Do not log what was found.", boolean)
     num_parts: int = described(
-        NamedOptions,
+        FileOptions,
         "num_parts",
         """How many parts share the images: without `shuffle` part k has those from ``int(n /
         num_parts * k)`` on, with it every `num_parts`-th place of the one permutation.""",
@@ -80,7 +80,7 @@ class MNISTOptions(NamedOptions):
         MiB.""",
     )
     on_error: str = described(
-        NamedOptions,
+        FileOptions,
         "on_error",
         """As for all providers; a damaged file is an error in either case, single images cannot be
         bad.""",

@@ -14,7 +14,7 @@ from recordio.text.lines import MAX_LINE_BYTES
 from ..core.options import Options, option
 from ..core.parameters import boolean, choice, integer
 
-__all__ = ["NamedOptions", "ProviderOptions", "TextOptions"]
+__all__ = ["FileOptions", "NamedOptions", "ProviderOptions", "TextOptions"]
 
 MOST_BATCHES = 1 << 16
 
@@ -88,12 +88,18 @@ class ProviderOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedOptions(ProviderOptions):
-    """The same for files: one array of data, one of labels, and what scripts for MXNet pass."""
+    """The same for one array of data and one of labels."""
 
     data_name: str = option("data", "str", "Name in `provide_data`.")
     label_name: str | None = option(
         "softmax_label", "str or None", "Name in `provide_label`; None for no labels."
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions(NamedOptions):
+    """The same, and what scripts for MXNet pass to its iterators over files."""
+
     ctx: str = option(
         "gpu",
         '{"cpu", "gpu"}',
@@ -104,7 +110,7 @@ class NamedOptions(ProviderOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextOptions(NamedOptions):
+class TextOptions(FileOptions):
     """The same for files of text, with their limits."""
 
     max_line_bytes: int = option(MAX_LINE_BYTES, "int", "A longer line is an error.")

@@ -6,16 +6,17 @@ parameters that the stage executes.  It never touches a pixel itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ...core.options import Options, accepts, described, option
 from ...core.parameters import boolean, integer, real
 from .recipe import Recipe
 
-__all__ = ["Augmenter", "CreateAugmenter"]
+__all__ = ["Augmenter", "AugmenterOptions", "CreateAugmenter"]
 
 #: What ``mean=True`` and ``std=True`` stand for: those of ImageNet, in grey levels of R, G and B.
 IMAGENET_MEAN = (123.68, 116.28, 103.53)
@@ -26,6 +27,7 @@ LEAST_AREA = 0.08
 LEAST_RATIO, LARGEST_RATIO = 3 / 4, 4 / 3
 
 
+@accepts()
 @dataclass(frozen=True, kw_only=True)
 class Augmenter(Recipe):
     """What `CreateAugmenter` returns: a `Recipe` whose steps are those of MXNet's `mx.image`.
@@ -36,24 +38,27 @@ class Augmenter(Recipe):
 
     Parameters
     ----------
-    hue : float
-        Largest turn of the hue, as a share of half the colour circle.
-    rand_gray : float
-        Probability, 0 to 1, to turn grey; the image keeps three channels.
-    **more
-        As for `Recipe`.
+    {parameters}
     """
 
-    hue: float = 0.0
-    rand_gray: float = 0.0
+    hue: float = option(
+        0.0,
+        "float",
+        "Largest turn of the hue, as a share of half the colour circle.",
+        partial(real, low=0),
+    )
+    rand_gray: float = option(
+        0.0,
+        "float",
+        "Probability, 0 to 1, to turn grey; the image keeps three channels.",
+        partial(real, low=0, high=1),
+    )
 
     crops_first: ClassVar[bool] = True
     log_ratio: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hue", real("hue", self.hue, 0))
-        object.__setattr__(self, "rand_gray", real("rand_gray", self.rand_gray, 0, 1))
         for name in ("hue", "rand_gray"):
             if self.channels != 3 and getattr(self, name):
                 raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
@@ -67,32 +72,67 @@ class Augmenter(Recipe):
         )
 
     def __repr__(self) -> str:
-        changed = (
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if getattr(self, field.name) != field.default
-        )
+        changed = (f"{name}={value!r}" for name, value in self.changed().items())
         return f"Augmenter({', '.join(changed)})"
 
 
-def CreateAugmenter(
-    data_shape: Sequence[int],
-    resize: int = 0,
-    rand_crop: bool = False,
-    rand_resize: bool = False,
-    rand_mirror: bool = False,
-    mean: Any = None,
-    std: Any = None,
-    brightness: float = 0,
-    contrast: float = 0,
-    saturation: float = 0,
-    hue: float = 0,
-    pca_noise: float = 0,
-    rand_gray: float = 0,
-    inter_method: int = 2,
-    *,
-    scaled_decode: bool = True,
-) -> Augmenter:
+@dataclass(frozen=True, kw_only=True)
+class AugmenterOptions(Options):
+    """The parameters of `CreateAugmenter`, many of which `Augmenter` checks."""
+
+    positional = (
+        "data_shape resize rand_crop rand_resize rand_mirror mean std brightness contrast "
+        "saturation hue pca_noise rand_gray inter_method"
+    )
+
+    data_shape: Any = option(
+        kind="tuple of int",
+        text="(channels, height, width) of the result; 1, 3 or 4 channels.",
+    )
+    resize: int = option(
+        0,
+        "int",
+        "Short side after a first resize, in pixels; 0 leaves the image as it is.",
+        partial(integer, low=-1),
+    )
+    rand_crop: bool = option(
+        False, "bool", "Crop at a random place instead of the centre.", boolean
+    )
+    rand_resize: bool = option(
+        False,
+        "bool",
+        """Crop a random area of 0.08 to 1 of the image with a width of 3/4 to 4/3 of the height,
+        and resize it to `data_shape`; needs `rand_crop`.""",
+        boolean,
+    )
+    rand_mirror: bool = option(
+        False, "bool", "Mirror horizontally with probability one half.", boolean
+    )
+    mean: Any = option(
+        None,
+        "array_like of 1 or 3 numbers, or True, optional",
+        """Subtracted from and divided into the values of R, G and B (0 to 255); True for those of
+        ImageNet.""",
+    )
+    std: Any = option(None, "array_like", ...)
+    brightness: float = option(
+        0.0, "float", "Each is changed by a factor drawn from ``[1 - x, 1 + x]``."
+    )
+    contrast: float = option(0.0, "float", ...)
+    saturation: float = option(0.0, "float", ...)
+    hue: float = option(
+        0.0, "float", "The hue is turned by an angle drawn from plus/minus this many half turns."
+    )
+    pca_noise: float = option(
+        0.0, "float", "Standard deviation of the noise along the principal colours of ImageNet."
+    )
+    rand_gray: float = option(0.0, "float", "Probability to turn an image grey, 0 to 1.")
+    inter_method: int = described(Recipe, "inter_method", default=2)
+    scaled_decode: bool = described(Recipe, "scaled_decode")
+
+
+@accepts(AugmenterOptions)
+def CreateAugmenter(*values: Any, **keywords: Any) -> Augmenter:
     """What happens to the images of an `ImageIter`, under MXNet's names and with its defaults.
 
     The steps follow each other in this order: resize, crop, mirror, brightness / contrast /
@@ -101,33 +141,7 @@ def CreateAugmenter(
 
     Parameters
     ----------
-    data_shape : tuple of int
-        (channels, height, width) of the result; 1, 3 or 4 channels.
-    resize : int
-        Short side after a first resize, in pixels; 0 leaves the image as it is.
-    rand_crop : bool
-        Crop at a random place instead of the centre.
-    rand_resize : bool
-        Crop a random area of 0.08 to 1 of the image with a width of 3/4 to 4/3 of the height, and
-        resize it to `data_shape`; needs `rand_crop`.
-    rand_mirror : bool
-        Mirror horizontally with probability one half.
-    mean, std : array_like of 1 or 3 numbers, or True, optional
-        Subtracted from and divided into the values of R, G and B (0 to 255); True for those of
-        ImageNet.
-    brightness, contrast, saturation : float
-        Each is changed by a factor drawn from ``[1 - x, 1 + x]``.
-    hue : float
-        The hue is turned by an angle drawn from plus/minus this many half turns.
-    pca_noise : float
-        Standard deviation of the noise along the principal colours of ImageNet.
-    rand_gray : float
-        Probability to turn an image grey, 0 to 1.
-    inter_method : int
-        Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both sides
-        grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
-    scaled_decode : bool
-        As for `Recipe`; False decodes every JPEG in full, as MXNet does.
+    {parameters}
 
     Returns
     -------
@@ -145,11 +159,11 @@ def CreateAugmenter(
     >>> CreateAugmenter((3, 32, 32), resize=36, rand_mirror=True, std=True).std
     (58.395, 57.12, 57.375, 1.0)
     """
-    rand_crop, rand_resize = boolean("rand_crop", rand_crop), boolean("rand_resize", rand_resize)
-    if rand_resize and not rand_crop:
+    options = AugmenterOptions.of("CreateAugmenter", keywords, values)
+    if options.rand_resize and not options.rand_crop:
         raise ValueError("rand_resize=True needs rand_crop=True")
     area: dict[str, Any] = {}
-    if rand_resize:
+    if options.rand_resize:
         area = {
             "random_resized_crop": True,
             "min_random_area": LEAST_AREA,
@@ -157,21 +171,14 @@ def CreateAugmenter(
             "max_aspect_ratio": LARGEST_RATIO,
         }
     return Augmenter(
-        data_shape=data_shape,  # type: ignore[arg-type]  # checked there
-        resize=integer("resize", resize, -1) or -1,
-        rand_crop=rand_crop and not rand_resize,
-        rand_mirror=rand_mirror,
-        brightness=brightness,
-        contrast=contrast,
-        saturation=saturation,
-        hue=hue,
-        pca_noise=pca_noise,
-        rand_gray=rand_gray,
-        inter_method=inter_method,
-        scaled_decode=scaled_decode,
+        resize=options.resize or -1,
+        rand_crop=options.rand_crop and not options.rand_resize,
         **area,
-        **_per_channel("mean", mean, IMAGENET_MEAN),
-        **_per_channel("std", std, IMAGENET_STD),
+        **options.values("data_shape", "rand_mirror", "inter_method", "scaled_decode"),
+        **options.values("brightness", "contrast", "saturation"),
+        **options.values("hue", "pca_noise", "rand_gray"),
+        **_per_channel("mean", options.mean, IMAGENET_MEAN),
+        **_per_channel("std", options.std, IMAGENET_STD),
     )
 
 

@@ -8,11 +8,13 @@ itself; the numbers for one image follow from (seed, epoch, record) in `det_geom
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
-from ...core.parameters import boolean, choice, integer, integers, real
-from .recipe import INTER_METHODS, off_or_positive
+from ...core.options import accepts, option
+from ...core.parameters import choice, integer, real
+from .recipe import ImageOptions
 
 __all__ = ["DetRecipe"]
 
@@ -30,8 +32,38 @@ RESIZE_MODES = ("force", "shrink", "fit")
 CROP_LIMITS = ("scales", "aspect_ratios", "overlaps", "sample_coverages", "object_coverages")
 
 
+def _sequence(name: str, value: Any, check: Callable[[str, Any], Any]) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        value = [item for item in value.strip("()[] ").split(",") if item.strip()]
+    items = tuple(value) if isinstance(value, Iterable) else (value,)
+    if not items:
+        raise ValueError(f"{name}={value!r}: expected at least one number")
+    return tuple(check(name, item) for item in items)
+
+
+def _shares(name: str, value: Any) -> tuple[float, ...]:
+    return _sequence(name, value, lambda name, item: real(name, item, 0, 1))
+
+
+def _ratios(name: str, value: Any) -> tuple[float, ...]:
+    return _sequence(name, value, lambda name, item: real(name, item, 0))
+
+
+def _trials(name: str, value: Any) -> tuple[int, ...]:
+    return _sequence(name, value, lambda name, item: integer(name, item, 0, MAX_TRIALS))
+
+
+def _probability(name: str, value: Any) -> float:
+    return real(name, value, 0, 1)
+
+
+def _label_width(name: str, value: Any) -> int:
+    return integer(name, value, high=MOST_LABELS)
+
+
+@accepts()
 @dataclass(frozen=True, kw_only=True)
-class DetRecipe:
+class DetRecipe(ImageOptions):
     """Geometry, colour, label and normalisation parameters, under MXNet's names with its defaults.
 
     The steps follow each other in this order: resize, colour, mirror, pad, crop, resize to the
@@ -41,70 +73,7 @@ class DetRecipe:
 
     Parameters
     ----------
-    data_shape : tuple of int
-        (channels, height, width) of the canvas; 1, 3 or 4 channels.
-    label_pad_width : int
-        Values of a raw label that fit into a row of the label array; 0 or less for the longest
-        label of all records.
-    max_label_width : int
-        Most values of a raw label where `label_pad_width` does not say: 16,384, hence 3,276 objects
-        of 5 values, unless given; 0 or less for any number.  Damage that makes a label long would
-        make the rows of all others as long.
-    label_pad_value : float
-        Fills what is left of a row.
-    resize : int
-        Short side after a first resize, in pixels; -1 leaves the image as it is.
-    rand_crop_prob : float
-        Probability of a crop, up to 1; 0 or less for none.
-    num_crop_sampler : int
-        Number of crop samplers, at most 64; they are tried in random order until one succeeds.  0
-        or less for none.  The parameters of the samplers are one value each, or one for all.
-    min_crop_scales, max_crop_scales : sequence of float
-        Range of the square root of the crop's share of the area, in [0, 1], the upper end above the
-        lower.
-    min_crop_aspect_ratios, max_crop_aspect_ratios : sequence of float
-        Range of width / height of the crop.
-    min_crop_overlaps, max_crop_overlaps : sequence of float
-        At least one object must have an intersection over union with the crop in this range.
-    min_crop_sample_coverages, max_crop_sample_coverages : sequence of float
-        The same for the share of the crop that the object covers.
-    min_crop_object_coverages, max_crop_object_coverages : sequence of float
-        The same for the share of the object that the crop covers.
-    max_crop_trials : sequence of int
-        Trials of each sampler.
-    crop_emit_mode : {"center", "overlap"}
-        Whether a crop keeps the objects whose centre it contains, or those of which it contains
-        more than `emit_overlap_thresh`.  A crop that would keep none is no success.
-    emit_overlap_thresh : float
-        Share of the object's area, at least 0.
-    rand_pad_prob : float
-        Probability of a border, 0 to 1.
-    max_pad_scale : float
-        Largest size of image and border together, relative to the image; 1 or less for none.
-    max_random_hue, max_random_saturation, max_random_illumination : int
-        Largest change of hue (0 to 180), saturation and lightness (0 to 255); RGB only.
-    max_random_contrast : float
-        Values are multiplied by a factor drawn from ``[1 - x, 1 + x]``.
-    random_hue_prob, random_saturation_prob, random_illumination_prob, random_contrast_prob : float
-        Probability of each of these changes, 0 to 1.
-    rand_mirror_prob : float
-        Probability of mirroring horizontally, 0 to 1.
-    fill_value : int
-        Grey level, 0 to 255, of the border; alpha is 0 there.
-    inter_method : int
-        Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both sides
-        grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
-    resize_mode : {"force", "shrink", "fit"}
-        Resize to exactly `data_shape`; shrink what is larger and keep the ratio of the sides; or
-        make it as large as fits with that ratio.
-    mean_r, mean_g, mean_b, mean_a : float
-        Subtracted if any of them is above 0, otherwise ignored as in MXNet.
-    std_r, std_g, std_b, std_a : float
-        Divides what is left, where above 0.
-    scale : float
-        Multiplies the result.
-    scaled_decode : bool
-        Let the JPEG decoder give a smaller image where that is allowed; see `recipe.Recipe`.
+    {parameters}
 
     Examples
     --------
@@ -115,56 +84,138 @@ class DetRecipe:
     ((0.1, 0.5), (25, 25))
     """
 
-    data_shape: tuple[int, int, int]
-    label_pad_width: int = 0
-    max_label_width: int = 1 << 14
-    label_pad_value: float = -1.0
-    resize: int = -1
-    rand_crop_prob: float = 0.0
-    num_crop_sampler: int = 1
-    min_crop_scales: tuple[float, ...] = (0.0,)
-    max_crop_scales: tuple[float, ...] = (1.0,)
-    min_crop_aspect_ratios: tuple[float, ...] = (1.0,)
-    max_crop_aspect_ratios: tuple[float, ...] = (1.0,)
-    min_crop_overlaps: tuple[float, ...] = (0.0,)
-    max_crop_overlaps: tuple[float, ...] = (1.0,)
-    min_crop_sample_coverages: tuple[float, ...] = (0.0,)
-    max_crop_sample_coverages: tuple[float, ...] = (1.0,)
-    min_crop_object_coverages: tuple[float, ...] = (0.0,)
-    max_crop_object_coverages: tuple[float, ...] = (1.0,)
-    max_crop_trials: tuple[int, ...] = (25,)
-    crop_emit_mode: str = "center"
-    emit_overlap_thresh: float = 0.3
-    rand_pad_prob: float = 0.0
-    max_pad_scale: float = 1.0
-    max_random_hue: int = 0
-    random_hue_prob: float = 0.0
-    max_random_saturation: int = 0
-    random_saturation_prob: float = 0.0
-    max_random_illumination: int = 0
-    random_illumination_prob: float = 0.0
-    max_random_contrast: float = 0.0
-    random_contrast_prob: float = 0.0
-    rand_mirror_prob: float = 0.0
-    fill_value: int = 127
-    inter_method: int = 1
-    resize_mode: str = "force"
-    mean_r: float = 0.0
-    mean_g: float = 0.0
-    mean_b: float = 0.0
-    mean_a: float = 0.0
-    std_r: float = 0.0
-    std_g: float = 0.0
-    std_b: float = 0.0
-    std_a: float = 0.0
-    scale: float = 1.0
-    scaled_decode: bool = True
+    label_pad_width: int = option(
+        0,
+        "int",
+        """Values of a raw label that fit into a row of the label array; 0 or less for the
+        longest label of all records.""",
+        _label_width,
+    )
+    max_label_width: int = option(
+        1 << 14,
+        "int",
+        """Most values of a raw label where `label_pad_width` does not say: 16,384, hence 3,276
+        objects of 5 values, unless given; 0 or less for any number. Damage that makes a label
+        long would make the rows of all others as long.""",
+        _label_width,
+    )
+    label_pad_value: float = option(-1.0, "float", "Fills what is left of a row.", real)
+    rand_crop_prob: float = option(
+        0.0, "float", "Probability of a crop, up to 1; 0 or less for none.", partial(real, high=1)
+    )
+    num_crop_sampler: int = option(
+        1,
+        "int",
+        """Number of crop samplers, at most 64; they are tried in random order until one
+        succeeds. 0 or less for none. The parameters of the samplers are one value each, or one
+        for all.""",
+        partial(integer, high=MAX_SAMPLERS),
+    )
+    min_crop_scales: tuple[float, ...] = option(
+        (0.0,),
+        "sequence of float",
+        """Range of the square root of the crop's share of the area, in [0, 1], the upper end
+        above the lower.""",
+        _shares,
+    )
+    max_crop_scales: tuple[float, ...] = option((1.0,), "sequence of float", ..., _shares)
+    min_crop_aspect_ratios: tuple[float, ...] = option(
+        (1.0,), "sequence of float", "Range of width / height of the crop.", _ratios
+    )
+    max_crop_aspect_ratios: tuple[float, ...] = option((1.0,), "sequence of float", ..., _ratios)
+    min_crop_overlaps: tuple[float, ...] = option(
+        (0.0,),
+        "sequence of float",
+        """At least one object must have an intersection over union with the crop in this range.""",
+        _shares,
+    )
+    max_crop_overlaps: tuple[float, ...] = option((1.0,), "sequence of float", ..., _shares)
+    min_crop_sample_coverages: tuple[float, ...] = option(
+        (0.0,),
+        "sequence of float",
+        "The same for the share of the crop that the object covers.",
+        _shares,
+    )
+    max_crop_sample_coverages: tuple[float, ...] = option((1.0,), "sequence of float", ..., _shares)
+    min_crop_object_coverages: tuple[float, ...] = option(
+        (0.0,),
+        "sequence of float",
+        "The same for the share of the object that the crop covers.",
+        _shares,
+    )
+    max_crop_object_coverages: tuple[float, ...] = option((1.0,), "sequence of float", ..., _shares)
+    max_crop_trials: tuple[int, ...] = option(
+        (25,), "sequence of int", "Trials of each sampler.", _trials
+    )
+    crop_emit_mode: str = option(
+        "center",
+        '{"center", "overlap"}',
+        """Whether a crop keeps the objects whose centre it contains, or those of which it
+        contains more than `emit_overlap_thresh`. A crop that would keep none is no success.""",
+        partial(choice, allowed=EMIT_MODES),
+    )
+    emit_overlap_thresh: float = option(
+        0.3, "float", "Share of the object's area, at least 0.", partial(real, low=0)
+    )
+    rand_pad_prob: float = option(0.0, "float", "Probability of a border, 0 to 1.", _probability)
+    max_pad_scale: float = option(
+        1.0,
+        "float",
+        """Largest size of image and border together, relative to the image; 1 or less for none.""",
+        partial(real, low=0, high=1e3),
+    )
+    max_random_hue: int = option(
+        0,
+        "int",
+        """Largest change of hue (0 to 180), saturation and lightness (0 to 255); RGB only.""",
+        partial(integer, low=0, high=180),
+    )
+    max_random_saturation: int = option(0, "int", ..., partial(integer, low=0, high=255))
+    max_random_illumination: int = option(0, "int", ..., partial(integer, low=0, high=255))
+    max_random_contrast: float = option(
+        0.0,
+        "float",
+        """Values are multiplied by a factor drawn from ``[1 - x, 1 + x]``.""",
+        partial(real, low=0),
+    )
+    random_hue_prob: float = option(
+        0.0, "float", "Probability of each of these changes, 0 to 1.", _probability
+    )
+    random_saturation_prob: float = option(0.0, "float", ..., _probability)
+    random_illumination_prob: float = option(0.0, "float", ..., _probability)
+    random_contrast_prob: float = option(0.0, "float", ..., _probability)
+    rand_mirror_prob: float = option(
+        0.0, "float", "Probability of mirroring horizontally, 0 to 1.", _probability
+    )
+    fill_value: int = option(
+        127,
+        "int",
+        "Grey level, 0 to 255, of the border; alpha is 0 there.",
+        partial(integer, low=0, high=255),
+    )
+    resize_mode: str = option(
+        "force",
+        '{"force", "shrink", "fit"}',
+        """Resize to exactly `data_shape`; shrink what is larger and keep the ratio of the sides;
+        or make it as large as fits with that ratio.""",
+        partial(choice, allowed=RESIZE_MODES),
+    )
+    mean_r: float = option(
+        0.0,
+        "float",
+        """Subtracted if any of them is above 0, otherwise ignored as in MXNet.""",
+        real,
+    )
+    mean_g: float = option(0.0, "float", ..., real)
+    mean_b: float = option(0.0, "float", ..., real)
+    mean_a: float = option(0.0, "float", ..., real)
+    std_r: float = option(0.0, "float", "Divides what is left, where above 0.", real)
+    std_g: float = option(0.0, "float", ..., real)
+    std_b: float = option(0.0, "float", ..., real)
+    std_a: float = option(0.0, "float", ..., real)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            check = _CHECKS.get(field.name) or _CHECKS[str(field.type)]
-            object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
-        choice("data_shape[0]", self.channels, (1, 3, 4))
+        super().__post_init__()
         if self.num_crop_sampler > 0:
             self._check_samplers()
         if self.channels != 3:
@@ -214,11 +265,6 @@ class DetRecipe:
         return "max_label_width", MOST_LABELS
 
     @property
-    def channels(self) -> int:
-        """1 for grey, 3 for RGB, 4 for RGBA."""
-        return self.data_shape[0]
-
-    @property
     def means_win(self) -> bool:
         """Whether the means per channel are subtracted, and used instead of a mean image."""
         return max(self.mean_r, self.mean_g, self.mean_b, self.mean_a) > 0
@@ -234,66 +280,3 @@ class DetRecipe:
     def std(self) -> tuple[float, ...]:
         """What the values are divided by, in the order R, G, B, A; 1 where off."""
         return tuple(s if s > 0 else 1.0 for s in (self.std_r, self.std_g, self.std_b, self.std_a))
-
-
-def _sequence(name: str, value: Any, check: Callable[[str, Any], Any]) -> tuple[Any, ...]:
-    if isinstance(value, str):
-        value = [item for item in value.strip("()[] ").split(",") if item.strip()]
-    items = tuple(value) if isinstance(value, Iterable) else (value,)
-    if not items:
-        raise ValueError(f"{name}={value!r}: expected at least one number")
-    return tuple(check(name, item) for item in items)
-
-
-def _shares(name: str, value: Any) -> tuple[float, ...]:
-    return _sequence(name, value, lambda name, item: real(name, item, 0, 1))
-
-
-def _ratios(name: str, value: Any) -> tuple[float, ...]:
-    return _sequence(name, value, lambda name, item: real(name, item, 0))
-
-
-def _trials(name: str, value: Any) -> tuple[int, ...]:
-    return _sequence(name, value, lambda name, item: integer(name, item, 0, MAX_TRIALS))
-
-
-def _probability(name: str, value: Any) -> float:
-    return real(name, value, 0, 1)
-
-
-def _label_width(name: str, value: Any) -> int:
-    return integer(name, value, high=MOST_LABELS)
-
-
-# By name where a parameter has a range of its own, else by type.
-_CHECKS: dict[str, Any] = {
-    "data_shape": lambda name, value: integers(name, value, length=3),
-    "label_pad_width": _label_width,
-    "max_label_width": _label_width,
-    "resize": off_or_positive,
-    "rand_crop_prob": lambda name, value: real(name, value, high=1),
-    "num_crop_sampler": lambda name, value: integer(name, value, high=MAX_SAMPLERS),
-    "min_crop_aspect_ratios": _ratios,
-    "max_crop_aspect_ratios": _ratios,
-    "max_crop_trials": _trials,
-    "crop_emit_mode": lambda name, value: choice(name, value, EMIT_MODES),
-    "emit_overlap_thresh": lambda name, value: real(name, value, 0),
-    "max_pad_scale": lambda name, value: real(name, value, 0, 1e3),
-    "max_random_hue": lambda name, value: integer(name, value, 0, 180),
-    "max_random_saturation": lambda name, value: integer(name, value, 0, 255),
-    "max_random_illumination": lambda name, value: integer(name, value, 0, 255),
-    "max_random_contrast": lambda name, value: real(name, value, 0),
-    "rand_pad_prob": _probability,
-    "rand_mirror_prob": _probability,
-    "random_hue_prob": _probability,
-    "random_saturation_prob": _probability,
-    "random_illumination_prob": _probability,
-    "random_contrast_prob": _probability,
-    "fill_value": lambda name, value: integer(name, value, 0, 255),
-    "inter_method": lambda name, value: choice(name, integer(name, value), INTER_METHODS),
-    "resize_mode": lambda name, value: choice(name, value, RESIZE_MODES),
-    "tuple[float, ...]": _shares,
-    "bool": boolean,
-    "int": integer,
-    "float": real,
-}

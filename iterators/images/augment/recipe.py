@@ -7,12 +7,14 @@ threads or on what was drawn before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
+from ...core.options import Options, accepts, option, optional
 from ...core.parameters import boolean, choice, integer, integers, real
 
-__all__ = ["Recipe"]
+__all__ = ["ImageOptions", "Recipe"]
 
 #: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction, 10 random.
 INTER_METHODS = (0, 1, 2, 3, 4, 9, 10)
@@ -24,8 +26,95 @@ MAX_ANGLES = 64
 MAX_PIXELS = (1 << 26) - 1
 
 
+def off_or_positive(name: str, value: Any) -> int:
+    """A number of pixels of at least 1, or -1."""
+    number = integer(name, value, high=MAX_PIXELS)
+    if number != -1 and number < 1:
+        raise ValueError(
+            f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off"
+        )
+    return number
+
+
+def _angles(name: str, value: Any) -> tuple[int, ...]:
+    if isinstance(value, str):
+        value = [item for item in value.strip("()[] ").split(",") if item.strip()]
+    elif isinstance(value, int):
+        value = (value,)
+    try:
+        items = tuple(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: expected a sequence of whole degrees") from None
+    angles = tuple(integer(name, item, -360, 360) for item in items)
+    if len(angles) > MAX_ANGLES:
+        raise ValueError(f"{name} holds {len(angles)} angles: at most {MAX_ANGLES} are possible")
+    return angles
+
+
+def _not_negative(name: str, value: Any) -> float:
+    return real(name, value, 0)
+
+
+def _off_or_position(name: str, value: Any) -> int:
+    return integer(name, value, -1, MAX_PIXELS)
+
+
+def _area(name: str, value: Any) -> float:
+    return real(name, value, 0, 1)
+
+
+def _divisor(name: str, value: Any) -> float:
+    number = real(name, value)
+    if number == 0:
+        raise ValueError(f"{name}=0: the pixel values are divided by it")
+    return number
+
+
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class ImageOptions(Options):
+    """What every recipe for images has."""
+
+    data_shape: tuple[int, int, int] = option(
+        kind="tuple of int",
+        text="(channels, height, width) of the result; 1, 3 or 4 channels.",
+        check=partial(integers, length=3, low=1, high=MAX_PIXELS),
+    )
+    resize: int = option(
+        -1,
+        "int",
+        """Short side after a first resize, in pixels; -1 leaves the image as it is.""",
+        off_or_positive,
+    )
+    inter_method: int = option(
+        1,
+        "int",
+        """Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both
+        sides grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for
+        every image.""",
+        lambda name, value: choice(name, integer(name, value), INTER_METHODS),
+    )
+    scale: float = option(1.0, "float", "Multiplies the result.", real)
+    scaled_decode: bool = option(
+        True,
+        "bool",
+        """Decode a JPEG that will be resampled to half its size or less at 1/2, 1/4 or 1/8 first,
+        which is faster and does not alias.  If False it is decoded in full, as MXNet does.""",
+        boolean,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice("data_shape[0]", self.channels, (1, 3, 4))
+
+    @property
+    def channels(self) -> int:
+        """1 for grey, 3 for RGB, 4 for RGBA."""
+        return self.data_shape[0]
+
+
+@accepts()
+@dataclass(frozen=True, kw_only=True)
+class Recipe(ImageOptions):
     """Geometry, colour and normalisation parameters, under MXNet's names and with its defaults.
 
     The steps follow each other in this order: resize, affine warp, pad, crop, brightness /
@@ -33,68 +122,7 @@ class Recipe:
 
     Parameters
     ----------
-    data_shape : tuple of int
-        (channels, height, width) of the result; 1, 3 or 4 channels.
-    resize : int
-        Short side after a first resize, in pixels; -1 leaves the image as it is.
-    rand_crop : bool
-        Crop at a random place instead of the centre.
-    crop_x_start, crop_y_start : int
-        Place of the crop in pixels, overriding centre and random; -1 for off.
-    max_crop_size, min_crop_size : int
-        Crop a square whose side is drawn from this range, in pixels, and resize it to `data_shape`;
-        -1 for off.
-    random_resized_crop : bool
-        Crop a random area and aspect ratio, then resize to `data_shape`.
-    min_random_area, max_random_area : float
-        Range of the crop's share of the image's area, in (0, 1].
-    max_aspect_ratio, min_aspect_ratio : float
-        With `random_resized_crop` the range of width / height of the crop, otherwise the range of
-        the vertical over the horizontal stretch of the warp.  Without `min_aspect_ratio` it is
-        ``[1 - max_aspect_ratio, 1 + max_aspect_ratio]``.
-    max_rotate_angle : int
-        Rotate by a random whole number of degrees in ``[-max_rotate_angle, max_rotate_angle]``.
-    rotate : int
-        Rotate by this many degrees, counter-clockwise; -1 for off.
-    rotate_list : sequence of int or str
-        Rotate by one of these angles; a string holds them separated by commas.
-    max_shear_ratio : float
-        Shear along x by a random ratio in ``[-max_shear_ratio, max_shear_ratio]``.
-    min_random_scale, max_random_scale : float
-        Range of the scale of the warp.
-    min_img_size, max_img_size : float
-        Limits of the sides of the warped canvas in pixels; the content is not scaled by them.
-    pad : int
-        Pixels added on all four sides.
-    fill_value : int
-        Grey level, 0 to 255, of what lies outside the image; alpha is 0 there.
-    brightness, contrast, saturation : float
-        Each is changed by a factor drawn from ``[1 - x, 1 + x]``, in random order; colour images
-        only.
-    random_h, random_s, random_l : int
-        Largest change of hue (0 to 180), saturation and lightness (0 to 255); RGB only.
-    pca_noise : float
-        Standard deviation of the noise along the principal colours of ImageNet; RGB only.
-    max_random_contrast, max_random_illumination : float
-        The normalised value is multiplied by ``1 + u`` and then ``v`` is added, in grey levels,
-        with u and v drawn from plus/minus these; float outputs only.
-    mirror : bool
-        Always mirror horizontally.
-    rand_mirror : bool
-        Mirror with probability one half.
-    mean_r, mean_g, mean_b, mean_a : float
-        Subtracted from every pixel value (0 to 255); `mean_r` serves a single channel.
-    std_r, std_g, std_b, std_a : float
-        Divides what is left.
-    scale : float
-        Multiplies the result.
-    inter_method : int
-        Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both sides
-        grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for every image.
-
-    scaled_decode : bool
-        Decode a JPEG that will be resampled to half its size or less at 1/2, 1/4 or 1/8 first,
-        which is faster and does not alias.  If False it is decoded in full, as MXNet does.
+    {parameters}
 
     Examples
     --------
@@ -102,56 +130,138 @@ class Recipe:
     3
     """
 
-    data_shape: tuple[int, int, int]
-    resize: int = -1
-    rand_crop: bool = False
-    crop_x_start: int = -1
-    crop_y_start: int = -1
-    max_crop_size: int = -1
-    min_crop_size: int = -1
-    random_resized_crop: bool = False
-    min_random_area: float = 1.0
-    max_random_area: float = 1.0
-    max_aspect_ratio: float = 0.0
-    min_aspect_ratio: float | None = None
-    max_rotate_angle: int = 0
-    rotate: int = -1
-    rotate_list: tuple[int, ...] = ()
-    max_shear_ratio: float = 0.0
-    max_random_scale: float = 1.0
-    min_random_scale: float = 1.0
-    max_img_size: float = 1e10
-    min_img_size: float = 0.0
-    pad: int = 0
-    fill_value: int = 255
-    brightness: float = 0.0
-    contrast: float = 0.0
-    saturation: float = 0.0
-    random_h: int = 0
-    random_s: int = 0
-    random_l: int = 0
-    pca_noise: float = 0.0
-    max_random_contrast: float = 0.0
-    max_random_illumination: float = 0.0
-    mirror: bool = False
-    rand_mirror: bool = False
-    mean_r: float = 0.0
-    mean_g: float = 0.0
-    mean_b: float = 0.0
-    mean_a: float = 0.0
-    std_r: float = 1.0
-    std_g: float = 1.0
-    std_b: float = 1.0
-    std_a: float = 1.0
-    scale: float = 1.0
-    inter_method: int = 1
-    scaled_decode: bool = True
+    rand_crop: bool = option(
+        False, "bool", "Crop at a random place instead of the centre.", boolean
+    )
+    crop_x_start: int = option(
+        -1,
+        "int",
+        """Place of the crop in pixels, overriding centre and random; -1 for off.""",
+        _off_or_position,
+    )
+    crop_y_start: int = option(-1, "int", ..., _off_or_position)
+    max_crop_size: int = option(
+        -1,
+        "int",
+        """Crop a square whose side is drawn from this range, in pixels, and resize it to
+        `data_shape`; -1 for off.""",
+        off_or_positive,
+    )
+    min_crop_size: int = option(-1, "int", ..., off_or_positive)
+    random_resized_crop: bool = option(
+        False,
+        "bool",
+        """Crop a random area and aspect ratio, then resize to `data_shape`.""",
+        boolean,
+    )
+    min_random_area: float = option(
+        1.0, "float", "Range of the crop's share of the image's area, in (0, 1].", _area
+    )
+    max_random_area: float = option(1.0, "float", ..., _area)
+    max_aspect_ratio: float = option(
+        0.0,
+        "float",
+        """With `random_resized_crop` the range of width / height of the crop, otherwise the
+        range of the vertical over the horizontal stretch of the warp. Without `min_aspect_ratio`
+        it is ``[1 - max_aspect_ratio, 1 + max_aspect_ratio]``.""",
+        _not_negative,
+    )
+    min_aspect_ratio: float | None = option(None, "float", ..., optional(_not_negative))
+    max_rotate_angle: int = option(
+        0,
+        "int",
+        """Rotate by a random whole number of degrees in ``[-max_rotate_angle,
+        max_rotate_angle]``.""",
+        partial(integer, low=0, high=360),
+    )
+    rotate: int = option(
+        -1,
+        "int",
+        "Rotate by this many degrees, counter-clockwise; -1 for off.",
+        partial(integer, low=-1, high=360),
+    )
+    rotate_list: tuple[int, ...] = option(
+        (),
+        "sequence of int or str",
+        """Rotate by one of these angles; a string holds them separated by commas.""",
+        _angles,
+    )
+    max_shear_ratio: float = option(
+        0.0,
+        "float",
+        """Shear along x by a random ratio in ``[-max_shear_ratio, max_shear_ratio]``.""",
+        _not_negative,
+    )
+    min_random_scale: float = option(
+        1.0, "float", "Range of the scale of the warp.", partial(real, low=1e-3, high=1e3)
+    )
+    max_random_scale: float = option(1.0, "float", ..., partial(real, low=1e-3, high=1e3))
+    min_img_size: float = option(
+        0.0,
+        "float",
+        """Limits of the sides of the warped canvas in pixels; the content is not scaled by
+        them.""",
+        _not_negative,
+    )
+    max_img_size: float = option(1e10, "float", ..., partial(real, low=1))
+    pad: int = option(
+        0, "int", "Pixels added on all four sides.", partial(integer, low=0, high=1 << 16)
+    )
+    fill_value: int = option(
+        255,
+        "int",
+        """Grey level, 0 to 255, of what lies outside the image; alpha is 0 there.""",
+        partial(integer, low=0, high=255),
+    )
+    brightness: float = option(
+        0.0,
+        "float",
+        """Each is changed by a factor drawn from ``[1 - x, 1 + x]``, in random order; colour
+        images only.""",
+        _not_negative,
+    )
+    contrast: float = option(0.0, "float", ..., _not_negative)
+    saturation: float = option(0.0, "float", ..., _not_negative)
+    random_h: int = option(
+        0,
+        "int",
+        """Largest change of hue (0 to 180), saturation and lightness (0 to 255); RGB only.""",
+        partial(integer, low=0, high=180),
+    )
+    random_s: int = option(0, "int", ..., partial(integer, low=0, high=255))
+    random_l: int = option(0, "int", ..., partial(integer, low=0, high=255))
+    pca_noise: float = option(
+        0.0,
+        "float",
+        """Standard deviation of the noise along the principal colours of ImageNet; RGB only.""",
+        _not_negative,
+    )
+    max_random_contrast: float = option(
+        0.0,
+        "float",
+        """The normalised value is multiplied by ``1 + u`` and then ``v`` is added, in grey
+        levels, with u and v drawn from plus/minus these; float outputs only.""",
+        _not_negative,
+    )
+    max_random_illumination: float = option(0.0, "float", ..., _not_negative)
+    mirror: bool = option(False, "bool", "Always mirror horizontally.", boolean)
+    rand_mirror: bool = option(False, "bool", "Mirror with probability one half.", boolean)
+    mean_r: float = option(
+        0.0,
+        "float",
+        """Subtracted from every pixel value (0 to 255); `mean_r` serves a single channel.""",
+        real,
+    )
+    mean_g: float = option(0.0, "float", ..., real)
+    mean_b: float = option(0.0, "float", ..., real)
+    mean_a: float = option(0.0, "float", ..., real)
+    std_r: float = option(1.0, "float", "Divides what is left.", _divisor)
+    std_g: float = option(1.0, "float", ..., _divisor)
+    std_b: float = option(1.0, "float", ..., _divisor)
+    std_a: float = option(1.0, "float", ..., _divisor)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            check = _CHECKS.get(field.name) or _CHECKS[str(field.type)]
-            object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
-        choice("data_shape[0]", self.channels, (1, 3, 4))
+        super().__post_init__()
         _ordered(
             "min_random_scale", self.min_random_scale, "max_random_scale", self.max_random_scale
         )
@@ -240,11 +350,6 @@ class Recipe:
         )
 
     @property
-    def channels(self) -> int:
-        """1 for grey, 3 for RGB, 4 for RGBA."""
-        return self.data_shape[0]
-
-    @property
     def aspect_range(self) -> tuple[float, float]:
         """Lowest and highest aspect ratio."""
         if self.min_aspect_ratio is None:
@@ -262,92 +367,6 @@ class Recipe:
         return self.std_r, self.std_g, self.std_b, self.std_a
 
 
-def off_or_positive(name: str, value: Any) -> int:
-    """A number of pixels of at least 1, or -1."""
-    number = integer(name, value, high=MAX_PIXELS)
-    if number != -1 and number < 1:
-        raise ValueError(
-            f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off"
-        )
-    return number
-
-
 def _ordered(low_name: str, low: float, high_name: str, high: float) -> None:
     if low > high:
         raise ValueError(f"{low_name}={low:g} is above {high_name}={high:g}")
-
-
-def _angles(name: str, value: Any) -> tuple[int, ...]:
-    if isinstance(value, str):
-        value = [item for item in value.strip("()[] ").split(",") if item.strip()]
-    elif isinstance(value, int):
-        value = (value,)
-    try:
-        items = tuple(value)
-    except TypeError:
-        raise TypeError(f"{name}={value!r}: expected a sequence of whole degrees") from None
-    angles = tuple(integer(name, item, -360, 360) for item in items)
-    if len(angles) > MAX_ANGLES:
-        raise ValueError(f"{name} holds {len(angles)} angles: at most {MAX_ANGLES} are possible")
-    return angles
-
-
-def _not_negative(name: str, value: Any) -> float:
-    return real(name, value, 0)
-
-
-def _off_or_position(name: str, value: Any) -> int:
-    return integer(name, value, -1, MAX_PIXELS)
-
-
-def _area(name: str, value: Any) -> float:
-    return real(name, value, 0, 1)
-
-
-def _divisor(name: str, value: Any) -> float:
-    number = real(name, value)
-    if number == 0:
-        raise ValueError(f"{name}=0: the pixel values are divided by it")
-    return number
-
-
-# By name where a parameter has a range of its own, else by type.
-_CHECKS: dict[str, Any] = {
-    "data_shape": lambda name, value: integers(name, value, 3, 1, MAX_PIXELS),
-    "resize": off_or_positive,
-    "crop_x_start": _off_or_position,
-    "crop_y_start": _off_or_position,
-    "max_crop_size": off_or_positive,
-    "min_crop_size": off_or_positive,
-    "min_random_area": _area,
-    "max_random_area": _area,
-    "min_aspect_ratio": lambda name, value: None if value is None else real(name, value, 0),
-    "max_aspect_ratio": _not_negative,
-    "max_rotate_angle": lambda name, value: integer(name, value, 0, 360),
-    "rotate": lambda name, value: integer(name, value, -1, 360),
-    "rotate_list": _angles,
-    "max_shear_ratio": _not_negative,
-    "max_random_scale": lambda name, value: real(name, value, 1e-3, 1e3),
-    "min_random_scale": lambda name, value: real(name, value, 1e-3, 1e3),
-    "max_img_size": lambda name, value: real(name, value, 1),
-    "min_img_size": _not_negative,
-    "pad": lambda name, value: integer(name, value, 0, 1 << 16),
-    "fill_value": lambda name, value: integer(name, value, 0, 255),
-    "brightness": _not_negative,
-    "contrast": _not_negative,
-    "saturation": _not_negative,
-    "random_h": lambda name, value: integer(name, value, 0, 180),
-    "random_s": lambda name, value: integer(name, value, 0, 255),
-    "random_l": lambda name, value: integer(name, value, 0, 255),
-    "pca_noise": _not_negative,
-    "max_random_contrast": _not_negative,
-    "max_random_illumination": _not_negative,
-    "std_r": _divisor,
-    "std_g": _divisor,
-    "std_b": _divisor,
-    "std_a": _divisor,
-    "inter_method": lambda name, value: choice(name, integer(name, value), INTER_METHODS),
-    "bool": boolean,
-    "int": integer,
-    "float": real,
-}

@@ -49,7 +49,7 @@ def pack(tmp_path):
 
 def attack_sources(pack, resize):
     """Heads with right checksums which say that the images were made from others."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "images"))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "images" / "cache"))
     from test_cache_damage import Parts
 
     path = Path(pack).with_suffix(".cache")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from iterators.images.kernels import colour
 from iterators.images.kernels.resample import variants
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "colour_mxnet.npz"
+GOLDEN = Path(__file__).parents[3] / "golden" / "colour_mxnet.npz"
 f = np.float32
 
 

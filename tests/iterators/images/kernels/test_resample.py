@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from iterators.images.kernels import resample
 from iterators.images.kernels.resample import denominator, resize, variants
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "resize_opencv.npz"
+GOLDEN = Path(__file__).parents[3] / "golden" / "resize_opencv.npz"
 NEAREST, BILINEAR, CUBIC, AREA, LANCZOS4 = METHODS = range(5)
 
 

@@ -13,7 +13,7 @@ import recordio
 from iterators.images.kernels.resample import variants
 from iterators.images.kernels.warp import bounds, forward_matrix, warp
 
-GOLDEN = Path(__file__).parents[2] / "golden"
+GOLDEN = Path(__file__).parents[3] / "golden"
 NEAREST, BILINEAR, CUBIC, AREA, LANCZOS4 = METHODS = range(5)
 TAPS = {NEAREST: 1, BILINEAR: 2, CUBIC: 4, AREA: 2, LANCZOS4: 8}
 

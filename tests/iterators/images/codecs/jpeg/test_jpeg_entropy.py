@@ -316,7 +316,7 @@ def run_python(code, **environment):
 
 
 def test_environment_variable():
-    ask = "from iterators.images import jpeg; print(jpeg.entropy_decoder())"
+    ask = "from iterators.images.codecs.jpeg import jpeg; print(jpeg.entropy_decoder())"
     assert run_python(ask, ITERATORS_JPEG="plain").stdout == "plain\n"
     assert run_python(ask, ITERATORS_JPEG="").stdout == "own\n"
     assert "must be 'plain'" in run_python(ask, ITERATORS_JPEG="fast").stderr

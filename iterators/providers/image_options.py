@@ -1,0 +1,341 @@
+"""The keywords of image providers, except those that a recipe has: files, labels, threads, limits.
+
+`iterators.images.augment` describes what may happen to an image.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
+
+from ..core.options import described, option, optional
+from ..core.parameters import boolean, choice, integer, path
+from ..images.codecs.jpeg import jpeg
+from .provider_options import FileOptions, NamedOptions
+
+__all__ = ["ImageDetOptions", "ImageIterOptions", "ImageRecordOptions"]
+
+#: Seeds, and sizes that the image stage has room for.
+SEED = partial(integer, low=-(1 << 63), high=(1 << 64) - 1)
+MOST_LABELS = (1 << 27) - 1  # those of the longest record
+MOST_PIXELS = (1 << 62) - 1
+MOST_SAMPLES = (1 << 31) - 1
+MOST_SCANS = (1 << 31) - 1
+MOST_THREADS = 1 << 10
+
+Path = str | os.PathLike[str]
+
+
+def _name(name: str, value: Any) -> str | None:
+    if not isinstance(value, str | None):
+        raise TypeError(f"{name}={value!r}: expected a name")
+    return value
+
+
+def _layout(name: str, value: Any) -> str:
+    if not isinstance(value, str) or sorted(value) != sorted("NCHW"):
+        raise ValueError(f"{name}={value!r}: expected the letters N, C, H and W in some order")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ImageOptions(NamedOptions):
+    """What all image providers understand."""
+
+    batch_size: int = option(
+        kind="int",
+        text="Images in a batch, at least 1.",
+        check=partial(integer, low=1, high=MOST_SAMPLES),
+        saved=True,
+    )
+    path_imgidx: str = option(
+        "",
+        "str or os.PathLike",
+        """The ``.idx`` file or files; without it the record files are scanned once.  Records are
+        taken in the order of the file, whatever the order of the index.""",
+        path,
+    )
+    label_width: int = option(
+        1,
+        "int",
+        "Labels of an image; every record (or line of `path_imglist`) must have that many.",
+        partial(integer, low=1, high=MOST_LABELS),
+        saved=True,
+    )
+    weights: Any = option(
+        None,
+        "array_like or mapping, optional",
+        """Draw records with replacement, each as often as its weight says: one weight per record in
+        file order, or per (first) label, for example ``{0: 1.0, 1: 0.2}``.  A record that comes
+        again in an epoch is augmented anew.""",
+    )
+    seed: int = option(0, "int", "Determines orders and augmentation.", SEED, saved=True)
+    preprocess_threads: int = option(
+        4, "int", "Threads that decode, at least 1.", partial(integer, low=1, high=MOST_THREADS)
+    )
+    data_name: str = described(NamedOptions, "data_name", check=_name)
+    label_name: str | None = described(NamedOptions, "label_name", check=_name)
+    verbose: bool = option(
+        True,
+        "bool",
+        "Log what was found and a line per epoch, at level INFO of the logger ``iterators``.",
+        boolean,
+    )
+    layout: str = option(
+        "NCHW",
+        "str",
+        'Order of the axes of a batch: "NCHW", "NHWC" or any other order of these letters.',
+        _layout,
+    )
+    data_specs: Any = described(
+        NamedOptions,
+        "data_specs",
+        """What a batch must look like, instead of `layout`: a tuple in exactly that form, which is
+        a `DataBatch` as well.  The sources are "features" and "targets"; a VectorSpace of as many
+        elements as there are classes makes a single label one-hot.""",
+    )
+    on_error: str = described(
+        NamedOptions,
+        "on_error",
+        """Whether a bad record raises an error that names it, or is replaced by the next good
+        record of the epoch and listed in `skipped`.""",
+    )
+    cache: str = option(
+        None,
+        '{"ram"} or path, optional',
+        """Keep what is expensive, decoded images after `resize`, in memory or in a file that other
+        processes and later runs use as well.  Batches do not depend on it, except that without
+        `resize` (or with ``inter_method=10``) JPEG images are decoded in full, as
+        ``scaled_decode=False`` does it.""",
+        path,
+    )
+    cache_size: int | None = option(
+        None,
+        "int, optional",
+        """Bytes that they may take: by default half of the available memory, divided by
+        `num_parts`, or half of the free disk.  Images that do not fit are decoded every time.""",
+        optional(partial(integer, low=1)),
+    )
+    verify: bool = option(
+        False,
+        "bool",
+        """Compare each record with its checksum, in a ``.crc`` file beside the record file, when it
+        is read: one that differs is a bad record.  Those whose image comes from a cache are not
+        compared again.""",
+        boolean,
+    )
+    max_pixels: int = option(
+        jpeg.DEFAULT_MAX_PIXELS,
+        "int",
+        """Images with more pixels (2**26 by default) are refused as bad records, and so are JPEG
+        images with more scans (256), or whose scans pass over more pixels in all (2**31; each
+        component of a scan counts), as only files made to keep a decoder busy have.""",
+        partial(integer, low=1, high=MOST_PIXELS),
+    )
+    max_scans: int = option(
+        jpeg.DEFAULT_MAX_SCANS, "int", ..., partial(integer, low=1, high=MOST_SCANS)
+    )
+    max_scan_pixels: int = option(
+        jpeg.DEFAULT_MAX_SCAN_PIXELS, "int", ..., partial(integer, low=1, high=MOST_PIXELS)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageRecordOptions(_ImageOptions, FileOptions):
+    """The keywords of `ImageRecordIter`."""
+
+    path_imgrec: str = option(
+        "./data/imgrec.rec",
+        "str or os.PathLike",
+        """The ``.rec`` file, a folder of them, or several paths separated by semicolons; by default
+        ``./data/imgrec.rec``.""",
+        path,
+    )
+    path_imglist: str = option(
+        "",
+        "str or os.PathLike",
+        """A ``.lst`` file whose labels, found by the id in the record header, replace those in the
+        records.""",
+        path,
+    )
+    num_parts: int = described(
+        NamedOptions,
+        "num_parts",
+        """How many parts share the records: without `shuffle` each has a block of the file by
+        MXNet's rule, with it every `num_parts`-th place of the one permutation.""",
+    )
+    shuffle_chunk_size: int = option(
+        0,
+        "int",
+        """If above 0, visit blocks of so many MiB in random order, for disks that are slow to seek;
+        `shuffle` then shuffles inside the blocks.""",
+        partial(integer, low=0, high=1 << 40),
+    )
+    shuffle_chunk_seed: int = option(0, "int", "Determines the order of the blocks.", SEED)
+    seed_aug: int | None = option(
+        None,
+        "int, optional",
+        "Determines augmentation instead of `seed`.",
+        optional(SEED),
+        saved=True,
+    )
+    round_batch: bool = option(
+        True,
+        "bool",
+        """Fill the last batch from the start of the epoch.  If False the rest of it is zero.  `pad`
+        counts those places in either case.""",
+        boolean,
+        saved=True,
+    )
+    mean_img: str = option(
+        "",
+        "str or os.PathLike",
+        """File of a mean image, subtracted instead of `mean_r` to `mean_a`.  If it does not exist
+        it is made: the mean of the images of this part, resized and cropped at the centre.""",
+        path,
+    )
+    dtype: str | None = option(
+        None,
+        "str",
+        """"float32", "float16", "uint8" (pixels as they are) or "int8" (pixels minus the rounded
+        mean).""",
+        saved=True,
+    )
+    normalise_on: str = option(
+        "host",
+        '{"host", "device"}',
+        """With "device" (and a `device`) the batch is moved as uint8, a quarter of the bytes, and
+        mean, std and scale are applied there; the result is float32, or float16 if that is the
+        `dtype`.""",
+        partial(choice, allowed=("host", "device")),
+    )
+    aug_seq: str = option(
+        "aug_default",
+        '{"aug_default"}',
+        "Accepted because scripts pass it; nothing else is possible.",
+        partial(choice, allowed=("aug_default",)),
+    )
+    device_id: int = option(
+        0,
+        "int",
+        "Accepted because scripts pass it, like `ctx`.",
+        partial(integer, low=-1),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageDetOptions(ImageRecordOptions):
+    """The keywords of `ImageDetRecordIter`."""
+
+    path_imglist: str = described(
+        ImageRecordOptions,
+        "path_imglist",
+        """A ``.lst`` file with lines of id, label and path, whose labels, found by the id in the
+        record header, replace those in the records.""",
+    )
+    label_width: int = option(
+        -1,
+        "int",
+        "Number of values that every raw label must have; 0 or less for any number.",
+        partial(integer, low=-1, high=MOST_LABELS),
+        saved=True,
+    )
+    mean_img: str = described(
+        ImageRecordOptions,
+        "mean_img",
+        """File of a mean image, used if none of `mean_r` to `mean_a` is above 0.  If it does not
+        exist it is made: the mean of the images of this part, as `resize` and `resize_mode` make
+        them.""",
+    )
+    aug_seq: str = option(
+        "det_aug_default",
+        '{"det_aug_default"}',
+        "Accepted because scripts pass it; nothing else is possible.",
+        partial(choice, allowed=("det_aug_default",)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageIterOptions(_ImageOptions):
+    """The keywords of `ImageIter`."""
+
+    positional = (
+        "batch_size data_shape label_width path_imgrec path_imglist path_root path_imgidx shuffle "
+        "part_index num_parts aug_list imglist data_name label_name dtype last_batch_handle"
+    )
+
+    data_shape: Any = option(
+        kind="tuple of int",
+        text="""(channels, height, width) of an image; channels 3 (RGB), and also 1 (grey) or 4
+        (RGBA) if no colours change.""",
+    )
+    path_imgrec: str = option(
+        None,
+        "str or os.PathLike, optional",
+        "The ``.rec`` file, a folder of them, or several paths separated by semicolons.",
+        path,
+    )
+    path_imglist: str = option(
+        None,
+        "str or os.PathLike, optional",
+        """A ``.lst`` file with lines of id, labels and path.  With `path_imgrec` its labels, found
+        by the id in the record header, replace those in the records; without, it names the
+        images.""",
+        path,
+    )
+    path_root: str = option(
+        None,
+        "str or os.PathLike, optional",
+        "Folder that the paths of a list are relative to.",
+        path,
+    )
+    path_imgidx: str = option(
+        None,
+        "str or os.PathLike, optional",
+        "The ``.idx`` file of `path_imgrec`; without it the record file is scanned once.",
+        path,
+    )
+    num_parts: int = described(
+        NamedOptions,
+        "num_parts",
+        """How many parts share the images: without `shuffle` each has one of `num_parts` equal
+        blocks, the rest belonging to none, as in MXNet; with it every `num_parts`-th place of the
+        one permutation, which leaves out none.""",
+    )
+    aug_list: Any = option(
+        None,
+        "Augmenter, optional",
+        "What `CreateAugmenter` returned.  Functions on pixels are refused.",
+    )
+    imglist: Sequence[Any] | None = option(
+        None,
+        "sequence, optional",
+        """Instead of a list file: items ``[label, path]``, ``[label, ..., label, path]`` or
+        ``[labels, path]``.  Their ids are 0, 1, 2...""",
+    )
+    dtype: str = option(
+        "float32",
+        '{"float32", "float64", "int32", "int64"}',
+        "Type of the labels, which are stored as float32.",
+        partial(choice, allowed=("float32", "float64", "int32", "int64")),
+    )
+    last_batch_handle: str = option(
+        "pad",
+        '{"pad", "discard", "roll_over"}',
+        """What becomes of a short last batch: it is filled from the start of the epoch, as often as
+        needed; it is dropped; or its images are the first of the next epoch.  As in MXNet, `pad` of
+        the batch that holds those counts the others in it, although none is padding;
+        ``count_samples()`` is right.  "roll_over" needs ``num_parts=1`` or ``shuffle=False``.""",
+        partial(choice, allowed=("pad", "discard", "roll_over")),
+    )
+
+    def for_records(self) -> ImageRecordOptions:
+        """The same for `ImageRecordIter`, as far as it has these keywords."""
+        shared = {item.name for item in fields(ImageRecordOptions)} - {"dtype"}
+        own = self.values(*(item.name for item in fields(self) if item.name in shared))
+        if not self.path_imgrec:
+            own["path_imglist"] = ""
+        return ImageRecordOptions(**own)
