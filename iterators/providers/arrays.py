@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import DTypeLike
 
@@ -22,6 +22,11 @@ from .batch_form import SpecBatch
 from .provider_options import ProviderOptions
 from .roll_over import FullBatch, RollingProvider
 from .row_provider import RowProvider, order_of_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .keywords import ArrayKeywords, NDArrayKeywords
 
 __all__ = ["ArrayDataProvider", "NDArrayIter"]
 
@@ -100,7 +105,7 @@ class ArrayDataProvider(RowProvider):
     [ 4. -1.] [4 0] 1
     """
 
-    def __init__(self, *values: Any, **keywords: Any) -> None:
+    def __init__(self, *values: Any, **keywords: Unpack[ArrayKeywords]) -> None:
         options = ArrayOptions.of(type(self).__name__, keywords, values)
         dtype, layout = options.dtype, options.layout
         columns = Columns(
@@ -200,7 +205,7 @@ class NDArrayIter(RollingProvider, RowProvider):
     [([0.0, 1.0, 2.0], 0), ([3.0, 4.0, 0.0], 1)]
     """
 
-    def __init__(self, *values: Any, **keywords: Any) -> None:
+    def __init__(self, *values: Any, **keywords: Unpack[NDArrayKeywords]) -> None:
         options = NDArrayOptions.of(type(self).__name__, keywords, values)
         handle, dtype, layout = options.last_batch_handle, options.dtype, options.layout
         if handle == "roll_over" and options.num_parts > 1:

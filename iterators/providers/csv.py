@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from .provider_options import TextOptions
 from .reorder import Axes
 from .row_provider import RowProvider, RowSource, order_of_rows
 from .row_stream import RowStream, StreamedRows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .keywords import CSVKeywords
 
 __all__ = ["CSVIter", "CSVProvider"]
 
@@ -159,7 +164,7 @@ class CSVIter(RowProvider):
     [[5.0, 6.0], [1.0, 2.0]] [0. 0.] [2 0] 1
     """
 
-    def __init__(self, **keywords: Any) -> None:
+    def __init__(self, **keywords: Unpack[CSVKeywords]) -> None:
         options = CSVOptions.of(type(self).__name__, keywords)
         files = [_File(options.data_name, options.data_csv, options.data_shape, options.layout)]
         label_name, label_csv, label_shape = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recordio.errors import LabelError
 
@@ -19,6 +19,11 @@ from ..images.det_render import DetPlan
 from ..images.sources.record_source import RecordSource, read_label_vectors
 from .image_options import ImageDetOptions, ImageRecordOptions
 from .image_provider import RecordImageProvider
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .keywords import ImageDetRecordIterParameters
 
 __all__ = ["ImageDetRecordIter"]
 
@@ -90,6 +95,10 @@ class ImageDetRecordIter(RecordImageProvider):
     [3.0, 8.0, 8.0, 7.0, 2.0, 5.0, 0.0, 0.25, 0.25, 0.5, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0]
     >>> folder.cleanup()
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **keywords: Unpack[ImageDetRecordIterParameters]) -> None: ...
 
     recipe_class = DetRecipe
     options_class = ImageDetOptions

@@ -8,7 +8,7 @@ stage has.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from .image_options import ImageIterOptions, ImageRecordOptions
 from .image_record import ImageRecordIter
 from .image_settings import ImageSource
 from .roll_over import FullBatch, RollingProvider
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .keywords import ImageIterParameters
 
 __all__ = ["ImageIter"]
 
@@ -76,8 +81,8 @@ class ImageIter(RollingProvider, ImageRecordIter):
     #: Of the images.
     dtypes = ("float32", "float16")
 
-    def __init__(self, *values: Any, **keywords: Any) -> None:
-        super().__init__(*values, **keywords)
+    def __init__(self, *values: Any, **keywords: Unpack[ImageIterParameters]) -> None:
+        super().__init__(*values, **keywords)  # type: ignore[misc]
         self._settings["last_batch_handle"] = self._handle
 
     def _checked(

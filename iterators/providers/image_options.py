@@ -42,7 +42,7 @@ def _layout(name: str, value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ImageOptions(NamedOptions):
+class ImageProviderOptions(NamedOptions):
     """What all image providers understand."""
 
     batch_size: int = option(
@@ -144,7 +144,7 @@ class _ImageOptions(NamedOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageRecordOptions(_ImageOptions, FileOptions):
+class ImageRecordOptions(ImageProviderOptions, FileOptions):
     """The keywords of `ImageRecordIter`."""
 
     path_imgrec: str = option(
@@ -259,7 +259,7 @@ class ImageDetOptions(ImageRecordOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageIterOptions(_ImageOptions):
+class ImageIterOptions(ImageProviderOptions):
     """The keywords of `ImageIter`."""
 
     positional = (

@@ -7,7 +7,7 @@ files, orders, rendering and batches are the work of others.
 from __future__ import annotations
 
 import warnings
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from ..images.plan import RenderPlan
 from ..images.sources.record_source import RecordSource, read_label_list
 from .image_options import ImageRecordOptions
 from .image_provider import RecordImageProvider
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .keywords import ImageRecordIterParameters
 
 __all__ = [
     "ImageRecordInt8Iter",
@@ -81,6 +86,10 @@ class ImageRecordIter(RecordImageProvider):
     (2, 3, 8, 8) [4. 0.] 1
     >>> folder.cleanup()
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **keywords: Unpack[ImageRecordIterParameters]) -> None: ...
 
     recipe_class: type[Recipe] = Recipe
     plan_class: type[RenderPlan] = RenderPlan

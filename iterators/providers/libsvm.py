@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recordio.errors import TextFormatError
 from recordio.partition import part_by_count, part_by_lines
@@ -21,6 +21,11 @@ from ..core.parameters import boolean, choice, integer, integers
 from .array_rows import Columns, DenseColumn, SparseColumn, refuse_layout
 from .provider_options import TextOptions
 from .row_provider import PartRule, RowProvider, order_of_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .keywords import LibSVMKeywords
 
 __all__ = ["LibSVMIter", "LibSVMProvider"]
 
@@ -115,7 +120,7 @@ class LibSVMIter(RowProvider):
     [[0.0, -1.0, 0.0], [0.5, 0.0, 2.0]] [1. 1.] 1
     """
 
-    def __init__(self, **keywords: Any) -> None:
+    def __init__(self, **keywords: Unpack[LibSVMKeywords]) -> None:
         options = LibSVMOptions.of(type(self).__name__, keywords)
         refuse_layout(options.data_name, options.layout)
         data_libsvm, label_libsvm = options.data_libsvm, options.label_libsvm

@@ -9,7 +9,7 @@ import logging
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from .array_rows import Columns, DenseColumn
 from .provider_options import FileOptions
 from .reorder import Axes
 from .row_provider import RowProvider, order_of_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .keywords import MNISTKeywords
 
 __all__ = ["MNISTIter", "MNISTProvider"]
 
@@ -116,7 +121,7 @@ class MNISTIter(RowProvider):
     [[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]] [2. 3.]
     """
 
-    def __init__(self, **keywords: Any) -> None:
+    def __init__(self, **keywords: Unpack[MNISTKeywords]) -> None:
         options = MNISTOptions.of(type(self).__name__, keywords)
         image, label, dtype = options.image, options.label, options.dtype
         if options.flat and options.layout != "NCHW":

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from ...core.options import accepts, option
 from ...core.parameters import choice, integer, real
-from .recipe import ImageOptions
+from .recipe import BaseRecipe
 
 __all__ = ["DetRecipe"]
 
@@ -63,7 +63,7 @@ def _label_width(name: str, value: Any) -> int:
 
 @accepts()
 @dataclass(frozen=True, kw_only=True)
-class DetRecipe(ImageOptions):
+class DetRecipe(BaseRecipe):
     """Geometry, colour, label and normalisation parameters, under MXNet's names with its defaults.
 
     The steps follow each other in this order: resize, colour, mirror, pad, crop, resize to the

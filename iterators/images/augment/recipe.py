@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ...core.options import Options, accepts, option, optional
 from ...core.parameters import boolean, choice, integer, integers, real
 
-__all__ = ["ImageOptions", "Recipe"]
+__all__ = ["BaseRecipe", "Recipe"]
 
 #: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction, 10 random.
 INTER_METHODS = (0, 1, 2, 3, 4, 9, 10)
@@ -71,7 +71,7 @@ def _divisor(name: str, value: Any) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageOptions(Options):
+class BaseRecipe(Options):
     """What every recipe for images has."""
 
     data_shape: tuple[int, int, int] = option(
@@ -114,7 +114,7 @@ class ImageOptions(Options):
 
 @accepts()
 @dataclass(frozen=True, kw_only=True)
-class Recipe(ImageOptions):
+class Recipe(BaseRecipe):
     """Geometry, colour and normalisation parameters, under MXNet's names and with its defaults.
 
     The steps follow each other in this order: resize, affine warp, pad, crop, brightness /

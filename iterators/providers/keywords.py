@@ -1,0 +1,309 @@
+"""The keywords of each provider as type checkers and editors read them.
+
+Written by ``python tests/iterators/providers/test_keywords.py`` from the options, which say more
+about each; nothing imports this at run time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+from numpy.typing import DTypeLike
+
+
+class ProviderKeywords(TypedDict, total=False):
+    """Of `ProviderOptions`."""
+
+    shuffle: bool
+    seed: int
+    num_parts: int
+    part_index: int
+    even: bool
+    prefetch_buffer: int
+    data_specs: Any
+    device: Any
+    epoch: int
+    on_error: str
+    error_budget: float | None
+
+
+class ArrayKeywords(ProviderKeywords, total=False):
+    """Of `ArrayOptions`."""
+
+    data: Any
+    label: Any
+    batch_size: int
+    data_padding: float
+    label_padding: float
+    dtype: DTypeLike | None
+    layout: str | None
+    data_layout: str | None
+
+
+class NamedKeywords(ProviderKeywords, total=False):
+    """Of `NamedOptions`."""
+
+    data_name: str
+    label_name: str | None
+
+
+class FileKeywords(NamedKeywords, total=False):
+    """Of `FileOptions`."""
+
+    ctx: str
+
+
+class TextKeywords(FileKeywords, total=False):
+    """Of `TextOptions`."""
+
+    max_line_bytes: int
+    max_array_bytes: int | None
+
+
+class _CSVKeywords(TypedDict):
+    data_csv: str | os.PathLike[str]
+    data_shape: Sequence[int]
+    batch_size: int
+
+
+class CSVKeywords(_CSVKeywords, TextKeywords, total=False):
+    """Of `CSVOptions`."""
+
+    label_csv: str | os.PathLike[str] | None
+    label_shape: Sequence[int]
+    round_batch: bool
+    delimiter: str
+    skip_header: int
+    threads: int | None
+    dtype: str
+    layout: str | None
+
+
+class ImageProviderKeywords(NamedKeywords, total=False):
+    """Of `ImageProviderOptions`."""
+
+    batch_size: int
+    path_imgidx: str | os.PathLike[str] | None
+    label_width: int
+    weights: Any
+    preprocess_threads: int
+    verbose: bool
+    layout: str
+    cache: str | os.PathLike[str] | None
+    cache_size: int | None
+    verify: bool
+    max_pixels: int
+    max_scans: int
+    max_scan_pixels: int
+
+
+class ImageRecordKeywords(ImageProviderKeywords, FileKeywords, total=False):
+    """Of `ImageRecordOptions`."""
+
+    path_imgrec: str | os.PathLike[str] | None
+    path_imglist: str | os.PathLike[str] | None
+    shuffle_chunk_size: int
+    shuffle_chunk_seed: int
+    seed_aug: int | None
+    round_batch: bool
+    mean_img: str | os.PathLike[str] | None
+    dtype: str | None
+    normalise_on: str
+    aug_seq: str
+    device_id: int
+
+
+class ImageDetKeywords(ImageRecordKeywords, total=False):
+    """Of `ImageDetOptions`."""
+
+
+class _BaseRecipeKeywords(TypedDict):
+    data_shape: Sequence[int]
+
+
+class BaseRecipeKeywords(_BaseRecipeKeywords, total=False):
+    """Of `BaseRecipe`."""
+
+    resize: int
+    inter_method: int
+    scale: float
+    scaled_decode: bool
+
+
+class DetRecipeKeywords(BaseRecipeKeywords, total=False):
+    """Of `DetRecipe`."""
+
+    label_pad_width: int
+    max_label_width: int
+    label_pad_value: float
+    rand_crop_prob: float
+    num_crop_sampler: int
+    min_crop_scales: tuple[float, ...]
+    max_crop_scales: tuple[float, ...]
+    min_crop_aspect_ratios: tuple[float, ...]
+    max_crop_aspect_ratios: tuple[float, ...]
+    min_crop_overlaps: tuple[float, ...]
+    max_crop_overlaps: tuple[float, ...]
+    min_crop_sample_coverages: tuple[float, ...]
+    max_crop_sample_coverages: tuple[float, ...]
+    min_crop_object_coverages: tuple[float, ...]
+    max_crop_object_coverages: tuple[float, ...]
+    max_crop_trials: tuple[int, ...]
+    crop_emit_mode: str
+    emit_overlap_thresh: float
+    rand_pad_prob: float
+    max_pad_scale: float
+    max_random_hue: int
+    max_random_saturation: int
+    max_random_illumination: int
+    max_random_contrast: float
+    random_hue_prob: float
+    random_saturation_prob: float
+    random_illumination_prob: float
+    random_contrast_prob: float
+    rand_mirror_prob: float
+    fill_value: int
+    resize_mode: str
+    mean_r: float
+    mean_g: float
+    mean_b: float
+    mean_a: float
+    std_r: float
+    std_g: float
+    std_b: float
+    std_a: float
+
+
+class ImageDetRecordIterParameters(ImageDetKeywords, DetRecipeKeywords, total=False):
+    """Of `ImageDetRecordIter`."""
+
+
+class ImageIterKeywords(ImageProviderKeywords, total=False):
+    """Of `ImageIterOptions`."""
+
+    data_shape: Any
+    path_imgrec: str | os.PathLike[str] | None
+    path_imglist: str | os.PathLike[str] | None
+    path_root: str | os.PathLike[str] | None
+    aug_list: Any
+    imglist: Sequence[Any] | None
+    dtype: str
+    last_batch_handle: str
+
+
+class AugmenterKeywords(TypedDict, total=False):
+    """Of `AugmenterOptions`."""
+
+    data_shape: Any
+    resize: int
+    rand_crop: bool
+    rand_resize: bool
+    rand_mirror: bool
+    mean: Any
+    std: Any
+    brightness: float
+    contrast: float
+    saturation: float
+    hue: float
+    pca_noise: float
+    rand_gray: float
+    inter_method: int
+    scaled_decode: bool
+
+
+class ImageIterParameters(ImageIterKeywords, AugmenterKeywords, total=False):
+    """Of `ImageIter`."""
+
+
+class RecipeKeywords(BaseRecipeKeywords, total=False):
+    """Of `Recipe`."""
+
+    rand_crop: bool
+    crop_x_start: int
+    crop_y_start: int
+    max_crop_size: int
+    min_crop_size: int
+    random_resized_crop: bool
+    min_random_area: float
+    max_random_area: float
+    max_aspect_ratio: float
+    min_aspect_ratio: float | None
+    max_rotate_angle: int
+    rotate: int
+    rotate_list: tuple[int, ...]
+    max_shear_ratio: float
+    min_random_scale: float
+    max_random_scale: float
+    min_img_size: float
+    max_img_size: float
+    pad: int
+    fill_value: int
+    brightness: float
+    contrast: float
+    saturation: float
+    random_h: int
+    random_s: int
+    random_l: int
+    pca_noise: float
+    max_random_contrast: float
+    max_random_illumination: float
+    mirror: bool
+    rand_mirror: bool
+    mean_r: float
+    mean_g: float
+    mean_b: float
+    mean_a: float
+    std_r: float
+    std_g: float
+    std_b: float
+    std_a: float
+
+
+class ImageRecordIterParameters(ImageRecordKeywords, RecipeKeywords, total=False):
+    """Of `ImageRecordIter`."""
+
+
+class _LibSVMKeywords(TypedDict):
+    data_libsvm: str | os.PathLike[str]
+    data_shape: Sequence[int]
+    batch_size: int
+
+
+class LibSVMKeywords(_LibSVMKeywords, TextKeywords, total=False):
+    """Of `LibSVMOptions`."""
+
+    label_libsvm: str | os.PathLike[str] | None
+    label_shape: Sequence[int]
+    round_batch: bool
+    layout: str
+    dtype: str
+
+
+class MNISTKeywords(FileKeywords, total=False):
+    """Of `MNISTOptions`."""
+
+    image: str | os.PathLike[str]
+    label: str | os.PathLike[str]
+    batch_size: int
+    flat: bool
+    silent: bool
+    last_batch: str
+    layout: str
+    dtype: str
+    max_array_bytes: int | None
+
+
+class NDArrayKeywords(ProviderKeywords, total=False):
+    """Of `NDArrayOptions`."""
+
+    data: Any
+    label: Any
+    batch_size: int
+    last_batch_handle: str
+    data_name: str
+    label_name: str
+    layout: str
+    dtype: DTypeLike | None
+    data_layout: str | None

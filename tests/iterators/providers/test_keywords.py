@@ -1,0 +1,135 @@
+"""`iterators/providers/keywords.py`, which editors read, says what the options say.
+
+``python tests/iterators/providers/test_keywords.py`` writes it.
+"""
+
+import inspect
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+import pytest
+
+from iterators.core.options import Options
+from iterators.core.parameters import boolean, choice, integers, path
+from iterators.images.augment.augmenter import AugmenterOptions, CreateAugmenter
+from iterators.images.augment.det_recipe import DetRecipe
+from iterators.images.augment.recipe import Recipe
+from iterators.providers.arrays import ArrayDataProvider, ArrayOptions, NDArrayIter, NDArrayOptions
+from iterators.providers.csv import CSVIter, CSVOptions
+from iterators.providers.image_det_record import ImageDetRecordIter
+from iterators.providers.image_iter import ImageIter
+from iterators.providers.image_options import (
+    ImageDetOptions,
+    ImageIterOptions,
+    ImageRecordOptions,
+)
+from iterators.providers.image_record import ImageRecordIter
+from iterators.providers.libsvm import LibSVMIter, LibSVMOptions
+from iterators.providers.mnist import MNISTIter, MNISTOptions
+
+FILE = Path(inspect.getfile(ImageRecordIter)).with_name("keywords.py")
+PROVIDERS = {
+    ArrayDataProvider: (ArrayOptions,),
+    CSVIter: (CSVOptions,),
+    ImageDetRecordIter: (ImageDetOptions, DetRecipe),
+    ImageIter: (ImageIterOptions, AugmenterOptions),
+    ImageRecordIter: (ImageRecordOptions, Recipe),
+    LibSVMIter: (LibSVMOptions,),
+    MNISTIter: (MNISTOptions,),
+    NDArrayIter: (NDArrayOptions,),
+}
+FAMILIES = {**PROVIDERS, CreateAugmenter: (AugmenterOptions,)}
+HEAD = '''"""The keywords of each provider as type checkers and editors read them.
+
+Written by ``python tests/iterators/providers/test_keywords.py`` from the options, which say more
+about each; nothing imports this at run time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+from numpy.typing import DTypeLike
+'''
+#: What may be passed where the option itself has another type.
+ACCEPTED = {
+    path: "str | os.PathLike[str] | None",
+    integers: "Sequence[int]",
+    boolean: "bool",
+    choice: "str",
+}
+
+
+def accepted(item):
+    check = item.metadata.get("check")
+    return ACCEPTED.get(getattr(check, "func", check), item.type)
+
+
+def name_of(family):
+    """Of the dictionary of a family of options."""
+    return family.__name__.removesuffix("Options") + "Keywords"
+
+
+def dictionary(name, bases, items, what):
+    bases = ", ".join(bases or ["TypedDict"])
+    text = f'\n\nclass {name}({bases}, total=False):\n    """{what}"""\n'
+    return text + "\n" * bool(items) + "".join(f"    {i.name}: {accepted(i)}\n" for i in items)
+
+
+def of_family(family, known):
+    """The dictionaries of a family and of those that it adds to, as far as they are not `known`."""
+    if family in known:
+        return ""
+    bases = [base for base in family.__bases__ if base is not Options]
+    text = "".join(of_family(base, known) for base in bases)
+    inherited = {item.name for base in bases for item in fields(base)}
+    own = [item for item in fields(family) if item.name not in inherited]
+    names = [name_of(base) for base in bases]
+    takers = [other for families in PROVIDERS.values() for other in families]
+    positional = {
+        name for other in takers if issubclass(other, family) for name in other.positional.split()
+    }
+    needed = [i for i in own if i.default is MISSING and i.name not in positional]
+    if needed:
+        names = [f"_{name_of(family)}", *names]
+        text += f"\n\nclass {names[0]}(TypedDict):\n"
+        text += "".join(f"    {item.name}: {accepted(item)}\n" for item in needed)
+    known.add(family)
+    own = [item for item in own if item not in needed]
+    return text + dictionary(name_of(family), names, own, f"Of `{family.__name__}`.")
+
+
+def written():
+    text, known = HEAD, set()
+    for taker, families in PROVIDERS.items():
+        text += "".join(of_family(family, known) for family in families)
+        if len(families) > 1:
+            names = [name_of(family) for family in families]
+            text += dictionary(f"{taker.__name__}Parameters", names, [], f"Of `{taker.__name__}`.")
+    return text
+
+
+def test_the_file_says_what_the_options_say():
+    assert FILE.read_text() == written()
+
+
+@pytest.mark.parametrize("taker", FAMILIES)
+def test_signatures_and_docstrings_name_every_keyword(taker):
+    names = {item.name for family in FAMILIES[taker] for item in fields(family)}
+    signature = inspect.signature(taker)
+    assert set(signature.parameters) == names
+    described = inspect.getdoc(taker).split("Parameters\n----------\n")[1].split("\n\n")[0]
+    found = {
+        name.strip()
+        for line in described.splitlines()
+        if not line.startswith(" ")
+        for name in line.split(" : ")[0].split(",")
+    }
+    assert found == names
+    assert "{parameters}" not in inspect.getdoc(taker)
+
+
+if __name__ == "__main__":
+    FILE.write_text(written())
