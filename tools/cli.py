@@ -6,6 +6,11 @@ This is the command line alone.  Formats and their options are in `convert`, the
 
 from __future__ import annotations
 
+if not __package__:
+    import checkout
+
+    checkout.run("cli")
+
 import argparse
 import json
 import os

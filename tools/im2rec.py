@@ -5,6 +5,11 @@ This is the command line alone; the work is done in `image_list` and `pack`, whi
 
 from __future__ import annotations
 
+if not __package__:
+    import checkout
+
+    checkout.run("im2rec")
+
 import argparse
 import os
 import sys

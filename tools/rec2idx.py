@@ -5,6 +5,11 @@ This is the command line of `recordio.build_index` and does nothing else.
 
 from __future__ import annotations
 
+if not __package__:
+    import checkout
+
+    checkout.run("rec2idx")
+
 import argparse
 import sys
 from collections.abc import Sequence

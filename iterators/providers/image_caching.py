@@ -13,6 +13,7 @@ import shutil
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,6 +36,13 @@ RAM = "ram"
 SAMPLE = 512
 #: A cache is made larger than the estimate, which may be a little too low.
 MARGIN, LEAST_MARGIN = 1.25, 64 << 20
+
+#: Where the system tells the limit of a container and what it uses, in its two versions.
+CGROUPS = "/sys/fs/cgroup"
+CGROUP_FILES = (
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
 
 HEADER = struct.Struct("<IfQQ")
 
@@ -277,11 +285,18 @@ def _available_memory() -> int:
             available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         except (AttributeError, ValueError, OSError):
             return 0
-    # A container may have less than the machine.
-    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+    return _left_in_container(available)
+
+
+def _left_in_container(most: int) -> int:
+    """Bytes that the limit of a container leaves; `most` where there is none."""
+    for limit, used in CGROUP_FILES:
         try:
-            with open(f"/sys/fs/cgroup/{name}") as file:
-                available = min(available, int(file.read()))
-        except (OSError, ValueError):
+            allowed, taken = (int(Path(CGROUPS, name).read_text()) for name in (limit, used))
+            statistics = Path(CGROUPS, used).with_name("memory.stat").read_text()
+        except (OSError, ValueError):  # no limit is "max"
             continue
-    return available
+        # Files that were read count as used, although they make room when others need it.
+        files = re.search(r"^(?:total_)?inactive_file (\d+)$", statistics, re.M)
+        most = min(most, max(allowed - taken + (int(files[1]) if files else 0), 0))
+    return most

@@ -674,3 +674,25 @@ def test_a_child_may_forget_what_its_parent_goes_on_with(pack, tmp_path):
             assert os.waitpid(child, 0)[1] == 0
         with provider_of(pack, cache=cache, **resized) as provider:
             assert taken(provider, 12) == expected
+
+
+@pytest.mark.parametrize(
+    ("folder", "limit", "used"),
+    [
+        (".", "memory.max", "memory.current"),
+        ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ],
+)
+def test_what_a_container_uses_already_counts(tmp_path, monkeypatch, folder, limit, used):
+    monkeypatch.setattr(image_caching, "CGROUPS", str(tmp_path))
+    assert image_caching._left_in_container(1 << 40) == 1 << 40
+    (tmp_path / folder).mkdir(exist_ok=True)
+    (tmp_path / folder / limit).write_text("5000\n")
+    (tmp_path / folder / used).write_text("3000\n")
+    (tmp_path / folder / "memory.stat").write_text("anon 7\ninactive_file 500\nfile 9\n")
+    assert image_caching._left_in_container(1 << 40) == 2500
+    assert image_caching._left_in_container(100) == 100
+    (tmp_path / folder / used).write_text("9000\n")
+    assert image_caching._left_in_container(1 << 40) == 0
+    (tmp_path / folder / limit).write_text("max\n")
+    assert image_caching._left_in_container(1 << 40) == 1 << 40
