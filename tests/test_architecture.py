@@ -14,7 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MAX_LINES = 600
 
-#: A room may import itself and every room on a lower floor; never a sibling, never upwards.
+#: A room may import itself and every room on a lower floor; never a sibling, never upwards: by
+#: statement, by a string given to `import_module`, by cimport or by include.
 FLOORS = {
     "recordio": 0,
     "iterators.core": 1,
@@ -29,6 +30,18 @@ FLOORS = {
     "iterators.ray": 4,
     "iterators": 4,
     "recordio.tools": 5,
+}
+
+#: The same for the rooms inside one.  What stands beside them is above all of them.
+INNER_FLOORS = {
+    "iterators.images.kernels": 0,
+    "iterators.images.cache": 1,
+    "iterators.images.augment": 1,
+    "iterators.images.codecs.jpeg": 1,
+    "iterators.images.codecs": 2,
+    "iterators.images.codecs.transcode": 2,
+    "iterators.images.sources": 2,
+    "iterators.images": 3,
 }
 
 #: Extras: imported inside the function that needs them, because everything else works without.
@@ -47,6 +60,8 @@ ADAPTERS = {"iterators.torch", "iterators.ray"}
 
 #: ``from X import a, b`` and ``from X cimport (a, b)``; ``import X, Y`` and ``cimport X``.
 FROM_IMPORT = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|.*)", re.M)
+IMPORT_BY_NAME = re.compile(r"""\bimport_module\(\s*f?["'](\.*[\w.]+)["']""")
+INCLUDE = re.compile(r'(?:#include|cdef extern from) "(.+?)"')
 PLAIN_IMPORT = re.compile(r"^[ \t]*c?import[ \t]+([\w., \t]+)", re.M)
 #: Names that Python code can see: ``def``, ``class``, ``cpdef ... name(`` and ``cdef class``.
 PUBLIC_NAME = re.compile(r"^(?:def|class|cdef class|cpdef\b.*?)[ \t]+([a-zA-Z]\w*)[ \t]*[(:]", re.M)
@@ -70,10 +85,10 @@ def sources(*suffixes):
     ]
 
 
-def room_of(name):
+def room_of(name, floors=FLOORS):
     """The room a dotted name lives in, or None for what is not ours."""
     return max(
-        (room for room in FLOORS if f"{name}.".startswith(f"{room}.")), key=len, default=None
+        (room for room in floors if f"{name}.".startswith(f"{room}.")), key=len, default=None
     )
 
 
@@ -96,15 +111,21 @@ def cython_imports(text):
 
 
 def imported_names(path):
-    """Absolute dotted names of everything that a file imports."""
+    """Absolute dotted names of everything that a file imports or includes."""
     package = module_name(path).split(".")
     if path.stem != "__init__":
         package.pop()
     text = path.read_text()
-    compiled = path.suffix in (".pyx", ".pxd")
-    for module, names in (
-        cython_imports(text) if compiled else python_imports(ast.walk(ast.parse(text)))
-    ):
+    for name in INCLUDE.findall(text):
+        for base in (path.parent, ROOT):
+            if (base / name).is_file():
+                yield module_name((base / name).resolve())
+    imports = [(name, []) for name in IMPORT_BY_NAME.findall(text)]
+    if path.suffix in (".pyx", ".pxd"):
+        imports += cython_imports(text)
+    elif path.suffix in (".py", ".pyi"):
+        imports += python_imports(ast.walk(ast.parse(text)))
+    for module, names in imports:
         bare = module.lstrip(".")
         if level := len(module) - len(bare):
             above = package[: len(package) - level + 1]
@@ -112,15 +133,42 @@ def imported_names(path):
         yield from ([f"{module}.{name}" for name in names] or [module])
 
 
-@pytest.mark.parametrize("path", sources(".py", ".pyi", ".pyx", ".pxd"))
-def test_imports_go_down_the_floors_only(path):
-    room = room_of(module_name(path))
+@pytest.mark.parametrize("floors", [FLOORS, INNER_FLOORS], ids=["house", "inside"])
+@pytest.mark.parametrize("path", sources(".py", ".pyi", ".pyx", ".pxd", ".c", ".h"))
+def test_imports_go_down_the_floors_only(path, floors):
+    room = room_of(module_name(path), floors)
+    if room is None:
+        return
     wrong = {
         name
         for name in imported_names(path)
-        if (other := room_of(name)) not in (None, room) and FLOORS[other] >= FLOORS[room]
+        if (other := room_of(name, floors)) not in (None, room) and floors[other] >= floors[room]
     }
-    assert not wrong, f"{module_name(path)} (floor {FLOORS[room]}) imports {sorted(wrong)}"
+    assert not wrong, f"{module_name(path)} (floor {floors[room]}) imports {sorted(wrong)}"
+
+
+def test_every_way_to_import_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "iterators" / "core").mkdir(parents=True)
+    (tmp_path / "iterators" / "images").mkdir()
+    (tmp_path / "iterators" / "images" / "a.h").write_text("")
+    path = tmp_path / "iterators" / "core" / "b.pyx"
+    path.write_text(
+        'cdef extern from "iterators/images/a.h":\n    pass\n'
+        "from iterators.images.stage cimport Stage\n"
+        "import_module('..spaces', __package__)\n"
+        'import_module("iterators.views")\n'
+    )
+    assert set(imported_names(path)) == {
+        "iterators.images.a", "iterators.images.stage.Stage", "iterators.spaces", "iterators.views"
+    }  # fmt: skip
+
+
+def test_formats_of_text_and_the_frame_do_not_know_each_other():
+    for path in (ROOT / "recordio").rglob("*.py*"):
+        for one, other in (("frames", "text"), ("text", "frames")):
+            if path.parent.name == one:
+                assert not [n for n in imported_names(path) if n.startswith(f"recordio.{other}")]
 
 
 @pytest.mark.parametrize("path", sources(".py"))

@@ -1,1 +1,1 @@
-"""Conversions to record files and back, one module for each format, listed in `table`."""
+"""Conversions to record files and back, one module for each format, listed in `registry`."""
