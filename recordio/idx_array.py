@@ -16,9 +16,9 @@ import zlib
 import numpy as np
 
 from recordio.errors import ArrayFileError, TruncatedArrayError
+from recordio.files import open_bytes
 from recordio.limits import check_array_bytes
 from recordio.storage import AtomicOutput
-from recordio.text.lines import open_bytes
 
 __all__ = ["read_idx_array", "write_idx_array"]
 

@@ -11,6 +11,7 @@ import os
 import weakref
 
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
+from recordio.files import StoredFile, open_text
 from recordio.frames.reader import RecordReader
 from recordio.frames.writer import RecordWriter
 
@@ -275,7 +276,7 @@ class MXIndexedRecordIO(MXRecordIO):
         reader = RecordReader(path)
         try:
             self._keys, self._idx = _read_keys(
-                os.fsdecode(self.idx_path), self.key_type, os.path.getsize(path)
+                os.fsdecode(self.idx_path), self.key_type, StoredFile.at(path).size()
             )
         except BaseException:
             reader.close()
@@ -387,7 +388,7 @@ def _publish(writer):
 def _read_keys(path, key_type, size):
     """Keys and offsets of an index whose keys are not integers."""
     keys, offsets = [], {}
-    with open(path, encoding="utf-8") as file:
+    with open_text(path) as file:
         for number, line in enumerate(file, 1):
             fields = line.strip().split("\t")
             try:

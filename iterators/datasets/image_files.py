@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import ImageDecodeError
+from recordio.files import StoredFile, open_text
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
 
 from ..core.layout import plan
@@ -45,7 +46,7 @@ def read_image(file: Any, dtype: Any, max_pixels: int | None) -> np.ndarray:
 
 def read_file(path: str, dtype: Any, max_pixels: int | None) -> np.ndarray:
     """The same of a file with a name, which errors have."""
-    with open(path, "rb") as file:
+    with StoredFile.at(path).open() as file:
         try:
             return read_image(file, dtype, max_pixels)
         except ImageDecodeError as error:
@@ -91,7 +92,7 @@ class ImageDataset(DatasetMixin):
         max_pixels: int | None = DEFAULT_MAX_PIXELS,
     ) -> None:
         if isinstance(paths, (str, os.PathLike)):
-            with open(paths, encoding="utf-8") as file:
+            with open_text(paths) as file:
                 paths = [line.strip() for line in file if line.strip()]
         self._paths = paths
         self._root = root
@@ -341,7 +342,7 @@ def read_pairs(path: Path, label_dtype: np.dtype) -> list[tuple[str, Any]]:
     """Lines of path and label."""
     number = float if label_dtype.kind == "f" else int
     pairs = []
-    with open(path, encoding="utf-8") as file:
+    with open_text(path) as file:
         for i, line in enumerate(file):
             try:
                 name, label = line.split()

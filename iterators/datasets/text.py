@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import TextFormatError
-from recordio.frames.mapping import LOST, is_lost, map_file
+from recordio.files import StoredFile
+from recordio.frames.mapping import LOST, is_lost
 
 from .mixin import DatasetMixin
 
@@ -133,7 +134,7 @@ class _LinesOfFile:
         self.errors = errors or "strict"
         codecs.lookup_error(self.errors)
         self.newline = newline
-        self._view: memoryview | None = map_file(self.path)
+        self._view: memoryview | None = StoredFile(self.path).map()
         if (
             self.encoding.startswith(PLAIN_ENCODINGS)
             and self.encoding != "utf-8-sig"
@@ -177,7 +178,7 @@ class _LinesOfFile:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._view = map_file(self.path) if state["_view"] else None
+        self._view = StoredFile(self.path).map() if state["_view"] else None
 
 
 def _codec(encoding: str | None) -> str:

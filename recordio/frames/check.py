@@ -19,6 +19,7 @@ from recordio.errors import (
     CorruptRecordError,
     IndexFileError,
 )
+from recordio.files import StoredFile
 from recordio.frames.checksum_library import checksum_entries
 from recordio.frames.checksums import (
     checksums_path,
@@ -30,7 +31,7 @@ from recordio.frames.checksums import (
 )
 from recordio.frames.frame import find_head, survey
 from recordio.frames.index_file import format_index, read_index
-from recordio.frames.mapping import check_kept, map_file
+from recordio.frames.mapping import check_kept
 from recordio.storage import AtomicOutput
 
 __all__ = ["Problem", "Report", "repair", "verify", "write_checksums"]
@@ -185,7 +186,7 @@ def verify(path, index=None, checksums=None):
     """
     report = Report(os.fsdecode(path), index_path=None if index is None else os.fsdecode(index))
     table = None if checksums is None else read_checksums(checksums)
-    _survey(map_file(report.path), report, table)
+    _survey(StoredFile(report.path).map(), report, table)
     return report
 
 
@@ -261,7 +262,7 @@ def repair(path, out, index=None, out_index=None, checksums=None):
                 raise ValueError(f"{source} would be overwritten: give another output")
     listed = None if index is None else read_index(report.index_path)
     table = None if checksums is None else read_checksums(checksums)
-    view = map_file(report.path)
+    view = StoredFile(report.path).map()
     old = [np.empty(0, np.int64)]
     new = [np.empty(0, np.int64)]
     written = 0
@@ -324,7 +325,7 @@ def write_checksums(path, index=None):
     """
     report = Report(os.fsdecode(path), index_path=None if index is None else os.fsdecode(index))
     target = checksums_path(report.path)
-    data = map_file(report.path)
+    data = StoredFile(report.path).map()
     offsets = _survey(data, report)
     if not report.ok:
         problem = report.problems[0]

@@ -17,8 +17,9 @@ from libc.stdint cimport int64_t, uint8_t
 from recordio.frames.crc32c cimport crc32c_of
 from recordio.frames.frame cimport FRAME_HEAD, FRAME_OK, Frame, frame_scan
 
-from recordio.frames.crc32c import crc32c
 from recordio.errors import ChecksumError, ChecksumFileError
+from recordio.files import StoredFile
+from recordio.frames.crc32c import crc32c
 
 __all__ = [
     "ENTRY",
@@ -216,7 +217,7 @@ def checksums_path(path):
 def is_checksums(path):
     """Whether a file exists and begins as one of checksums does."""
     try:
-        with open(path, "rb") as file:
+        with StoredFile.at(path).open() as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False
@@ -251,7 +252,7 @@ def read_checksums(path):
         return ChecksumFileError(f"{reason}; {_REMEDY}", path=path)
 
     try:
-        with open(path, "rb") as file:
+        with StoredFile.at(path).open() as file:
             head = file.read(_HEAD.size + _CRC.size)
             if head[: len(_MAGIC)] != _MAGIC[: len(head)]:
                 raise wrong("this is no file of checksums")

@@ -24,8 +24,8 @@ from recordio.frames.frame cimport (
 from recordio.frames.mapping cimport guard_of, map_guard
 
 from recordio.errors import IndexFileError, RecordHeaderError
+from recordio.files import StoredFile
 from recordio.frames.frame import scan_offsets
-from recordio.frames.mapping import map_file
 from recordio.storage import AtomicOutput
 
 __all__ = ["build_index", "format_index", "read_index", "write_index"]
@@ -217,7 +217,7 @@ def read_index(path):
     cdef int status
     cdef bint final = False
     cdef uint8_t last = c'\n'
-    with open(name, "rb", buffering=0) as file:
+    with StoredFile(name).open(buffering=0) as file:
         while True:
             got = file.readinto(buffer)
             if not got:
@@ -389,7 +389,7 @@ def build_index(path, index=None, keys="position"):
         index = os.path.splitext(name)[0] + ".idx"
     if os.path.exists(index) and os.path.samefile(name, index):
         raise ValueError(f"{name} cannot be its own index")
-    data = map_file(name)
+    data = StoredFile(name).map()
     offsets = scan_offsets(data, name)
     numbers = np.arange(len(offsets)) if keys == "position" else _image_ids(data, offsets, name)
     write_index(index, numbers, offsets)

@@ -28,11 +28,11 @@ from recordio.frames.views cimport (
     resume_collector,
 )
 
-from recordio.frames.checksums import checksums_path, read_checksums
 from recordio.errors import IndexFileError, KeyNotFoundError
+from recordio.files import StoredFile
+from recordio.frames.checksums import checksums_path, read_checksums
 from recordio.frames.frame import scan_offsets
 from recordio.frames.index_file import read_index
-from recordio.frames.mapping import map_file
 
 __all__ = ["RecordReader"]
 
@@ -124,7 +124,7 @@ cdef class RecordReader:
             raise RuntimeError("a RecordReader is initialised once")
         self.path = os.fsdecode(path)
         self.index_path = None if index is None else os.fsdecode(index)
-        self.view = map_file(self.path)
+        self.view = StoredFile(self.path).map()
         self.base = address_of(self.view)
         self.guard = guard_of(self.view)
         self.size = len(self.view)

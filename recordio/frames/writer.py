@@ -15,6 +15,7 @@ from operator import index as as_integer
 import numpy as np
 
 from recordio.errors import IndexFileError, RecordIOError
+from recordio.files import StoredFile
 from recordio.frames.checksum_library import library_crc32c
 from recordio.frames.checksums import (
     ENTRY,
@@ -139,7 +140,7 @@ class RecordWriter:
             return None
         if self._crc is not None:
             old = read_checksums(checksums_path(self.path))
-            old.check_size(self.path, os.path.getsize(self.path))
+            old.check_size(self.path, StoredFile(self.path).size())
             for offset, _, crc in old.entries.tolist():
                 self._checked.extend((offset, crc))
         with RecordReader(self.path, self.index_path) as reader:

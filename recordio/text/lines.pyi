@@ -1,5 +1,5 @@
 from os import PathLike
-from typing import Any, BinaryIO
+from typing import Any
 
 from typing_extensions import Self
 
@@ -11,13 +11,11 @@ __all__ = [
     "LineChunks",
     "TextChunk",
     "note_bad_row",
-    "open_bytes",
 ]
 
 MAX_BAD_ROWS: int
 MAX_LINE_BYTES: int
 
-def open_bytes(path: str | PathLike[str]) -> tuple[BinaryIO, bool]: ...
 def note_bad_row(
     bad: list[tuple[int, TextFormatError]] | None, row: int, error: TextFormatError
 ) -> None: ...

@@ -5,7 +5,6 @@ and no more than one chunk (or one line, if that is longer) is read at a time.
 """
 
 import gzip
-import os
 import zlib
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -13,9 +12,10 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memchr
 
 from recordio.errors import TextFormatError
+from recordio.files import stored_files, unpacked
 
 __all__ = [
-    "MAX_BAD_ROWS", "MAX_LINE_BYTES", "LineChunks", "TextChunk", "note_bad_row", "open_bytes",
+    "MAX_BAD_ROWS", "MAX_LINE_BYTES", "LineChunks", "TextChunk", "note_bad_row",
 ]
 
 #: No line may be longer where nothing else is asked for: a file without line ends shall not fill
@@ -25,7 +25,6 @@ MAX_LINE_BYTES = 1 << 26
 MAX_BAD_ROWS = 1 << 14
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_GZIP_MAGIC = b"\x1f\x8b"
 
 cdef enum:
     COUNT_BLOCK = 224       # counts stay below 256, and compilers make vector code of it
@@ -58,104 +57,6 @@ cdef int64_t rows_in(const uint8_t* at, const uint8_t* end, uint8_t delimiter) n
             rows += 1
             at = <const uint8_t*>memchr(at, c'\n', end - at) + 1
     return rows
-
-
-def _is_url(path):
-    return isinstance(path, str) and "://" in path
-
-
-def _filesystem(url):
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError as error:
-        raise ImportError(
-            f"{url} is a URL, and reading URLs needs fsspec: pip install fsspec"
-        ) from error
-    return url_to_fs(url)
-
-
-def _list_files(path):
-    """Pairs of name and a function that opens it; for a folder, all its files sorted by name."""
-    if _is_url(path):
-        files, inside = _filesystem(path)
-        found = [inside]
-        if files.isdir(inside):
-            found = sorted(
-                entry["name"] for entry in files.ls(inside, detail=True) if entry["type"] == "file"
-            )
-        listed = [
-            (path if name == inside else files.unstrip_protocol(name), files.open, name)
-            for name in found
-        ]
-    else:
-        name = os.fsdecode(path)
-        found = [name]
-        if os.path.isdir(name):
-            found = sorted(entry.path for entry in os.scandir(name) if entry.is_file())
-        listed = [(name, open, name) for name in found]
-    if not listed:
-        raise TextFormatError("the folder holds no file", path=str(path))
-    return listed
-
-
-class _GzipFile(gzip.GzipFile):
-    """What gzip packed into a file; closes that file, too."""
-
-    def __init__(self, below):
-        self._below = below
-        super().__init__(fileobj=below, mode="rb")
-
-    def stored_read(self):
-        """How many packed bytes were read so far."""
-        return self._below.tell()
-
-    def close(self):
-        try:
-            super().close()
-        finally:
-            self._below.close()
-
-
-def _unpacked(file):
-    """The file, or what gzip packed into it, and whether it did; closes the file on an error."""
-    try:
-        magic = file.read(2)
-        file.seek(0)
-        return (_GzipFile(file), True) if magic == _GZIP_MAGIC else (file, False)
-    except BaseException:
-        file.close()
-        raise
-
-
-def open_bytes(path):
-    """Open one file for reading: a local path or an fsspec URL, unpacked if it is gzip.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        Local path or URL.  Gzip is recognised by its first two bytes, not by the name.
-
-    Returns
-    -------
-    file
-        A binary file.
-    packed : bool
-        Whether it is gzip, and its size hence unknown before the end.
-
-    Examples
-    --------
-    >>> import gzip, pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.gz")
-    >>> _ = path.write_bytes(gzip.compress(b"abc"))
-    >>> file, packed = open_bytes(path)
-    >>> with file:
-    ...     file.read(), packed
-    (b'abc', True)
-    """
-    if _is_url(path):
-        files, inside = _filesystem(path)
-        return _unpacked(files.open(inside, "rb"))
-    return _unpacked(open(path, "rb"))
 
 
 def note_bad_row(bad, row, error):
@@ -253,7 +154,9 @@ class LineChunks:
         self._max_line_bytes = max_line_bytes
         self.stored_read = 0
         self._before = 0        # of that in the files before the one that is open
-        self._names = _list_files(path)
+        self._files = stored_files(path)
+        if not self._files:
+            raise TextFormatError("the folder holds no file", path=str(path))
         self.sizes = []
         self._next = 0
         self._most_bytes = chunk_bytes
@@ -275,12 +178,12 @@ class LineChunks:
 
     def close(self):
         """Close the file that is being read; there are no further chunks."""
-        self._next = len(self._names)
+        self._next = len(self._files)
         self._close_file()
 
     def stored_bytes(self):
         """Size of all files as they are stored; 0 for those behind a URL."""
-        return sum(os.path.getsize(name) for _, opener, name in self._names if opener is open)
+        return sum(file.size() for file in self._files if file.is_local)
 
     def _close_file(self):
         file, self._file, self._carry = self._file, None, b""
@@ -288,10 +191,10 @@ class LineChunks:
             file.close()
 
     def _open_next(self):
-        self._path, opener, inside = self._names[self._next]
+        file = self._files[self._next]
         self._next += 1
-        buffering = {"buffering": 0} if opener is open else {}
-        self._file, packed = _unpacked(opener(inside, "rb", **buffering))
+        self._path = file.name
+        self._file, packed = unpacked(file.open(buffering=0))
         self._place = self._file.stored_read if packed else self._file.tell
         self._before = self.stored_read
         self._offset = 0
@@ -360,7 +263,7 @@ class LineChunks:
             buffer = bytearray(self._chunk_bytes + TEXT_PADDING)
         while True:
             if self._file is None:
-                if self._next == len(self._names):
+                if self._next == len(self._files):
                     return None
                 self._open_next()
             buffer, length = self._fill(buffer)

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from recordio import RecordIOError
+from recordio.files import open_bytes
 from recordio.limits import check_array_bytes
 from recordio.storage import AtomicOutput
-from recordio.text.lines import open_bytes
 
 from ..image_list import Skipped
 from ..images import add_pixel_limit, decode_image, encode_image, swap_red_and_blue

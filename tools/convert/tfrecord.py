@@ -19,9 +19,9 @@ from recordio import (
     RecordTooLargeError,
     TruncatedRecordError,
 )
+from recordio.files import open_bytes
 from recordio.frames.checksum_library import library_crc32c
 from recordio.storage import AtomicOutput
-from recordio.text.lines import open_bytes
 
 from ..image_list import Skipped
 from ..payloads import check_content

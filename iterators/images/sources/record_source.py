@@ -7,12 +7,10 @@ nothing.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +21,8 @@ from recordio.errors import (
     RecordHeaderError,
     RecordIOError,
 )
+from recordio.files import StoredFile, listed_files, open_text
 from recordio.frames.frame import find_head, survey
-from recordio.frames.mapping import map_file
 from recordio.frames.reader import RecordReader
 from recordio.limits import bounded_lines
 from recordio.partition import part_by_bytes, part_by_count
@@ -87,10 +85,12 @@ class RecordSource:
         verify: bool = False,
     ) -> None:
         self.name = os.fspath(path)
-        self.paths = _files(path, ".rec")
+        self.paths = [file.name for file in listed_files(self.name, ".rec")]
         if not self.paths:
-            raise ValueError(f"path_imgrec={os.fspath(path)!r} names no file")
-        indexes: Sequence[str | None] = _files(index, ".idx") if index else [None] * len(self.paths)
+            raise ValueError(f"path_imgrec={self.name!r} names no file")
+        indexes: list[str | None] = [None] * len(self.paths)
+        if index:
+            indexes = [file.name for file in listed_files(os.fspath(index), ".idx")]
         if len(indexes) != len(self.paths):
             raise ValueError(f"{len(self.paths)} record files but {len(indexes)} index files")
         self.indexed = bool(index)
@@ -119,7 +119,7 @@ class RecordSource:
     @property
     def sizes(self) -> list[int]:
         """Bytes of each file, a truncated one rounded up to whole words."""
-        return [-(-os.path.getsize(path) // 4) * 4 for path in self.paths]
+        return [-(-StoredFile(path).size() // 4) * 4 for path in self.paths]
 
     def part(self, num_parts: int, part_index: int) -> range:
         """Records of one part, by MXNet's rule: counted with an index, else by bytes."""
@@ -218,7 +218,7 @@ class RecordSource:
         check = 0
         for reader, table in zip(self.readers, self.tables, strict=True):
             sample = table[:: max(len(table) // 1024, 1)]
-            with open(reader.path, "rb") as file:
+            with StoredFile(reader.path).open() as file:
                 head = file.read(4096)
                 size = file.seek(0, os.SEEK_END)
                 file.seek(max(size - 4096, 0))
@@ -236,12 +236,7 @@ class RecordSource:
 
 def file_versions(paths: Sequence[str]) -> bytes:
     """Sizes and times of the last change of files; those that do not exist have neither."""
-    table = np.full((len(paths), 2), -1, np.int64)
-    for row, path in zip(table, paths, strict=True):
-        with contextlib.suppress(OSError):
-            status = os.stat(path)
-            row[:] = status.st_size, status.st_mtime_ns
-    return table.tobytes()
+    return np.array([StoredFile(path).version() for path in paths], np.int64).tobytes()
 
 
 def read_label_list(
@@ -269,7 +264,7 @@ def read_label_list(
         If a line has too few numbers; MXNet reads the path as 0 instead.
     """
     table: dict[int, list[float]] = {}
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+    with open_text(path, errors="surrogateescape") as file:
         for number, line in enumerate(file, 1):
             fields = line.split(maxsplit=label_width + 1)
             if not fields:
@@ -330,7 +325,7 @@ def list_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, int, list[fl
     LabelError
         If a line has no labels, or something else where a number should be.
     """
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+    with open_text(path, errors="surrogateescape") as file:
         for number, line in bounded_lines(file, path):
             if not line.strip():
                 continue
@@ -348,21 +343,6 @@ def list_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, int, list[fl
             yield number, int(items[0]), values, items[-1]
 
 
-def _files(path: str | os.PathLike[str], suffix: str) -> list[str]:
-    found: list[str] = []
-    text = os.fspath(path)
-    # A semicolon separates paths, unless it belongs to the name of a file that exists.
-    for item in [text] if os.path.exists(text) else [p for p in text.split(";") if p]:
-        if os.path.isdir(item):
-            inside = sorted(str(p) for p in Path(item).iterdir() if p.suffix == suffix)
-            if not inside:
-                raise FileNotFoundError(f"{item}: the folder holds no {suffix} file")
-            found.extend(inside)
-        else:
-            found.append(item)
-    return found
-
-
 def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:
     """Ascending offsets of the records of a file."""
     try:
@@ -370,7 +350,7 @@ def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:
     except RecordIOError:
         if on_error == "raise" or reader.index_path is not None:
             raise
-    data, place = map_file(reader.path), 0
+    data, place = StoredFile(reader.path).map(), 0
     tables = []
     while place < len(data):
         run = survey(data, place)
