@@ -5,7 +5,7 @@ Both pass everything on to elementary spaces; neither knows axes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from ..core.backend import backend_of
 from ..core.layout import plan
 from ..core.spec import FieldSpec
 from .batches import is_numeric_batch
-from .space import Callback, Space, space_of
-from .vector import Conv2DSpace, VectorSpace, in_storage
+from .space import Callback, Conversion, Space, in_storage, space_of
+from .vector import VectorSpace
 
 __all__ = ["CompositeSpace", "NullSpace"]
 
@@ -162,46 +162,64 @@ class CompositeSpace(Space):
             raise ValueError(f"the components have different batch sizes: {sorted(sizes)}")
         return sizes.pop() if sizes else 0
 
-    def _leaves(self, batch: tuple[Any, ...]) -> Iterable[tuple[Space, Any]]:
+    def _elementary(self) -> Iterator[Space]:
+        """The spaces that have data, depth first."""
+        for component in self.components:
+            if isinstance(component, CompositeSpace):
+                yield from component._elementary()
+            elif not component.is_null:
+                yield component
+
+    def _leaves(self, batch: tuple[Any, ...]) -> Iterator[tuple[Space, Any]]:
+        """The same spaces with their parts of a batch."""
         for component, part in zip(self.components, batch, strict=True):
             if isinstance(component, CompositeSpace):
                 yield from component._leaves(part)
-            else:
+            elif not component.is_null:
                 yield component, part
 
     # -- conversion -----------------------------------------------------------------------------
 
-    def _format(self, batch: Any, space: Space) -> Any:
+    def _conversion(self, space: Space) -> Conversion:
         if isinstance(space, CompositeSpace):
-            triples = zip(self.components, batch, space.components, strict=True)
-            return tuple(here._format(part, there) for here, part, there in triples)
+            pairs = zip(self.components, space.components, strict=True)
+            each = [here._conversion(there) for here, there in pairs]
+            return lambda batch: tuple(
+                convert(part) for convert, part in zip(each, batch, strict=True)
+            )
         if isinstance(space, VectorSpace):
-            return self._join(batch, space)
+            return self._join(space)
         raise self._no_conversion(space)
 
-    def _join(self, batch: tuple[Any, ...], space: VectorSpace) -> Any:
+    def _join(self, space: VectorSpace) -> Conversion:
         """All parts side by side, depth first."""
-        leaves = [pair for pair in self._leaves(batch) if not pair[0].is_null]
-        if not leaves:
+        spaces = list(self._elementary())
+        if not spaces:
             raise ValueError(f"{self} has no data to make a batch of {space} from")
-        for leaf, _ in leaves:
+        rows: dict[bool, list[Conversion]] = {False: [], space.sparse: []}
+        for leaf in spaces:
             leaf._check_sizes(VectorSpace(leaf.get_total_dimension()))
-        if space.dtype is None:
-            found = {backend_of(part).dtype(part) for _, part in leaves}
-            if len(found) > 1:
-                raise TypeError(
-                    f"the parts have the types {sorted(found)}, and {space} does not say which one "
-                    "to use"
-                )
-        if not space.sparse and all(_is_plain(*pair) for pair in leaves):
-            return _side_by_side(leaves, space)
-        parts = []
-        for leaf, part in leaves:
-            own = VectorSpace(leaf.get_total_dimension(), space.sparse, space.dtype)
-            if backend_of(part).name == "torch":
-                own = VectorSpace(own.dim, False, space.dtype)
-            parts.append(leaf._format(part, own))
-        return in_storage(backend_of(parts[0]).concatenate(parts, 1), space)
+            for sparse, conversions in rows.items():
+                own = VectorSpace(leaf.get_total_dimension(), sparse, space.dtype)
+                conversions.append(leaf._conversion(own))
+
+        def join(batch: tuple[Any, ...]) -> Any:
+            leaves = list(self._leaves(batch))
+            if space.dtype is None:
+                found = {backend_of(part).dtype(part) for _, part in leaves}
+                if len(found) > 1:
+                    raise TypeError(
+                        f"the parts have the types {sorted(found)}, and {space} does not say which "
+                        "one to use"
+                    )
+            if not space.sparse and all(_is_plain(*pair) for pair in leaves):
+                return _side_by_side(leaves, space)
+            # Tensors are joined dense.
+            sparse = space.sparse and backend_of(leaves[0][1]).name != "torch"
+            parts = [convert(part) for convert, (_, part) in zip(rows[sparse], leaves, strict=True)]
+            return in_storage(backend_of(parts[0]).concatenate(parts, 1), space)
+
+        return join
 
     # -- batches --------------------------------------------------------------------------------
 
@@ -287,15 +305,15 @@ class NullSpace(Space):
         if not space.is_null:
             raise self._no_conversion(space)
 
-    def _format(self, batch: Any, space: Space) -> None:
-        return None
+    def _conversion(self, space: Space) -> Conversion:
+        return lambda batch: None
 
     def _size(self, batch: Any) -> int | None:
         return None
 
-    def convert_stored(self, batch: Any, spec: FieldSpec) -> None:
-        """None."""
-        return None
+    def bind(self, spec: FieldSpec) -> Conversion:
+        """Nothing, whatever is stored."""
+        return lambda batch: None
 
     def get_total_dimension(self) -> int:
         """0."""
@@ -322,7 +340,7 @@ class NullSpace(Space):
 
 
 def _is_plain(space: Space, part: Any) -> bool:
-    return isinstance(part, np.ndarray) and isinstance(space, (VectorSpace, Conv2DSpace))
+    return isinstance(part, np.ndarray) and space.flat_layout is not None
 
 
 def _side_by_side(leaves: list[tuple[Any, np.ndarray]], space: VectorSpace) -> np.ndarray:
@@ -335,10 +353,7 @@ def _side_by_side(leaves: list[tuple[Any, np.ndarray]], space: VectorSpace) -> n
     begin = 0
     for leaf, part in leaves:
         end = begin + leaf.get_total_dimension()
-        columns = result[:, begin:end]
-        if isinstance(leaf, Conv2DSpace):
-            # The columns seen with the axes of the part: splitting an axis never copies.
-            columns = plan(leaf.flat_layout, leaf.layout)(columns)
-        columns[...] = part
+        # The columns seen with the axes of the part: splitting an axis never copies.
+        plan(leaf.flat_layout, leaf.layout)(result[:, begin:end])[...] = part
         begin = end
     return result
