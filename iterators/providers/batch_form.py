@@ -8,6 +8,7 @@ leave it.  It reads no files, and every conversion is that of a space.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -80,30 +81,21 @@ def with_arrays(batch: DataBatch, data: Sequence[Any], label: Sequence[Any], **f
     )
 
 
+@dataclass
 class _Part:
-    """One distinct entry of a request.
+    """One distinct entry of a request."""
 
-    Parameters
-    ----------
-    space, source
-        The entry.
-    is_label : bool
-    number : int
-        Which of the data or label arrays.
-    """
-
+    space: Any
+    source: str
+    is_label: bool
+    #: Which of the data or label arrays.
+    number: int
     #: How the array is stored.
-    layout: Layout
+    layout: Layout = field(init=False)
     #: How its numbers are understood if they have to be labels.
-    labels: Layout | None
-
-    def __init__(self, space: Any, source: str, is_label: bool, number: int) -> None:
-        self.space = space
-        self.source = source
-        self.is_label = is_label
-        self.number = number
-        # The kind of array that came last, and what turns it into the space.
-        self._bound: tuple[Any, Callable[[Any], Any]] = (None, list)
+    labels: Layout | None = field(init=False)
+    #: The kind of array that came last, and what turns it into the space.
+    bound: tuple[Any, Callable[[Any], Any]] = field(init=False)
 
     def bind(self, desc: Any) -> DataDesc:
         """Learn how the array is stored, and describe the result.
@@ -122,7 +114,7 @@ class _Part:
         self.labels = None
         if classes is not None:
             self.labels = Layout("bt", t=width, index_of="k", k=classes)
-        self._bound = (None, list)
+        self.bound = (None, list)
         try:
             empty = self.convert(np.zeros(self.layout.shape(0), dtype), 0)
         except (TypeError, ValueError, NotImplementedError) as error:
@@ -145,10 +137,10 @@ class _Part:
     def convert(self, x: Any, count: int) -> Any:
         """An array as it is stored, of which `count` samples are not padding, in the space."""
         kind = type(x), x.dtype, x.shape, getattr(x, "layout", None)
-        bound, conversion = self._bound
+        bound, conversion = self.bound
         if bound != kind:
             conversion = self._conversion(x)
-            self._bound = kind, conversion
+            self.bound = kind, conversion
         return conversion(x) if self.labels is None else self._whole(x, count, conversion)
 
     def _conversion(self, x: Any) -> Callable[[Any], Any]:

@@ -5,7 +5,8 @@ Both pass everything on to elementary spaces; neither knows axes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -162,20 +163,11 @@ class CompositeSpace(Space):
             raise ValueError(f"the components have different batch sizes: {sorted(sizes)}")
         return sizes.pop() if sizes else 0
 
-    def _elementary(self) -> Iterator[Space]:
-        """The spaces that have data, depth first."""
-        for component in self.components:
-            if isinstance(component, CompositeSpace):
-                yield from component._elementary()
-            elif not component.is_null:
-                yield component
-
-    def _leaves(self, batch: tuple[Any, ...]) -> Iterator[tuple[Space, Any]]:
-        """The same spaces with their parts of a batch."""
+    def _leaves(self, batch: tuple[Any, ...]) -> Iterable[tuple[Space, Any]]:
         for component, part in zip(self.components, batch, strict=True):
             if isinstance(component, CompositeSpace):
                 yield from component._leaves(part)
-            elif not component.is_null:
+            else:
                 yield component, part
 
     # -- conversion -----------------------------------------------------------------------------
@@ -188,38 +180,32 @@ class CompositeSpace(Space):
                 convert(part) for convert, part in zip(each, batch, strict=True)
             )
         if isinstance(space, VectorSpace):
-            return self._join(space)
+            return functools.partial(self._join, space=space)
         raise self._no_conversion(space)
 
-    def _join(self, space: VectorSpace) -> Conversion:
+    def _join(self, batch: tuple[Any, ...], space: VectorSpace) -> Any:
         """All parts side by side, depth first."""
-        spaces = list(self._elementary())
-        if not spaces:
+        leaves = [pair for pair in self._leaves(batch) if not pair[0].is_null]
+        if not leaves:
             raise ValueError(f"{self} has no data to make a batch of {space} from")
-        rows: dict[bool, list[Conversion]] = {False: [], space.sparse: []}
-        for leaf in spaces:
+        for leaf, _ in leaves:
             leaf._check_sizes(VectorSpace(leaf.get_total_dimension()))
-            for sparse, conversions in rows.items():
-                own = VectorSpace(leaf.get_total_dimension(), sparse, space.dtype)
-                conversions.append(leaf._conversion(own))
-
-        def join(batch: tuple[Any, ...]) -> Any:
-            leaves = list(self._leaves(batch))
-            if space.dtype is None:
-                found = {backend_of(part).dtype(part) for _, part in leaves}
-                if len(found) > 1:
-                    raise TypeError(
-                        f"the parts have the types {sorted(found)}, and {space} does not say which "
-                        "one to use"
-                    )
-            if not space.sparse and all(_is_plain(*pair) for pair in leaves):
-                return _side_by_side(leaves, space)
-            # Tensors are joined dense.
-            sparse = space.sparse and backend_of(leaves[0][1]).name != "torch"
-            parts = [convert(part) for convert, (_, part) in zip(rows[sparse], leaves, strict=True)]
-            return in_storage(backend_of(parts[0]).concatenate(parts, 1), space)
-
-        return join
+        if space.dtype is None:
+            found = {backend_of(part).dtype(part) for _, part in leaves}
+            if len(found) > 1:
+                raise TypeError(
+                    f"the parts have the types {sorted(found)}, and {space} does not say which one "
+                    "to use"
+                )
+        if not space.sparse and all(_is_plain(*pair) for pair in leaves):
+            return _side_by_side(leaves, space)
+        parts = []
+        for leaf, part in leaves:
+            own = VectorSpace(leaf.get_total_dimension(), space.sparse, space.dtype)
+            if backend_of(part).name == "torch":
+                own = VectorSpace(own.dim, False, space.dtype)
+            parts.append(leaf._conversion(own)(part))
+        return in_storage(backend_of(parts[0]).concatenate(parts, 1), space)
 
     # -- batches --------------------------------------------------------------------------------
 

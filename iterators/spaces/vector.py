@@ -147,39 +147,30 @@ class VectorSpace(SimpleSpace):
         if isinstance(space, VectorSpace):
             return functools.partial(in_storage, space=space)
         if space.components is not None:
-            return self._split(space)
+            return functools.partial(self._split, space=space)
         if self.sparse and space.flat_layout is not None:
             raise TypeError(f"{self} is sparse: convert it to a dense VectorSpace first")
         return super()._conversion(space)
 
-    def _split(self, space: Space) -> Conversion:
-        """Blocks of neighbouring columns, one for every component; tensors are split dense."""
-
-        @functools.cache
-        def blocks(sparse: bool) -> list[tuple[Conversion | None, int, int]]:
-            found: list[tuple[Conversion | None, int, int]] = []
-            end = 0
-            for component in space.components or ():
-                assert isinstance(component, Space)
-                begin, end = end, end + component.get_total_dimension()
-                convert = None
-                if not component.is_null:
-                    columns = VectorSpace(end - begin, sparse, self.dtype)
-                    columns._check_sizes(component)
-                    convert = columns._conversion(component)
-                found.append((convert, begin, end))
-            return found
-
-        def split(batch: Any) -> tuple[Any, ...]:
-            if backend_of(batch).name != "scipy sparse":
-                batch = backend_of(batch).dense(batch)
-            narrow = backend_of(batch).narrow
-            return tuple(
-                convert and convert(narrow(batch, 1, begin, end))
-                for convert, begin, end in blocks(is_stored_sparse(batch))
-            )
-
-        return split
+    def _split(self, batch: Any, space: Space) -> tuple[Any, ...]:
+        """Blocks of neighbouring columns, one for every component."""
+        if backend_of(batch).name != "scipy sparse":
+            batch = backend_of(batch).dense(batch)
+        sparse = is_stored_sparse(batch)
+        parts: list[Any] = []
+        begin = 0
+        for component in space.components or ():
+            assert isinstance(component, Space)
+            if component.is_null:
+                parts.append(None)
+                continue
+            end = begin + component.get_total_dimension()
+            columns = VectorSpace(end - begin, sparse, self.dtype)
+            piece = backend_of(batch).narrow(batch, 1, begin, end)
+            columns._check_sizes(component)
+            parts.append(columns._conversion(component)(piece))
+            begin = end
+        return tuple(parts)
 
 
 class Conv2DSpace(SimpleSpace):
