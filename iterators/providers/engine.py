@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import InitVar, dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -108,76 +109,62 @@ class Skipped:
         raise error
 
 
+@dataclass(eq=False)
 class ChosenSamples:
-    """Batches of chosen samples of one epoch, made ahead of the consumer.
+    """Batches of chosen samples of one epoch, made ahead of the consumer."""
 
-    Parameters
-    ----------
-    engine : Engine
-        Nobody else asks it for anything meanwhile.
-    skipped : Skipped
-    order : Order
-        The samples of the epoch.
-    epoch : int
-    in_file_order : bool
-        Samples are chosen by their place in the file or array, not by that in the epoch.
-    repeats : bool
-        A sample that comes again has other random numbers, by when it comes.
-    """
+    #: Nobody else asks it for anything meanwhile.
+    engine: Engine
+    skipped: Skipped
+    order: InitVar[Order]
+    epoch: int
+    #: Samples are chosen by their place in the file or array, not by that in the epoch.
+    in_file_order: InitVar[bool]
+    #: A sample that comes again has other random numbers, by when it comes.
+    repeats: bool
+    asked: int = field(init=False, default=0)
+    #: Whether there is no other batch.
+    over: bool = field(init=False, default=False)
+    #: The samples of each batch under way, and their draws.
+    waiting: deque[tuple[np.ndarray, np.ndarray]] = field(init=False, default_factory=deque)
 
-    def __init__(
-        self,
-        engine: Engine,
-        skipped: Skipped,
-        order: Order,
-        epoch: int,
-        in_file_order: bool,
-        repeats: bool,
-    ) -> None:
-        engine.cancel()
-        self._engine = engine
-        self._skipped = skipped
-        self._epoch = epoch
-        self._records = order.take(epoch, 0, order.count())
-        if in_file_order:
-            self._records = np.sort(self._records)
-        self._draws = order.draws(0, order.count())
-        self._repeats = repeats
-        self._asked = 0
-        self._over = False
-        self._waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()  # samples and their draws
+    def __post_init__(self, order: Order, in_file_order: bool) -> None:
+        self.engine.cancel()
+        records = order.take(self.epoch, 0, order.count())
+        self.records = np.sort(records) if in_file_order else records
+        self.draws = order.draws(0, order.count())
 
     def collect(self, rows: Iterator[Any]) -> tuple[Any, Any, int]:
         """Data, label and size of the next batch; StopIteration when no `rows` are left."""
-        if not self._over:
+        if not self.over:
             self._ask_ahead(rows)
-        self._over = not self._waiting
-        if self._over:
+        self.over = not self.waiting
+        if self.over:
             raise StopIteration
-        data, label, ids, failures = self._engine.collect()
-        chosen, draws = self._waiting.popleft()
+        data, label, ids, failures = self.engine.collect()
+        chosen, draws = self.waiting.popleft()
         self._ask_ahead(rows)
         for slot, error in failures:
-            others = np.roll(self._records, -int(chosen[slot]) - 1)
+            others = np.roll(self.records, -int(chosen[slot]) - 1)
             arrays, draw = (data, label, ids), int(draws[slot])
-            self._skipped.refill(error, self._engine, others, self._epoch, draw, arrays, slot)
+            self.skipped.refill(error, self.engine, others, self.epoch, draw, arrays, slot)
         return data, label, len(chosen)
 
     def _ask_ahead(self, rows: Iterator[Any]) -> None:
-        engine = self._engine
-        if engine.pending != len(self._waiting):
+        engine = self.engine
+        if engine.pending != len(self.waiting):
             # An interrupt (Ctrl-C) came between a step of the engine and ours: make them again.
             engine.cancel()
-            for chosen, draws in self._waiting:
-                engine.submit(self._records[chosen], self._epoch, draws)
-        while len(self._waiting) < engine.depth:
+            for chosen, draws in self.waiting:
+                engine.submit(self.records[chosen], self.epoch, draws)
+        while len(self.waiting) < engine.depth:
             part = next(rows, None)
             if part is None:
                 return
             chosen = np.arange(part.start, part.stop) if isinstance(part, slice) else part
-            draws = self._draws[chosen]
-            if self._repeats:
-                draws = np.arange(self._asked, self._asked + len(chosen))
-            self._asked += len(chosen)
-            self._waiting.append((chosen, draws))
-            engine.submit(self._records[chosen], self._epoch, draws)
+            draws = self.draws[chosen]
+            if self.repeats:
+                draws = np.arange(self.asked, self.asked + len(chosen))
+            self.asked += len(chosen)
+            self.waiting.append((chosen, draws))
+            engine.submit(self.records[chosen], self.epoch, draws)

@@ -400,7 +400,7 @@ class PlannedProvider(AbstractDataProvider):
 
         def read() -> tuple[list[Any], list[Any], int]:
             with self._turns.lock:
-                if self._loop is not chosen or self._requests:
+                if not chosen.over and (self._loop is not chosen or self._requests):
                     raise self._taken_over()
                 data, label, count = chosen.collect(rows)
                 self._samples += count
