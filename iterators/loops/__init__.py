@@ -1,4 +1,4 @@
-"""Floor 3: iterators over data sets, for batches that are lists of examples (Chainer's names)."""
+"""Floor 3: Chainer's iterators, over anything with a length and an index; batches are lists."""
 
 from .iterator import Iterator
 from .multiprocess import MultiprocessIterator, TimeoutWarning

@@ -7,6 +7,7 @@ ahead of the consumer.  It does not know where samples come from.
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 import weakref
@@ -126,7 +127,6 @@ class PlannedProvider(AbstractDataProvider):
                 raise SpecError("data_specs asks for labels alone: ask for the data as well")
             if not issubclass(self.batch_type, SpecBatch):
                 self.batch_type = SpecBatch
-        self._rng: Any = None
         self._placement = placement
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
         self._delivered = False  # asked for anything since the epoch began or was resumed
@@ -134,8 +134,6 @@ class PlannedProvider(AbstractDataProvider):
         self._turns = Turns()  # for position, requests and engine
         self._inside = False
         self._counted = (0, plan.batches(0))
-        self._current: DataBatch | None = None
-        self._loop: object | None = None
         self._skipped = Skipped(on_error, error_budget, plan.order.count())
         for error in skipped:
             self._skipped.add(error)
@@ -377,13 +375,12 @@ class PlannedProvider(AbstractDataProvider):
 
     def _any_samples(self) -> Samples:
         place, finish = self._placement.place, self._finish
-        return Samples(self._stored, self._form, place, finish, self._generator, self._read_samples)
+        return Samples(self._stored, self._form, place, finish, self._rng, self._read_samples)
 
-    def _generator(self) -> Any:
-        """One for all iterators of the provider."""
-        if self._rng is None:
-            self._rng = generator(None, DATASET_SEED)
-        return self._rng
+    @functools.cached_property
+    def _rng(self) -> Any:
+        """Random numbers of all iterators of the provider."""
+        return generator(None, DATASET_SEED)
 
     def _read_samples(
         self, rows: Iterator[Any], in_file_order: bool, repeats: bool

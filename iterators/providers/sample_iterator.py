@@ -100,8 +100,8 @@ class Samples:
     #: Moves arrays to where they are wanted, and what is left to do with the data there.
     place: Place
     finish: Place
-    #: Gives the random numbers that go on from iterator to iterator.
-    generator: Callable[[], Any]
+    #: Random numbers that go on from iterator to iterator.
+    rng: Any
     #: ``read(rows, in_file_order, repeats)`` begins an epoch and ends the loop that uses the
     #: provider.  `rows` are the places of the samples of each batch, in the order in which they
     #: are stored or in that of the epoch; a sample that `repeats` has other random numbers each
@@ -130,7 +130,7 @@ def _chosen(
         batch_size = provider.batch_size
     stochastic = getattr(kind, "stochastic", False)
     if stochastic:
-        rng = samples.generator() if rng is None else generator(rng)
+        rng = samples.rng if rng is None else generator(rng)
     subsets: SubsetIterator = kind(provider.num_samples, batch_size, num_batches, rng)
     if (subsets.batch_size or 0) > provider.batch_size:
         raise ValueError(

@@ -197,7 +197,8 @@ class CompositeSpace(Space):
                     f"the parts have the types {sorted(found)}, and {space} does not say which one "
                     "to use"
                 )
-        if not space.sparse and all(_is_plain(*pair) for pair in leaves):
+        plain = (isinstance(part, np.ndarray) and leaf.flat_layout for leaf, part in leaves)
+        if not space.sparse and all(plain):
             return _side_by_side(leaves, space)
         parts = []
         for leaf, part in leaves:
@@ -305,14 +306,6 @@ class NullSpace(Space):
         """0."""
         return 0
 
-    def get_origin(self) -> Any:
-        """Not defined."""
-        raise NotImplementedError("NullSpace has no origin")
-
-    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
-        """Not defined."""
-        raise NotImplementedError("NullSpace has no origin")
-
     def make_torch_batch(
         self,
         name: Any = None,
@@ -323,10 +316,6 @@ class NullSpace(Space):
     ) -> None:
         """None."""
         return None
-
-
-def _is_plain(space: Space, part: Any) -> bool:
-    return isinstance(part, np.ndarray) and space.flat_layout is not None
 
 
 def _side_by_side(leaves: list[tuple[Any, np.ndarray]], space: VectorSpace) -> np.ndarray:

@@ -85,13 +85,13 @@ class Space(Form):
     def _size(self, batch: Any) -> int | None:
         """Number of samples; None when there is no data."""
 
-    @abc.abstractmethod
     def get_origin(self) -> Any:
         """Zeros: one sample without its batch axis."""
+        raise NotImplementedError(f"{self} has no origin")
 
-    @abc.abstractmethod
     def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
         """Zeros: a batch of `batch_size` samples."""
+        raise NotImplementedError(f"{self} has no origin")
 
     @abc.abstractmethod
     def get_total_dimension(self) -> int:
