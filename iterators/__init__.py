@@ -2,6 +2,10 @@
 
 Everything public can be imported from here; ``__init__.pyi`` is the list of names and says where
 they live.  A module is loaded when something of it is first asked for, torch only when a device is.
+
+The way of a record to a batch is `core`, `images` and `providers`.  Five older designs stand behind
+it: `spaces` (Pylearn2), `views` (torch's ``dp``), `samples` (a design note), `datasets` and `loops`
+(Chainer).
 """
 
 import lazy_loader

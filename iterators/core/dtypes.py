@@ -6,6 +6,7 @@ Nothing here touches an array.
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -93,7 +94,13 @@ def dtype_name(spec: Any) -> str:
         raise TypeError(f"{spec!r} is not the name of an element type") from None
     if spec is None or found.kind not in "biufc":
         raise TypeError(f"{spec!r} is not the name of a number type")
-    return found.name
+    return _name(found)
+
+
+@functools.lru_cache(maxsize=64)
+def _name(dtype: Any) -> str:
+    """``dtype.name``, which NumPy makes up anew each time."""
+    return dtype.name
 
 
 def torch_dtype(spec: Any) -> Any:

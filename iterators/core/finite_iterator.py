@@ -6,6 +6,7 @@ batches from a dataset, and the conversion of each by the form that was requeste
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -127,12 +128,16 @@ def iterate(
     names = tuple(dict.fromkeys(name for name in sources if name))
     specs = {name: dataset.field_specs[name] for name in names}
 
+    @functools.cache
+    def bound() -> list[tuple[str, Any]]:
+        return [
+            (name, None if form.is_null else form.bind(specs[name]))
+            for form, name in zip(forms, sources, strict=True)
+        ]
+
     def read() -> tuple[Any, ...]:
         found = dict(zip(names, dataset.get(names, next(subsets)), strict=True))
-        return tuple(
-            None if form.is_null else form.convert_stored(found[name], specs[name])
-            for form, name in zip(forms, sources, strict=True)
-        )
+        return tuple(convert and convert(found[name]) for name, convert in bound())
 
     return FiniteDatasetIterator(subsets, read, return_tuple)
 

@@ -8,7 +8,7 @@ knowing the spaces.  Nothing here touches an array.
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,8 +66,12 @@ class Form(abc.ABC):
     is_null = False
 
     @abc.abstractmethod
+    def bind(self, spec: FieldSpec) -> Callable[[Any], Any]:
+        """What turns stored batches into this form; all that is not in a batch is settled here."""
+
     def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
         """A stored batch in this form."""
+        return self.bind(spec)(batch)
 
 
 def is_flat_space(space: Any) -> bool:

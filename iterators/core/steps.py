@@ -41,6 +41,7 @@ class Step:
         "known",
         "one_hot",
         "order",
+        "seen",
         "selected",
         "src",
         "src_groups",
@@ -79,6 +80,8 @@ class Step:
         self.kept = "".join(axis for axis in have if axis in want)
         present = self.inserted + list(self.kept)
         self.order = [present.index(axis) for axis in want if axis != self.one_hot]
+        #: The shape that came last, with the sizes of all axes.
+        self.seen: tuple[Any, dict[str, int]] = (None, {})
         self.trivial = src.axes == dst.axes and have == want and not self.one_hot
 
     def _merge_sizes(self) -> dict[str, int]:
@@ -142,7 +145,10 @@ class Step:
     def __call__(self, x: Any, dtype: Any, contiguous: bool, sparse: bool) -> Any:
         """Convert; see `Plan.__call__`."""
         ops = backend_of(x)
-        sizes = self._sizes(x, self.src, self.src_groups)
+        shape, sizes = self.seen
+        if shape != x.shape:
+            sizes = self._sizes(x, self.src, self.src_groups)
+            self.seen = x.shape, sizes
         if self.one_hot:
             return self._mark(ops, x, sizes, dtype, sparse)
         if sparse:
@@ -228,11 +234,12 @@ class Step:
             raise TypeError("labels in a sparse matrix cannot be told from its zeros")
         if np.dtype(ops.dtype(x)).kind not in "iu":
             raise TypeError(f"labels are integers, not {ops.dtype(x)}")
-        if x.shape and 0 not in x.shape and not 0 <= int(x.min()) <= int(x.max()) < classes:
-            raise LabelError(
-                f"labels from {int(x.min())} to {int(x.max())}: expected labels from 0 to "
-                f"{classes - 1}"
-            )
+        if x.shape and 0 not in x.shape:
+            low, high = int(x.min()), int(x.max())
+            if low < 0 or high >= classes:
+                raise LabelError(
+                    f"labels from {low} to {high}: expected labels from 0 to {classes - 1}"
+                )
         axes = "".join(self.src_groups)
         x = ops.reshape(x, [sizes[axis] for axis in axes])
         for place in reversed(range(len(axes))):

@@ -1,4 +1,4 @@
-"""Floor 3: what can be indexed and iterated over; never how a batch is used."""
+"""Floor 3: Chainer's datasets, over files of every kind, and Pylearn2's, over arrays and spaces."""
 
 from . import tabular
 from .cache import (

@@ -1,6 +1,5 @@
-"""Floor 3: iterators over data sets, for batches that are lists of examples (Chainer's names)."""
+"""Floor 3: Chainer's iterators, over anything with a length and an index; batches are lists."""
 
-from .dali import DaliIterator
 from .iterator import Iterator
 from .multiprocess import MultiprocessIterator, TimeoutWarning
 from .multithread import MultithreadIterator
@@ -18,7 +17,6 @@ from .worker import WorkerError
 from .worker_pool import WorkerDiedError
 
 __all__ = [
-    "DaliIterator",
     "Deserializer",
     "DictionarySerializer",
     "Iterator",

@@ -1,1 +1,1 @@
-"""Floor 3: files and arrays as iterables of batches, with the names and protocol of MXNet."""
+"""Floor 3: MXNet's and MXNet.jl's data iterators, over files of records and numbers, and arrays."""

@@ -1,7 +1,8 @@
-"""What every provider is: an iterable of batches that also speaks MXNet's and MXNet.jl's protocols.
+"""What every provider is: an iterable of batches.
 
-`AbstractDataProvider` says what a loop over batches does and answers both protocols in terms of
-`next` and `reset`.  It makes no batches and keeps no position.
+`AbstractDataProvider` says what a loop over batches does, in terms of `next` and `reset`.  It makes
+no batches and keeps no position.  What older systems ask of their iterators is answered by the
+mix-ins that it is made of.
 """
 
 from __future__ import annotations
@@ -9,19 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core.batch import DataBatch, DataDesc
-from ..core.finite_iterator import FiniteDatasetIterator
-from ..views.batch_views import view_batch
-from ..views.sets import Batch
-from .protocol import load_arrays
-from .sample_iterator import iterate_batches
+from .protocol import MXNetJlProtocol, MXNetProtocol
+from .sample_iterator import DatasetProtocol
 
 __all__ = ["AbstractDataProvider"]
 
 
-class AbstractDataProvider:
+class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     """Base class of all providers.
 
     A class of your own needs `provide_data`, `provide_label`, `next` and `reset`; everything else
@@ -35,6 +31,7 @@ class AbstractDataProvider:
 
     Examples
     --------
+    >>> import numpy as np
     >>> class Zeros(AbstractDataProvider):
     ...     provide_data, provide_label, left = [DataDesc("data", (4, 2))], [], 3
     ...     def reset(self):
@@ -53,7 +50,8 @@ class AbstractDataProvider:
     batch_type: type[DataBatch] = DataBatch
 
     _loop: object | None = None
-    _current: DataBatch | None = None
+    #: Whether anything was asked for since the epoch began or was resumed, as far as is known.
+    _delivered = True
 
     # -- what a class of its own defines ----------------------------------------------------------
 
@@ -89,10 +87,6 @@ class AbstractDataProvider:
         desc = self.provide_data[0]
         return desc.shape[DataDesc.get_batch_axis(desc.layout)]
 
-    def get_batch_size(self) -> int:
-        """`batch_size`, under the name of MXNet.jl."""
-        return self.batch_size
-
     def __iter__(self) -> Iterator[DataBatch]:
         self._begin()
         loop = self._loop = object()
@@ -100,19 +94,13 @@ class AbstractDataProvider:
 
     def _begin(self) -> None:
         """Go to where a new loop starts."""
-        self.reset()
-
-    def eachbatch(self) -> Iterator[DataBatch]:
-        """Batches of one epoch (MXNet.jl's name for iterating over the provider)."""
-        return iter(self)
+        if self._delivered:
+            self.reset()
 
     def _run_epoch(self, loop: object) -> Iterator[DataBatch]:
         while True:
             if self._loop is not loop:
-                raise RuntimeError(
-                    "this provider is used by another loop that began later; nested or parallel "
-                    "loops need a provider each"
-                )
+                raise self._taken_over()
             try:
                 batch = self.next()
             except StopIteration:
@@ -120,121 +108,15 @@ class AbstractDataProvider:
             self._current = batch
             yield batch
 
-    def __next__(self) -> DataBatch:
-        return self.next()
+    @staticmethod
+    def _taken_over() -> RuntimeError:
+        return RuntimeError(
+            "this provider is used by another loop that began later; nested or parallel loops need "
+            "a provider each"
+        )
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def iterator(
-        self,
-        mode: Any = None,
-        batch_size: int | None = None,
-        num_batches: int | None = None,
-        rng: Any = None,
-        data_specs: Any = None,
-        return_tuple: bool = False,
-    ) -> FiniteDatasetIterator:
-        """Batches of one epoch in any form, by Pylearn2's rules.
-
-        Parameters
-        ----------
-        mode : {None, "sequential", "even_sequential"}
-            The batches as they come; "even" leaves out those with padding.
-        batch_size : int, optional
-            That of the provider, if it is given.
-        num_batches : int, optional
-            How many at most.
-        rng : None
-            Nothing is drawn here.
-        data_specs : (Space, source), optional
-            Flat; by default what the provider was asked for when it was made, or all data and
-            label arrays.
-        return_tuple : bool
-            Give a tuple for a single source as well.
-
-        Returns
-        -------
-        FiniteDatasetIterator
-            Of arrays or tuples of them, the last one short instead of padded.
-
-        Raises
-        ------
-        ValueError
-            For a mode or a size that this provider does not have, and a source that does not exist.
-
-        Examples
-        --------
-        >>> from iterators import ArrayDataProvider, ResizeIter
-        >>> provider = ResizeIter(ArrayDataProvider(np.arange(3), batch_size=2), 3)
-        >>> [batch.tolist() for batch in provider.iterator("even_sequential")]
-        [[0, 1], [0, 1]]
-        """
-        return iterate_batches(self, mode, batch_size, num_batches, rng, data_specs, return_tuple)
-
-    # -- MXNet's low-level protocol ---------------------------------------------------------------
-
-    def iter_next(self) -> bool:
-        """Advance to the next batch; False at the end of the epoch."""
-        self._current = None
-        try:
-            self._current = self.next()
-        except StopIteration:
-            return False
-        return True
-
-    @property
-    def current(self) -> DataBatch:
-        """The batch that `iter_next` or the loop advanced to."""
-        if self._current is None:
-            raise RuntimeError("there is no current batch: call iter_next() or next() first")
-        return self._current
-
-    def getdata(self) -> Any:
-        """Data array of the current batch."""
-        return self.current.data[0]
-
-    def getlabel(self) -> Any:
-        """Label array of the current batch; None without labels."""
-        return self.current.label[0] if self.current.label else None
-
-    def getpad(self) -> int:
-        """Padding of the current batch."""
-        return self.current.pad
-
-    def getindex(self) -> np.ndarray:
-        """Sample ids of the current batch."""
-        return self.current.index
-
-    # -- the protocol of MXNet.jl -----------------------------------------------------------------
-
-    def count_samples(self, batch: DataBatch) -> int:
-        """Samples of the batch that are not padding."""
-        return batch.count
-
-    def get_data(self, batch: DataBatch) -> list[Any]:
-        """Data arrays of the batch, in the order of `provide_data`."""
-        return batch.data
-
-    def get_label(self, batch: DataBatch) -> list[Any]:
-        """Label arrays of the batch, in the order of `provide_label`."""
-        return batch.label
-
-    def get(self, batch: DataBatch, name: str) -> Any:
-        """The array of the batch that has this name; KeyError if none has."""
-        return batch[name]
-
-    def view(self, batch: DataBatch) -> Batch:
-        """Views over the arrays of the batch, not copied; see `iterators.views.view_batch`."""
-        return view_batch(batch)
-
-    def load_data(self, batch: DataBatch, targets: Sequence[Any]) -> None:
-        """Copy data arrays of the batch into `targets`, see `iterators.providers.protocol`."""
-        load_arrays(self.get_data(batch), self.provide_data, targets)
-
-    def load_label(self, batch: DataBatch, targets: Sequence[Any]) -> None:
-        """Copy label arrays of the batch into `targets`, see `iterators.providers.protocol`."""
-        load_arrays(self.get_label(batch), self.provide_label, targets)

@@ -94,9 +94,9 @@ class DenseColumn:
     dtype: Any = None
     fill: float = 0
     layout: str | None = None
-    shape: tuple[int, ...] | None = None
+    shape: tuple[int, ...] = None  # type: ignore[assignment]
     factor: float | None = None
-    axes: Axes | None = None
+    axes: Axes = None  # type: ignore[assignment]
     _pool: BufferPool | None = field(init=False, repr=False, default=None)
     _bytes: np.ndarray | None = field(init=False, repr=False, default=None)
     _batch_shape: tuple[int, ...] = field(init=False, repr=False, default=())
@@ -119,14 +119,11 @@ class DenseColumn:
 
     def describe(self, batch_size: int) -> DataDesc:
         """What a batch of it looks like."""
-        assert self.shape is not None
-        assert self.axes is not None
         shape = self.axes.shape((batch_size, *self.shape))
         return DataDesc(self.name, shape, self.dtype, self.layout)
 
     def prepare(self, batch_size: int, keep: int, allocate: Callable[[int], Any] | None) -> None:
         """Get ready for batches of that size, `keep` of which may be waiting to be used again."""
-        assert self.shape is not None
         self._batch_shape = (batch_size, *self.shape)
         nbytes = int(np.prod(self._batch_shape, dtype=np.int64)) * self.dtype.itemsize
         self._pool = BufferPool(nbytes, keep, allocate) if nbytes else None
@@ -134,7 +131,6 @@ class DenseColumn:
     @property
     def row_shape(self) -> tuple[int, ...]:
         """Shape of a row before its axes are put in order."""
-        assert self.shape is not None
         return self.shape
 
     @property
@@ -144,7 +140,6 @@ class DenseColumn:
 
     def make(self, rows: np.ndarray) -> np.ndarray:
         """A batch whose first places are `rows`."""
-        assert self.axes is not None
         if self._pool is None:
             return self.axes.convert(np.empty(self._batch_shape, self.dtype))
         batch = np.frombuffer(self._pool.take(), self.dtype)
@@ -156,7 +151,6 @@ class DenseColumn:
 
     def put(self, row: int, batch: np.ndarray, slot: int) -> np.ndarray:
         """The batch with another row in a slot."""
-        assert self.axes is not None
         one = np.empty((1, *self._batch_shape[1:]), self.dtype)
         self._fill(np.array([row]), one.reshape(1, -1))
         self.axes.rows(batch)[slot] = one[0]

@@ -17,12 +17,16 @@ from ..core.backend import backend_of, is_stored_sparse
 from ..core.batch import DataBatch, DataDesc, axes_of
 from ..core.layout import Layout, plan
 from ..core.spec import FieldSpec, SpecError
-from ..spaces import Conv2DSpace, DataSpecsMapping, IndexSpace, Space, VectorSpace
+from ..spaces import DataSpecsMapping
 
 __all__ = ["BatchForm", "SpecBatch", "with_arrays"]
 
-#: Element types that the image stage writes.
+#: Axes and element types that the image stage writes; the axes in any order.
+IMAGES = "bhwc"
 STAGE_DTYPES = ("float32", "float16", "uint8", "int8")
+
+#: Single labels as rows of one label.
+ONE_SLOT = plan("b", "bf")
 
 Place = Callable[[Sequence[Any]], list[Any]]
 
@@ -81,14 +85,17 @@ def with_arrays(batch: DataBatch, data: Sequence[Any], label: Sequence[Any], **f
 class _Part:
     """One distinct entry of a request."""
 
-    space: Space
+    space: Any
     source: str
     is_label: bool
     #: Which of the data or label arrays.
     number: int
-    layout: Layout | None = field(default=None, init=False)
-    #: The space of the labels if they have to be whole numbers.
-    labels: IndexSpace | None = field(default=None, init=False)
+    #: How the array is stored.
+    layout: Layout = field(init=False)
+    #: How its numbers are understood if they have to be labels.
+    labels: Layout | None = field(init=False)
+    #: The kind of array that came last, and what turns it into the space.
+    bound: tuple[Any, Callable[[Any], Any]] = field(init=False)
 
     def bind(self, desc: Any) -> DataDesc:
         """Learn how the array is stored, and describe the result.
@@ -97,16 +104,17 @@ class _Part:
         values.
         """
         shape, dtype = desc[1], getattr(desc, "dtype", np.dtype(np.float32))
-        if "b" not in self.space_layout.axes:
+        if "b" not in self.space.layout.axes:
             raise SpecError(f"{self.space} is one sequence, and a batch has several samples")
         stored = _axes(getattr(desc, "layout", None), len(shape))
         sizes = {axis: n for axis, n in zip(stored, shape, strict=True) if axis != "b"}
         self.layout = Layout(stored, **sizes)
         width = self.layout.total
-        if len(shape) <= 2 and isinstance(self.space, IndexSpace):
-            self.labels = IndexSpace(self.space.max_labels, width)
-        elif self.is_label and isinstance(self.space, VectorSpace) and width == 1 != self.space.dim:
-            self.labels = IndexSpace(self.space.dim, 1)
+        classes = self.space.classes_of(width, self.is_label) if len(shape) <= 2 else None
+        self.labels = None
+        if classes is not None:
+            self.labels = Layout("bt", t=width, index_of="k", k=classes)
+        self.bound = (None, list)
         try:
             empty = self.convert(np.zeros(self.layout.shape(0), dtype), 0)
         except (TypeError, ValueError, NotImplementedError) as error:
@@ -115,18 +123,11 @@ class _Part:
                 f"{stored!r}, does not fit into {self.space}: {error}"
             ) from error
         size = shape[self.layout.axis("b")]
-        if isinstance(self.space, Conv2DSpace):
-            letters = self.space_layout.axes.upper().replace("B", "N")
-        else:
-            one_hot = self.labels is not None and isinstance(self.space, VectorSpace)
-            letters = "NK" if one_hot else "NT" if isinstance(self.space, IndexSpace) else "NC"
+        wanted = self.space.layout
+        features = "C" if self.labels is None else "K"
+        letters = wanted.axes.upper().replace("B", "N").replace("F", features)
         dtype = backend_of(empty).dtype(empty)
-        return DataDesc(self.source, self.space_layout.shape(size), dtype, letters)
-
-    @property
-    def space_layout(self) -> Layout:
-        """Axes of the result."""
-        return self.space.layout  # type: ignore[attr-defined]
+        return DataDesc(self.source, wanted.shape(size), dtype, letters)
 
     @property
     def on_host(self) -> bool:
@@ -135,33 +136,43 @@ class _Part:
 
     def convert(self, x: Any, count: int) -> Any:
         """An array as it is stored, of which `count` samples are not padding, in the space."""
-        assert self.layout is not None
-        if self.labels is not None:
-            return self._whole(x, count)
-        spec = FieldSpec(self.layout, backend_of(x).dtype(x), is_stored_sparse(x))
-        return self.space.convert_stored(x, spec)
+        kind = type(x), x.dtype, x.shape, getattr(x, "layout", None)
+        bound, conversion = self.bound
+        if bound != kind:
+            conversion = self._conversion(x)
+            self.bound = kind, conversion
+        return conversion(x) if self.labels is None else self._whole(x, count, conversion)
 
-    def _whole(self, x: Any, count: int) -> Any:
+    def _conversion(self, x: Any) -> Callable[[Any], Any]:
+        """What turns arrays like this one, or the labels in them, into the space."""
+        plan(self.layout, self.layout)(x)  # refuses what is not as it was described
+        sparse = is_stored_sparse(x)
+        if self.labels is None:
+            return self.space.bind(FieldSpec(self.layout, backend_of(x).dtype(x), sparse))
+        if sparse:
+            raise SpecError(f"{self.source!r} is sparse, and zeros of it are no labels")
+        return self.space.bind(FieldSpec(self.labels, "int64"))
+
+    def _whole(self, x: Any, count: int, conversion: Callable[[Any], Any]) -> Any:
         """Whole numbers in the range of the labels; padding may be anything."""
         assert self.labels is not None
-        if is_stored_sparse(x):
-            raise SpecError(f"{self.source!r} is sparse, and zeros of it are no labels")
         if x.ndim == 1:
-            x = plan("b", "bf")(x)
+            x = ONE_SLOT(x)
+        classes = self.labels.sizes["k"]
         ops = backend_of(x)
         with np.errstate(invalid="ignore"):
             whole = ops.cast(x, "int64")
-        wrong = (whole != x) | (whole < 0) | (whole >= self.labels.max_labels)
+        wrong = (whole != x) | (whole < 0) | (whole >= classes)
         if wrong[:count].any():
             bad = x[:count][wrong[:count]][0]
             raise SpecError(
                 f"{self.source!r} holds {bad:g}, which does not fit into {self.space}: expected "
-                f"labels from 0 to {self.labels.max_labels - 1}"
+                f"labels from 0 to {classes - 1}"
             )
-        if isinstance(self.space, IndexSpace) or not wrong.any():
-            return self.labels.reformat(whole, self.space)
+        if self.space.layout.index_of or not wrong.any():
+            return conversion(whole)
         # Padding that is no label belongs to no class.
-        good = self.labels.reformat(whole[:count], self.space)
+        good = conversion(whole[:count])
         ops = backend_of(good)
         nothing = self.space.get_origin_batch(len(x) - count, ops.dtype(good))
         if ops.name == "torch":
@@ -191,6 +202,7 @@ class BatchForm:
 
     Examples
     --------
+    >>> from iterators import Conv2DSpace
     >>> space = Conv2DSpace((8, 9), num_channels=3, axes=("c", 0, 1, "b"), dtype="uint8")
     >>> form = BatchForm((space, "features"), ["data"], [])
     >>> form.written((3, 8, 9))
@@ -237,9 +249,8 @@ class BatchForm:
             raise SpecError("data_specs must ask for the images: the source 'features'")
         for part in parts:
             part.bind(DataDesc(part.source, (1, *data_shape)))
-        spaces = (part.space for part in parts)
-        first = next((space for space in spaces if isinstance(space, Conv2DSpace)), None)
-        axes = "bhwc" if first is None else first.layout.axes
+        wanted = (part.space.layout.axes for part in parts)
+        axes = next((axes for axes in wanted if set(axes) == set(IMAGES)), IMAGES)
         return axes.upper().replace("B", "N"), _stage_dtype([part.space.dtype for part in parts])
 
     def bind(

@@ -7,73 +7,38 @@ ahead of the consumer.  It does not know where samples come from.
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 import weakref
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from recordio.errors import ErrorBudgetError, RecordIOError
+from recordio.errors import RecordIOError
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
-from ..core.finite_iterator import FiniteDatasetIterator
+from ..core.finite_iterator import DATASET_SEED
 from ..core.order import BatchPlan
-from ..core.parameters import choice, entries, integer, real
+from ..core.parameters import entries, integer
 from ..core.spec import SpecError
+from ..core.subsets import generator
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
 from .batch_form import BatchForm, SpecBatch
-from .sample_iterator import iterate_samples
+from .engine import ChosenSamples, Engine, Skipped
+from .sample_iterator import Samples
 
-__all__ = ["Engine", "PlannedProvider"]
+__all__ = ["PlannedProvider"]
 
 STATE_VERSION = 1
 LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epoch's; then 0 again
 
 logger = logging.getLogger("iterators")
-
-
-class Engine(Protocol):
-    """Produces arrays for batches of records, in the order of submission, ahead of the consumer.
-
-    `data` and `label` are what it makes of a batch: one array, or a list of one for each
-    description of the provider.  A batch that cannot be made at all has ``data=None`` and one
-    failure.
-    """
-
-    depth: int
-
-    def start(self) -> None:
-        """Start the threads, once there is somebody to stop them; idempotent."""
-
-    @property
-    def pending(self) -> int:
-        """Number of batches submitted and not yet collected."""
-
-    def submit(self, records: np.ndarray, epoch: int, draws: np.ndarray) -> None:
-        """Start work on a batch; `draws` tells occurrences of a record in the epoch apart."""
-
-    def collect(self) -> tuple[Any, Any, np.ndarray, Sequence[tuple[int, Exception]]]:
-        """Wait for the oldest batch: data, label, sample ids, failed slots with their errors."""
-
-    def retry(
-        self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
-    ) -> None:
-        """Put another record into a slot of a collected batch; raises what is wrong with it."""
-
-    def stats(self) -> dict[str, float]:
-        """Counters of the work done so far."""
-
-    def cancel(self) -> None:
-        """Forget all batches under way."""
-
-    def close(self) -> None:
-        """Stop; idempotent."""
 
 
 class Position(NamedTuple):
@@ -94,34 +59,6 @@ class _Request:
     position: Position
     pad: int
     draws: np.ndarray
-
-
-class _Skipped:
-    """Records that could not be used, once each, and the budget for them."""
-
-    def __init__(self, on_error: str, budget: float | None, num_samples: int) -> None:
-        self.on_error = choice("on_error", on_error, ("raise", "skip"))
-        # By file and place in it: the places of several files are counted apart.
-        self.records: dict[tuple[str | None, int | None], tuple[int | None, str]] = {}
-        self.limit: float | None = None
-        if budget is None:
-            return
-        if on_error != "skip":
-            raise ValueError(f"error_budget={budget!r} needs on_error='skip'")
-        if isinstance(budget, float) and budget < 1:
-            self.limit = real("error_budget", budget, 0, 1) * num_samples
-        else:
-            self.limit = integer("error_budget", budget, low=0)
-
-    def add(self, error: RecordIOError) -> None:
-        """Count an error; raises when there are more than the budget allows."""
-        name = error.record_id if error.record_id is not None else error.record
-        self.records.setdefault((error.path, error.record), (name, str(error)))
-        if self.limit is not None and len(self.records) > self.limit:
-            raise ErrorBudgetError(
-                f"{len(self.records)} records could not be used, which is more than the "
-                f"error_budget allows ({self.limit:g}); the last one: {error}"
-            ) from error
 
 
 class PlannedProvider(AbstractDataProvider):
@@ -190,7 +127,6 @@ class PlannedProvider(AbstractDataProvider):
                 raise SpecError("data_specs asks for labels alone: ask for the data as well")
             if not issubclass(self.batch_type, SpecBatch):
                 self.batch_type = SpecBatch
-        self._rng: Any = None
         self._placement = placement
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
         self._delivered = False  # asked for anything since the epoch began or was resumed
@@ -198,9 +134,7 @@ class PlannedProvider(AbstractDataProvider):
         self._turns = Turns()  # for position, requests and engine
         self._inside = False
         self._counted = (0, plan.batches(0))
-        self._current: DataBatch | None = None
-        self._loop: object | None = None
-        self._skipped = _Skipped(on_error, error_budget, plan.order.count())
+        self._skipped = Skipped(on_error, error_budget, plan.order.count())
         for error in skipped:
             self._skipped.add(error)
         # Where the last search for a good record began and ended: (epoch, done, first, found).
@@ -258,10 +192,6 @@ class PlannedProvider(AbstractDataProvider):
 
     # -- iteration ------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
-        if self._delivered:
-            self.reset()
-
     def next(self) -> DataBatch:
         """The next batch of the epoch.
 
@@ -295,8 +225,6 @@ class PlannedProvider(AbstractDataProvider):
         try:
             self._keep_busy(following)
             for slot, error in failures:
-                if data is None or self._skipped.on_error == "raise":
-                    raise error
                 self._replace(position, slot, int(request.draws[slot]), error, data, label, ids)
             batch = self._batch(data, label, ids, request.pad)
         except Exception:
@@ -323,9 +251,6 @@ class PlannedProvider(AbstractDataProvider):
         ids: Any,
     ) -> None:
         """Fill a slot with the next good record of the epoch; the slot keeps its draw number."""
-        if not isinstance(error, RecordIOError):
-            raise error
-        self._skipped.add(error)
         first = position.number * self.batch_size + slot + 1
         last = max(first, self._plan.order.count(position.done)) + self._plan.order.count()
         epoch, done, begin, found = self._searched
@@ -333,15 +258,12 @@ class PlannedProvider(AbstractDataProvider):
             begin = found = first
         # All places from `begin` to `found` are known to be bad, so that long runs of bad records
         # are gone through once and not again for every one of them.
-        for place in range(found, last):
-            record = self._plan.record(position.epoch, place, position.done)
-            try:
-                self._engine.retry(record, position.epoch, draw, data, label, ids, slot)
-                self._searched = (position.epoch, position.done, begin, place)
-                return
-            except RecordIOError as another:
-                self._skipped.add(another)
-        raise error
+        records = (
+            self._plan.record(position.epoch, place, position.done) for place in range(found, last)
+        )
+        arrays = data, label, ids
+        bad = self._skipped.refill(error, self._engine, records, position.epoch, draw, arrays, slot)
+        self._searched = (position.epoch, position.done, begin, found + bad)
 
     def _count(self, batch: DataBatch, asked: float) -> None:
         now = time.perf_counter()
@@ -451,46 +373,37 @@ class PlannedProvider(AbstractDataProvider):
             else:
                 self._position = Position((position.epoch + 1) & LAST_EPOCH)
 
-    def iterator(
-        self,
-        mode: Any = None,
-        batch_size: int | None = None,
-        num_batches: int | None = None,
-        rng: Any = None,
-        data_specs: Any = None,
-        return_tuple: bool = False,
-    ) -> FiniteDatasetIterator:
-        """Batches of one epoch in any form, by Pylearn2's rules.
+    def _any_samples(self) -> Samples:
+        place, finish = self._placement.place, self._finish
+        return Samples(self._stored, self._form, place, finish, self._rng, self._read_samples)
 
-        Every call begins an epoch of the provider, and a later loop over it the next one.
+    @functools.cached_property
+    def _rng(self) -> Any:
+        """Random numbers of all iterators of the provider."""
+        return generator(None, DATASET_SEED)
 
-        Parameters
-        ----------
-        mode : str or class, optional
-            None for the order of the provider.  Otherwise the samples of this part are taken in the
-            order in which they are stored, and the mode says which of them make up a batch: all of
-            `DenseDesignMatrix.iterator` but "even_sequences".
-        batch_size, num_batches : int, optional
-            As there; by default the batches of the provider.  No batch can be larger than those.
-        rng : seed or generator, optional
-            By default one generator for all iterators of the provider.
-        data_specs : (Space, source), optional
-            Flat; by default what the provider was asked for when it was made, or all data and
-            label arrays.
-        return_tuple : bool
-            Give a tuple for a single source as well.
+    def _read_samples(
+        self, rows: Iterator[Any], in_file_order: bool, repeats: bool
+    ) -> Callable[[], tuple[list[Any], list[Any], int]]:
+        """Begin an epoch of chosen samples; see `Samples.read`."""
+        with self._turns.lock:
+            self._begin()
+            self._delivered = True
+            self._requests.clear()
+            chosen = ChosenSamples(
+                self._engine, self._skipped, self._plan.order, self.epoch, in_file_order, repeats
+            )
+            self._loop = chosen
 
-        Returns
-        -------
-        FiniteDatasetIterator
-            Of arrays or tuples of them, the last one short instead of padded.
+        def read() -> tuple[list[Any], list[Any], int]:
+            with self._turns.lock:
+                if not chosen.over and (self._loop is not chosen or self._requests):
+                    raise self._taken_over()
+                data, label, count = chosen.collect(rows)
+                self._samples += count
+            return *self._arrays(data, label), count
 
-        Raises
-        ------
-        ValueError
-            For a mode or source that does not exist, and more batches than there are samples for.
-        """
-        return iterate_samples(self, mode, batch_size, num_batches, rng, data_specs, return_tuple)
+        return read
 
     # -- state ----------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""The functions of MXNet.jl's data providers: the provider first, then the batch.
+"""What MXNet and MXNet.jl ask of their iterators: mix-ins of every provider, and functions.
 
-They work on every provider here, and on anything else that has the same methods.  They copy out of
-batches and never change one.
+The functions are MXNet.jl's: the provider first, then the batch.  They work on every provider here,
+and on anything else that has the same methods.  They copy out of batches and never change one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core.batch import DataBatch
+from ..views.batch_views import view_batch
+from ..views.sets import Batch
+
 __all__ = [
+    "MXNetJlProtocol",
+    "MXNetProtocol",
     "count_samples",
     "eachbatch",
     "get",
@@ -23,6 +29,87 @@ __all__ = [
     "provide_data",
     "provide_label",
 ]
+
+
+class MXNetProtocol:
+    """MXNet's low-level protocol, for a class that has `next`."""
+
+    _current: DataBatch | None = None
+
+    def __next__(self: Any) -> DataBatch:
+        return self.next()
+
+    def iter_next(self: Any) -> bool:
+        """Advance to the next batch; False at the end of the epoch."""
+        self._current = None
+        try:
+            self._current = self.next()
+        except StopIteration:
+            return False
+        return True
+
+    @property
+    def current(self) -> DataBatch:
+        """The batch that `iter_next` or the loop advanced to."""
+        if self._current is None:
+            raise RuntimeError("there is no current batch: call iter_next() or next() first")
+        return self._current
+
+    def getdata(self) -> Any:
+        """Data array of the current batch."""
+        return self.current.data[0]
+
+    def getlabel(self) -> Any:
+        """Label array of the current batch; None without labels."""
+        return self.current.label[0] if self.current.label else None
+
+    def getpad(self) -> int:
+        """Padding of the current batch."""
+        return self.current.pad
+
+    def getindex(self) -> np.ndarray:
+        """Sample ids of the current batch."""
+        return self.current.index
+
+
+class MXNetJlProtocol:
+    """The methods of MXNet.jl, for a class that describes its batches."""
+
+    def get_batch_size(self: Any) -> int:
+        """`batch_size`, under the name of MXNet.jl."""
+        return self.batch_size
+
+    def eachbatch(self: Any) -> Iterator[DataBatch]:
+        """Batches of one epoch (MXNet.jl's name for iterating over the provider)."""
+        return iter(self)
+
+    def count_samples(self, batch: DataBatch) -> int:
+        """Samples of the batch that are not padding."""
+        return batch.count
+
+    def get_data(self, batch: DataBatch) -> list[Any]:
+        """Data arrays of the batch, in the order of `provide_data`."""
+        return batch.data
+
+    def get_label(self, batch: DataBatch) -> list[Any]:
+        """Label arrays of the batch, in the order of `provide_label`."""
+        return batch.label
+
+    def get(self, batch: DataBatch, name: str) -> Any:
+        """The array of the batch that has this name; KeyError if none has."""
+        return batch[name]
+
+    def view(self, batch: DataBatch) -> Batch:
+        """Views over the arrays of the batch, not copied; see `iterators.views.view_batch`."""
+        return view_batch(batch)
+
+    def load_data(self: Any, batch: DataBatch, targets: Sequence[Any]) -> None:
+        """Copy data arrays of the batch into `targets`, see `iterators.providers.protocol`."""
+        load_arrays(self.get_data(batch), self.provide_data, targets)
+
+    def load_label(self: Any, batch: DataBatch, targets: Sequence[Any]) -> None:
+        """Copy label arrays of the batch into `targets`, see `iterators.providers.protocol`."""
+        load_arrays(self.get_label(batch), self.provide_label, targets)
 
 
 def get_batch_size(provider: Any) -> int:

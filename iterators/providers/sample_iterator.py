@@ -1,23 +1,18 @@
 """``provider.iterator(...)``: Pylearn2's dataset iterator over the batches of a provider.
 
-`iterate_samples` serves every mode where single samples can be asked for, and keeps the engine of
-the provider busy ahead of the consumer; `iterate_batches` passes on the batches of a provider that
-has an order of its own only.  Drawing rows and converting arrays is the work of others.
+A provider that can give `Samples` has every mode; of one that has an order of its own only, the
+batches are passed on.  Drawing rows and converting arrays is the work of others.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-
-from recordio.errors import RecordIOError
 
 from ..core.backend import backend_of
 from ..core.batch import DataDesc
-from ..core.finite_iterator import DATASET_SEED, FiniteDatasetIterator, flat_parts
+from ..core.finite_iterator import FiniteDatasetIterator, flat_parts
 from ..core.subsets import (
     EvenSequencesSubsetIterator,
     SequentialSubsetIterator,
@@ -25,9 +20,9 @@ from ..core.subsets import (
     generator,
     resolve_iterator_class,
 )
-from .batch_form import BatchForm, SpecBatch, with_arrays
+from .batch_form import BatchForm, Place, SpecBatch, with_arrays
 
-__all__ = ["iterate_batches", "iterate_samples"]
+__all__ = ["DatasetProtocol", "Samples"]
 
 #: Modes of providers whose batches come in an order of their own.
 OWN_MODES = ("sequential", "even_sequential")
@@ -94,134 +89,56 @@ def _first(array: Any, desc: Any, count: int) -> Any:
 # -- samples by number ------------------------------------------------------------------------
 
 
-class _Reader:
-    """Batches of chosen samples from the engine of a provider, made ahead of the consumer."""
+@dataclass(frozen=True)
+class Samples:
+    """All that is asked of a provider whose samples can be taken in any order."""
 
-    def __init__(
-        self,
-        provider: Any,
-        rows: Iterator[Any],
-        request: _Request,
-        *,
-        stored: bool,
-        repeats: bool,
-    ) -> None:
-        self._provider = provider
-        # A sample that may come again has other random numbers when it does, by when it comes.
-        self._repeats = repeats
-        self._asked = 0
-        self._rows = rows
-        self._request = request
-        self._waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()  # samples and their draws
-        self._over = False
-        with provider._turns.lock:
-            provider._begin()
-            provider._delivered = True
-            provider._engine.cancel()
-            provider._requests.clear()
-            provider._loop = self
-            self._epoch = provider.epoch
-        order = provider._plan.order
-        self._records = order.take(self._epoch, 0, order.count())
-        self._draws = order.draws(0, order.count())
-        if stored:  # in the order of the file or the array
-            self._records = np.sort(self._records)
-
-    def __call__(self) -> tuple[Any, ...]:
-        provider = self._provider
-        if self._over:
-            raise StopIteration
-        with provider._turns.lock:
-            if provider._loop is not self or provider._requests:
-                raise RuntimeError(
-                    "this provider is used by another loop that began later; nested or parallel "
-                    "loops need a provider each"
-                )
-            self._ask_ahead()
-            if not self._waiting:
-                self._over = True
-                raise StopIteration
-            data, label, ids, failures = provider._engine.collect()
-            rows, draws = self._waiting.popleft()
-            self._ask_ahead()
-            for slot, error in failures:
-                self._replace(rows[slot], draws[slot], slot, error, data, label, ids)
-            provider._samples += len(rows)
-        return self._request.parts(
-            *provider._arrays(data, label), len(rows), provider._placement.place, provider._finish
-        )
-
-    def _ask_ahead(self) -> None:
-        engine = self._provider._engine
-        if engine.pending != len(self._waiting):
-            # An interrupt (Ctrl-C) came between a step of the engine and ours: make them again.
-            engine.cancel()
-            for chosen, draws in self._waiting:
-                engine.submit(self._records[chosen], self._epoch, draws)
-        while len(self._waiting) < engine.depth:
-            rows = next(self._rows, None)
-            if rows is None:
-                return
-            chosen = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            draws = self._draws[chosen]
-            if self._repeats:
-                draws = np.arange(self._asked, self._asked + len(chosen))
-            self._asked += len(chosen)
-            self._waiting.append((chosen, draws))
-            engine.submit(self._records[chosen], self._epoch, draws)
-
-    def _replace(
-        self, row: int, draw: int, slot: int, error: Exception, data: Any, label: Any, ids: Any
-    ) -> None:
-        """Fill a slot with the next good sample, as in a loop over the provider."""
-        engine, skipped = self._provider._engine, self._provider._skipped
-        if data is None or skipped.on_error == "raise" or not isinstance(error, RecordIOError):
-            raise error
-        skipped.add(error)
-        for record in np.roll(self._records, -int(row) - 1):
-            try:
-                engine.retry(int(record), self._epoch, int(draw), data, label, ids, slot)
-                return
-            except RecordIOError as another:
-                skipped.add(another)
-        raise error
+    #: The data and label arrays of a batch before any conversion.
+    stored: tuple[Sequence[DataDesc], Sequence[DataDesc]]
+    #: What the provider itself was asked for.
+    form: BatchForm | None
+    #: Moves arrays to where they are wanted, and what is left to do with the data there.
+    place: Place
+    finish: Place
+    #: Random numbers that go on from iterator to iterator.
+    rng: Any
+    #: ``read(rows, in_file_order, repeats)`` begins an epoch and ends the loop that uses the
+    #: provider.  `rows` are the places of the samples of each batch, in the order in which they
+    #: are stored or in that of the epoch; a sample that `repeats` has other random numbers each
+    #: time.  The result gives data, label and number of samples of the next batch.
+    read: Callable[[Iterator[Any], bool, bool], Callable[[], tuple[list[Any], list[Any], int]]]
 
 
-def iterate_samples(
+def _chosen(
     provider: Any,
+    samples: Samples,
     mode: Any,
     batch_size: int | None,
     num_batches: int | None,
     rng: Any,
     data_specs: Any,
-    return_tuple: bool,
-) -> FiniteDatasetIterator:
-    """The iterator of a provider that can be asked for any of its samples."""
+) -> tuple[SubsetIterator, Callable[[], tuple[Any, ...]]]:
+    """What batches there are of a provider with any order, and how to get the next."""
     kind: Any = SequentialSubsetIterator if mode is None else resolve_iterator_class(mode)
     if issubclass(kind, EvenSequencesSubsetIterator):
         raise ValueError(
             "mode='even_sequences' needs sequences of different lengths: the samples of a provider "
             "have one shape"
         )
-    data, label = provider._stored
-    request = _Request(data_specs, data, label, provider._form)
-    order = provider._plan.order
+    request = _Request(data_specs, *samples.stored, samples.form)
     if batch_size is None and num_batches is None:
         batch_size = provider.batch_size
     stochastic = getattr(kind, "stochastic", False)
     if stochastic:
-        if rng is None and provider._rng is None:
-            provider._rng = generator(None, DATASET_SEED)
-        rng = provider._rng if rng is None else generator(rng)
-    subsets: SubsetIterator = kind(order.count(), batch_size, num_batches, rng)
+        rng = samples.rng if rng is None else generator(rng)
+    subsets: SubsetIterator = kind(provider.num_samples, batch_size, num_batches, rng)
     if (subsets.batch_size or 0) > provider.batch_size:
         raise ValueError(
             f"batch_size={subsets.batch_size}: this provider was made with "
             f"batch_size={provider.batch_size}, and its batches have room for no more"
         )
-    stored = mode is not None
-    reader = _Reader(provider, iter(subsets), request, stored=stored, repeats=stochastic)
-    return FiniteDatasetIterator(subsets, reader, return_tuple)
+    read = samples.read(iter(subsets), mode is not None, stochastic)
+    return subsets, lambda: request.parts(*read(), samples.place, samples.finish)
 
 
 # -- batches as they come ---------------------------------------------------------------------
@@ -256,16 +173,15 @@ class _OwnOrder(SubsetIterator):
         return not self._even
 
 
-def iterate_batches(
+def _batches(
     provider: Any,
     mode: Any,
     batch_size: int | None,
     num_batches: int | None,
     rng: Any,
     data_specs: Any,
-    return_tuple: bool,
-) -> FiniteDatasetIterator:
-    """The iterator of a provider whose batches come in an order and a size of their own."""
+) -> tuple[SubsetIterator, Callable[[], tuple[Any, ...]]]:
+    """What batches there are of a provider with an order of its own, and how to get the next."""
     if mode not in (None, *OWN_MODES):
         raise ValueError(
             f"mode={mode!r}: the batches of this {type(provider).__name__} come in an order of "
@@ -284,8 +200,7 @@ def iterate_batches(
     even = mode == "even_sequential"
     subsets = _OwnOrder(provider, even, num_batches)
     batches = _parts(provider, request, even, num_batches)
-    read: Callable[[], tuple[Any, ...]] = batches.__next__
-    return FiniteDatasetIterator(subsets, read, return_tuple)
+    return subsets, batches.__next__
 
 
 def _parts(
@@ -304,3 +219,66 @@ def _parts(
             yield request.parts(batch.data, batch.label, batch.count, list, list)
         if given == num_batches:
             return
+
+
+class DatasetProtocol:
+    """Pylearn2's dataset iterator, for a class that can be iterated over."""
+
+    def _any_samples(self) -> Samples | None:
+        """What is needed to take samples in any order, for a class that can do that."""
+        return None
+
+    def iterator(
+        self: Any,
+        mode: Any = None,
+        batch_size: int | None = None,
+        num_batches: int | None = None,
+        rng: Any = None,
+        data_specs: Any = None,
+        return_tuple: bool = False,
+    ) -> FiniteDatasetIterator:
+        """Batches of one epoch in any form, by Pylearn2's rules.
+
+        Every call begins an epoch of the provider, and a later loop over it the next one.
+
+        Parameters
+        ----------
+        mode : str or class, optional
+            None for the order of the provider.  Otherwise the samples of this part are taken in the
+            order in which they are stored, and the mode says which of them make up a batch: all of
+            `DenseDesignMatrix.iterator` but "even_sequences".  Providers around other iterators
+            have their batches as they come: "sequential", or "even_sequential" for those without
+            padding.
+        batch_size, num_batches : int, optional
+            As there; by default the batches of the provider.  No batch can be larger than those.
+        rng : seed or generator, optional
+            By default one generator for all iterators of the provider.
+        data_specs : (Space, source), optional
+            Flat; by default what the provider was asked for when it was made, or all data and
+            label arrays.
+        return_tuple : bool
+            Give a tuple for a single source as well.
+
+        Returns
+        -------
+        FiniteDatasetIterator
+            Of arrays or tuples of them, the last one short instead of padded.
+
+        Raises
+        ------
+        ValueError
+            For a mode, a size or a source that this provider does not have, and more batches than
+            there are samples for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from iterators import ArrayDataProvider, ResizeIter
+        >>> provider = ResizeIter(ArrayDataProvider(np.arange(3), batch_size=2), 3)
+        >>> [batch.tolist() for batch in provider.iterator("even_sequential")]
+        [[0, 1], [0, 1]]
+        """
+        asked = mode, batch_size, num_batches, rng, data_specs
+        samples = self._any_samples()
+        found = _batches(self, *asked) if samples is None else _chosen(self, samples, *asked)
+        return FiniteDatasetIterator(*found, return_tuple)

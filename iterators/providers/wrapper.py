@@ -43,10 +43,6 @@ class Wrapper(AbstractDataProvider):
         """Number of the running epoch."""
         return self._epoch
 
-    def _begin(self) -> None:
-        if self._delivered:
-            self.reset()
-
     def _advance(self) -> DataBatch:
         """The next batch, as it comes; StopIteration at the end of the epoch."""
         raise StopIteration

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..core.batch import DataBatch, DataDesc
@@ -179,7 +180,8 @@ class PrefetchingIter(Wrapper):
         self._describe(data, label, data_specs)
         self._states = [_state_of(it) for it in self.iters]
         self._engines = [
-            Prefetcher(_Advance(it), self._depth, name="prefetching-iter") for it in self.iters
+            Prefetcher(partial(_advance, it), self._depth, name="prefetching-iter")
+            for it in self.iters
         ]
         self._finalizer = weakref.finalize(self, _close_all, self._engines, self.iters)
 
@@ -271,15 +273,12 @@ class PrefetchingIter(Wrapper):
         self._finalizer()
 
 
-class _Advance:
-    """Read one iterator: the batch, and the state behind it."""
-
-    def __init__(self, it: AbstractDataProvider) -> None:
-        self.it = it
-
-    def __call__(self, records: Any, epoch: int) -> tuple[DataBatch, Any, None, list]:
-        batch = self.it.next()
-        return batch, _state_of(self.it), None, []
+def _advance(
+    it: AbstractDataProvider, records: Any, epoch: int
+) -> tuple[DataBatch, Any, None, list]:
+    """The next batch of an iterator, and the state behind it."""
+    batch = it.next()
+    return batch, _state_of(it), None, []
 
 
 def _close_all(engines: list[Prefetcher], iters: list[AbstractDataProvider]) -> None:

@@ -1,9 +1,9 @@
-"""Samples and data sets that see data lazily: nothing is read before it is called.
+"""Floor 2: the lazy samples of a design note of 2010, over anything that takes an index.
 
 `Sample` sees one thing with named parts, `Dataset` many of them along the first axis, and
 `StreamDataset` what can only be read in its own order.  The storage is a NumPy array, a torch
-tensor, a memory-mapped file, a list, a record file - anything that takes an index.  After a design
-note of 2010; all methods begin with an underscore, because all other names belong to the fields.
+tensor, a memory-mapped file, a list or a record file, and nothing is read before it is called.  All
+methods begin with an underscore, because all other names belong to the fields.
 """
 
 from .batching import Minibatches

@@ -1,4 +1,4 @@
-"""Floor 2: what a batch looks like, by Pylearn2's spaces and data_specs; never its source."""
+"""Floor 2: Pylearn2's spaces and data_specs, over the layouts of `core`; never a batch's source."""
 
 from ..core.spec import SpecError, is_flat_source, is_flat_space, is_flat_specs
 from .batches import is_dataless_batch, is_numeric_batch, is_symbolic_batch

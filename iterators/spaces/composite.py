@@ -5,6 +5,7 @@ Both pass everything on to elementary spaces; neither knows axes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,8 +15,8 @@ from ..core.backend import backend_of
 from ..core.layout import plan
 from ..core.spec import FieldSpec
 from .batches import is_numeric_batch
-from .space import Callback, Space, space_of
-from .vector import Conv2DSpace, VectorSpace, in_storage
+from .space import Callback, Conversion, Space, in_storage, space_of
+from .vector import VectorSpace
 
 __all__ = ["CompositeSpace", "NullSpace"]
 
@@ -171,12 +172,15 @@ class CompositeSpace(Space):
 
     # -- conversion -----------------------------------------------------------------------------
 
-    def _format(self, batch: Any, space: Space) -> Any:
+    def _conversion(self, space: Space) -> Conversion:
         if isinstance(space, CompositeSpace):
-            triples = zip(self.components, batch, space.components, strict=True)
-            return tuple(here._format(part, there) for here, part, there in triples)
+            pairs = zip(self.components, space.components, strict=True)
+            each = [here._conversion(there) for here, there in pairs]
+            return lambda batch: tuple(
+                convert(part) for convert, part in zip(each, batch, strict=True)
+            )
         if isinstance(space, VectorSpace):
-            return self._join(batch, space)
+            return functools.partial(self._join, space=space)
         raise self._no_conversion(space)
 
     def _join(self, batch: tuple[Any, ...], space: VectorSpace) -> Any:
@@ -193,14 +197,15 @@ class CompositeSpace(Space):
                     f"the parts have the types {sorted(found)}, and {space} does not say which one "
                     "to use"
                 )
-        if not space.sparse and all(_is_plain(*pair) for pair in leaves):
+        plain = (isinstance(part, np.ndarray) and leaf.flat_layout for leaf, part in leaves)
+        if not space.sparse and all(plain):
             return _side_by_side(leaves, space)
         parts = []
         for leaf, part in leaves:
             own = VectorSpace(leaf.get_total_dimension(), space.sparse, space.dtype)
             if backend_of(part).name == "torch":
                 own = VectorSpace(own.dim, False, space.dtype)
-            parts.append(leaf._format(part, own))
+            parts.append(leaf._conversion(own)(part))
         return in_storage(backend_of(parts[0]).concatenate(parts, 1), space)
 
     # -- batches --------------------------------------------------------------------------------
@@ -287,27 +292,19 @@ class NullSpace(Space):
         if not space.is_null:
             raise self._no_conversion(space)
 
-    def _format(self, batch: Any, space: Space) -> None:
-        return None
+    def _conversion(self, space: Space) -> Conversion:
+        return lambda batch: None
 
     def _size(self, batch: Any) -> int | None:
         return None
 
-    def convert_stored(self, batch: Any, spec: FieldSpec) -> None:
-        """None."""
-        return None
+    def bind(self, spec: FieldSpec) -> Conversion:
+        """Nothing, whatever is stored."""
+        return lambda batch: None
 
     def get_total_dimension(self) -> int:
         """0."""
         return 0
-
-    def get_origin(self) -> Any:
-        """Not defined."""
-        raise NotImplementedError("NullSpace has no origin")
-
-    def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
-        """Not defined."""
-        raise NotImplementedError("NullSpace has no origin")
 
     def make_torch_batch(
         self,
@@ -321,10 +318,6 @@ class NullSpace(Space):
         return None
 
 
-def _is_plain(space: Space, part: Any) -> bool:
-    return isinstance(part, np.ndarray) and isinstance(space, (VectorSpace, Conv2DSpace))
-
-
 def _side_by_side(leaves: list[tuple[Any, np.ndarray]], space: VectorSpace) -> np.ndarray:
     """Write every part straight into its columns of one new array."""
     rows = {part.shape[leaf.get_batch_axis()] for leaf, part in leaves}
@@ -335,10 +328,7 @@ def _side_by_side(leaves: list[tuple[Any, np.ndarray]], space: VectorSpace) -> n
     begin = 0
     for leaf, part in leaves:
         end = begin + leaf.get_total_dimension()
-        columns = result[:, begin:end]
-        if isinstance(leaf, Conv2DSpace):
-            # The columns seen with the axes of the part: splitting an axis never copies.
-            columns = plan(leaf.flat_layout, leaf.layout)(columns)
-        columns[...] = part
+        # The columns seen with the axes of the part: splitting an axis never copies.
+        plan(leaf.flat_layout, leaf.layout)(result[:, begin:end])[...] = part
         begin = end
     return result

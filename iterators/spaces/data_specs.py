@@ -16,6 +16,9 @@ from .space import Space
 
 __all__ = ["DataSpecsMapping"]
 
+#: Stands where no entry was met yet.
+_MISSING = object()
+
 
 class DataSpecsMapping:
     """Mapping between the tree of a data_specs pair and its distinct entries.
@@ -157,13 +160,6 @@ class DataSpecsMapping:
             return entries[mapping]
         parts = [self._build(entries, own, as_space) for own in mapping]
         return CompositeSpace(parts) if as_space else tuple(parts)
-
-
-class _Missing:
-    """Stands where no entry was met yet."""
-
-
-_MISSING = _Missing()
 
 
 def _is_nothing(value: Any) -> bool:

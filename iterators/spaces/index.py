@@ -6,6 +6,7 @@ layout engine, which checks their range; the spaces themselves check types and s
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,16 @@ from ..core.backend import backend_of
 from ..core.dtypes import dtype_name
 from ..core.layout import Layout, Plan, plan
 from ..core.spec import FieldSpec, SpecError
-from .space import SimpleSpace, Space
-from .vector import SequenceSpace, VectorSequenceSpace, VectorSpace, dimension, in_storage
+from .space import Conversion, SimpleSpace, Space, in_storage
+from .vector import SequenceSpace, VectorSequenceSpace, VectorSpace, dimension
 
 __all__ = ["IndexSequenceSpace", "IndexSpace", "OneHotFormatter"]
+
+
+@functools.lru_cache(maxsize=1024)
+def labels_of(max_labels: int, dim: int) -> Layout:
+    """Labels of a number of classes, `dim` of them a sample."""
+    return Layout("bt", t=dim, index_of="k", k=max_labels)
 
 
 def one_hot_plan(labels: Layout, mode: str) -> Plan:
@@ -53,7 +60,7 @@ class _LabelSpace(SimpleSpace):
     @property
     def layout(self) -> Layout:
         """Axes ``b`` (rows) and ``t`` (slots), labels of ``k``."""
-        return Layout("bt", t=self.dim, index_of="k", k=self.max_labels)
+        return labels_of(self.max_labels, self.dim)
 
     def _description(self) -> tuple[Any, ...]:
         return self.max_labels, self.dim
@@ -75,15 +82,16 @@ class _LabelSpace(SimpleSpace):
 
     _one_hot_space: type[VectorSpace] | type[VectorSequenceSpace] = VectorSpace
 
-    def _format(self, batch: Any, space: Any) -> Any:
+    def _conversion(self, space: Any) -> Conversion:
         if isinstance(space, _LabelSpace):
-            return in_storage(batch, space)
+            return functools.partial(in_storage, space=space)
         convert = one_hot_plan(
             self.layout, "merge" if space.dim == self.max_labels else "concatenate"
         )
-        sparse = getattr(space, "sparse", False)
-        return in_storage(
-            convert(batch, space.dtype, sparse=sparse and isinstance(batch, np.ndarray)), space
+        if not space.sparse:
+            return functools.partial(convert, dtype=space.dtype)
+        return lambda batch: in_storage(
+            convert(batch, space.dtype, sparse=isinstance(batch, np.ndarray)), space
         )
 
 
@@ -118,6 +126,10 @@ class IndexSpace(_LabelSpace):
             sizes = spec.layout.sizes
             return IndexSpace(sizes[spec.layout.index_of], sizes["t"], spec.dtype)
         return None
+
+    def classes_of(self, width: int, is_target: bool) -> int | None:
+        """`max_labels`, whatever is stored."""
+        return self.max_labels
 
     def get_total_dimension(self) -> int:
         """`dim`; the number of classes plays no part."""
@@ -204,6 +216,6 @@ class OneHotFormatter:
             convert = plan(labels, Layout("bk", k=self.max_labels))
         else:
             slots = int(targets.shape[1])
-            labels = Layout("bt", t=slots, index_of="k", k=self.max_labels)
+            labels = labels_of(self.max_labels, slots)
             convert = one_hot_plan(labels, mode)
         return convert(targets, self.dtype, sparse=sparse)

@@ -7,6 +7,7 @@ conversions; it never permutes or reshapes anything itself.  The names and rules
 from __future__ import annotations
 
 import abc
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -15,13 +16,18 @@ import numpy as np
 
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.dtypes import dtype_name, torch_dtype
-from ..core.layout import Layout
+from ..core.layout import Layout, plan
 from ..core.spec import FieldSpec, Form, SpecError
 from .batches import is_numeric_batch, is_symbolic_batch
 
 __all__ = ["SimpleSpace", "Space", "space_of"]
 
+#: Axes of rows, through which spaces of other axes meet.
+ROWS = "bf"
+
 Callback = Callable[[Any], Any]
+#: From valid batches of one form to those of another.
+Conversion = Callable[[Any], Any]
 
 
 class Space(Form):
@@ -30,6 +36,9 @@ class Space(Form):
     Every method with ``np_`` in its name works on NumPy arrays and scipy sparse matrices; the one
     without it works on torch tensors in the same way, and gradients flow through conversions.
     """
+
+    #: Whether batches are scipy sparse matrices or sparse tensors.
+    sparse = False
 
     _kinds: ClassVar[list[type[Space]]] = []
 
@@ -40,6 +49,17 @@ class Space(Form):
     @classmethod
     def describing(cls, spec: FieldSpec | tuple[FieldSpec, ...]) -> Space | None:
         """The space of this class in which such data is stored, if there is one."""
+        return None
+
+    # -- what other modules ask before they convert anything ------------------------------------
+
+    @property
+    def flat_layout(self) -> Layout | None:
+        """The axes of the same samples as rows of numbers; None if there is no such form."""
+        return None
+
+    def classes_of(self, width: int, is_target: bool) -> int | None:
+        """How many classes stored numbers, `width` a sample, name in this space; None if none."""
         return None
 
     # -- what subclasses provide ----------------------------------------------------------------
@@ -58,20 +78,20 @@ class Space(Form):
         """Refuse a target that cannot hold as much."""
 
     @abc.abstractmethod
-    def _format(self, batch: Any, space: Space) -> Any:
-        """Convert a validated batch."""
+    def _conversion(self, space: Space) -> Conversion:
+        """What turns validated batches into those of a space that `_check_sizes` lets pass."""
 
     @abc.abstractmethod
     def _size(self, batch: Any) -> int | None:
         """Number of samples; None when there is no data."""
 
-    @abc.abstractmethod
     def get_origin(self) -> Any:
         """Zeros: one sample without its batch axis."""
+        raise NotImplementedError(f"{self} has no origin")
 
-    @abc.abstractmethod
     def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
         """Zeros: a batch of `batch_size` samples."""
+        raise NotImplementedError(f"{self} has no origin")
 
     @abc.abstractmethod
     def get_total_dimension(self) -> int:
@@ -190,9 +210,11 @@ class Space(Form):
         """Convert tensors from the form of `space` back to this one."""
         return space.format_as(batch, self)
 
-    def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
-        """A stored batch in this form, through the space that describes what is stored."""
-        return space_of(spec).reformat(batch, self)
+    def bind(self, spec: FieldSpec) -> Conversion:
+        """What turns stored batches into this form, by way of the space that describes them."""
+        stored = space_of(spec)
+        stored._check_sizes(self)
+        return stored._conversion(self)
 
     def reformat(self, batch: Any, space: Space) -> Any:
         """`format_as` for tensors, `np_format_as` for everything else."""
@@ -204,7 +226,7 @@ class Space(Form):
             raise TypeError(f"expected a space, not {space!r}")
         self._validate(batch, numeric)
         self._check_sizes(space)
-        return self._format(batch, space)
+        return self._conversion(space)(batch)
 
     @staticmethod
     def _check_family(batch: Any, numeric: bool) -> None:
@@ -296,19 +318,20 @@ class SimpleSpace(Space):
             raise TypeError(f"a batch of {self} is one array, not {batch!r}")
         self._check_dtype(backend_of(batch).dtype(batch))
         self._check_container(batch)
-        if batch.ndim != self.layout.ndim:
+        layout = self.layout
+        if batch.ndim != layout.ndim:
             raise ValueError(
-                f"a batch of {self} has {self.layout.ndim} axes, not the {batch.ndim} of shape "
+                f"a batch of {self} has {layout.ndim} axes, not the {batch.ndim} of shape "
                 f"{tuple(batch.shape)}"
             )
-        for axis in ("c", "h", "w", "f", "t"):
-            if axis in self.layout.axes:
-                found, wanted = batch.shape[self.layout.axis(axis)], self.layout.sizes[axis]
-                if found != wanted:
-                    raise ValueError(
-                        f"axis {self.layout.axis(axis)} of a batch of {self} has size {wanted}, "
-                        f"not {found} as in shape {tuple(batch.shape)}"
-                    )
+        for axis in sorted(layout.axes):  # the channels first
+            found = batch.shape[layout.axis(axis)]
+            wanted = layout.sizes.get(axis, found)
+            if found != wanted:
+                raise ValueError(
+                    f"axis {layout.axis(axis)} of a batch of {self} has size {wanted}, not {found} "
+                    f"as in shape {tuple(batch.shape)}"
+                )
 
     def _check_dtype(self, name: str) -> None:
         if self.dtype is None:
@@ -328,6 +351,23 @@ class SimpleSpace(Space):
         here, there = self.get_total_dimension(), space.get_total_dimension()
         if here != there:
             raise ValueError(f"{self} has {here} elements and {space} has {there}")
+
+    def _conversion(self, space: Any) -> Conversion:
+        """The same axes in another order, or rows on one of the two sides."""
+        rows, wanted = self.flat_layout, space.flat_layout
+        if rows is None or wanted is None:
+            raise self._no_conversion(space)
+        if set(self.layout.axes) == set(space.layout.axes):
+            convert = plan(self.layout, space.layout)
+        elif space.layout.axes == ROWS:
+            convert = plan(self.layout, rows)
+        elif self.layout.axes == ROWS:
+            convert = plan(wanted, space.layout)
+        else:
+            raise self._no_conversion(space)
+        if not space.sparse:
+            return functools.partial(convert, dtype=space.dtype)
+        return lambda batch: in_storage(convert(batch, space.dtype), space)
 
     def _size(self, batch: Any) -> int | None:
         return int(batch.shape[self.get_batch_axis()])
@@ -378,6 +418,15 @@ class SimpleSpace(Space):
     def _finish(self, tensor: Any) -> Any:
         """A dense tensor of zeros in the storage format of this space."""
         return tensor
+
+
+def in_storage(batch: Any, space: Space) -> Any:
+    """Rows in the element type of a space, and sparse or dense as it wants them."""
+    ops = backend_of(batch)
+    if space.sparse == is_stored_sparse(batch):
+        return ops.cast(batch, space.dtype)
+    stored = ops.sparse(batch) if space.sparse else ops.dense(batch)
+    return backend_of(stored).cast(stored, space.dtype)
 
 
 def positive(name: str, value: Any) -> int:

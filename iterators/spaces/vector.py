@@ -15,8 +15,7 @@ import numpy as np
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.layout import Layout, LayoutError, plan
 from ..core.spec import FieldSpec, SpecError, SpecTypeError
-from .batches import is_numeric_batch
-from .space import SimpleSpace, Space, positive
+from .space import Conversion, SimpleSpace, Space, in_storage, positive
 
 __all__ = ["Conv2DSpace", "VectorSequenceSpace", "VectorSpace"]
 
@@ -94,13 +93,24 @@ class VectorSpace(SimpleSpace):
         """Axes ``b``, ``f``."""
         return rows_of(self.dim)
 
-    def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
-        """A stored batch as rows; what no space describes is flattened in its own order."""
-        axes = spec.layout.axes
-        if axes == "bf" or spec.layout.index_of or sorted(axes) == sorted("bhwc"):
-            return super().convert_stored(batch, spec)
-        rows = plan(*_flattening(spec.layout))(batch)
-        return VectorSpace(rows.shape[1], spec.sparse, spec.dtype).reformat(rows, self)
+    flat_layout = layout
+
+    def classes_of(self, width: int, is_target: bool) -> int | None:
+        """As many as there are elements, if a single target stands for all of them."""
+        return self.dim if is_target and width == 1 != self.dim else None
+
+    def bind(self, spec: FieldSpec) -> Conversion:
+        """As rows; what no space describes is flattened in its own order."""
+        try:
+            return super().bind(spec)
+        except SpecError:
+            if spec.layout.index_of:
+                raise
+        flatten = plan(*_flattening(spec.layout))
+        rows = VectorSpace(flatten.dst.sizes["f"], spec.sparse, spec.dtype)
+        rows._check_sizes(self)
+        store = rows._conversion(self)
+        return lambda batch: store(flatten(batch))
 
     def _description(self) -> tuple[Any, ...]:
         return self.dim, self.sparse
@@ -133,16 +143,14 @@ class VectorSpace(SimpleSpace):
             wanted = "sparse" if self.sparse else "dense"
             raise TypeError(f"a batch of {self} is {wanted}, unlike this {type(batch).__name__}")
 
-    def _format(self, batch: Any, space: Space) -> Any:
+    def _conversion(self, space: Space) -> Conversion:
         if isinstance(space, VectorSpace):
-            return in_storage(batch, space)
-        if isinstance(space, Conv2DSpace):
-            if self.sparse:
-                raise TypeError(f"{self} is sparse: convert it to a dense VectorSpace first")
-            return plan(space.flat_layout, space.layout)(batch, space.dtype)
+            return functools.partial(in_storage, space=space)
         if space.components is not None:
-            return self._split(batch, space)
-        raise self._no_conversion(space)
+            return functools.partial(self._split, space=space)
+        if self.sparse and space.flat_layout is not None:
+            raise TypeError(f"{self} is sparse: convert it to a dense VectorSpace first")
+        return super()._conversion(space)
 
     def _split(self, batch: Any, space: Space) -> tuple[Any, ...]:
         """Blocks of neighbouring columns, one for every component."""
@@ -160,7 +168,7 @@ class VectorSpace(SimpleSpace):
             columns = VectorSpace(end - begin, sparse, self.dtype)
             piece = backend_of(batch).narrow(batch, 1, begin, end)
             columns._check_sizes(component)
-            parts.append(columns._format(piece, component))
+            parts.append(columns._conversion(component)(piece))
             begin = end
         return tuple(parts)
 
@@ -275,17 +283,14 @@ class Conv2DSpace(SimpleSpace):
             raise SpecError(f"batch_size={batch_size}: expected at least 1 for {self}")
         return super()._shape(batch_size)
 
-    def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
-        """A stored batch as images; stored rows say in which order they hold an image."""
+    def bind(self, spec: FieldSpec) -> Conversion:
+        """As images; stored rows say in which order they hold an image."""
         if "f" in spec.layout.orders and not spec.sparse:
-            stored = VectorSpace(spec.layout.sizes["f"], dtype=spec.dtype)
-            stored._check_family(batch, is_numeric_batch(batch))
-            stored._validate(batch, is_numeric_batch(batch))
-            stored._check_sizes(self)
+            VectorSpace(spec.layout.sizes["f"])._check_sizes(self)
         elif not set(spec.layout.axes) < set(self._layout.axes):
-            return super().convert_stored(batch, spec)
+            return super().bind(spec)
         # Images of one channel may lack its axis.
-        return plan(spec.layout, self.layout)(batch, self.dtype)
+        return functools.partial(plan(spec.layout, self.layout), dtype=self.dtype)
 
     def _check_sizes(self, space: Space) -> None:
         super()._check_sizes(space)
@@ -293,14 +298,6 @@ class Conv2DSpace(SimpleSpace):
             (self.shape, self.num_channels) != (space.shape, space.num_channels)
         ):
             raise ValueError(f"{self} and {space} are images of different shapes")
-
-    def _format(self, batch: Any, space: Space) -> Any:
-        if isinstance(space, Conv2DSpace):
-            return plan(self.layout, space.layout)(batch, space.dtype)
-        if isinstance(space, VectorSpace):
-            rows = plan(self.layout, self.flat_layout)(batch, space.dtype)
-            return in_storage(rows, space)
-        raise self._no_conversion(space)
 
 
 class SequenceSpace(SimpleSpace):
@@ -368,15 +365,5 @@ class VectorSequenceSpace(SequenceSpace):
         if not isinstance(space, VectorSequenceSpace) or space.dim != self.dim:
             raise ValueError(f"{self} cannot be converted to {space}")
 
-    def _format(self, batch: Any, space: Space) -> Any:
-        return in_storage(batch, space)
-
-
-def in_storage(batch: Any, space: Any) -> Any:
-    """Rows in the element type of a space, and sparse or dense as it wants them."""
-    sparse = getattr(space, "sparse", False)
-    ops = backend_of(batch)
-    if sparse == is_stored_sparse(batch):
-        return ops.cast(batch, space.dtype)
-    stored = ops.sparse(batch) if sparse else ops.dense(batch)
-    return backend_of(stored).cast(stored, space.dtype)
+    def _conversion(self, space: Space) -> Conversion:
+        return functools.partial(in_storage, space=space)

@@ -1,4 +1,4 @@
-"""Floor 2: what a batch looks like on request, with gradients, after torch's ``dp``.
+"""Floor 2: the views, data sets and samplers of torch's ``dp``, over the layouts of `core`.
 
 A `View` holds one array and hands it out in other orders of axes, element types and libraries.
 `DataSet`, `Batch` and the samplers put inputs and targets together; `preprocess` transforms them.

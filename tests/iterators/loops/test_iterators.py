@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import iterators
 from iterators.loops import (
-    DaliIterator,
     DictionarySerializer,
     Iterator,
     MultiprocessIterator,
@@ -357,40 +356,6 @@ def test_threads_end_with_their_iterator():
     del batches
     gc.collect()
     assert threading.active_count() == before
-
-
-class Pipeline:
-    """Looks like one of DALI."""
-
-    batch_size, built = 2, 0
-
-    def build(self):
-        self.built += 1
-        self.runs = 0
-
-    def epoch_size(self):
-        return {"reader": 5, "other": 99}
-
-    def run(self):
-        self.runs += 1
-        return f"run {self.runs}"
-
-
-def test_pipelines_are_built_at_first_use_and_counted():
-    pipeline = Pipeline()
-    batches = DaliIterator(pipeline)
-    assert pipeline.built == 0
-    wanted = trace(made("serial", "none", 5, 2), 6)
-    found = trace(batches, 6)
-    assert [step[0] for step in found] == [f"run {i}" for i in range(1, 7)]
-    assert [step[1:] for step in found] == [step[1:] for step in wanted]
-    batches.reset()
-    assert (batches.epoch, batches.current_position) == (0, 0)
-    assert (next(batches), pipeline.built) == ("run 7", 1)
-    other = DaliIterator(Pipeline(), repeat=False)
-    other.load_state_dict({"current_position": 4, "epoch": 0})
-    assert list(other) == ["run 1"]
-    assert (other.epoch, other.current_position) == (1, 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -32,8 +32,10 @@ from iterators import (
     VectorSequenceSpace,
     VectorSpace,
 )
+from iterators.core.layout import Layout
 from iterators.core.spec import SpecError
 from iterators.providers.batch_form import SpecBatch
+from iterators.spaces import SimpleSpace
 
 CLASSES = [1, 0, 2, 2, 1]
 ROWS = np.arange(60.0, dtype=np.float32).reshape(5, 12)
@@ -286,6 +288,27 @@ def test_what_needs_no_conversion_is_the_memory_of_the_batch(space):
     while isinstance(base.base, np.ndarray):
         base = base.base
     assert base.nbytes == rows.nbytes and rows.dtype == np.float32
+
+
+def test_forms_are_bound_once_and_not_with_every_batch(monkeypatch):
+    with arrays(None, data_specs=SPECS) as provider:
+        next(iter(provider))
+        for kind in (Layout, VectorSpace, IndexSpace, Conv2DSpace):
+            monkeypatch.setattr(kind, "__init__", lambda *_, **__: pytest.fail("made anew"))
+        monkeypatch.setattr(SimpleSpace, "_validate", lambda *_: pytest.fail("checked again"))
+        for _ in range(2):
+            assert len(list(provider)) == 3
+
+
+def test_arrays_that_are_not_as_they_were_described_are_refused():
+    class Changing(Old):
+        def getdata(self):
+            return super().getdata()[:, : 12 - max(self.at, 0)]
+
+    with MXDataProvider(Changing(), data_specs=(VectorSpace(12), "data")) as provider:
+        assert provider.next()[0].shape == (2, 12)
+        with pytest.raises(ValueError, match=r"\(2, 10\)"):
+            provider.next()
 
 
 def test_padding_that_is_no_label_belongs_to_no_class():

@@ -218,8 +218,10 @@ def test_an_iterator_is_an_epoch_and_the_next_loop_another(make, tmp_path):
     with make(tmp_path) as provider:
         for number in range(2):
             assert provider.epoch == 2 * number
-            list(provider.iterator("sequential", 2))
+            found = provider.iterator("sequential", 2)
+            list(found)
             assert len(list(provider)) == len(provider) and provider.epoch == 2 * number + 1
+            assert next(found, None) is None, "it was over before the loop began"
             provider.reset()
 
 

@@ -205,6 +205,7 @@ def test_bad_parameters_of_prefetchingiter(arguments, text):
 
 
 def test_dropping_a_prefetchingiter_ends_its_threads():
+    gc.collect()
     before = threading.active_count()
     provider = PrefetchingIter([arrays()])
     provider.next()

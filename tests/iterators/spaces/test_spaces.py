@@ -11,7 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iterators import ArrayDataProvider
 from iterators.core.dtypes import floatx, set_floatx
+from iterators.core.layout import Layout
 from iterators.spaces import (
     CompositeSpace,
     Conv2DSpace,
@@ -19,6 +21,8 @@ from iterators.spaces import (
     IndexSpace,
     NullSpace,
     OneHotFormatter,
+    SimpleSpace,
+    Space,
     VectorSequenceSpace,
     VectorSpace,
     is_numeric_batch,
@@ -648,3 +652,43 @@ def test_every_conversion_of_images_costs_one_copy_at_most(first, dtype):
         assert most_allocated(
             lambda space=space, result=result: space.np_format_as(result, image)
         ) < (1.05 * wanted + 50_000)
+
+
+def test_a_space_of_its_own_needs_no_other_module(monkeypatch):
+    """It is found, converted, split, joined and asked for by what it says of itself."""
+    monkeypatch.setattr(Space, "_kinds", list(Space._kinds))
+
+    class VolumeSpace(SimpleSpace):
+        """Two voxels by two by two, of one channel."""
+
+        layout = Layout("bdhwc", d=2, h=2, w=2, c=1)
+        flat_layout = Layout("bf", f_order="dhwc", **layout.sizes)
+
+        @classmethod
+        def describing(cls, spec):
+            return cls(spec.dtype) if spec.layout.axes == "bdhwc" else None
+
+        def _description(self):
+            return ()
+
+        def get_total_dimension(self):
+            return 8
+
+        def get_origin(self):
+            return np.zeros((2, 2, 2, 1))
+
+    space, rows = VolumeSpace("float32"), np.arange(24, dtype=np.float32).reshape(3, 8)
+    volumes = rows.reshape(3, 2, 2, 2, 1)
+    np.testing.assert_array_equal(VectorSpace(8).np_format_as(rows, space), volumes)
+    np.testing.assert_array_equal(space.np_format_as(volumes, VectorSpace(8)), rows)
+    both = CompositeSpace([space, VectorSpace(1)])
+    parts = VectorSpace(9).np_format_as(np.hstack([rows, rows[:, :1]]), both)
+    np.testing.assert_array_equal(parts[0], volumes)
+    joined = both.np_format_as(parts, VectorSpace(9))
+    np.testing.assert_array_equal(joined, np.hstack([rows, rows[:, :1]]))
+    for stored, form in ((rows, space), (volumes, VectorSpace(8)), (volumes, space)):
+        layout = {} if stored is rows else {"data_layout": "NDHWC"}
+        specs = form, "features"
+        with ArrayDataProvider(stored, batch_size=3, data_specs=specs, **layout) as provider:
+            (batch,) = provider.next()
+        np.testing.assert_array_equal(batch, volumes if form is space else rows)

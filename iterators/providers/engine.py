@@ -1,0 +1,170 @@
+"""What makes the batches of a provider, and what is kept about records that cannot be used.
+
+`PlannedProvider` says which records make up a batch; an `Engine` makes the arrays, and neither
+knows how the other does it.  `ChosenSamples` are batches that somebody else puts together.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from recordio.errors import ErrorBudgetError, RecordIOError
+
+from ..core.order import Order
+from ..core.parameters import choice, integer, real
+
+__all__ = ["ChosenSamples", "Engine", "Skipped"]
+
+
+class Engine(Protocol):
+    """Produces arrays for batches of records, in the order of submission, ahead of the consumer.
+
+    `data` and `label` are what it makes of a batch: one array, or a list of one for each
+    description of the provider.  A batch that cannot be made at all has ``data=None`` and one
+    failure.
+    """
+
+    depth: int
+
+    def start(self) -> None:
+        """Start the threads, once there is somebody to stop them; idempotent."""
+
+    @property
+    def pending(self) -> int:
+        """Number of batches submitted and not yet collected."""
+
+    def submit(self, records: np.ndarray, epoch: int, draws: np.ndarray) -> None:
+        """Start work on a batch; `draws` tells occurrences of a record in the epoch apart."""
+
+    def collect(self) -> tuple[Any, Any, np.ndarray, Sequence[tuple[int, Exception]]]:
+        """Wait for the oldest batch: data, label, sample ids, failed slots with their errors."""
+
+    def retry(
+        self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
+    ) -> None:
+        """Put another record into a slot of a collected batch; raises what is wrong with it."""
+
+    def stats(self) -> dict[str, float]:
+        """Counters of the work done so far."""
+
+    def cancel(self) -> None:
+        """Forget all batches under way."""
+
+    def close(self) -> None:
+        """Stop; idempotent."""
+
+
+class Skipped:
+    """Records that could not be used, once each, and the budget for them."""
+
+    def __init__(self, on_error: str, budget: float | None, num_samples: int) -> None:
+        self.on_error = choice("on_error", on_error, ("raise", "skip"))
+        # By file and place in it: the places of several files are counted apart.
+        self.records: dict[tuple[str | None, int | None], tuple[int | None, str]] = {}
+        self.limit: float | None = None
+        if budget is None:
+            return
+        if on_error != "skip":
+            raise ValueError(f"error_budget={budget!r} needs on_error='skip'")
+        if isinstance(budget, float) and budget < 1:
+            self.limit = real("error_budget", budget, 0, 1) * num_samples
+        else:
+            self.limit = integer("error_budget", budget, low=0)
+
+    def add(self, error: RecordIOError) -> None:
+        """Count an error; raises when there are more than the budget allows."""
+        name = error.record_id if error.record_id is not None else error.record
+        self.records.setdefault((error.path, error.record), (name, str(error)))
+        if self.limit is not None and len(self.records) > self.limit:
+            raise ErrorBudgetError(
+                f"{len(self.records)} records could not be used, which is more than the "
+                f"error_budget allows ({self.limit:g}); the last one: {error}"
+            ) from error
+
+    def refill(
+        self,
+        error: Exception,
+        engine: Engine,
+        records: Iterable[Any],
+        epoch: int,
+        draw: int,
+        arrays: tuple[Any, Any, Any],
+        slot: int,
+    ) -> int:
+        """Fill the slot of a failed record with the first good one; returns how many were bad."""
+        if arrays[0] is None or self.on_error == "raise" or not isinstance(error, RecordIOError):
+            raise error
+        self.add(error)
+        for bad, record in enumerate(records):
+            try:
+                engine.retry(int(record), epoch, draw, *arrays, slot)
+                return bad
+            except RecordIOError as another:
+                self.add(another)
+        raise error
+
+
+@dataclass(eq=False)
+class ChosenSamples:
+    """Batches of chosen samples of one epoch, made ahead of the consumer."""
+
+    #: Nobody else asks it for anything meanwhile.
+    engine: Engine
+    skipped: Skipped
+    order: InitVar[Order]
+    epoch: int
+    #: Samples are chosen by their place in the file or array, not by that in the epoch.
+    in_file_order: InitVar[bool]
+    #: A sample that comes again has other random numbers, by when it comes.
+    repeats: bool
+    asked: int = field(init=False, default=0)
+    #: Whether there is no other batch.
+    over: bool = field(init=False, default=False)
+    #: The samples of each batch under way, and their draws.
+    waiting: deque[tuple[np.ndarray, np.ndarray]] = field(init=False, default_factory=deque)
+
+    def __post_init__(self, order: Order, in_file_order: bool) -> None:
+        self.engine.cancel()
+        records = order.take(self.epoch, 0, order.count())
+        self.records = np.sort(records) if in_file_order else records
+        self.draws = order.draws(0, order.count())
+
+    def collect(self, rows: Iterator[Any]) -> tuple[Any, Any, int]:
+        """Data, label and size of the next batch; StopIteration when no `rows` are left."""
+        if not self.over:
+            self._ask_ahead(rows)
+        self.over = not self.waiting
+        if self.over:
+            raise StopIteration
+        data, label, ids, failures = self.engine.collect()
+        chosen, draws = self.waiting.popleft()
+        self._ask_ahead(rows)
+        for slot, error in failures:
+            others = np.roll(self.records, -int(chosen[slot]) - 1)
+            arrays, draw = (data, label, ids), int(draws[slot])
+            self.skipped.refill(error, self.engine, others, self.epoch, draw, arrays, slot)
+        return data, label, len(chosen)
+
+    def _ask_ahead(self, rows: Iterator[Any]) -> None:
+        engine = self.engine
+        if engine.pending != len(self.waiting):
+            # An interrupt (Ctrl-C) came between a step of the engine and ours: make them again.
+            engine.cancel()
+            for chosen, draws in self.waiting:
+                engine.submit(self.records[chosen], self.epoch, draws)
+        while len(self.waiting) < engine.depth:
+            part = next(rows, None)
+            if part is None:
+                return
+            chosen = np.arange(part.start, part.stop) if isinstance(part, slice) else part
+            draws = self.draws[chosen]
+            if self.repeats:
+                draws = np.arange(self.asked, self.asked + len(chosen))
+            self.asked += len(chosen)
+            self.waiting.append((chosen, draws))
+            engine.submit(self.records[chosen], self.epoch, draws)
