@@ -1,10 +1,10 @@
 """Floor 3: iterators over data sets, for batches that are lists of examples (Chainer's names)."""
 
+from ..core.order.sweep_orders import OrderSampler, SeededOrderSampler, ShuffleOrderSampler
 from .dali import DaliIterator
 from .iterator import Iterator
 from .multiprocess import MultiprocessIterator, TimeoutWarning
 from .multithread import MultithreadIterator
-from .order_samplers import OrderSampler, SeededOrderSampler, ShuffleOrderSampler
 from .serial import SerialIterator
 from .serializers import (
     Deserializer,

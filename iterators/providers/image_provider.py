@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.batch import DataDesc
 from ..core.device import placement
-from ..core.order import BatchPlan, Order
+from ..core.order import BatchPlan, Order, check_of
 from ..core.parameters import boolean, choice, integer, path, unknown_keyword
 from ..core.random import derive_key
 from ..images.codecs.jpeg import jpeg
@@ -31,12 +31,11 @@ from .image_settings import (
     ImageSource,
     changed_parameters,
     check_effect,
-    check_of,
     checked_layout,
     describe_order,
     device_normalisation,
     make_mean_image,
-    make_order,
+    order_of_images,
 )
 from .planned import PlannedProvider
 
@@ -174,7 +173,7 @@ class RecordImageProvider(PlannedProvider):
         num_parts = integer("num_parts", num_parts, low=1)
         labels = self._plan_labels(source, recipe, label_width, path_imglist, on_error)
         listed = labels["labels"]
-        order, unusable = make_order(
+        order, unusable = order_of_images(
             source,
             num_parts=num_parts,
             part_index=integer("part_index", part_index, low=0),

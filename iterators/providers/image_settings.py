@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import zlib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Protocol
@@ -18,16 +17,7 @@ import numpy as np
 from recordio.errors import RecordIOError
 
 from ..core.device import DeviceNormalisation
-from ..core.order import (
-    BatchPlan,
-    BlockOrder,
-    DealtOrder,
-    EpochOrder,
-    Order,
-    SequentialOrder,
-    ShuffledOrder,
-    WeightedOrder,
-)
+from ..core.order import BatchPlan, Order, SequentialOrder, as_weights, make_order
 from ..images.augment.mean_image import read_mean_image, write_mean_image
 from ..images.sources.source import Source
 from ..images.stage import Stage
@@ -36,12 +26,11 @@ __all__ = [
     "ImageSource",
     "changed_parameters",
     "check_effect",
-    "check_of",
     "checked_layout",
     "describe_order",
     "device_normalisation",
     "make_mean_image",
-    "make_order",
+    "order_of_images",
 ]
 
 MIB = 1 << 20
@@ -135,57 +124,37 @@ def checked_layout(layout: str) -> str:
     return layout
 
 
-def make_order(
+def order_of_images(
     source: ImageSource,
     *,
-    num_parts: int,
-    part_index: int,
-    even: bool,
-    shuffle: bool,
-    seed: int,
     weights: Any,
     listed: tuple[np.ndarray, ...] | None,
     chunk_size: int,
     chunk_seed: int,
     on_error: str,
+    **options: Any,
 ) -> tuple[Order, list[RecordIOError]]:
     """The order that the keywords of a provider ask for, and records found to be of no use."""
-    if part_index >= num_parts:
-        raise ValueError(f"part_index={part_index}: expected a number below num_parts={num_parts}")
-    whole: EpochOrder | None = None
     unusable: list[RecordIOError] = []
-    if weights is not None:
-        if shuffle or chunk_size:
-            raise ValueError(
-                "weights draw the records at random: drop shuffle and shuffle_chunk_size"
-            )
-        table, unusable = _weights(source, weights, listed, on_error)
-        whole = WeightedOrder(table, seed)
-    elif chunk_size:
-        whole = BlockOrder(source.blocks(chunk_size * MIB), chunk_seed, shuffle, seed)
-    elif shuffle:
-        whole = ShuffledOrder(len(source), seed)
-    if whole is not None:
-        return DealtOrder(whole, num_parts, part_index, even), unusable
-    mine = source.part(num_parts, part_index)
-    if not even:
-        return SequentialOrder(mine.start, mine.stop), unusable
-    places = max(len(source.part(num_parts, k)) for k in range(num_parts))
-    return SequentialOrder(mine.start, mine.stop, places, len(source)), unusable
+    if weights is not None and (options["shuffle"] or chunk_size):
+        raise ValueError("weights draw the records at random: drop shuffle and shuffle_chunk_size")
+    if isinstance(weights, Mapping):
+        weights, unusable = _weights_by_label(source, weights, listed, on_error)
+    blocks = (source.blocks(chunk_size * MIB), chunk_seed) if chunk_size else None
+
+    def rule(_: int, num_parts: int, part_index: int) -> range:
+        return source.part(num_parts, part_index)
+
+    return make_order(len(source), rule, weights=weights, blocks=blocks, **options), unusable
 
 
-def _weights(
-    source: ImageSource, weights: Any, listed: tuple[np.ndarray, ...] | None, on_error: str
+def _weights_by_label(
+    source: ImageSource,
+    weights: Mapping[Any, Any],
+    listed: tuple[np.ndarray, ...] | None,
+    on_error: str,
 ) -> tuple[np.ndarray, list[RecordIOError]]:
-    """One weight for every record; with weights by label 0 for those whose label is unknown."""
-    if not isinstance(weights, Mapping):
-        table = _numbers(weights)
-        if table.shape != (len(source),):
-            raise ValueError(
-                f"weights has shape {table.shape}: expected one weight for each of {len(source)} "
-                "records, or a mapping from labels to weights"
-            )
-        return table, []
+    """One weight for every record, 0 for those whose label is unknown, and why it is."""
     labels, errors = source.labels(listed, on_error)
     known = np.ones(len(labels), bool)
     known[list(errors)] = False
@@ -194,39 +163,14 @@ def _weights(
     if missing:
         raise ValueError(f"weights has no entry for the labels {missing[:5]}")
     table = np.zeros(len(labels))
-    table[known] = _numbers([weights[float(label)] for label in found])[place]
+    table[known] = as_weights([weights[float(label)] for label in found])[place]
     return table, list(errors.values())
-
-
-def _numbers(weights: Any) -> np.ndarray:
-    try:
-        return np.asarray(weights, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"weights={weights!r}: expected one number for each record, or a mapping from labels "
-            "to numbers"
-        ) from None
 
 
 def describe_order(order: Order) -> str:
     """What of an order must stay the same for a state to be resumed."""
-    if isinstance(order, SequentialOrder):
-        return f"records {order.first} to {order.last}"
-    assert isinstance(order, DealtOrder)
-    whole = order.whole
-    if isinstance(whole, BlockOrder):
-        return f"blocks {check_of(whole.edges)}, seed {whole.block_seed}, shuffle {whole.shuffle}"
-    if isinstance(whole, WeightedOrder):
-        return f"weights {check_of(whole.weights)}"
-    return "shuffled"
-
-
-def check_of(*arrays: np.ndarray) -> str:
-    """Short text that tells these arrays from others."""
-    check = 0
-    for array in arrays:
-        check = zlib.crc32(np.ascontiguousarray(array).data, check)
-    return f"{check:08x}"
+    text = order.described()
+    return f"records {text}" if isinstance(order, SequentialOrder) else text
 
 
 def make_mean_image(

@@ -18,7 +18,7 @@ from recordio.errors import RecordIOError
 from ..core.backend import backend_of
 from ..core.batch import DataDesc
 from ..core.finite_iterator import DATASET_SEED, FiniteDatasetIterator, flat_parts
-from ..core.subsets import (
+from ..core.order.modes import (
     EvenSequencesSubsetIterator,
     SequentialSubsetIterator,
     SubsetIterator,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iterators.core.order.sweeps import Sweep, advance
 from iterators.loops import OrderSampler, SeededOrderSampler, SerialIterator, ShuffleOrderSampler
-from iterators.loops.position import Position, advance
 
 
 def model(size, batch_size, repeat, batches):
@@ -29,18 +29,18 @@ def model(size, batch_size, repeat, batches):
 
 @given(st.integers(1, 12), st.integers(1, 30), st.booleans())
 def test_positions_equal_a_model_that_takes_one_example_at_a_time(size, batch_size, repeat):
-    position = Position()
+    sweep = Sweep()
     for wanted in model(size, batch_size, repeat, 12):
-        step = advance(position, size, batch_size, repeat, None)
+        step = advance(sweep, size, batch_size, repeat, None)
         if wanted is None:
             assert step is None
             continue
-        before = position.detail(size)
-        indices, position = step
-        found = (indices, position.epoch, position.current_position, position.is_new_epoch)
-        assert found == wanted
-        assert position.previous_epoch_detail == before
-        assert position.detail(size) == position.epoch + position.current_position / size
+        before = sweep.detail(size)
+        indices, sweep = step
+        epoch, place = sweep.position
+        assert (indices, epoch, place, sweep.is_new_epoch) == wanted
+        assert sweep.previous_epoch_detail == before
+        assert sweep.detail(size) == epoch + place / size
 
 
 def test_the_documented_trace():
