@@ -1,15 +1,20 @@
-"""Work on the chunks of a source in several threads, with results in the order of the chunks.
+"""Work in the background by several threads, with results in the order of the work.
 
-The work must release the GIL to gain from it.  Nothing here knows what a chunk is, and no more than
-a few chunks are under way at any time.
+`Workers` is the life of such threads, from the start to the last of them; `OrderedWork` has them
+read chunks of a source and work on them.  The work must release the GIL to gain from it.  Nothing
+here knows what a chunk is, and no more than is allowed waits for the consumer.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 
-__all__ = ["OrderedWork", "default_threads"]
+__all__ = ["OrderedWork", "Workers", "default_threads"]
+
+#: Seconds between two looks for Ctrl-C while waiting, for systems where it does not end a wait.
+SIGNAL_INTERVAL = 0.1
 
 
 def default_threads() -> int:
@@ -19,7 +24,105 @@ def default_threads() -> int:
     return os.cpu_count() or 1
 
 
-class OrderedWork:
+class Workers:
+    """Base class: threads that serve until there is nothing left to do or they are told to stop.
+
+    A subclass says in `_serve` what a thread does, and keeps what the threads share under `_lock`.
+
+    Parameters
+    ----------
+    threads : int
+        How many.
+    name : str
+        Name of the threads.
+    finish : callable, optional
+        Called once, when all have been told to stop and the last one has ended.
+
+    Notes
+    -----
+    The threads keep this object alive, so whoever uses it must `close` it at last.  In a forked
+    child, where they do not exist, `close` does nothing.
+    """
+
+    #: Said to a forked child.
+    foreign = "this was started by process {owner}; a forked process must start its own"
+
+    def __init__(self, threads, name, finish=None):
+        self._owner = os.getpid()
+        # Reentrant: a thread that holds it can be made to collect garbage, and so to close us.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._stopping = False
+        self._finish = finish
+        self._started = False
+        self._alive = 0  # threads that run
+        self._threads = [
+            threading.Thread(target=self._work_on, daemon=True, name=f"{name}-{number}")
+            for number in range(threads)
+        ]
+
+    def start(self):
+        """Start the threads; idempotent."""
+        if self._started:
+            return
+        for thread in self._threads:
+            if thread.ident is None:
+                thread.start()
+        self._started = True
+
+    def close(self):
+        """Stop the threads; waits for the work that is going on.  Idempotent.
+
+        Called by one of the threads, it does not wait: they end after their present work.
+        """
+        if os.getpid() != self._owner:
+            return  # in a forked child there are no threads, and the lock may be held for ever
+        with self._lock:
+            self._stopping = True
+            self._drop()
+            self._changed.notify_all()
+        if threading.current_thread() in self._threads:
+            return
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+        with self._lock:
+            self._drop()
+        if not self._alive:
+            self._finished()
+
+    def _check_owner(self):
+        if os.getpid() != self._owner:
+            raise RuntimeError(self.foreign.format(owner=self._owner))
+
+    def _serve(self):
+        """What a thread does."""
+        raise TypeError(f"{type(self).__name__} does not define _serve()")
+
+    def _drop(self):
+        """Forget what nobody will ask for any more."""
+
+    def _work_on(self):
+        """Body of a thread."""
+        with self._lock:
+            self._alive += 1
+        try:
+            self._serve()
+        finally:
+            with self._lock:
+                self._alive -= 1
+                last = self._stopping and not self._alive
+            if last:
+                self._finished()
+
+    def _finished(self):
+        with self._lock:
+            finish, self._finish = self._finish, None
+        if finish is not None:
+            finish()
+
+
+class OrderedWork(Workers):
     """Iterator over ``work(chunk)`` for every chunk that ``read`` returns.
 
     Parameters
@@ -34,6 +137,8 @@ class OrderedWork:
         How many.
     ahead : int
         Results that may wait for the consumer, or be under way, at a time; at least 1.
+    name : str
+        Name of the threads.
 
     Notes
     -----
@@ -53,95 +158,131 @@ class OrderedWork:
     >>> work.close()
     """
 
-    def __init__(self, read, work, *, threads, ahead):
+    def __init__(self, read, work, *, threads, ahead, name="recordio"):
+        super().__init__(threads, name)
         self._read = read
         self._work = work
         self._ahead = ahead
         self._reading = threading.Lock()
-        self._changed = threading.Condition()
-        self._results: dict[int, tuple[object, BaseException | None]] = {}
-        self._issued = 0
-        self._delivered = 0
+        # By number of the chunk, what waits for the consumer: (result, its size); and, once nothing
+        # more is made of the chunk, the error that was raised or None.
+        self._results: dict[int, deque[tuple[object, int]]] = {}
+        self._done: dict[int, BaseException | None] = {}
+        self._pending = 0  # size of all results that wait
+        self._issued = 0  # chunks read
+        self._delivered = 0  # chunks of which nothing more waits or is made
         self._ended = False  # no further chunk will be read
-        self._stopped = False
-        self._owner = os.getpid()
-        self._threads = [
-            threading.Thread(target=self._run, name=f"recordio-{number}", daemon=True)
-            for number in range(threads)
-        ]
-        for thread in self._threads:
-            thread.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        if os.getpid() != self._owner:
-            raise RuntimeError(
-                f"this was started by process {self._owner}; a forked process must start its own"
-            )
-        with self._changed:
-            while self._delivered not in self._results:
-                if self._stopped or (self._ended and self._delivered == self._issued):
-                    raise StopIteration
-                self._changed.wait()
-            result, error = self._results.pop(self._delivered)
-            self._delivered += 1
-            self._changed.notify_all()
+        self._check_owner()
+        with self._lock:
+            while (found := self._next()) is None:
+                self._changed.wait(SIGNAL_INTERVAL)
+                self._look_up()
+            result, error = found
         if error is not None:
             self.close()
             raise error
         return result
 
-    def close(self):
-        """Stop and wait for the threads; each ends what it is working on."""
-        if os.getpid() != self._owner:
-            return  # a forked child has none of the threads
-        with self._changed:
-            self._stopped = True
-            self._results.clear()
-            self._changed.notify_all()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join()
+    def _next(self):
+        """The next result or the error in its place; None if there is neither yet."""
+        number = self._delivered
+        if self._results.get(number):
+            result, size = self._results[number].popleft()
+            self._pending -= size
+            self._go_on()
+            return result, None
+        if number in self._done:
+            return None, self._done[number]
+        if self._stopping or (self._ended and number == self._issued):
+            raise StopIteration
+        return None
 
-    def _run(self):
-        buffer = None
-        while True:
-            number, chunk, error = self._next_chunk(buffer)
-            if number is None:
-                return
-            result = None
+    def _go_on(self):
+        """Leave chunks behind of which nothing more waits or is made, up to an error."""
+        number = self._delivered
+        while not self._results.get(number) and self._done.get(number, self) is None:
+            self._results.pop(number, None)
+            del self._done[number]
+            self._delivered = number = number + 1
+        self._changed.notify_all()
+
+    def _drop(self):
+        self._results.clear()
+        self._done.clear()
+
+    # -- what a subclass may say otherwise --------------------------------------------------------
+
+    def _parts(self, number, chunk):
+        """Results of a chunk, one or more, each with its size."""
+        yield self._work(chunk), 0
+
+    def _has_room(self, number):
+        """Whether more may be made of a chunk; of that which is awaited always."""
+        return number - self._delivered < self._ahead
+
+    def _look_up(self):
+        """Called now and then while the consumer waits; may raise."""
+
+    # -- threads ----------------------------------------------------------------------------------
+
+    def _serve(self):
+        buffer = part = None
+        while (found := self._next_chunk(buffer)) is not None:
+            number, chunk, error = found
             if error is None:
                 try:
-                    result = self._work(chunk)
-                    buffer = chunk.buffer
-                except BaseException as raised:
+                    for part in self._parts(number, chunk):
+                        self._hand_over(number, part)
+                    buffer = getattr(chunk, "buffer", None)
+                except BaseException as raised:  # raised again where the result is awaited
                     error = raised
-            with self._changed:
+            with self._lock:
+                if self._stopping:
+                    return
                 self._ended = self._ended or error is not None
-                self._results[number] = result, error
+                self._done[number] = error
+                self._go_on()
+            found = chunk = part = error = None  # nothing is kept alive while waiting for the next
+
+    def _hand_over(self, number, part):
+        with self._lock:
+            if not self._stopping:
+                self._results.setdefault(number, deque()).append(part)
+                self._pending += part[1]
                 self._changed.notify_all()
-            del chunk, result, error  # nothing may be kept alive while waiting for the next one
+
+    def _wait_for_room(self, number):
+        """Wait until more of a chunk may be made; False when all has been stopped."""
+        while not self._stopping and not self._has_room(number):
+            self._changed.wait()
+        return not self._stopping
 
     def _next_chunk(self, buffer):
-        """Number of the next result and its chunk, or the error of reading it."""
+        """Number of the next chunk, the chunk, and the error of reading it; None at the end."""
         chunk = error = None
         with self._reading:
-            with self._changed:
-                while not self._stopped and self._issued - self._delivered >= self._ahead:
-                    self._changed.wait()
-                if self._stopped or self._ended:
-                    return None, None, None
+            with self._lock:
+                if not self._wait_for_room(self._issued) or self._ended:
+                    return None
             try:
                 chunk = self._read(buffer)
             except BaseException as raised:
                 error = raised
-            with self._changed:
+            with self._lock:
                 self._ended = self._ended or error is not None or chunk is None
                 if chunk is None and error is None:
                     self._changed.notify_all()
-                    return None, None, None
+                    return None
                 number = self._issued
                 self._issued += 1
         return number, chunk, error

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from recordio import build_index, repair, verify, write_checksums
 from recordio.errors import RecordIOError
 from recordio.frames.checksums import checksums_path
+from recordio.ordered import default_threads
 
 from .console import Interruption, printable, run_command, say, say_skipped
 from .convert.exporting import export_records
@@ -27,7 +28,6 @@ from .convert.format import Import
 from .convert.importing import companions, import_records
 from .convert.registry import EXPORTS, IMPORTS
 from .info import collect_info, format_info
-from .ordered_pool import available_cores
 from .outputs import check_outputs
 from .record_pack import RecordPack, pack_prefix
 from .show import head_lines, save_records, write_records
@@ -371,7 +371,7 @@ def _optimize(settings: argparse.Namespace, interruption: Interruption) -> int:
             prefix,
             index,
             settings.restart,
-            threads=settings.threads or available_cores(),
+            threads=settings.threads or default_threads(),
             cancelled=interruption.requested,
         )
     rate = report.records / max(report.seconds, 1e-9)

@@ -6,12 +6,12 @@ wait for the consumer is limited in bytes.  Nothing here knows about images or f
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Generic, TypeVar
 
-__all__ = ["available_cores", "map_in_order"]
+from recordio.ordered import OrderedWork
+
+__all__ = ["map_in_order"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -24,15 +24,6 @@ BLOCKS_PER_THREAD = 8
 HANDOVER_BYTES = 1 << 20
 #: Every result costs at least this, so that small ones are limited in number too.
 RESULT_OVERHEAD = 256
-#: Seconds between two looks at `cancelled` while nothing is ready.
-POLL_INTERVAL = 0.1
-
-
-def available_cores() -> int:
-    """Number of processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def map_in_order(
@@ -60,7 +51,8 @@ def map_in_order(
         When finished results that are not consumed yet hold more, threads wait.  The one whose
         result is next in order never waits, so the limit can be exceeded but nothing can block.
     cancelled : callable, optional
-        Asked between two lists; when true, `KeyboardInterrupt` is raised here.
+        Asked between two lists, and while waiting for one; when true, `KeyboardInterrupt` is
+        raised here.
 
     Yields
     ------
@@ -70,7 +62,8 @@ def map_in_order(
     Raises
     ------
     BaseException
-        Whatever `function` raised; the threads have ended by then.  Closing the generator ends them
+        Whatever `function` raised, behind the results of the items before it as far as they were
+        handed over; the threads have ended by then.  Closing the generator ends them
         too.
 
     Examples
@@ -78,123 +71,64 @@ def map_in_order(
     >>> [n for part in map_in_order(lambda n: n * n, range(6), threads=2) for n in part]
     [0, 1, 4, 9, 16, 25]
     """
-    block = max(1, min(LARGEST_BLOCK, len(items) // (threads * BLOCKS_PER_THREAD)))
-    pool: _Pool[Item, Result] = _Pool(function, items, size, pending_bytes, block)
-    workers = [
-        threading.Thread(target=pool.work, name=f"im2rec-{number}", daemon=True)
-        for number in range(min(threads, len(items)))
-    ]
+    if not items:
+        return
+    threads = min(threads, len(items))
+    blocks = _Blocks(function, items, threads, size, pending_bytes, cancelled)
     try:
-        for worker in workers:
-            worker.start()
-        while True:
-            if cancelled():
-                raise KeyboardInterrupt
-            part = pool.next_part(POLL_INTERVAL)
-            if part is None:
-                return
-            if part:
-                yield part
+        blocks.look_up()
+        for part in blocks:
+            yield part
+            blocks.look_up()
     finally:
-        pool.stop()
-        for worker in workers:
-            if worker.ident is not None:
-                worker.join()
+        blocks.close()
 
 
-class _Pool(Generic[Item, Result]):
-    """The state that the threads share, guarded by one condition."""
+class _Blocks(OrderedWork, Generic[Item, Result]):
+    """Blocks of items, whose results are handed over in lists of limited size."""
 
     def __init__(
         self,
         function: Callable[[Item], Result],
         items: Sequence[Item],
+        threads: int,
         size: Callable[[Result], int],
         pending_bytes: int,
-        block: int,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._block = block
-        self._function = function
+        block = max(1, min(LARGEST_BLOCK, len(items) // (threads * BLOCKS_PER_THREAD)))
+        blocks = (range(i, min(i + block, len(items))) for i in range(0, len(items), block))
         self._items = items
         self._size = size
         self._limit = pending_bytes
-        self._condition = threading.Condition()
-        self._taken = 0  # items before this one belong to a thread
-        self._delivered = 0  # items before this one are with the consumer
-        self._parts: dict[int, tuple[list[Result], int]] = {}  # first item -> results, bytes
-        self._pending = 0
-        self._stopped = False
-        self._error: BaseException | None = None
+        self._cancelled = cancelled
+        super().__init__(
+            lambda _: next(blocks, None), function, threads=threads, ahead=1, name="im2rec"
+        )
 
-    def stop(self) -> None:
-        with self._condition:
-            self._stopped = True
-            self._condition.notify_all()
-
-    def next_part(self, timeout: float) -> list[Result] | None:
-        """The next results; an empty list when none came in time; None at the end."""
-        with self._condition:
-            if self._delivered == len(self._items):
-                return None
-            if self._error is None and self._delivered not in self._parts:
-                self._condition.wait(timeout)
-            if self._error is not None:
-                raise self._error
-            if self._delivered not in self._parts:
-                return []
-            part, held = self._parts.pop(self._delivered)
-            self._delivered += len(part)
-            self._pending -= held
-            self._condition.notify_all()
-            return part
-
-    def work(self) -> None:
-        try:
-            while (block := self._take_block()) is not None:
-                if not self._work_on(block):
-                    return
-        except BaseException as error:  # it is raised again where the results are awaited
-            with self._condition:
-                self._error = self._error or error
-                self._condition.notify_all()
-
-    def _take_block(self) -> range | None:
-        with self._condition:
-            if not self._wait_for_room(None) or self._taken == len(self._items):
-                return None
-            first = self._taken
-            self._taken = min(first + self._block, len(self._items))
-            return range(first, self._taken)
-
-    def _work_on(self, block: range) -> bool:
-        """Compute the results of a block and hand them over; False when the pool was stopped."""
-        first, held = block.start, 0
+    def _parts(self, number: int, block: range) -> Iterator[tuple[list[Result], int]]:
         part: list[Result] = []
-        for number in block:
-            if self._stopped:
-                return False
-            result = self._function(self._items[number])
-            part.append(result)
-            held += RESULT_OVERHEAD + self._size(result)
-            if held < HANDOVER_BYTES and number + 1 < block.stop:
-                continue
-            with self._condition:
-                self._parts[first] = part, held
-                self._pending += held
-                self._condition.notify_all()
-                first, part, held = number + 1, [], 0
-                if first < block.stop and not self._wait_for_room(first):
-                    return False
-        return True
+        held = 0
+        for item in block:
+            if self._stopping:
+                return
+            part.append(self._work(self._items[item]))
+            held += RESULT_OVERHEAD + self._size(part[-1])
+            if held >= HANDOVER_BYTES or item == block[-1]:
+                yield part, held
+                part, held = [], 0
+                with self._lock:
+                    if item != block[-1] and not self._wait_for_room(number):
+                        return
 
-    def _wait_for_room(self, position: int | None) -> bool:
-        """Wait until results may be added; False when the pool was stopped.
+    def _has_room(self, number: int) -> bool:
+        """Nobody waits whose next result is the one that the consumer needs next."""
+        awaited = number == self._delivered and not self._results.get(number)
+        return awaited or self._pending <= self._limit
 
-        Nobody waits whose own next result, at `position` (None: the first item that no thread has
-        taken), is the one that the consumer needs next.
-        """
-        while not self._stopped and self._pending > self._limit:
-            if self._delivered == (self._taken if position is None else position):
-                break
-            self._condition.wait()
-        return not self._stopped
+    def look_up(self) -> None:
+        """Raise KeyboardInterrupt when the run is to be cancelled."""
+        if self._cancelled():
+            raise KeyboardInterrupt
+
+    _look_up = look_up

@@ -18,12 +18,13 @@ from typing import TypeAlias
 import cv2
 
 from recordio import RecordIOError, RecordWriter
+from recordio.ordered import default_threads
 
 from .console import progress_bar
 from .encode import EncodeOptions, encode_record
 from .image_list import ImageList, ListEntry, Skipped, read_list, write_skipped
 from .optimize import Tally, check_available
-from .ordered_pool import available_cores, map_in_order
+from .ordered_pool import map_in_order
 from .outputs import naming_output
 
 #: What `pack` packs: a ``.lst`` file or its content.
@@ -197,7 +198,7 @@ def pack_together(
                     os.fspath(root),
                     report,
                     options or EncodeOptions(),
-                    available_cores() if threads is None else threads,
+                    default_threads() if threads is None else threads,
                     strict,
                     progress,
                     cancelled,

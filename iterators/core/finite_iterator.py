@@ -1,6 +1,6 @@
 """Batches of stored fields in the forms that were asked for: Pylearn2's dataset iterator.
 
-It joins three things that do not know each other: rows from `iterators.core.subsets`, stored
+It joins three things that do not know each other: rows from `iterators.core.order.modes`, stored
 batches from a dataset, and the conversion of each by the form that was requested.
 """
 
@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from .order.modes import SubsetIterator, generator, resolve_iterator_class
 from .spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
-from .subsets import SubsetIterator, generator, resolve_iterator_class
 
 __all__ = ["FieldStore", "FiniteDatasetIterator", "flat_parts", "iterate"]
 

@@ -7,17 +7,15 @@ batches ahead.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Prefetcher"]
+from recordio.ordered import SIGNAL_INTERVAL, Workers
 
-#: Seconds between two looks for Ctrl-C while waiting, for systems where it does not end a wait.
-SIGNAL_INTERVAL = 0.1
+__all__ = ["Prefetcher"]
 
 
 class _Job:
@@ -34,7 +32,7 @@ class _Job:
         self.inline = False  # made by whoever collects it, not by a thread
 
 
-class Prefetcher:
+class Prefetcher(Workers):
     """Background threads that call a function for one batch after the other.
 
     Parameters
@@ -73,6 +71,8 @@ class Prefetcher:
     >>> engine.close()
     """
 
+    foreign = "a provider works only in the process that created it: create one after the fork"
+
     def __init__(
         self,
         produce: Callable[[Any, int], tuple[Any, Any, Any, list]],
@@ -83,40 +83,17 @@ class Prefetcher:
         finish: Callable[[], None] | None = None,
         name: str = "prefetch",
     ) -> None:
+        super().__init__(threads, name, finish)
         self.depth = depth
         self._produce = produce
         self._replace = replace
-        self._finish = finish
-        self._process = os.getpid()
-        # Reentrant: a thread that holds it can be made to collect garbage, and so to close us.
-        self._lock = threading.RLock()
         self._work_came = threading.Condition(self._lock)
-        self._work_done = threading.Condition(self._lock)
         self._idle = 0  # threads that wait for work
         self._jobs: deque[_Job] = deque()  # submitted and not collected
         self._waiting: deque[_Job] = deque()  # of those, not begun
         self._working = 0  # threads that make a batch
-        self._stopping = False
-        self._started = False
-        self._alive = 0  # threads that run
         self._batches = 0
         self._seconds = 0.0
-        self._threads = [
-            threading.Thread(target=self._work, daemon=True, name=f"{name}-{i}")
-            for i in range(threads)
-        ]
-
-    def start(self) -> None:
-        """Start the threads; `submit` does it too.
-
-        They would keep this object alive, so whoever is to close it comes first.
-        """
-        if self._started:
-            return
-        for thread in self._threads:
-            if thread.ident is None:
-                thread.start()
-        self._started = True
 
     @property
     def pending(self) -> int:
@@ -163,10 +140,10 @@ class Prefetcher:
         if mine:
             self._make(job)
         with self._lock:
-            while not job.done:
-                self._work_done.wait(SIGNAL_INTERVAL)
-                if self._stopping:
-                    raise ValueError("the provider was closed while a batch was awaited")
+            while not job.done and not self._stopping:
+                self._changed.wait(SIGNAL_INTERVAL)
+            if self._stopping:
+                raise ValueError("the provider was closed while a batch was awaited")
             self._jobs.popleft()
         if job.error is not None:
             return None, None, None, [(0, job.error)]
@@ -190,56 +167,18 @@ class Prefetcher:
         with self._lock:
             self._waiting.clear()
             while self._working:
-                self._work_done.wait(SIGNAL_INTERVAL)
+                self._changed.wait(SIGNAL_INTERVAL)
             self._jobs.clear()
 
-    def close(self) -> None:
-        """Stop the threads; waits for the calls that are running.  Idempotent.
-
-        Called by one of the threads, it does not wait: they end after their present batches.
-        """
-        if os.getpid() != self._process:
-            return  # in a forked child there are no threads, and the lock may be held for ever
-        with self._lock:
-            self._stopping = True
-            self._waiting.clear()
-            self._work_came.notify_all()
-            self._work_done.notify_all()
-        if threading.current_thread() in self._threads:
-            return
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join()
+    def _drop(self) -> None:
+        self._waiting.clear()
         self._jobs.clear()
-        if not self._alive:
-            self._finished()
+        self._work_came.notify_all()
 
     def _check_usable(self) -> None:
-        if os.getpid() != self._process:
-            raise RuntimeError(
-                "a provider works only in the process that created it: create one after the fork"
-            )
+        self._check_owner()
         if self._stopping:
             raise ValueError("the provider is closed")
-
-    def _work(self) -> None:
-        """Body of a thread."""
-        with self._lock:
-            self._alive += 1
-        try:
-            self._serve()
-        finally:
-            with self._lock:
-                self._alive -= 1
-                last = self._alive == 0
-            if last:
-                self._finished()
-
-    def _finished(self) -> None:
-        with self._lock:
-            finish, self._finish = self._finish, None
-        if finish is not None:
-            finish()
 
     def _serve(self) -> None:
         while True:
@@ -255,7 +194,7 @@ class Prefetcher:
             self._make(job)
             with self._lock:
                 self._working -= 1
-                self._work_done.notify_all()
+                self._changed.notify_all()
             del job  # an idle thread must not keep a batch alive that its consumer has dropped
 
     def _make(self, job: _Job) -> None:
@@ -268,4 +207,4 @@ class Prefetcher:
             job.result, job.error, job.done = result, error, True
             self._batches += 1
             self._seconds += time.perf_counter() - start
-            self._work_done.notify_all()
+            self._changed.notify_all()

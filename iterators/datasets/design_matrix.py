@@ -14,8 +14,8 @@ import numpy as np
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.finite_iterator import DATASET_SEED, FiniteDatasetIterator, iterate
 from ..core.layout import Layout, plan
+from ..core.order.modes import generator
 from ..core.spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
-from ..core.subsets import generator
 from ..spaces.space import space_of
 
 __all__ = ["DefaultViewConverter", "DenseDesignMatrix", "VectorSpacesDataset"]

@@ -6,6 +6,7 @@ of it and saves and loads it; its subclasses say how the examples of a planned b
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections import deque
 from collections.abc import Mapping
@@ -14,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.order.position import Position
+from ..core.order.sweep_orders import ShuffleOrderSampler
+from ..core.order.sweeps import NO_DETAIL, Sweep, advance, checked_order, first_sweep
 from ..core.parameters import boolean, entries, integer, real
 from ..core.turns import Turns
-from .order_samplers import ShuffleOrderSampler
-from .position import NO_DETAIL, Position, advance, checked_order, first_position
 
 __all__ = ["DatasetIterator", "Iterator", "Planned", "fetch"]
 
@@ -84,7 +86,7 @@ class Planned:
     """
 
     indices: list[int]
-    after: Position
+    after: Sweep
     drawn_from: Any = None
     parts: list[Any] | None = None
 
@@ -132,44 +134,44 @@ class DatasetIterator(Iterator):
         self.order_sampler = order_sampler
         self._turns = Turns()
         self._planned: deque[Planned] = deque()
-        self._position = first_position(dataset, order_sampler)
+        self._sweep = first_sweep(dataset, order_sampler)
 
     # -- where it is ------------------------------------------------------------------------------
 
     @property
     def epoch(self) -> int:
         """Completed sweeps."""
-        return self._position.epoch
+        return self._sweep.position.epoch
 
     @property
     def current_position(self) -> int:
         """Examples taken in the running sweep."""
-        return self._position.current_position
+        return self._sweep.position.place
 
     @property
     def is_new_epoch(self) -> bool:
         """Whether the latest batch completed a sweep."""
-        return self._position.is_new_epoch
+        return self._sweep.is_new_epoch
 
     @property
     def epoch_detail(self) -> float:
         """Completed sweeps, the running one in part."""
-        return self._position.detail(len(self.dataset))
+        return self._sweep.detail(len(self.dataset))
 
     @property
     def previous_epoch_detail(self) -> float | None:
         """`epoch_detail` before the latest batch; None before the first."""
-        detail = self._position.previous_epoch_detail
+        detail = self._sweep.previous_epoch_detail
         return None if detail < 0 else detail
 
     # -- planning ---------------------------------------------------------------------------------
 
     def _plan(self) -> Planned | None:
         """Plan one more batch, behind those that are planned; None at the end."""
-        last = self._planned[-1].after if self._planned else self._position
+        last = self._planned[-1].after if self._planned else self._sweep
         length, before = len(self.dataset), None
         # Only where a sweep ends, because NumPy takes its time for this.
-        ends = last.current_position + self.batch_size >= last.epoch_size(length)
+        ends = last.position.place + self.batch_size >= last.size(length)
         if ends and self._draws_globally:
             before = self.order_sampler.state_dict()
         step = advance(last, length, self.batch_size, self.repeat, self.order_sampler)
@@ -186,20 +188,20 @@ class DatasetIterator(Iterator):
     def _sampler_state(self) -> Any:
         """State of the order sampler as if nothing were planned; None if it has none."""
         if not self._draws_globally:
-            return self._position.sampler_state
+            return self._sweep.sampler_state
         for planned in self._planned:
             if planned.drawn_from is not None:
                 return planned.drawn_from
         return self.order_sampler.state_dict()  # others draw from it too: it has moved
 
     def _stop(self) -> StopIteration:
-        detail = self._position.detail(len(self.dataset))
-        self._position = replace(self._position, previous_epoch_detail=detail)
+        detail = self._sweep.detail(len(self.dataset))
+        self._sweep = replace(self._sweep, previous_epoch_detail=detail)
         return StopIteration()
 
     def _delivered(self) -> None:
         """Move behind the batch that was planned first."""
-        self._position = self._planned.popleft().after
+        self._sweep = self._planned.popleft().after
 
     def _abandon(self) -> None:
         """Stop what is under way for planned batches; they have to be started anew."""
@@ -208,18 +210,39 @@ class DatasetIterator(Iterator):
         """Drop what is planned; the order sampler goes back to where it was on delivery."""
         self._abandon()
         drawn = any(
-            planned.after.sampler_state is not self._position.sampler_state
+            planned.after.sampler_state is not self._sweep.sampler_state
             for planned in self._planned
         )
         self._planned.clear()
         if drawn and not self._draws_globally:
-            self.order_sampler.load_state_dict(self._position.sampler_state)
+            self.order_sampler.load_state_dict(self._sweep.sampler_state)
 
     def reset(self) -> None:
         """Start again at epoch 0, in a fresh order."""
         with self._turns.lock:
             self._forget_plans()
-            self._position = first_position(self.dataset, self.order_sampler)
+            self._sweep = first_sweep(self.dataset, self.order_sampler)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Start again with that sweep; an iterator that does not repeat goes through it alone.
+
+        Raises
+        ------
+        TypeError
+            If nobody knows its order: the order sampler draws one after another, and has no
+            ``set_epoch(epoch)`` as `SeededOrderSampler` has.
+        """
+        epoch, sampler = integer("epoch", epoch, low=0), self.order_sampler
+        if sampler is not None and not hasattr(sampler, "set_epoch"):
+            raise TypeError(
+                f"{type(sampler).__name__} draws its orders one after another: use "
+                "SeededOrderSampler to begin with any sweep"
+            )
+        with self._turns.lock:
+            self._forget_plans()
+            if sampler is not None:
+                sampler.set_epoch(epoch)
+            self._sweep = first_sweep(self.dataset, sampler, epoch if self.repeat else 0)
 
     # -- states -----------------------------------------------------------------------------------
 
@@ -234,15 +257,10 @@ class DatasetIterator(Iterator):
             sampler if it has one.  Only delivered batches count.
         """
         with self._turns.lock:
-            position, sampler = self._position, copy.deepcopy(self._sampler_state())
-        state: dict[str, Any] = {
-            "current_position": position.current_position,
-            "epoch": position.epoch,
-            "is_new_epoch": position.is_new_epoch,
-            "previous_epoch_detail": position.previous_epoch_detail,
-        }
-        if position.order is not None:
-            state["order"] = position.order.copy()
+            sweep, sampler = self._sweep, copy.deepcopy(self._sampler_state())
+        state = sweep.saved()
+        if sweep.order is not None:
+            state["order"] = sweep.order.copy()
         if sampler is not None:
             state["rng"] = sampler
         return state
@@ -259,7 +277,7 @@ class DatasetIterator(Iterator):
             If the state is incomplete or belongs to a data set of another size.
         """
         entries(state, "current_position", "epoch")
-        order = self._position.order
+        order = self._sweep.order
         saved = state["order"] if "order" in state else state.get("_order")
         if order is not None and saved is not None:
             if len(saved) != len(order):
@@ -280,46 +298,34 @@ class DatasetIterator(Iterator):
                 )
         else:
             rng = None
-        position = self._checked_position(
-            state["current_position"],
-            state["epoch"],
-            state.get("is_new_epoch", False),
-            state.get("previous_epoch_detail"),
-            order,
-        )
+        sweep = self._checked(state, order)
         with self._turns.lock:
             self._forget_plans()
             if rng is not None:
                 self.order_sampler.load_state_dict(rng)
-                position = replace(position, sampler_state=copy.deepcopy(rng))
-            self._position = position
+                sweep = replace(sweep, sampler_state=copy.deepcopy(rng))
+            self._sweep = sweep
 
-    def _checked_position(
-        self, place: Any, epoch: Any, is_new_epoch: Any, detail: Any, order: np.ndarray | None
-    ) -> Position:
-        """A position that there can be, of the present order sampler."""
+    def _checked(self, state: Mapping[str, Any], order: np.ndarray | None) -> Sweep:
+        """What a state says, if there can be that, with the present order sampler."""
         # numpy.savez makes arrays without axes of numbers.
-        place, epoch, is_new_epoch, detail = (
-            value.item() if isinstance(value, np.ndarray) and not value.ndim else value
-            for value in (place, epoch, is_new_epoch, detail)
-        )
+        state = {
+            name: value.item() if isinstance(value, np.ndarray) and not value.ndim else value
+            for name, value in state.items()
+        }
         length = len(self.dataset)
         size = length if order is None else len(order)
-        position = Position(
-            integer("current_position", place, low=0, high=max(size - 1, 0)),
-            integer("epoch", epoch, low=0),
-            boolean("is_new_epoch", is_new_epoch),
-            order=order,
-        )
+        at = Position.saved(state, place="current_position", high=max(size - 1, 0))
+        sweep = Sweep(at, boolean("is_new_epoch", state.get("is_new_epoch", False)), order=order)
+        detail = state.get("previous_epoch_detail")
         if detail is None:  # saved by a program that does not save it
             detail = NO_DETAIL
-            if position.detail(length) > 0:
-                before = (position.current_position - self.batch_size) / size
-                detail = max(position.epoch + before, 0.0)
+            if sweep.detail(length) > 0:
+                detail = max(at.epoch + (at.place - self.batch_size) / size, 0.0)
         return replace(
-            position,
+            sweep,
             previous_epoch_detail=real("previous_epoch_detail", detail, low=NO_DETAIL),
-            sampler_state=self._position.sampler_state,
+            sampler_state=self._sweep.sampler_state,
         )
 
     def serialize(self, serializer: Any) -> None:
@@ -327,10 +333,10 @@ class DatasetIterator(Iterator):
 
         The state of the order sampler's generator is not among them: `state_dict` has it.
         """
-        old = self._position
-        place = serializer("current_position", old.current_position)
-        epoch = serializer("epoch", old.epoch)
-        is_new_epoch = serializer("is_new_epoch", old.is_new_epoch)
+        old = self._sweep
+        saved = old.saved()
+        names = ("current_position", "epoch", "is_new_epoch")
+        state = {name: serializer(name, saved[name]) for name in names}
         order = None
         if old.order is not None:
             order = old.order.copy()
@@ -338,23 +344,16 @@ class DatasetIterator(Iterator):
                 order = serializer("order", order)
             except KeyError:
                 order = serializer("_order", order)
-        try:
-            detail = serializer("previous_epoch_detail", old.previous_epoch_detail)
-        except KeyError:
-            detail = None
-        same = (place, epoch, is_new_epoch, detail) == (
-            old.current_position,
-            old.epoch,
-            old.is_new_epoch,
-            old.previous_epoch_detail,
-        )
-        if same and (old.order is None or np.array_equal(np.asarray(order), old.order)):
+        with contextlib.suppress(KeyError):
+            name = "previous_epoch_detail"
+            state[name] = serializer(name, saved[name])
+        if state == saved and (old.order is None or np.array_equal(np.asarray(order), old.order)):
             return  # saved, or nothing to change: what is under way stays
         order = None if order is None else checked_order(order)
-        position = self._checked_position(place, epoch, is_new_epoch, detail, order)
+        sweep = self._checked(state, order)
         with self._turns.lock:
             self._forget_plans()
-            self._position = position
+            self._sweep = sweep
 
     # -- copies -----------------------------------------------------------------------------------
 
@@ -367,7 +366,7 @@ class DatasetIterator(Iterator):
             # A sampler of its own, which has drawn what was delivered and not what is planned.
             state["order_sampler"] = copy.deepcopy(self.order_sampler)
             state["order_sampler"].load_state_dict(at)
-            state["_position"] = replace(self._position, sampler_state=at)
+            state["_sweep"] = replace(self._sweep, sampler_state=at)
         return state
 
 

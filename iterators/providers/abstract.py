@@ -68,6 +68,16 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
         """Make sure that the next batch is the first of an epoch."""
         raise TypeError(f"{type(self).__name__} does not define reset()")
 
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next batch the first of that epoch, as if those before it had been gone through.
+
+        Raises
+        ------
+        TypeError
+            If what comes in an epoch does not follow from its number.
+        """
+        raise TypeError(f"{type(self).__name__} cannot begin with an epoch that it is told")
+
     def state_dict(self) -> dict[str, Any]:
         """The position of the run: what is needed to go on exactly here in another process."""
         raise TypeError(f"{type(self).__name__} has no state that could be saved")

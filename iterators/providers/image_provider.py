@@ -18,7 +18,7 @@ import numpy as np
 from ..core.batch import DataDesc
 from ..core.device import placement
 from ..core.options import divided
-from ..core.order import BatchPlan, Order
+from ..core.order import BatchPlan, Order, check_of
 from ..core.parameters import choice
 from ..core.random import derive_key
 from ..images.plan import RenderPlan
@@ -30,11 +30,10 @@ from .image_options import ImageRecordOptions
 from .image_settings import (
     ImageSource,
     check_effect,
-    check_of,
     describe_order,
     device_normalisation,
     make_mean_image,
-    make_order,
+    order_of_images,
 )
 from .planned import PlannedProvider
 
@@ -101,7 +100,7 @@ class RecordImageProvider(PlannedProvider):
         listed = labels["labels"]
         if isinstance(options.weights, Mapping) and not self.class_labels:
             raise ValueError("weights by label need class labels: give one weight for every record")
-        order, unusable = make_order(source, options, listed)
+        order, unusable = order_of_images(source, options, listed)
         mean_image = None
         if options.mean_img and not recipe.means_win:
             mean_image = make_mean_image(source, order, plan_class, recipe, options)

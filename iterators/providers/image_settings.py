@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import zlib
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -17,16 +16,7 @@ import numpy as np
 from recordio.errors import RecordIOError
 
 from ..core.device import DeviceNormalisation
-from ..core.order import (
-    BatchPlan,
-    BlockOrder,
-    DealtOrder,
-    EpochOrder,
-    Order,
-    SequentialOrder,
-    ShuffledOrder,
-    WeightedOrder,
-)
+from ..core.order import BatchPlan, Order, SequentialOrder, as_weights, make_order
 from ..images.augment.mean_image import read_mean_image, write_mean_image
 from ..images.sources.source import Source
 from ..images.stage import Stage
@@ -35,11 +25,10 @@ from .image_options import ImageRecordOptions
 __all__ = [
     "ImageSource",
     "check_effect",
-    "check_of",
     "describe_order",
     "device_normalisation",
     "make_mean_image",
-    "make_order",
+    "order_of_images",
 ]
 
 MIB = 1 << 20
@@ -117,46 +106,40 @@ def device_normalisation(
     )
 
 
-def make_order(
+def order_of_images(
     source: ImageSource, options: ImageRecordOptions, listed: tuple[np.ndarray, ...] | None
 ) -> tuple[Order, list[RecordIOError]]:
     """The order that the keywords of a provider ask for, and records found to be of no use."""
-    num_parts, part_index = options.num_parts, options.part_index
-    whole: EpochOrder | None = None
     unusable: list[RecordIOError] = []
-    if options.weights is not None:
-        if options.shuffle or options.shuffle_chunk_size:
-            raise ValueError(
-                "weights draw the records at random: drop shuffle and shuffle_chunk_size"
-            )
-        table, unusable = _weights(source, options.weights, listed, options.on_error)
-        whole = WeightedOrder(table, options.seed)
-    elif options.shuffle_chunk_size:
+    weights, blocks = options.weights, None
+    if weights is not None and (options.shuffle or options.shuffle_chunk_size):
+        raise ValueError("weights draw the records at random: drop shuffle and shuffle_chunk_size")
+    if isinstance(weights, Mapping):
+        weights, unusable = _weights_by_label(source, weights, listed, options.on_error)
+    if options.shuffle_chunk_size:
         edges = source.blocks(options.shuffle_chunk_size * MIB)
-        whole = BlockOrder(edges, options.shuffle_chunk_seed, options.shuffle, options.seed)
-    elif options.shuffle:
-        whole = ShuffledOrder(len(source), options.seed)
-    if whole is not None:
-        return DealtOrder(whole, num_parts, part_index, options.even), unusable
-    mine = source.part(num_parts, part_index)
-    if not options.even:
-        return SequentialOrder(mine.start, mine.stop), unusable
-    places = max(len(source.part(num_parts, k)) for k in range(num_parts))
-    return SequentialOrder(mine.start, mine.stop, places, len(source)), unusable
+        blocks = edges, options.shuffle_chunk_seed
+
+    def rule(_: int, num_parts: int, part_index: int) -> range:
+        return source.part(num_parts, part_index)
+
+    order = make_order(
+        len(source),
+        rule,
+        weights=weights,
+        blocks=blocks,
+        **options.values("shuffle", "seed", "num_parts", "part_index", "even"),
+    )
+    return order, unusable
 
 
-def _weights(
-    source: ImageSource, weights: Any, listed: tuple[np.ndarray, ...] | None, on_error: str
+def _weights_by_label(
+    source: ImageSource,
+    weights: Mapping[Any, Any],
+    listed: tuple[np.ndarray, ...] | None,
+    on_error: str,
 ) -> tuple[np.ndarray, list[RecordIOError]]:
-    """One weight for every record; with weights by label 0 for those whose label is unknown."""
-    if not isinstance(weights, Mapping):
-        table = _numbers(weights)
-        if table.shape != (len(source),):
-            raise ValueError(
-                f"weights has shape {table.shape}: expected one weight for each of {len(source)} "
-                "records, or a mapping from labels to weights"
-            )
-        return table, []
+    """One weight for every record, 0 for those whose label is unknown, and why it is."""
     labels, errors = source.labels(listed, on_error)
     known = np.ones(len(labels), bool)
     known[list(errors)] = False
@@ -165,39 +148,14 @@ def _weights(
     if missing:
         raise ValueError(f"weights has no entry for the labels {missing[:5]}")
     table = np.zeros(len(labels))
-    table[known] = _numbers([weights[float(label)] for label in found])[place]
+    table[known] = as_weights([weights[float(label)] for label in found])[place]
     return table, list(errors.values())
-
-
-def _numbers(weights: Any) -> np.ndarray:
-    try:
-        return np.asarray(weights, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"weights={weights!r}: expected one number for each record, or a mapping from labels "
-            "to numbers"
-        ) from None
 
 
 def describe_order(order: Order) -> str:
     """What of an order must stay the same for a state to be resumed."""
-    if isinstance(order, SequentialOrder):
-        return f"records {order.first} to {order.last}"
-    assert isinstance(order, DealtOrder)
-    whole = order.whole
-    if isinstance(whole, BlockOrder):
-        return f"blocks {check_of(whole.edges)}, seed {whole.block_seed}, shuffle {whole.shuffle}"
-    if isinstance(whole, WeightedOrder):
-        return f"weights {check_of(whole.weights)}"
-    return "shuffled"
-
-
-def check_of(*arrays: np.ndarray) -> str:
-    """Short text that tells these arrays from others."""
-    check = 0
-    for array in arrays:
-        check = zlib.crc32(np.ascontiguousarray(array).data, check)
-    return f"{check:08x}"
+    text = order.described()
+    return f"records {text}" if isinstance(order, SequentialOrder) else text
 
 
 def make_mean_image(

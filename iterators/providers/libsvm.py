@@ -16,11 +16,11 @@ from recordio.text.libsvm import read_libsvm
 from recordio.text.row_count import row_starts
 
 from ..core.options import accepts, described, option
-from ..core.order import BatchPlan
+from ..core.order import BatchPlan, PartRule
 from ..core.parameters import boolean, choice, integer, integers
 from .array_rows import Columns, DenseColumn, SparseColumn, refuse_layout
 from .provider_options import TextOptions
-from .row_provider import PartRule, RowProvider, order_of_rows
+from .row_provider import RowProvider, order_of_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -125,13 +125,13 @@ class MXDataProvider(Wrapper):
         if "inside" in state:
             self.data_iter.load_state_dict(state["inside"])
         else:
-            number = place[1]
+            number = place.place
             if self._number or self._over:
                 self.data_iter.reset()
             self._number, self._over = 0, False
             for _ in range(number):
                 self._advance()
-        self._go_to(*place)
+        self._go_to(place)
 
     def close(self) -> None:
         """Close the object inside, if it can be closed."""

@@ -14,7 +14,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,10 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
 from ..core.finite_iterator import DATASET_SEED
 from ..core.order import BatchPlan
+from ..core.order.modes import generator
+from ..core.order.position import Position
 from ..core.parameters import entries, integer
 from ..core.spec import SpecError
-from ..core.subsets import generator
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
 from .batch_form import BatchForm, SpecBatch
@@ -41,17 +42,6 @@ LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epo
 logger = logging.getLogger("iterators")
 
 
-class Position(NamedTuple):
-    """Where a run is: the next batch to deliver."""
-
-    epoch: int = 0
-    number: int = 0
-    #: Places of the epoch taken before batch 0, by this part and all others.
-    done: int = 0
-
-    def next(self) -> Position:
-        """The batch after this one, which may be behind the end of the epoch."""
-        return Position(self.epoch, self.number + 1, self.done)
 
 
 @dataclass
@@ -128,17 +118,19 @@ class PlannedProvider(AbstractDataProvider):
             if not issubclass(self.batch_type, SpecBatch):
                 self.batch_type = SpecBatch
         self._placement = placement
+        # Of the whole epoch: the places that all parts have taken.
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
+        self._step = plan.batch_size * plan.order.stride  # places that a batch of every part takes
         self._delivered = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
         self._turns = Turns()  # for position, requests and engine
         self._inside = False
-        self._counted = (0, plan.batches(0))
+        self._batches_left = plan.batches  # from a place on
         self._skipped = Skipped(on_error, error_budget, plan.order.count())
         for error in skipped:
             self._skipped.add(error)
-        # Where the last search for a good record began and ended: (epoch, done, first, found).
-        self._searched = (-1, 0, 0, 0)
+        # The places where the last search for a good record began and ended, and its epoch.
+        self._searched = (-1, 0, 0)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         self._verbose = verbose
         self._samples = 0
@@ -214,14 +206,14 @@ class PlannedProvider(AbstractDataProvider):
     def _next(self) -> DataBatch:
         position = self._position
         self._current = None
-        if position.number >= self._batches_left(position.done):
+        if not self._batches_left(position.place):
             self._delivered = True  # the rest of an epoch may be empty; a new loop means the next
             raise StopIteration
         asked = time.perf_counter()
         self._keep_busy(position)
         data, label, ids, failures = self._engine.collect()
         request = self._requests.popleft()
-        following = position.next()
+        following = self._behind(position)
         try:
             self._keep_busy(following)
             for slot, error in failures:
@@ -251,19 +243,21 @@ class PlannedProvider(AbstractDataProvider):
         ids: Any,
     ) -> None:
         """Fill a slot with the next good record of the epoch; the slot keeps its draw number."""
-        first = position.number * self.batch_size + slot + 1
-        last = max(first, self._plan.order.count(position.done)) + self._plan.order.count()
-        epoch, done, begin, found = self._searched
-        if (epoch, done) != (position.epoch, position.done) or not begin <= first <= found:
+        (epoch, done), order = position, self._plan.order
+        first = done + (slot + 1) * order.stride
+        last = max(slot + 1, order.count(done)) + order.count()
+        known, begin, found = self._searched
+        if known != epoch or not begin <= first <= found:
             begin = found = first
         # All places from `begin` to `found` are known to be bad, so that long runs of bad records
         # are gone through once and not again for every one of them.
         records = (
-            self._plan.record(position.epoch, place, position.done) for place in range(found, last)
+            self._plan.record(epoch, (place - done) // order.stride, done)
+            for place in range(found, done + last * order.stride, order.stride)
         )
         arrays = data, label, ids
-        bad = self._skipped.refill(error, self._engine, records, position.epoch, draw, arrays, slot)
-        self._searched = (position.epoch, position.done, begin, found + bad)
+        bad = self._skipped.refill(error, self._engine, records, epoch, draw, arrays, slot)
+        self._searched = (epoch, begin, found + bad * order.stride)
 
     def _count(self, batch: DataBatch, asked: float) -> None:
         now = time.perf_counter()
@@ -272,8 +266,7 @@ class PlannedProvider(AbstractDataProvider):
         self._waited += now - asked
         self._samples += batch.count
         self._returned = now
-        position = self._position
-        if self._verbose and position.number == self._batches_left(position.done):
+        if self._verbose and not self._batches_left(self._position.place):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
                 self.epoch,
@@ -327,25 +320,22 @@ class PlannedProvider(AbstractDataProvider):
             self._requests.clear()
         if self._requests:
             last = self._requests[-1].position
-            following = self._settle(last.next())
+            following = self._settle(self._behind(last))
         while len(self._requests) < depth:
-            rows, pad = self._plan.rows(following.epoch, following.number, following.done)
-            draws = self._plan.draws(following.number, following.done)
-            self._engine.submit(rows, following.epoch, draws)
+            epoch, done = following
+            rows, pad = self._plan.rows(epoch, 0, done)
+            draws = self._plan.draws(0, done)
+            self._engine.submit(rows, epoch, draws)
             self._requests.append(_Request(following, pad, draws))
-            following = self._settle(following.next())
+            following = self._settle(self._behind(following))
 
-    def _batches_left(self, done: int) -> int:
-        """`BatchPlan.batches`, which is asked for many times with the same argument."""
-        known, batches = self._counted
-        if known != done:
-            batches = self._plan.batches(done)
-            self._counted = done, batches
-        return batches
+    def _behind(self, position: Position) -> Position:
+        """Where the batch at a position ends, which may be behind the end of the epoch."""
+        return Position(position.epoch, position.place + self._step)
 
     def _settle(self, position: Position) -> Position:
         """The same position, or, at the end of an epoch, the start of the next one with a batch."""
-        while position.number >= self._batches_left(position.done):
+        while not self._batches_left(position.place):
             position = self._end(position)
             if self._empty:
                 break
@@ -353,7 +343,7 @@ class PlannedProvider(AbstractDataProvider):
 
     def _end(self, position: Position) -> Position:
         """Where the next epoch starts when this one is at its end."""
-        return Position((position.epoch + 1) & LAST_EPOCH, done=self._plan.carried(position.done))
+        return Position((position.epoch + 1) & LAST_EPOCH, self._plan.carried(position.place))
 
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch.
@@ -363,15 +353,27 @@ class PlannedProvider(AbstractDataProvider):
         """
         with self._turns.lock:
             position, asked = self._position, self._delivered
-            self._loop = None
-            self._current = None
-            self._delivered = False
-            if not asked and position.done <= 0:
-                return
-            if position.number >= self._batches_left(position.done):
-                self._position = self._end(position)
-            else:
-                self._position = Position((position.epoch + 1) & LAST_EPOCH)
+            if asked or position.place > 0:
+                over = not self._batches_left(position.place)
+                following = Position((position.epoch + 1) & LAST_EPOCH)
+                position = self._end(position) if over else following
+            self._go_to(position)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next batch the first of that epoch.
+
+        With ``last_batch_handle="roll_over"`` the epoch has none of the samples before it.
+        """
+        with self._turns.lock:
+            self._go_to(Position(integer("epoch", epoch, low=0, high=LAST_EPOCH)))
+
+    def _go_to(self, position: Position) -> None:
+        """Begin at a position."""
+        self._position = position
+        self._searched = (-1, 0, 0)
+        self._delivered = False
+        self._current = None
+        self._loop = None
 
     def _any_samples(self) -> Samples:
         place, finish = self._placement.place, self._finish
@@ -418,9 +420,7 @@ class PlannedProvider(AbstractDataProvider):
             where it stopped as long as other parts may have batches left, so that the state of any
             part serves all.
         """
-        position = self._position
-        done = position.done + position.number * self.batch_size * self._plan.order.stride
-        epoch = position.epoch
+        epoch, done = self._position
         while self._plan.is_over(done):
             epoch, done = (epoch + 1) & LAST_EPOCH, self._plan.carried(done)
             if self._plan.empty:
@@ -455,15 +455,11 @@ class PlannedProvider(AbstractDataProvider):
                     f"the state was saved with {name}={saved.get(name)}, this provider has "
                     f"{name}={self._settings.get(name)}"
                 )
-        position = Position(
-            integer("epoch", state["epoch"], low=0, high=LAST_EPOCH),
-            done=integer("done", state["done"], low=self._plan.first_done),
+        position = Position.saved(
+            state, place="done", low=self._plan.first_done, last_epoch=LAST_EPOCH
         )
         with self._turns.lock:
-            self._position = position
-            self._delivered = False
-            self._current = None
-            self._loop = None
+            self._go_to(position)
 
     # -- life -----------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.batch import DataBatch
+from ..core.order.position import Position
 from .planned import PlannedProvider
 
 __all__ = ["FullBatch", "RollingProvider"]
@@ -22,10 +23,10 @@ class RollingProvider(PlannedProvider):
 
     def __len__(self) -> int:
         """Number of batches of a whole epoch; with "roll_over" of the running one."""
-        return self._plan.batches(min(self._position.done, 0))
+        return self._plan.batches(-(-self._position.place % self.batch_size))
 
     def hard_reset(self) -> None:
         """Begin a new epoch without the samples that the last one left over."""
         with self._turns.lock:
             self.reset()
-            self._position = self._position._replace(done=max(self._position.done, 0))
+            self._position = Position(self._position.epoch, max(self._position.place, 0))

@@ -1,7 +1,7 @@
 """What all providers over numbered rows share: arrays, MNIST, CSV and LibSVM files.
 
-`order_of_rows` makes an order of the keywords that they have in common; `RowProvider` joins an
-order and a source that makes batches of rows.
+`order_of_rows` takes an order's options out of their keywords; `RowProvider` joins an order and a
+source that makes batches of rows.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from recordio.partition import part_by_count
 
 from ..core.batch import DataDesc
 from ..core.device import placement
-from ..core.order import BatchPlan, DealtOrder, Order, SequentialOrder, ShuffledOrder
+from ..core.order import BatchPlan, Order, PartRule, SequentialOrder, make_order
 from ..core.prefetch import Prefetcher
 from .batch_form import BatchForm
 from .planned import PlannedProvider
 from .provider_options import ProviderOptions
 
-__all__ = ["PartRule", "RowProvider", "RowSource", "order_of_rows"]
+__all__ = ["RowProvider", "RowSource", "order_of_rows"]
 
-#: ``rule(count, num_parts, part_index)`` -> the rows of a part when nothing is shuffled.
-PartRule = Callable[[int, int, int], range]
+#: The keywords that say which row comes when.
+ORDER = ("shuffle", "seed", "num_parts", "part_index", "even")
 
 
 def order_of_rows(options: ProviderOptions, count: int, rule: PartRule = part_by_count) -> Order:
@@ -35,14 +35,7 @@ def order_of_rows(options: ProviderOptions, count: int, rule: PartRule = part_by
     >>> order_of_rows(ProviderOptions(num_parts=2, part_index=1), 5)
     SequentialOrder(first=3, last=5, places=None, size=None)
     """
-    if options.shuffle:
-        whole = ShuffledOrder(count, options.seed)
-        return DealtOrder(whole, options.num_parts, options.part_index, options.even)
-    mine = rule(count, options.num_parts, options.part_index)
-    if not options.even:
-        return SequentialOrder(mine.start, mine.stop)
-    places = max(len(rule(count, options.num_parts, k)) for k in range(options.num_parts))
-    return SequentialOrder(mine.start, mine.stop, places, count)
+    return make_order(count, rule, **options.values(*ORDER))
 
 
 class RowSource(Protocol):
@@ -87,11 +80,11 @@ class RowProvider(PlannedProvider):
     """
 
     def __init__(self, source: RowSource, plan: BatchPlan, options: ProviderOptions) -> None:
-        order = plan.order
-        if isinstance(order, SequentialOrder):
-            described = f"rows {order.first} to {order.last}"
+        described = plan.order.described()
+        if isinstance(plan.order, SequentialOrder):
+            described = f"rows {described}"
         else:
-            described = f"shuffled, seed {options.seed}"
+            described = f"{described}, seed {options.seed}"
         place = placement(options.device, ring=options.prefetch_buffer)
         source.prepare(plan.batch_size, options.prefetch_buffer, place.allocate)
         data_desc, label_desc = source.describe()

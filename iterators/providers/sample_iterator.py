@@ -13,7 +13,7 @@ from typing import Any
 from ..core.backend import backend_of
 from ..core.batch import DataDesc
 from ..core.finite_iterator import FiniteDatasetIterator, flat_parts
-from ..core.subsets import (
+from ..core.order.modes import (
     EvenSequencesSubsetIterator,
     SequentialSubsetIterator,
     SubsetIterator,

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
+from ..core.order.position import Position
 from ..core.parameters import entries, integer
 from ..core.spec import SpecError
 from ..core.turns import Turns
@@ -33,7 +34,7 @@ class Wrapper(AbstractDataProvider):
         self._form: BatchForm | None = None
         self._device = device
         self._placement = placement(device)
-        self._epoch = integer("epoch", epoch, low=0)
+        self._first = self._epoch = integer("epoch", epoch, low=0)
         self._number = 0  # batches delivered in this epoch
         self._over = False
         self._delivered = False  # asked for anything since the epoch began or was resumed
@@ -81,8 +82,18 @@ class Wrapper(AbstractDataProvider):
             if not (self._number or self._delivered):
                 return
             self._restart()
-            self._epoch += 1
-            self._number, self._over, self._delivered = 0, False, False
+            self._go_to(Position(self._epoch + 1))
+
+    def _set_inside(self, past: int) -> None:
+        """Have the iterators inside begin where they are after so many epochs."""
+        super().set_epoch(past)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next batch the first of that epoch, if the iterators inside can do so, too."""
+        position = Position(integer("epoch", epoch, low=self._first))
+        with self._turns.lock:
+            self._set_inside(position.epoch - self._first)
+            self._go_to(position)
 
     def _describe(
         self, data: Sequence[DataDesc], label: Sequence[DataDesc], data_specs: Any
@@ -122,24 +133,19 @@ class Wrapper(AbstractDataProvider):
     def _own_state(self) -> dict[str, Any]:
         return {"version": STATE_VERSION, "epoch": self._epoch, "number": self._number}
 
-    def _checked_own_state(
-        self, state: Any, *names: str, most: float = math.inf
-    ) -> tuple[int, int]:
-        """Epoch and number of a state that has these other entries, too; nothing changes."""
+    def _checked_own_state(self, state: Any, *names: str, most: float = math.inf) -> Position:
+        """Epoch and batch of a state that has these other entries, too; nothing changes."""
         entries(state, "version")
         if state["version"] != STATE_VERSION:
             raise ValueError(
                 f"the state has version {state['version']!r}, this release reads {STATE_VERSION}"
             )
         entries(state, "epoch", "number", *names)
-        return (
-            integer("epoch", state["epoch"], low=0),
-            integer("number", state["number"], low=0, high=most),
-        )
+        return Position.saved(state, place="number", high=most)
 
-    def _go_to(self, epoch: int, number: int) -> None:
-        """Be where a state says, as far as that is known here."""
-        self._epoch, self._number = epoch, number
+    def _go_to(self, position: Position) -> None:
+        """Be at that batch, as far as that is known here."""
+        self._epoch, self._number = position
         self._over = self._delivered = False
         self._loop = self._current = None
 

@@ -7,11 +7,12 @@ iterators inside.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ..core.batch import DataBatch, DataDesc
+from ..core.order.cutting import count_batches
 from ..core.parameters import boolean, integer
 from ..core.prefetch import Prefetcher
 from .abstract import AbstractDataProvider
@@ -70,6 +71,7 @@ class ResizeIter(Wrapper):
         self.data_iter = _provider(data_iter)
         self.size = integer("size", size, low=1)
         self.reset_internal = boolean("reset_internal", reset_internal)
+        self._inside_first = _epoch_of(self.data_iter)
         self._describe(self.data_iter.provide_data, self.data_iter.provide_label, data_specs)
 
     def __len__(self) -> int:
@@ -79,6 +81,15 @@ class ResizeIter(Wrapper):
     def _restart(self) -> None:
         if self.reset_internal:
             self.data_iter.reset()
+
+    def _set_inside(self, past: int) -> None:
+        if not self.reset_internal:
+            raise TypeError(
+                "with reset_internal=False an epoch of ResizeIter goes on where the one before "
+                "stopped: load a state to begin with another"
+            )
+        each = count_batches(self.size, len(self.data_iter))  # type: ignore[arg-type]
+        self.data_iter.set_epoch(self._inside_first + past * each)
 
     def _advance(self) -> DataBatch:
         if self._number == self.size:
@@ -101,7 +112,7 @@ class ResizeIter(Wrapper):
         """Go on where a saved state says."""
         place = self._checked_own_state(state, "inside", most=self.size)
         self.data_iter.load_state_dict(state["inside"])
-        self._go_to(*place)
+        self._go_to(place)
 
     def close(self) -> None:
         """Close the iterator inside."""
@@ -178,6 +189,7 @@ class PrefetchingIter(Wrapper):
         if len(sizes) > 1:
             raise ValueError(f"the iterators have different batch sizes: {sorted(sizes)}")
         self._describe(data, label, data_specs)
+        self._inside_first = [_epoch_of(it) for it in self.iters]
         self._states = [_state_of(it) for it in self.iters]
         self._engines = [
             Prefetcher(partial(_advance, it), self._depth, name="prefetching-iter")
@@ -255,18 +267,26 @@ class PrefetchingIter(Wrapper):
         if not isinstance(states, Sequence) or len(states) != len(self.iters):
             count = len(states) if isinstance(states, Sequence) else "no"
             raise ValueError(f"the state is of {count} iterators, here are {len(self.iters)}")
+        self._move_all(lambda it, inside: it.load_state_dict(inside), states)
+        self._states = list(states)
+        self._go_to(place)
+
+    def _set_inside(self, past: int) -> None:
+        self._move_all(lambda it, first: it.set_epoch(first + past), self._inside_first)
+        self._states = [_state_of(it) for it in self.iters]
+
+    def _move_all(self, move: Callable[[Any, Any], None], where: Sequence[Any]) -> None:
+        """Have every iterator go somewhere, or none."""
         for engine in self._engines:
             engine.cancel()
         try:
-            for it, inside in zip(self.iters, states, strict=True):
-                it.load_state_dict(inside)
+            for it, place in zip(self.iters, where, strict=True):
+                move(it, place)
         except BaseException:  # all go on behind what was delivered last
             for it, inside in zip(self.iters, self._states, strict=True):
                 if inside is not None:
                     it.load_state_dict(inside)
             raise
-        self._states = list(states)
-        self._go_to(*place)
 
     def close(self) -> None:
         """Stop the threads and close the iterators.  Idempotent."""
@@ -290,6 +310,11 @@ def _close_all(engines: list[Prefetcher], iters: list[AbstractDataProvider]) -> 
 
 def _provider(it: Any) -> AbstractDataProvider:
     return it if isinstance(it, AbstractDataProvider) else MXDataProvider(it)
+
+
+def _epoch_of(it: AbstractDataProvider) -> int:
+    """Number of the epoch that an iterator is in; 0 if it does not count."""
+    return getattr(it, "epoch", 0)
 
 
 def _state_of(it: AbstractDataProvider) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.backend import is_tensor
+from ..core.order.cutting import count_batches
 from .arithmetic import equal
 from .region import Endless, is_index_list, select_rows
 from .sample import Dataset, data_of
@@ -38,10 +39,8 @@ class Minibatches(Dataset):
         length = source._length()
         if length == math.inf:
             batches: Any = Endless()
-        elif drop_last:
-            batches = range(int(length) // batch_size)
         else:
-            batches = range(-(-int(length) // batch_size))
+            batches = range(count_batches(int(length), batch_size, "drop" if drop_last else "pad"))
         self._become(source, int(batch_size), batches, ())
 
     def _become(self, source: Dataset, batch_size: int, batches: Any, index: tuple) -> None:

@@ -194,8 +194,8 @@ class RecordBatches(torch.utils.data.IterableDataset):
             epoch = int(self._loops[0] + self._loops[1 + worker])
             if not begin_epoch(provider, epoch):
                 raise ValueError(
-                    f"{type(provider).__name__} cannot begin with epoch {epoch}: its state has no "
-                    "epoch that could be set"
+                    f"{type(provider).__name__} cannot begin with epoch {epoch}: it has no epoch "
+                    "that could be set"
                 )
         self._loops[1 + worker] = epoch + 1 - self._loops[0]
         self._epoch, self._running = epoch, True
@@ -288,14 +288,10 @@ class RecordBatches(torch.utils.data.IterableDataset):
 def begin_epoch(provider: AbstractDataProvider, epoch: int) -> bool:
     """Make the next loop over a provider that epoch, from its start; False if it cannot be."""
     try:
-        state = provider.state_dict()
-    except TypeError:  # it has none: what its next loop is cannot be said
-        provider.reset()
-        return True
-    if "done" not in state or "epoch" not in state:
+        provider.set_epoch(epoch)
+    except TypeError:  # it goes on as it does by itself
         provider.reset()
         return getattr(provider, "epoch", epoch) == epoch
-    provider.load_state_dict({**state, "epoch": epoch, "done": 0})
     return True
 
 

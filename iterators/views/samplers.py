@@ -1,7 +1,7 @@
 """Samplers: which rows of a set make up which batch of an epoch.
 
-A sampler keeps its position between epochs.  Permutations come from `iterators.core.order`, so they
-depend on the seed and on nothing else, and a position is two integers.
+A sampler keeps its position, two integers, between epochs.  Rows come from
+`iterators.core.order.sampling` and depend on the seed and on nothing else.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.order import ShuffledOrder, WeightedOrder
-from ..core.parameters import entries, integer
+from ..core.order.position import Position
+from ..core.order.sampling import drawn, in_turn
+from ..core.parameters import integer
 from .sets import Batch, DataSet, DataSource
 from .view import View
 
@@ -115,8 +116,7 @@ class Sampler:
             raise ValueError(f"epoch_size={epoch_size} is below batch_size={batch_size}")
         self.ppf = ppf
         self.gc_freq = integer("gc_freq", gc_freq, low=-1)
-        self._start = 0
-        self._turn = 0
+        self._position = Position()
         self._batches = 0
         self._ahead = 0
 
@@ -146,7 +146,7 @@ class Sampler:
             return Epoch(self._draw_ahead(data_set, epoch_size), epoch_size)
 
         def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
-            rows = self._rows(data_set)
+            rows, self._position = self._step(data_set, self._position)
             batch = self._set_up(self._fill(data_set, rows, batch), rows, seen, epoch_size)
             return (batch if self.ppf is None else self.ppf(batch)), len(rows)
 
@@ -174,21 +174,18 @@ class Sampler:
                 f"{data_set!r} has no threads: drop asynchronous(), or give it n_thread="
             )
         data_set.synchronize()  # what an epoch that was left early has asked for
-        waiting: deque[tuple[np.ndarray, dict[str, int]]] = deque()
-        state, asked = self.state_dict(), 0
+        waiting: deque[tuple[np.ndarray, Position]] = deque()
+        ahead, asked = self._position, 0
 
         def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
-            nonlocal state, asked
+            nonlocal ahead, asked
             # Requests run ahead; the position is that of what was delivered.
-            self.load_state_dict(state)
             while len(waiting) < self._ahead and asked < size:
-                rows = self._rows(data_set)
+                rows, ahead = self._step(data_set, ahead)
                 data_set.index_async_put(rows)
-                waiting.append((rows, self.state_dict()))
+                waiting.append((rows, ahead))
                 asked += len(rows)
-            state = self.state_dict()
-            rows, after = waiting.popleft()
-            self.load_state_dict(after)
+            rows, self._position = waiting.popleft()
             batch = self._set_up(data_set.async_get(batch), rows, seen, size)
             return (batch if self.ppf is None else self.ppf(batch)), len(rows)
 
@@ -210,34 +207,24 @@ class Sampler:
     def _begin(self) -> None:
         """Called when an epoch begins."""
 
-    def _rows(self, data_set: DataSet) -> np.ndarray:
-        """Rows of the next batch; moves the position."""
-        size = data_set.n_sample
-        start = self._start if self._start < size else 0
-        stop = min(start + self.batch_size, size)
-        rows = self._places(np.arange(start, stop), size)
-        self._start = stop
-        if stop == size:
-            self._start = 0
-            self._turn += 1
-        return rows
-
-    def _places(self, places: np.ndarray, size: int) -> np.ndarray:
-        """Rows at these places of the order."""
-        return places
+    def _step(self, data_set: DataSet, at: Position) -> tuple[np.ndarray, Position]:
+        """Rows of the batch at a position, and the position behind it."""
+        return in_turn(at, data_set.n_sample, self.batch_size)
 
     def _fill(self, data_set: DataSet, rows: np.ndarray, batch: Batch | None) -> Batch:
         return data_set.sub(int(rows[0]), int(rows[-1]) + 1, out=batch)
 
     def state_dict(self) -> dict[str, int]:
         """The position: what a sampler with the same parameters needs to go on from here."""
-        return {"start": self._start, "turn": self._turn}
+        return {"start": self._position.place, "turn": self._position.epoch}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on where `state_dict` was called."""
-        entries(state, "start", "turn")
-        start = integer("start", state["start"], low=0)
-        self._start, self._turn = start, integer("turn", state["turn"], low=0)
+        self._position = Position.saved(state, epoch="turn", place="start")
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin that turn through the set with the next epoch."""
+        self._position = Position(integer("epoch", epoch, low=0))
 
 
 class ShuffleSampler(Sampler):
@@ -275,11 +262,12 @@ class ShuffleSampler(Sampler):
         self.random_seed = integer("random_seed", random_seed)
 
     def _begin(self) -> None:
-        if self._start:  # otherwise the order of this turn is still unused
-            self._turn += 1
+        turn, start = self._position
+        if start:  # otherwise the order of this turn is still unused
+            self._position = Position(turn + 1, start)
 
-    def _places(self, places: np.ndarray, size: int) -> np.ndarray:
-        return ShuffledOrder(size, self.random_seed).at(self._turn, places)
+    def _step(self, data_set: DataSet, at: Position) -> tuple[np.ndarray, Position]:
+        return in_turn(at, data_set.n_sample, self.batch_size, self.random_seed)
 
     def _fill(self, data_set: DataSet, rows: np.ndarray, batch: Batch | None) -> Batch:
         return data_set.index(rows, out=batch)
@@ -307,13 +295,11 @@ class RandomSampler(ShuffleSampler):
     def _begin(self) -> None:
         """One endless sequence: an epoch only says where it is cut."""
 
-    def _rows(self, data_set: DataSet) -> np.ndarray:
-        places = np.arange(self._start, self._start + self.batch_size)
-        self._start += self.batch_size
+    def _step(self, data_set: DataSet, at: Position) -> tuple[np.ndarray, Position]:
         weights = data_set.sampling_weights()
         if weights is None:
             weights = np.ones(data_set.n_sample)
-        return WeightedOrder(weights, self.random_seed).at(self._turn, places)
+        return drawn(at, weights, self.batch_size, self.random_seed)
 
 
 def _data_set(dataset: Any) -> DataSet:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.order import ShuffledOrder
+from ..core.order.position import Position
+from ..core.order.sampling import sentences, streams
 from .samplers import Epoch, Sampler, ShuffleSampler
 from .sets import Batch, DataSource
 from .text_sets import SentenceSet, TextSet
@@ -54,17 +55,16 @@ class TextSampler(Sampler):
             If it has fewer rows than there are streams.
         """
         text = _set_of(dataset, TextSet)
-        length = text.n_sample // self.batch_size
-        steps = length // text.stride
+        steps = text.n_sample // self.batch_size // text.stride
         if not steps:
             raise ValueError(f"{text!r} cannot be cut into {self.batch_size} streams")
-        streams = np.arange(self.batch_size) * length
         size = steps * self.batch_size if self.epoch_size == -1 else self.epoch_size
 
         def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
-            step = self._start if self._start < steps else 0
-            numbers = streams + step * text.stride
-            self._start, self._turn = (step + 1) % steps, self._turn + (step + 1) // steps
+            numbers, step, after = streams(
+                self._position, text.n_sample, self.batch_size, text.stride
+            )
+            self._position = after
             batch = self._set_up(text.index(numbers, out=batch), numbers, seen, size)
             batch.sequence_start = step == 0
             return (batch if self.ppf is None else self.ppf(batch)), len(numbers)
@@ -113,9 +113,10 @@ class SentenceSampler(ShuffleSampler):
 
         def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
             nonlocal groups, word, end
+            turn, start = self._position
             if not groups:
-                groups = self._groups(text, self._turn)
-            group = groups[self._start]
+                groups = sentences(turn, text.lengths, self.batch_size, self.random_seed)
+            group = groups[start]
             begins = word == 0
             numbers = text.starts[group] + word
             batch = self._set_up(text.index(numbers, out=batch), numbers, seen, size)
@@ -124,25 +125,12 @@ class SentenceSampler(ShuffleSampler):
             end = word == text.lengths[group[0]]
             if end:
                 # Only whole sentences count for the position.
-                word, self._start = 0, self._start + 1
-                if self._start == len(groups):
-                    groups, self._start, self._turn = [], 0, self._turn + 1
+                word, self._position = 0, Position(turn, start + 1)
+                if start + 1 == len(groups):
+                    groups, self._position = [], Position(turn + 1)
             return (batch if self.ppf is None else self.ppf(batch)), len(group)
 
         return Epoch(draw, size, lambda: end)
-
-    def _groups(self, text: SentenceSet, turn: int) -> list[np.ndarray]:
-        """Sentences that are read side by side, in the order of a turn."""
-        count = len(text.lengths)
-        order = ShuffledOrder(count, self.random_seed).at(turn, np.arange(count))
-        found = np.unique(text.lengths)
-        # Apart from the order of sentences also where there are as many lengths.
-        places = ShuffledOrder(len(found), ~self.random_seed).at(turn, np.arange(len(found)))
-        groups = []
-        for length in found[places]:
-            alike = order[text.lengths[order] == length]
-            groups += np.split(alike, range(self.batch_size, len(alike), self.batch_size))
-        return groups
 
 
 def _set_of(dataset: Any, kind: type[Any]) -> Any:

@@ -33,18 +33,14 @@ def test_any_limit_on_pending_bytes_gives_all_results(limit, size):
 def test_pending_results_stay_bounded_while_nobody_consumes():
     size = 1 << 20
     done = []
-    pool = ordered_pool._Pool(done.append, range(2000), lambda result: size, 8 * size, 16)
-    threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(2)]
-    for thread in threads:
-        thread.start()
+    blocks = ordered_pool._Blocks(done.append, range(2000), 2, lambda result: size, 8 * size)
     poll = threading.Event()
-    while len(pool._condition._waiters) < len(threads):  # until both wait for room
-        assert all(thread.is_alive() for thread in threads)
+    while len(blocks._changed._waiters) < 2:  # until both wait for room
+        assert len(pool_threads()) == 2
         poll.wait(0.001)
-    assert 8 <= len(done) <= 8 + len(threads)
-    pool.stop()
-    for thread in threads:
-        thread.join()
+    assert 8 <= len(done) <= 8 + 2
+    blocks.close()
+    assert pool_threads() == []
 
 
 def test_a_slow_first_item_does_not_block():

@@ -25,7 +25,7 @@ def makers() -> dict[str, Any]:
         ResizeIter,
         SerialIterator,
     )
-    from iterators.loops.order_samplers import SeededOrderSampler, ShuffleOrderSampler
+    from iterators.loops import SeededOrderSampler, ShuffleOrderSampler
     from iterators.views import ShuffleSampler
     from recordio import IRHeader, RecordWriter, pack
 

@@ -21,7 +21,7 @@ from iterators import (
     ResizeIter,
     VectorSpace,
 )
-from iterators.core.subsets import RandomUniformSubsetIterator
+from iterators.core.order.modes import RandomUniformSubsetIterator
 from iterators.datasets import DenseDesignMatrix
 
 ROWS = np.arange(7 * 12, dtype=np.float32).reshape(7, 12)

@@ -353,3 +353,51 @@ def test_a_state_that_is_refused_changes_nothing():
                     wrapper.load_state_dict(wrong)
                 assert wrapper.state_dict() == before
             assert wrapper.next().data[0].tolist() == [2, 3]
+
+
+RENAMED = [{}, {"data": "more"}], [{}, {"softmax_label": "more_label"}]
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 7])
+@pytest.mark.parametrize("first", [0, 5])
+def test_an_epoch_that_is_set_is_that_of_an_uninterrupted_run(size, first):
+    def inside(k=0):
+        return arrays(shuffle=True, seed=k, epoch=first + k)
+
+    for make in (
+        inside,
+        lambda: ResizeIter(inside(), size, epoch=first),
+        lambda: PrefetchingIter(inside(), epoch=first),
+        lambda: PrefetchingIter([inside(1), ResizeIter(inside(2), 3)], *RENAMED, epoch=first),
+    ):
+        with make() as whole, make() as jumping:
+            epochs = [rows(whole) for _ in range(4)]
+            for i in (2, 1, 1, 3, 0):
+                jumping.set_epoch(first + i)
+                assert (jumping.epoch, rows(jumping)) == (first + i, epochs[i])
+                next(iter(jumping))  # the next one is left in the middle
+            jumping.reset()
+            assert jumping.epoch == first + 2
+
+
+def test_epochs_that_cannot_be_set():
+    going_on = ResizeIter(arrays(), 2, reset_internal=False)
+    half = PrefetchingIter([arrays(8), going_on], *RENAMED)
+    for provider in (AbstractDataProvider(), MXDataProvider(Old()), going_on, half):
+        with pytest.raises(TypeError, match=r"epoch"):
+            provider.set_epoch(1)
+    assert rows(half) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    for provider in (arrays(), ResizeIter(arrays(), 2)):
+        for wrong in (-1, 1.5, "x"):
+            with pytest.raises((TypeError, ValueError), match="epoch"):
+                provider.set_epoch(wrong)
+    half.close()
+
+
+def test_an_epoch_that_is_set_has_nothing_left_over():
+    with NDArrayIter(np.arange(5.0), batch_size=3, last_batch_handle="roll_over") as provider:
+        assert rows(provider) == [[0, 1, 2]]
+        provider.set_epoch(1)
+        assert rows(provider) == [[0, 1, 2]]
+        assert len(provider) == 1
+        assert len(rows(provider)) == len(provider) == 2

@@ -119,6 +119,17 @@ def test_going_on_from_a_saved_position(kind):
     assert rows(again, data) == rows(sampler, data)
 
 
+@pytest.mark.parametrize("kind", [Sampler, ShuffleSampler, RandomSampler])
+def test_going_on_with_any_turn(kind):
+    data, sampler, again = numbers(9), kind(4), kind(4)
+    again.set_epoch(0)
+    first = rows(sampler, data)
+    assert rows(again, data) == first
+    sampler.set_epoch(3)
+    again.load_state_dict({"start": 0, "turn": 3})
+    assert rows(again, data) == rows(sampler, data)
+
+
 def test_hook_and_sources_and_views():
     seen = []
 

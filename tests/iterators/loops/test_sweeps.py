@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iterators.core.order.sweeps import Sweep, advance
 from iterators.loops import OrderSampler, SeededOrderSampler, SerialIterator, ShuffleOrderSampler
-from iterators.loops.position import Position, advance
 
 
 def model(size, batch_size, repeat, batches):
@@ -29,18 +29,18 @@ def model(size, batch_size, repeat, batches):
 
 @given(st.integers(1, 12), st.integers(1, 30), st.booleans())
 def test_positions_equal_a_model_that_takes_one_example_at_a_time(size, batch_size, repeat):
-    position = Position()
+    sweep = Sweep()
     for wanted in model(size, batch_size, repeat, 12):
-        step = advance(position, size, batch_size, repeat, None)
+        step = advance(sweep, size, batch_size, repeat, None)
         if wanted is None:
             assert step is None
             continue
-        before = position.detail(size)
-        indices, position = step
-        found = (indices, position.epoch, position.current_position, position.is_new_epoch)
-        assert found == wanted
-        assert position.previous_epoch_detail == before
-        assert position.detail(size) == position.epoch + position.current_position / size
+        before = sweep.detail(size)
+        indices, sweep = step
+        epoch, place = sweep.position
+        assert (indices, epoch, place, sweep.is_new_epoch) == wanted
+        assert sweep.previous_epoch_detail == before
+        assert sweep.detail(size) == epoch + place / size
 
 
 def test_the_documented_trace():
@@ -189,3 +189,32 @@ def test_states_of_other_generators_are_refused():
     for wrong in (-1, 1.5, "x"):
         with pytest.raises((ValueError, TypeError), match="random_state"):
             ShuffleOrderSampler(wrong)
+
+
+@pytest.mark.parametrize(
+    "options", [{"shuffle": False}, {"order_sampler": lambda: SeededOrderSampler(3)}]
+)
+def test_a_sweep_that_is_set_is_that_of_an_uninterrupted_run(options):
+    def make(**more):
+        made = {name: value() if callable(value) else value for name, value in options.items()}
+        return SerialIterator("abcdef", 2, **made, **more)
+
+    whole = make()
+    sweeps = [[next(whole) for _ in range(3)] for _ in range(4)]
+    going_on, single = make(), make(repeat=False)
+    for sweep in (2, 0, 3):
+        going_on.set_epoch(sweep)
+        assert going_on.epoch == sweep
+        assert [next(going_on) for _ in range(3)] == sweeps[sweep]
+        single.set_epoch(sweep)
+        assert list(single) == sweeps[sweep]
+
+
+def test_sweeps_that_cannot_be_set():
+    batches = SerialIterator("abc", 2, order_sampler=ShuffleOrderSampler(1))
+    before = next(batches), batches.current_position
+    with pytest.raises(TypeError, match="SeededOrderSampler"):
+        batches.set_epoch(1)
+    assert before[1] == batches.current_position
+    with pytest.raises(ValueError, match="epoch"):
+        SerialIterator("abc", 2, shuffle=False).set_epoch(-1)

@@ -1,19 +1,21 @@
-"""Where a run over a data set is, and what the next batch takes from it.
+"""Chainer's sweeps: where a run over a data set is, and what the next batch takes from it.
 
-`advance` is the one rule that all iterators of this package follow: a pure step from one position
-to the next, except that an order sampler is asked for the order of a new sweep.  Nothing here reads
-data, knows threads or keeps a position.
+`advance` is the one rule of the iterators of `iterators.loops`: a pure step from one position to
+the next, except that an order sampler is asked for the order of a new sweep.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-__all__ = ["NO_DETAIL", "Position", "advance", "first_position"]
+from .cutting import runs
+from .position import Position
+
+__all__ = ["NO_DETAIL", "Sweep", "advance", "checked_order", "first_sweep"]
 
 #: What `previous_epoch_detail` is stored as before the first batch.
 NO_DETAIL = -1.0
@@ -22,15 +24,13 @@ Sampler = Callable[[np.ndarray, int], Any]
 
 
 @dataclass(frozen=True)
-class Position:
+class Sweep:
     """Where a run is after a batch.
 
     Parameters
     ----------
-    current_position : int
-        Examples taken in the running sweep.
-    epoch : int
-        Completed sweeps.
+    position : Position
+        Completed sweeps, and examples taken in the running one.
     is_new_epoch : bool
         Whether the latest batch completed one.
     previous_epoch_detail : float
@@ -41,21 +41,29 @@ class Position:
         State of the order sampler behind the latest order that it gave; None if it has none.
     """
 
-    current_position: int = 0
-    epoch: int = 0
+    position: Position = field(default_factory=Position)
     is_new_epoch: bool = False
     previous_epoch_detail: float = NO_DETAIL
     order: np.ndarray | None = None
     sampler_state: Any = None
 
-    def epoch_size(self, length: int) -> int:
+    def size(self, length: int) -> int:
         """Examples of a sweep over a data set of `length` examples."""
         return length if self.order is None else len(self.order)
 
     def detail(self, length: int) -> float:
         """Completed sweeps, the running one in part."""
-        size = self.epoch_size(length)
-        return self.epoch + self.current_position / size if size else float(self.epoch)
+        (epoch, place), size = self.position, self.size(length)
+        return epoch + place / size if size else float(epoch)
+
+    def saved(self) -> dict[str, Any]:
+        """The numbers of a saved state, under Chainer's names."""
+        return {
+            "current_position": self.position.place,
+            "epoch": self.position.epoch,
+            "is_new_epoch": self.is_new_epoch,
+            "previous_epoch_detail": self.previous_epoch_detail,
+        }
 
 
 def checked_order(order: Any, size: int | None = None) -> np.ndarray:
@@ -82,22 +90,23 @@ def sampler_state(sampler: Sampler) -> Any:
     return None if state_dict is None else state_dict()
 
 
-def first_position(dataset: Sized, sampler: Sampler | None) -> Position:
+def first_sweep(dataset: Sized, sampler: Sampler | None, epoch: int = 0) -> Sweep:
     """The start of a run over a data set; the order sampler is asked for the first order."""
+    at = Position(epoch)
     if sampler is None:
-        return Position()
+        return Sweep(at)
     order = checked_order(sampler(np.arange(len(dataset)), 0))
-    return Position(order=order, sampler_state=sampler_state(sampler))
+    return Sweep(at, order=order, sampler_state=sampler_state(sampler))
 
 
 def advance(
-    position: Position, length: int, batch_size: int, repeat: bool, sampler: Sampler | None
-) -> tuple[list[int], Position] | None:
-    """Indices of the next batch and the position behind it.
+    sweep: Sweep, length: int, batch_size: int, repeat: bool, sampler: Sampler | None
+) -> tuple[list[int], Sweep] | None:
+    """Indices of the next batch, and where the run is behind it.
 
     Parameters
     ----------
-    position : Position
+    sweep : Sweep
     length : int
         Examples of the data set.
     batch_size : int
@@ -109,7 +118,7 @@ def advance(
 
     Returns
     -------
-    tuple of list of int and Position, or None
+    tuple of list of int and Sweep, or None
         None when `repeat` is false and the sweep is over.
 
     Raises
@@ -119,37 +128,34 @@ def advance(
 
     Examples
     --------
-    >>> indices, position = advance(Position(4), 5, batch_size=2, repeat=True, sampler=None)
-    >>> indices, position.epoch, position.current_position, position.is_new_epoch
-    ([4, 0], 1, 1, True)
+    >>> sweep = Sweep(Position(epoch=0, place=4))
+    >>> indices, sweep = advance(sweep, 5, batch_size=2, repeat=True, sampler=None)
+    >>> indices, sweep.position, sweep.is_new_epoch
+    ([4, 0], Position(epoch=1, place=1), True)
     """
-    if not repeat and position.epoch > 0:
+    epoch, place = sweep.position
+    if not repeat and epoch > 0:
         return None
-    size = position.epoch_size(length)
+    size = sweep.size(length)
     if size == 0:
         if repeat:
             raise ValueError("the data set is empty: there is nothing to repeat")
         return None
-    start, order, state = position.current_position, position.order, position.sampler_state
-    epoch, is_new_epoch = position.epoch, False
+    order, state = sweep.order, sweep.sampler_state
     indices: list[int] = []
-    end = start + batch_size
-    while end >= size:
-        indices += places(order, start, size)
+    for _, start, stop in runs(place, place + batch_size, size):
+        indices += range(start, stop) if order is None else order[start:stop].tolist()
+        place = stop % size
+        if stop < size:
+            break
         if order is not None and sampler is not None:
             # A copy, because a sampler may shuffle what it is given in place.
             order = checked_order(sampler(order.copy(), start), size)
-        epoch, is_new_epoch, start = epoch + 1, True, 0
+        epoch += 1
         if not repeat:
-            end = 0
             break
-        end -= size
-    indices += places(order, start, end)
+    is_new_epoch = epoch > sweep.position.epoch
     if is_new_epoch and order is not None and sampler is not None:
         state = sampler_state(sampler)
-    return indices, Position(end, epoch, is_new_epoch, position.detail(length), order, state)
-
-
-def places(order: np.ndarray | None, start: int, end: int) -> list[int]:
-    """Indices at the places ``[start, end)`` of a sweep."""
-    return list(range(start, end)) if order is None else order[start:end].tolist()
+    at = Position(epoch, place)
+    return indices, Sweep(at, is_new_epoch, sweep.detail(length), order, state)

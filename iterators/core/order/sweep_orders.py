@@ -1,7 +1,7 @@
 """In which order an iterator goes through its data set, sweep by sweep (Chainer's order samplers).
 
 A sampler is called before every sweep and returns the whole order of it.  It sees no data and no
-batches.  Orders that need no memory are in `iterators.core.order`; `SeededOrderSampler` uses one.
+batches.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.order import ShuffledOrder
-from ..core.parameters import entries, integer
+from ..parameters import entries, integer
+from .epochs import ShuffledOrder
 
 __all__ = ["OrderSampler", "SeededOrderSampler", "ShuffleOrderSampler"]
 
@@ -22,6 +22,7 @@ class OrderSampler:
 
     A class of its own that draws should also have ``state_dict()`` and ``load_state_dict(state)``:
     then a run that is resumed from the iterator's ``state_dict()`` draws as the first one would.
+    One whose orders follow from the number of the sweep may have ``set_epoch(epoch)``.
 
     Examples
     --------
@@ -162,6 +163,10 @@ class SeededOrderSampler(OrderSampler):
         order = ShuffledOrder(size, self.seed).at(self._sweep, places) if size else places
         self._sweep += 1
         return order
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which sweep the next order is for."""
+        self._sweep = integer("epoch", epoch, low=0)
 
     def state_dict(self) -> dict[str, int]:
         """Number of the next sweep."""

@@ -1,16 +1,18 @@
 """Which rows of a dataset make up which batch, by the names of Pylearn2's iteration modes.
 
-A subset iterator gives slices or arrays of row numbers; it never sees the rows.  The orders of
-record files, which can be resumed anywhere, are in `iterators.core.order`.
+A subset iterator gives slices or arrays of row numbers; it never sees the rows.
 """
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+
+from .cutting import bounds, count_batches, pieces
 
 __all__ = [
     "BatchwiseShuffledSequentialIterator",
@@ -99,8 +101,8 @@ class SubsetIterator:
             assert num_batches is not None
             batch_size = max(-(-size // num_batches), 1)
             # 7 examples in 5 batches are 4 batches of 2 at most: there are no empty ones.
-            return batch_size, min(num_batches, -(-size // batch_size))
-        most = -(-size // batch_size)
+            return batch_size, min(num_batches, count_batches(size, batch_size))
+        most = count_batches(size, batch_size)
         if num_batches is None:
             return batch_size, most
         if num_batches > most:
@@ -146,8 +148,7 @@ class SubsetIterator:
 
     def _slice(self, number: int) -> slice:
         assert self._batch_size is not None
-        begin = number * self._batch_size
-        return slice(begin, min(begin + self._batch_size, self._dataset_size))
+        return slice(*bounds(number, self._batch_size, self._dataset_size))
 
 
 class SequentialSubsetIterator(SubsetIterator):
@@ -270,7 +271,7 @@ def as_even(cls: type[SubsetIterator]) -> type[SubsetIterator]:
                 batch_size = size // num_batches
                 if not batch_size:
                     raise ValueError(f"num_batches={num_batches}: there are {size} examples")
-            most = size // batch_size
+            most = count_batches(size, batch_size, "drop")
             if num_batches is not None and num_batches > most:
                 raise ValueError(
                     f"num_batches={num_batches} full batches of batch_size={batch_size}: there are "
@@ -291,6 +292,29 @@ def as_even(cls: type[SubsetIterator]) -> type[SubsetIterator]:
 
     Even.__name__ = Even.__qualname__ = f"Even{cls.__name__}"
     return Even
+
+
+def alike(
+    order: np.ndarray, lengths: np.ndarray, wanted: np.ndarray, batch_size: int
+) -> list[list[np.ndarray]]:
+    """Batches of sequences of one length, for every length that is wanted.
+
+    Parameters
+    ----------
+    order : numpy.ndarray of integers
+        Numbers of the sequences, in the order in which they are taken.
+    lengths : numpy.ndarray of integers
+        Length of every sequence.
+    wanted : numpy.ndarray of integers
+        Lengths, in the order of the result.
+    batch_size : int
+
+    Examples
+    --------
+    >>> alike(np.arange(4), np.array([2, 1, 1, 1]), np.array([1, 2]), batch_size=2)
+    [[array([1, 2]), array([3])], [array([0])]]
+    """
+    return [list(pieces(order[lengths[order] == length], batch_size)) for length in wanted]
 
 
 class EvenSequencesSubsetIterator(SubsetIterator):
@@ -335,24 +359,17 @@ class EvenSequencesSubsetIterator(SubsetIterator):
     def _resolve(self, batch_size: int | None, num_batches: int | None) -> tuple[int | None, int]:
         assert batch_size is not None
         _, counts = np.unique(self._lengths, return_counts=True)
-        return batch_size, int(np.sum(-(-counts // batch_size)))
+        return batch_size, sum(count_batches(int(count), batch_size) for count in counts)
 
     def _epoch(self) -> Iterator[Rows]:
         assert self._rng is not None
         assert self._batch_size is not None
+        assert self._batch_size is not None
         order = self._rng.permutation(self._dataset_size)
-        waiting = {
-            int(length): order[self._lengths[order] == length]
-            for length in self._rng.permutation(np.unique(self._lengths))
-        }
-        while waiting:
-            for length in list(waiting):
-                rows = waiting[length]
-                yield rows[: self._batch_size]
-                if len(rows) > self._batch_size:
-                    waiting[length] = rows[self._batch_size :]
-                else:
-                    del waiting[length]
+        lengths = self._rng.permutation(np.unique(self._lengths))
+        groups = alike(order, self._lengths, lengths, self._batch_size)
+        for turn in itertools.zip_longest(*groups):
+            yield from (rows for rows in turn if rows is not None)
 
     def __next__(self) -> Rows:
         try:

@@ -1,0 +1,29 @@
+"""Which example comes when, and where a batch ends: every order of this library, side by side.
+
+`cutting` cuts places into batches, and `position` says where a run is; all others follow these two.
+Permutations, blocks and weights (`epochs`) are dealt to parts (`parts`) and planned as batches
+(`plans`).  Beside them are the orders of the older designs: Pylearn2's modes (`modes`), Chainer's
+sweeps (`sweeps`, `sweep_orders`) and dp's samplers (`sampling`).  Nothing here reads data.
+"""
+
+from .cutting import Tail
+from .epochs import BlockOrder, EpochOrder, ShuffledOrder, WeightedOrder, check_of
+from .parts import DealtOrder, Order, PartRule, SequentialOrder, as_weights, make_order
+from .plans import BatchPlan, RollOverPlan
+
+__all__ = [
+    "BatchPlan",
+    "BlockOrder",
+    "DealtOrder",
+    "EpochOrder",
+    "Order",
+    "PartRule",
+    "RollOverPlan",
+    "SequentialOrder",
+    "ShuffledOrder",
+    "Tail",
+    "WeightedOrder",
+    "as_weights",
+    "check_of",
+    "make_order",
+]

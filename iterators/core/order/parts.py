@@ -1,0 +1,243 @@
+"""The share that a part has of every epoch, and the order that a provider's options ask for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from recordio.partition import part_by_count
+
+from .epochs import BlockOrder, EpochOrder, ShuffledOrder, WeightedOrder
+
+__all__ = ["DealtOrder", "Order", "PartRule", "SequentialOrder", "as_weights", "make_order"]
+
+#: ``rule(count, num_parts, part_index)`` -> the records of a part when nothing is shuffled.
+PartRule = Callable[[int, int, int], range]
+
+
+class Order(Protocol):
+    """What an epoch looks like to one part."""
+
+    @property
+    def stride(self) -> int:
+        """Places of the whole epoch that go by when this part takes one."""
+
+    def count(self, done: int = 0) -> int:
+        """Number of places of this part when the first `done` places of the epoch are taken."""
+
+    def most(self, done: int = 0) -> int:
+        """The same for the part that has most of them."""
+
+    def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
+        """Record numbers at places ``[begin, end)`` of this part, counted from `done`; int64."""
+
+    def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
+        """What tells the occurrences of a record in an epoch apart; int64, 0 where there is one."""
+
+    def described(self) -> str:
+        """What must stay the same, besides the seed, for a saved position to mean the same."""
+
+
+@functools.lru_cache(maxsize=16)
+def _zeros(count: int) -> np.ndarray:
+    """Zeros that all batches of a size share."""
+    zeros = np.zeros(count, np.int64)
+    zeros.flags.writeable = False
+    return zeros
+
+
+@dataclass(frozen=True)
+class SequentialOrder:
+    """Records ``[first, last)`` as they lie in the file, the same in every epoch.
+
+    Parameters
+    ----------
+    first, last : int
+        The block of records that belongs to this part.
+    places : int, optional
+        Length of an epoch, if not ``last - first``: more than that continue behind `last` and then
+        from record 0 of `size`.
+    size : int, optional
+        Number of records of all parts; needed with `places`.
+
+    Examples
+    --------
+    >>> SequentialOrder(4, 10).take(epoch=0, begin=1, end=3)
+    array([5, 6])
+    """
+
+    first: int
+    last: int
+    places: int | None = None
+    size: int | None = None
+    stride = 1
+
+    def count(self, done: int = 0) -> int:
+        """Number of places that come after the first `done`."""
+        return max((self.last - self.first if self.places is None else self.places) - done, 0)
+
+    def most(self, done: int = 0) -> int:
+        """As `count`: every part has places of its own, and a state of its own."""
+        return self.count(done)
+
+    def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
+        """Record numbers at places ``[begin, end)``, counted from `done`."""
+        start = self.first + done
+        records = np.arange(start + begin, start + end, dtype=np.int64)
+        return records if self.size is None else records % self.size
+
+    def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
+        """Zeros: what comes again for want of places does so unchanged."""
+        return _zeros(end - begin)
+
+    def described(self) -> str:
+        """Which records these are."""
+        return f"{self.first} to {self.last}"
+
+
+@dataclass(frozen=True)
+class DealtOrder:
+    """The places of an epoch dealt out to parts like cards.
+
+    Part ``k`` of ``n`` has the places ``k, k + n, k + 2n, ...`` of the one global order.  Parts are
+    therefore disjoint and together the whole epoch; and when every part has taken ``m`` places, the
+    first ``m * n`` places of the epoch are done, so that any other number of parts can carry on.
+
+    Parameters
+    ----------
+    whole : EpochOrder
+        What is dealt out.
+    num_parts, part_index : int
+        Which part this is.
+    even : bool
+        Give every part ``ceil(size / num_parts)`` places; those missing at the end are taken from
+        the start of the same epoch.
+
+    Examples
+    --------
+    >>> parts = [DealtOrder(ShuffledOrder(10), num_parts=3, part_index=k) for k in range(3)]
+    >>> [part.count() for part in parts]
+    [4, 3, 3]
+    >>> sorted(np.concatenate([p.take(0, 0, p.count()) for p in parts]).tolist())
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    whole: EpochOrder
+    num_parts: int = 1
+    part_index: int = 0
+    even: bool = False
+
+    @property
+    def stride(self) -> int:
+        """Places of the whole epoch that go by when every part takes one."""
+        return self.num_parts
+
+    def count(self, done: int = 0) -> int:
+        """Number of places of this part among the places ``[done, size)`` of the epoch."""
+        ahead = 0 if self.even else self.part_index
+        return max(-((done + ahead - self.whole.size) // self.num_parts), 0)
+
+    def most(self, done: int = 0) -> int:
+        """Number of places of part 0 among the places ``[done, size)`` of the epoch."""
+        return max(-((done - self.whole.size) // self.num_parts), 0)
+
+    def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
+        """Record numbers at places ``[begin, end)`` of this part, counted from `done`."""
+        return self.whole.at(epoch, self._places(begin, end, done))
+
+    def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
+        """The places of the whole epoch if its records may repeat, else zeros.
+
+        A place is the same whatever the number of parts and wherever the epoch was resumed.
+        """
+        if self.whole.repeats:
+            return self._places(begin, end, done)
+        return _zeros(end - begin)
+
+    def described(self) -> str:
+        """What is dealt out; to how many parts may change."""
+        return self.whole.described()
+
+    def _places(self, begin: int, end: int, done: int) -> np.ndarray:
+        step = self.num_parts
+        start = begin * step + done + self.part_index
+        places = np.arange(start, start + (end - begin) * step, step, dtype=np.int64)
+        if len(places) and places[-1] >= self.whole.size:  # with `even`
+            places %= self.whole.size
+        return places
+
+
+def make_order(
+    count: int,
+    rule: PartRule = part_by_count,
+    *,
+    shuffle: bool = False,
+    seed: int = 0,
+    num_parts: int = 1,
+    part_index: int = 0,
+    even: bool = False,
+    weights: Any = None,
+    blocks: tuple[np.ndarray, int] | None = None,
+) -> Order:
+    """The order of `count` records of all parts, as the part that is asked for sees it.
+
+    Parameters
+    ----------
+    count : int
+        Number of records.
+    rule : callable, optional
+        Says which records a part has if all come as they lie in the file.
+    shuffle, seed, num_parts, part_index, even
+        As for the providers.
+    weights : array_like of float, optional
+        How often each record is drawn, one for every record.
+    blocks : tuple of numpy.ndarray and int, optional
+        Edges and seed of a `BlockOrder`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such part, or these cannot be combined.
+
+    Examples
+    --------
+    >>> make_order(5, num_parts=2, part_index=1)
+    SequentialOrder(first=3, last=5, places=None, size=None)
+    """
+    if part_index >= num_parts:
+        raise ValueError(f"part_index={part_index}: expected a number below num_parts={num_parts}")
+    whole: EpochOrder | None = None
+    if weights is not None:
+        table = as_weights(weights)
+        if table.shape != (count,):
+            raise ValueError(
+                f"weights has shape {table.shape}: expected one weight for each of {count} "
+                "records, or a mapping from labels to weights"
+            )
+        whole = WeightedOrder(table, seed)
+    elif blocks is not None:
+        whole = BlockOrder(*blocks, shuffle, seed)
+    elif shuffle:
+        whole = ShuffledOrder(count, seed)
+    if whole is not None:
+        return DealtOrder(whole, num_parts, part_index, even)
+    mine = rule(count, num_parts, part_index)
+    if not even:
+        return SequentialOrder(mine.start, mine.stop)
+    places = max(len(rule(count, num_parts, k)) for k in range(num_parts))
+    return SequentialOrder(mine.start, mine.stop, places, count)
+
+
+def as_weights(weights: Any) -> np.ndarray:
+    """Numbers that can be weights; a ValueError says what was expected."""
+    try:
+        return np.asarray(weights, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"weights={weights!r}: expected one number for each record, or a mapping from labels "
+            "to numbers"
+        ) from None

@@ -1,0 +1,192 @@
+"""An epoch of a part, cut into batches of one size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .cutting import Tail, bounds, count_batches, runs
+from .parts import Order
+
+__all__ = ["BatchPlan", "RollOverPlan"]
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """An epoch cut into batches of one size.
+
+    Parameters
+    ----------
+    order : Order
+        What is cut.
+    batch_size : int
+        Samples in a batch, at least 1.
+    tail : {"wrap", "pad", "drop"}
+        What becomes of a last, short batch: filled from the start of the same epoch, as often as
+        needed; left short, for the caller to pad; or not delivered.
+
+    Examples
+    --------
+    >>> from iterators.core.order import SequentialOrder
+    >>> plan = BatchPlan(SequentialOrder(0, 10), batch_size=4, tail="wrap")
+    >>> len(plan), plan.rows(epoch=0, number=2)
+    (3, (array([8, 9, 0, 1]), 2))
+    """
+
+    order: Order
+    batch_size: int
+    tail: Tail = "wrap"
+    #: The least that `done` may be.
+    first_done: ClassVar[int] = 0
+
+    def __len__(self) -> int:
+        return self.batches()
+
+    @property
+    def empty(self) -> bool:
+        """Whether no epoch ever has a batch."""
+        return not self.batches()
+
+    def carried(self, done: int = 0) -> int:
+        """The `done` of the epoch after one that began with `done` and was completed."""
+        return 0
+
+    def batches(self, done: int = 0) -> int:
+        """Number of batches left when the first `done` places of the epoch are taken."""
+        return self._batches(self.order.count(done))
+
+    def is_over(self, done: int) -> bool:
+        """Whether no part has a batch left when the first `done` places of the epoch are taken."""
+        return self._batches(self.order.most(done)) == 0
+
+    def _batches(self, count: int) -> int:
+        return count_batches(count, self.batch_size, self.tail)
+
+    def record(self, epoch: int, place: int, done: int = 0) -> int:
+        """Record number at one place, counted from `done`; behind the end from the epoch's start.
+
+        An epoch that was resumed at `done` has the same records behind its end as one that was not.
+        """
+        behind = place - self.order.count(done)
+        if behind >= 0:
+            place, done = behind % self.order.count(), 0
+        (number,) = self.order.take(epoch, place, place + 1, done)
+        return int(number)
+
+    def rows(self, epoch: int, number: int, done: int = 0) -> tuple[np.ndarray, int]:
+        """Record numbers of one batch and how many of its places are padding.
+
+        Parameters
+        ----------
+        epoch, number : int
+            Batch `number` of the epoch, both counted from 0.
+        done : int
+            Places of the epoch that were taken before batch 0.
+
+        Returns
+        -------
+        rows : numpy.ndarray of int64
+            `batch_size` record numbers; fewer in a last batch with ``tail="pad"``.
+        pad : int
+            Places of the batch that hold no sample of their own.
+        """
+        pieces, pad = self._pieces(number, done)
+        rows = [self.order.take(epoch + ago, *places) for ago, *places in pieces]
+        return rows[0] if len(rows) == 1 else np.concatenate(rows), pad
+
+    def draws(self, number: int, done: int = 0) -> np.ndarray:
+        """What tells the occurrences of a record apart, for every row of a batch.
+
+        The random numbers of a sample depend on its record, its epoch and this number: 0 for orders
+        without repetitions.  Padding is drawn as in its own place of the epoch; what was carried
+        over from an epoch before is drawn anew.
+
+        Returns
+        -------
+        numpy.ndarray of int64
+            As many as `rows` has records.
+        """
+        pieces, _ = self._pieces(number, done)
+        if len(pieces) == 1 and not pieces[0][0]:
+            return self.order.draws(*pieces[0][1:])
+        # Behind the numbers of all places of this epoch.
+        return np.concatenate(
+            [self.order.draws(*places) - ago * self.order.count() for ago, *places in pieces]
+        )
+
+    def _pieces(self, number: int, done: int) -> tuple[list[tuple[int, int, int, int]], int]:
+        """Runs of places that make up a batch, as (epochs ago, begin, end, done), and its pad."""
+        begin, end = bounds(number, self.batch_size, self.order.count(done))
+        pieces = [(0, begin, end, done)]
+        pad = begin + self.batch_size - end
+        if pad and self.tail == "wrap":
+            # The epoch's own start, which lies before `done` when the run was resumed.
+            again = runs(0, pad, self.order.count())
+            pieces += [(0, start, stop, 0) for _, start, stop in again]
+        return pieces, pad
+
+
+@dataclass(frozen=True)
+class RollOverPlan(BatchPlan):
+    """Batches that are always full: what is left of an epoch comes first in the next one.
+
+    An epoch that begins with ``done=-c`` has the last ``c`` places of the epochs before it in front
+    (the rule of MXNet's ``NDArrayIter(last_batch_handle="roll_over")``).  For orders with one part.
+
+    Parameters
+    ----------
+    order, batch_size, tail
+        As for `BatchPlan`; `tail` has no meaning.
+    pads_new : bool
+        What the pad of a batch with places from the epochs before counts: those places, as MXNet's
+        NDArrayIter does, or the other ones, as its ImageIter does.
+
+    Examples
+    --------
+    >>> from iterators.core.order import SequentialOrder
+    >>> plan = RollOverPlan(SequentialOrder(0, 5), batch_size=3)
+    >>> len(plan), plan.carried(0)
+    (1, -2)
+    >>> plan.batches(-2), plan.rows(epoch=1, number=0, done=-2)
+    (2, (array([3, 4, 0]), 2))
+    """
+
+    pads_new: bool = False
+
+    @property
+    def first_done(self) -> int:  # type: ignore[override]
+        """The least that `done` may be."""
+        return 1 - self.batch_size
+
+    @property
+    def empty(self) -> bool:
+        """Whether no epoch ever has a batch."""
+        return not self.order.count()
+
+    def batches(self, done: int = 0) -> int:
+        """Number of batches left when the first `done` places of the epoch are taken."""
+        return max(self.order.count() - done, 0) // self.batch_size
+
+    def is_over(self, done: int) -> bool:
+        """Whether no batch is left when the first `done` places of the epoch are taken."""
+        return not self.batches(done)
+
+    def record(self, epoch: int, place: int, done: int = 0) -> int:
+        """Record number at one place; places count from `done`, behind the end from the start."""
+        ago, place = divmod(place + done, self.order.count())
+        (number,) = self.order.take(epoch + min(ago, 0), place, place + 1)
+        return int(number)
+
+    def carried(self, done: int = 0) -> int:
+        """Minus the number of places that are left for the epoch after this one."""
+        return -(max(self.order.count() - done, 0) % self.batch_size)
+
+    def _pieces(self, number: int, done: int) -> tuple[list[tuple[int, int, int, int]], int]:
+        """Runs of places of this epoch and those before; the pad is what came from those before."""
+        begin = number * self.batch_size + done
+        found = runs(begin, begin + self.batch_size, self.order.count())
+        pieces = [(ago, start, stop, 0) for ago, start, stop in found]
+        carried = max(-done, 0) if number == 0 else 0
+        return pieces, self.batch_size - carried if carried and self.pads_new else carried

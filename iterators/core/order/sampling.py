@@ -1,0 +1,74 @@
+"""dp's samplers: the rows that come next in a set which begins again at its end, turn by turn.
+
+Every function is a pure step from one position to rows and the position behind them; the place of a
+position counts what its function says.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from .cutting import runs
+from .epochs import ShuffledOrder, WeightedOrder
+from .modes import alike
+from .position import Position
+
+__all__ = ["drawn", "in_turn", "sentences", "streams"]
+
+
+def in_turn(
+    at: Position, size: int, batch_size: int, seed: int | None = None
+) -> tuple[np.ndarray, Position]:
+    """Rows one after another, or permuted by a seed; the last batch of a turn may be short.
+
+    Examples
+    --------
+    >>> in_turn(Position(0, 3), size=5, batch_size=3)
+    (array([3, 4]), Position(epoch=1, place=0))
+    """
+    place = at.place if at.place < size else 0
+    _, start, stop = next(runs(place, place + batch_size, size))
+    rows = np.arange(start, stop)
+    if seed is not None:
+        rows = ShuffledOrder(size, seed).at(at.epoch, rows)
+    return rows, Position(at.epoch + stop // size, stop % size)
+
+
+def drawn(
+    at: Position, weights: np.ndarray, batch_size: int, seed: int
+) -> tuple[np.ndarray, Position]:
+    """Rows drawn with replacement: one sequence without an end."""
+    stop = at.place + batch_size
+    rows = WeightedOrder(weights, seed).at(at.epoch, np.arange(at.place, stop))
+    return rows, Position(at.epoch, stop)
+
+
+def streams(
+    at: Position, size: int, batch_size: int, stride: int
+) -> tuple[np.ndarray, int, Position]:
+    """First rows of the next step of `batch_size` streams side by side, and the number of the step.
+
+    The place counts steps of `stride` rows; `size` rows are at least one for every stream.
+
+    Examples
+    --------
+    >>> streams(Position(0, 2), size=9, batch_size=3, stride=1)
+    (array([2, 5, 8]), 2, Position(epoch=1, place=0))
+    """
+    length = size // batch_size
+    steps = length // stride
+    step = at.place if at.place < steps else 0
+    rows = np.arange(batch_size) * length + step * stride
+    return rows, step, Position(at.epoch + (step + 1) // steps, (step + 1) % steps)
+
+
+def sentences(turn: int, lengths: np.ndarray, batch_size: int, seed: int) -> list[np.ndarray]:
+    """Sentences that are read side by side, in the order of a turn."""
+    count = len(lengths)
+    order = ShuffledOrder(count, seed).at(turn, np.arange(count))
+    found = np.unique(lengths)
+    # Apart from the order of sentences also where there are as many lengths.
+    places = ShuffledOrder(len(found), ~seed).at(turn, np.arange(len(found)))
+    return list(itertools.chain(*alike(order, lengths, found[places], batch_size)))
