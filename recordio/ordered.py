@@ -165,7 +165,7 @@ class OrderedWork(Workers):
         self._ahead = ahead
         self._reading = threading.Lock()
         # By number of the chunk, what waits for the consumer: (result, its size); and, once nothing
-        # more is made of the chunk, the error that was raised or None.
+        # more is made of the chunk, the error that was raised, or None.
         self._results: dict[int, deque[tuple[object, int]]] = {}
         self._done: dict[int, BaseException | None] = {}
         self._pending = 0  # size of all results that wait
@@ -223,8 +223,8 @@ class OrderedWork(Workers):
     # -- what a subclass may say otherwise --------------------------------------------------------
 
     def _parts(self, number, chunk):
-        """Results of a chunk, one or more, each with its size."""
-        yield self._work(chunk), 0
+        """Results of a chunk: each with its size, and whether it is the last one."""
+        yield self._work(chunk), 0, True
 
     def _has_room(self, number):
         """Whether more may be made of a chunk; of that which is awaited always."""
@@ -236,29 +236,33 @@ class OrderedWork(Workers):
     # -- threads ----------------------------------------------------------------------------------
 
     def _serve(self):
-        buffer = part = None
+        buffer = None
         while (found := self._next_chunk(buffer)) is not None:
             number, chunk, error = found
             if error is None:
                 try:
                     for part in self._parts(number, chunk):
-                        self._hand_over(number, part)
+                        self._hand_over(number, *part)
+                        del part
                     buffer = getattr(chunk, "buffer", None)
                 except BaseException as raised:  # raised again where the result is awaited
                     error = raised
-            with self._lock:
-                if self._stopping:
-                    return
-                self._ended = self._ended or error is not None
-                self._done[number] = error
-                self._go_on()
-            found = chunk = part = error = None  # nothing is kept alive while waiting for the next
+            if error is not None:
+                with self._lock:
+                    self._ended = True
+                    self._done[number] = error
+                    self._changed.notify_all()
+            del found, chunk, error  # nothing may be kept alive while waiting for the next one
 
-    def _hand_over(self, number, part):
+    def _hand_over(self, number, result, size, last):
         with self._lock:
-            if not self._stopping:
-                self._results.setdefault(number, deque()).append(part)
-                self._pending += part[1]
+            if self._stopping:
+                return
+            self._results.setdefault(number, deque()).append((result, size))
+            self._pending += size
+            if last:
+                self._done[number] = None
+            if number == self._delivered:
                 self._changed.notify_all()
 
     def _wait_for_room(self, number):

@@ -106,7 +106,7 @@ class _Blocks(OrderedWork, Generic[Item, Result]):
             lambda _: next(blocks, None), function, threads=threads, ahead=1, name="im2rec"
         )
 
-    def _parts(self, number: int, block: range) -> Iterator[tuple[list[Result], int]]:
+    def _parts(self, number: int, block: range) -> Iterator[tuple[list[Result], int, bool]]:
         part: list[Result] = []
         held = 0
         for item in block:
@@ -114,11 +114,12 @@ class _Blocks(OrderedWork, Generic[Item, Result]):
                 return
             part.append(self._work(self._items[item]))
             held += RESULT_OVERHEAD + self._size(part[-1])
-            if held >= HANDOVER_BYTES or item == block[-1]:
-                yield part, held
+            last = item == block[-1]
+            if last or held >= HANDOVER_BYTES:
+                yield part, held, last
                 part, held = [], 0
                 with self._lock:
-                    if item != block[-1] and not self._wait_for_room(number):
+                    if not last and not self._wait_for_room(number):
                         return
 
     def _has_room(self, number: int) -> bool:
