@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from ...core.parameters import boolean, choice, integer, integers, real
-from .recipe import INTER_METHODS, off_or_positive
+from .recipe import INTER_METHODS, MAX_PIXELS, off_or_positive
 
 __all__ = ["DetRecipe"]
 
@@ -267,7 +267,7 @@ def _label_width(name: str, value: Any) -> int:
 
 # By name where a parameter has a range of its own, else by type.
 _CHECKS: dict[str, Any] = {
-    "data_shape": lambda name, value: integers(name, value, length=3),
+    "data_shape": lambda name, value: integers(name, value, 3, 1, MAX_PIXELS),
     "label_pad_width": _label_width,
     "max_label_width": _label_width,
     "resize": off_or_positive,
