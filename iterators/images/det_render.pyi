@@ -1,32 +1,21 @@
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self
 
 from .augment.det_recipe import DetRecipe
+from .augment.geometry import GeometryDrawer
+from .labels import LabelReader
 from .plan import RenderPlan
-from .render import Renderer
+from .writer import RowWriter
 
 class DetPlan(RenderPlan):
-    def __init__(
-        self,
-        recipe: DetRecipe,
-        *,
-        raw_width: int = 0,
-        key: int = 0,
-        layout: str = "NCHW",
-        dtype: str = "float32",
-        label_width: int = 1,
-        batch_size: int = 1,
-        mean_image: ArrayLike | None = None,
-        labels: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float32]] | None = None,
-        max_pixels: int = ...,
-        max_scans: int = ...,
-        max_scan_pixels: int = ...,
-    ) -> None: ...
-    def renderer(self) -> DetRenderer: ...
+    def __init__(self, recipe: DetRecipe, *, raw_width: int = 0, **more: Any) -> None: ...
 
-class DetRenderer(Renderer):
-    plan: Any
-    def __new__(cls, plan: DetPlan) -> Self: ...
+class ObjectLabels(LabelReader):
+    def __init__(self, plan: DetPlan) -> None: ...
+
+class DetGeometry(GeometryDrawer):
+    def __init__(self, plan: DetPlan, labels: ObjectLabels) -> None: ...
+
+class CanvasWriter(RowWriter):
+    def __new__(cls, plan: RenderPlan) -> Self: ...

@@ -1,35 +1,36 @@
-"""One record with boxes becomes one sample of a batch of detection images, without the GIL.
+"""The parts of a renderer that are others for images with boxes, and the plan that chooses them.
 
-`DetRenderer` is the renderer of `render` with three differences: the label is the vector of
-objects, changed together with the image; the image may be smaller than its place and lies at the
-top left of it; and colours are those of MXNet's detection augmenter.  Decoding and resampling are
-not done here.
+The label is the vector of objects, which changes together with the image; and the image may be
+smaller than its place, lies at the top left of it, and is mirrored within itself.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stddef cimport ptrdiff_t
 from libc.stdio cimport snprintf
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from iterators.images.augment.det_geometry cimport (
     DetGeometryRecipe, draw_det_geometry, load_det_recipe,
 )
-from iterators.images.augment.det_jitter cimport DetJitterRecipe, draw_det_jitter, load_det_jitter
 from iterators.images.augment.det_labels cimport (
     Objects, check_label, label_message, parse_label,
 )
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.augment.geometry cimport Geometry
-from iterators.images.augment.jitter cimport Jitter
-from iterators.images.layers cimport ROW, Pixels, Sink
+from iterators.images.augment.geometry cimport Geometry, GeometryDrawer
 from iterators.images.kernels.normalise cimport normalise_row
-from iterators.images.status cimport (
-    HEADER_SIZE, MESSAGE_SIZE, RENDER_GEOMETRY, RENDER_LABEL, RENDER_OK, Outcome,
-)
-from iterators.images.render cimport Renderer, Slot
+from iterators.images.labels cimport LabelReader
 from iterators.images.plan cimport RenderPlan
+from iterators.images.status cimport (
+    HEADER_SIZE, MESSAGE_SIZE, RENDER_LABEL, RENDER_OK, Outcome, outcome_fail,
+)
+from iterators.images.writer cimport RowWriter
 
-from .augment.geometry import geometry_message
+from .augment.changes import changes_of
+
+cdef extern from "iterators/images/kernels/pixel.h":
+    enum:
+        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 
 cdef enum:
     PREFIX = 4              # values before the label: channels, rows, columns, length
@@ -50,203 +51,196 @@ cdef class DetPlan(RenderPlan):
         ``(n + 1,)``; and all their values, float32.  They replace those in the records.
     **more
         As for `RenderPlan`.
-    """
-
-    cdef DetGeometryRecipe det_geometry
-    cdef DetJitterRecipe det_jitter
-    cdef Py_ssize_t raw_width
-    cdef float pad_value
-    cdef const int64_t* label_starts
-
-    def __init__(self, recipe, *, raw_width=0, **more):
-        self.raw_width = raw_width
-        super().__init__(recipe, **more)
-
-    def _load(self, recipe):
-        memset(&self.geometry, 0, sizeof(self.geometry))
-        memset(&self.jitter, 0, sizeof(self.jitter))
-        load_det_recipe(&self.det_geometry, recipe)
-        load_det_jitter(&self.det_jitter, recipe)
-        self.pad_value = recipe.label_pad_value
-
-    def _load_labels(self, labels):
-        cdef const uint64_t[::1] ids
-        cdef const int64_t[::1] starts
-        cdef const float[::1] values
-        self.label_arrays = ids, starts, values = labels
-        if starts.shape[0] != ids.shape[0] + 1 or starts[ids.shape[0]] > values.shape[0]:
-            raise ValueError("labels must be ids (n,), starts (n + 1,) and values")
-        self.num_listed = ids.shape[0]
-        self.label_starts = &starts[0]
-        if self.num_listed:
-            self.label_ids = &ids[0]
-        if values.shape[0]:
-            self.label_table = &values[0]
-
-    def renderer(self):
-        """A renderer of the kind that this plan needs."""
-        return DetRenderer(self)
-
-
-cdef class DetRenderer(Renderer):
-    """Renders detection samples one after the other; see the module.
-
-    Parameters
-    ----------
-    plan : DetPlan
 
     Examples
     --------
     >>> import numpy as np
     >>> from recordio import IRHeader, pack_img
     >>> from iterators.images.augment.det_recipe import DetRecipe
+    >>> from iterators.images.render import Renderer
     >>> header = IRHeader(0, [2, 5, 7, 0.0, 0.25, 0.5, 1.0], 1, 0)
     >>> record = pack_img(header, np.zeros((4, 6, 3), np.uint8), img_fmt=".png")
     >>> recipe = DetRecipe(data_shape=(3, 8, 8), resize_mode="shrink")
-    >>> data, label, _ = DetRenderer(DetPlan(recipe, label_width=12)).sample(record)
+    >>> data, label, _ = Renderer(DetPlan(recipe, label_width=12)).sample(record)
     >>> label[0].tolist()
     [3.0, 4.0, 6.0, 7.0, 2.0, 5.0, 7.0, 0.0, 0.25, 0.5, 1.0, -1.0]
     """
 
-    cdef DetPlan det_plan
-    cdef Objects objects        # of the image at work, in its slot
-    cdef Py_ssize_t header      # values before them
-    cdef float* row             # its row of the label array; NULL without
-    cdef int width              # size of the finished image
-    cdef int height
+    cdef Py_ssize_t raw_width
 
-    def __cinit__(self, DetPlan plan):
-        self.det_plan = plan
-        self.row = NULL
+    def __init__(self, recipe, *, raw_width=0, **more):
+        self.raw_width = raw_width
+        super().__init__(recipe, **more)
 
-    cdef int read_labels(self, const uint8_t* record, uint32_t flag, const Slot* slot,
-                         Outcome* outcome) noexcept nogil:
+    def parts(self):
+        """As for `RenderPlan`."""
+        labels = ObjectLabels(self)
+        return labels, DetGeometry(self, labels), changes_of(self.recipe), CanvasWriter(self)
+
+
+cdef class ObjectLabels(LabelReader):
+    """Vectors of objects: their number may differ from record to record.
+
+    Parameters
+    ----------
+    plan : DetPlan
+    """
+
+    cdef Py_ssize_t raw_width
+    cdef int channels
+    cdef float pad_value
+    cdef const int64_t* starts      # of the labels in the list
+    cdef Objects objects            # of the image at work, in its row
+    cdef Py_ssize_t header          # values before them
+    cdef float* row                 # NULL without
+
+    def __init__(self, DetPlan plan not None):
+        cdef const uint64_t[::1] ids
+        cdef const int64_t[::1] starts
+        cdef const float[::1] values
+        self.width, self.raw_width, self.channels = plan.label_width, plan.raw_width, plan.channels
+        self.pad_value = plan.recipe.label_pad_value
+        if plan.labels is None:
+            return
+        self.arrays = ids, starts, values = plan.labels
+        if starts.shape[0] != ids.shape[0] + 1 or starts[ids.shape[0]] > values.shape[0]:
+            raise ValueError("labels must be ids (n,), starts (n + 1,) and values")
+        self.num_listed = ids.shape[0]
+        self.starts = &starts[0]
+        if self.num_listed:
+            self.ids = &ids[0]
+        if values.shape[0]:
+            self.values = &values[0]
+
+    cdef int read(self, const uint8_t* record, uint32_t flag, float* row,
+                  Outcome* outcome) noexcept nogil:
         """Copy the raw label behind the place of the prefix, and check it."""
-        cdef Py_ssize_t listed, count = flag, raw_width = self.det_plan.raw_width
-        cdef const int64_t* starts = self.det_plan.label_starts
+        cdef Py_ssize_t listed, count = flag
         cdef const void* source = record + HEADER_SIZE
         cdef int status
-        if self.plan.num_listed >= 0:
+        if self.num_listed >= 0:
             listed = self.find_listed(outcome)
             if listed < 0:
                 return outcome.status
-            count = starts[listed + 1] - starts[listed]
-            source = self.plan.label_table + starts[listed]
+            count = self.starts[listed + 1] - self.starts[listed]
+            source = self.values + self.starts[listed]
         elif flag == 0:
-            return self.fail(outcome, RENDER_LABEL,
-                             b"the record has a single label instead of a vector of objects")
-        if raw_width > 0 and count != raw_width:
+            return outcome_fail(outcome, RENDER_LABEL,
+                                b"the record has a single label instead of a vector of objects")
+        if self.raw_width > 0 and count != self.raw_width:
             snprintf(outcome.message, MESSAGE_SIZE,
                      "the record has %lld labels, label_width is %lld",
-                     <long long>count, <long long>raw_width)
+                     <long long>count, <long long>self.raw_width)
             outcome.status = RENDER_LABEL
             return RENDER_LABEL
-        if count > self.plan.label_width - PREFIX:
-            return self.refuse_label(source, count, outcome)
-        self.row = slot.label
-        memcpy(self.row + PREFIX, source, sizeof(float) * count)
-        status = parse_label(self.row + PREFIX, count, &self.header, &self.objects)
+        if count > self.width - PREFIX:
+            return self.refuse(source, count, outcome)
+        self.row = row
+        memcpy(row + PREFIX, source, sizeof(float) * count)
+        status = parse_label(row + PREFIX, count, &self.header, &self.objects)
         if status:
-            return self.fail(outcome, RENDER_LABEL, label_message(status))
+            return outcome_fail(outcome, RENDER_LABEL, label_message(status))
         return RENDER_OK
 
-    cdef int refuse_label(self, const void* label, Py_ssize_t count,
-                          Outcome* outcome) noexcept nogil:
+    cdef int refuse(self, const void* label, Py_ssize_t count, Outcome* outcome) noexcept nogil:
         """Say what is wrong with a label that does not fit: most often it is damaged."""
         cdef int status = check_label(label, count, &self.header, &self.objects)
         if status:
-            return self.fail(outcome, RENDER_LABEL, label_message(status))
+            return outcome_fail(outcome, RENDER_LABEL, label_message(status))
         snprintf(outcome.message, MESSAGE_SIZE,
                  "the label has %lld values, and %lld fit: label_pad_width or, without it, "
                  "max_label_width says how many",
-                 <long long>count, <long long>(self.plan.label_width - PREFIX))
+                 <long long>count, <long long>(self.width - PREFIX))
         outcome.status = RENDER_LABEL
         return RENDER_LABEL
 
-    cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
-                  Outcome* outcome) noexcept nogil:
-        cdef int status
-        if self.plan.label_width == 0:
-            self.objects.count = 0
-            self.row = NULL
-        status = draw_det_geometry(&self.det_plan.det_geometry, image, width, height, &self.objects,
-                                   geometry)
-        if status:
-            with gil:
-                return self.fail(outcome, RENDER_GEOMETRY, geometry_message(status).encode())
-        self.width = geometry.layers[geometry.count - 1].out_width
-        self.height = geometry.layers[geometry.count - 1].out_height
-        if self.row != NULL:
-            self.finish_label()
-        return RENDER_OK
-
-    cdef void finish_label(self) noexcept nogil:
+    cdef void finish(self, int width, int height) noexcept nogil:
         """Complete the row: what comes before the label and what fills it up."""
         cdef Py_ssize_t i, count = self.header + self.objects.count * self.objects.width
-        self.row[0], self.row[1] = self.plan.channels, self.height
-        self.row[2], self.row[3] = self.width, count
-        for i in range(PREFIX + count, self.plan.label_width):
-            self.row[i] = self.det_plan.pad_value
+        if self.row == NULL:
+            return
+        self.row[0], self.row[1], self.row[2], self.row[3] = self.channels, height, width, count
+        for i in range(PREFIX + count, self.width):
+            self.row[i] = self.pad_value
 
-    cdef void draw_colours(self, const ImageKey* image, Jitter* jitter) noexcept nogil:
-        draw_det_jitter(&self.det_plan.det_jitter, image, jitter)
 
-    cdef int run_layers(self, const ImageKey* image, const Geometry* geometry, const Pixels* pixels,
-                        int denominator, void* slot, Outcome* outcome) noexcept nogil:
-        """The image, and below it normalised zeros."""
-        cdef Sink rest
-        cdef uint8_t* row = self.blank_row(outcome)
-        if row == NULL or Renderer.run_layers(self, image, geometry, pixels, denominator, slot,
-                                              outcome):
-            return outcome.status
-        if self.height == self.plan.height:
-            return RENDER_OK
-        rest.slot, rest.normalise = slot, self.plan.normalise
-        rest.mirror, rest.y = False, self.height
-        memset(row, 0, <size_t>self.plan.width * self.plan.channels)
-        while rest.y < self.plan.height:
-            self.write_row(&rest, row)
-        return RENDER_OK
+cdef class DetGeometry(GeometryDrawer):
+    """The geometry of a `DetRecipe`, which changes the objects alike.
 
-    cdef void finish_rows(self, Sink* sink, const uint8_t* rows, ptrdiff_t stride,
-                          int count) noexcept nogil:
-        """Rows of the image, each continued with zeros up to the width of the canvas.
+    Parameters
+    ----------
+    plan : DetPlan
+    labels : ObjectLabels
+    """
 
-        The mirror is within the image, and a mean image stays where it is on the canvas.
-        """
+    cdef DetGeometryRecipe recipe
+    cdef ObjectLabels labels
+
+    def __init__(self, DetPlan plan not None, ObjectLabels labels not None):
+        self.labels = labels
+        load_det_recipe(&self.recipe, plan.recipe)
+
+    cdef int draw(self, const ImageKey* image, int width, int height,
+                  Geometry* geometry) noexcept nogil:
+        cdef int status = draw_det_geometry(&self.recipe, image, width, height,
+                                            &self.labels.objects, geometry)
+        if not status:
+            self.labels.finish(geometry.steps[geometry.count - 1].out_width,
+                               geometry.steps[geometry.count - 1].out_height)
+        return status
+
+
+cdef class CanvasWriter(RowWriter):
+    """Writes images that may be smaller than their places, and below and beside them zeros.
+
+    The mirror is within the image, and a mean image stays where it is on the canvas.
+    """
+
+    cdef uint8_t* row           # of the canvas
+    cdef int width              # size of the image
+    cdef int height
+
+    def __cinit__(self, RenderPlan plan not None):
+        self.row = <uint8_t*>calloc(<size_t>plan.width * plan.channels + PIXEL_SLACK, 1)
+        if self.row == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.row)
+
+    cdef void begin(self, void* slot, const ImageKey* image,
+                    const Geometry* geometry) noexcept nogil:
+        RowWriter.begin(self, slot, image, geometry)
+        self.width = geometry.steps[geometry.count - 1].out_width
+        self.height = geometry.steps[geometry.count - 1].out_height
+        memset(self.row, 0, <size_t>self.plan.width * self.plan.channels)
+
+    cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil:
         cdef int i, x, c, channels = self.plan.channels
-        cdef bint flips = sink.mirror and sink.normalise.mean_image != NULL
         cdef ptrdiff_t size = <ptrdiff_t>self.width * channels
         cdef const uint8_t* pixel
-        cdef uint8_t* row
-        if sink.slot == NULL:
+        if self.width == self.plan.width and not (
+                self.mirror and self.normalise.mean_image != NULL):
+            RowWriter.write(self, rows, stride, count)
             return
-        if self.width == self.plan.width and not flips:
-            Renderer.finish_rows(self, sink, rows, stride, count)
-            return
-        row = self.buffers[ROW]
         for i in range(count):
-            if sink.mirror:
+            if self.mirror:
                 pixel = rows + i * stride + size
                 for x in range(self.width):
                     pixel -= channels
                     for c in range(channels):
-                        row[x * channels + c] = pixel[c]
+                        self.row[x * channels + c] = pixel[c]
             else:
-                memcpy(row, rows + i * stride, size)
-            self.write_row(sink, row)
+                memcpy(self.row, rows + i * stride, size)
+            self.write_row()
 
-    cdef void write_row(self, Sink* sink, const uint8_t* row) noexcept nogil:
+    cdef void end(self) noexcept nogil:
+        memset(self.row, 0, <size_t>self.plan.width * self.plan.channels)
+        while self.y < self.plan.height:
+            self.write_row()
+
+    cdef void write_row(self) noexcept nogil:
         """Normalise one row of the canvas."""
-        normalise_row(&sink.normalise, row, self.plan.width, sink.y, False,
-                      <char*>sink.slot + sink.y * self.plan.row_stride * self.plan.item_size,
-                      self.plan.pixel_stride, self.plan.channel_stride)
-        sink.y += 1
-
-    cdef uint8_t* blank_row(self, Outcome* outcome) noexcept nogil:
-        """The buffer of one row of the canvas, all zero; NULL after a failure."""
-        cdef size_t size = <size_t>self.plan.width * self.plan.channels
-        cdef uint8_t* row = self.buffer(ROW, size, outcome)
-        if row != NULL:
-            memset(row, 0, size)
-        return row
+        normalise_row(&self.normalise, self.row, self.plan.width, self.y, False,
+                      self.row_at(self.y), self.plan.pixel_stride, self.plan.channel_stride)
+        self.y += 1

@@ -3,8 +3,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .augment.geometry import GeometryDrawer
+from .augment.pixel_change import PixelChange
 from .augment.recipe import Recipe
-from .render import Renderer
+from .labels import LabelReader
+from .writer import RowWriter
 
 DTYPES: tuple[str, ...]
 
@@ -14,6 +17,8 @@ class RenderPlan:
     layout: str
     label_width: int
     mean_image: NDArray[np.float32] | None
+    labels: tuple[NDArray[Any], ...] | None
+    limits: dict[str, int]
     def __init__(
         self,
         recipe: Recipe,
@@ -25,9 +30,9 @@ class RenderPlan:
         batch_size: int = 1,
         mean_image: ArrayLike | None = None,
         labels: tuple[NDArray[Any], ...] | None = None,
-        max_pixels: int = ...,
-        max_scans: int = ...,
-        max_scan_pixels: int = ...,
+        **limits: int,
     ) -> None: ...
-    def renderer(self) -> Renderer: ...
+    def parts(
+        self,
+    ) -> tuple[LabelReader, GeometryDrawer, tuple[PixelChange, ...], RowWriter]: ...
     def shape(self, batch_size: int) -> tuple[int, ...]: ...

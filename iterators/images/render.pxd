@@ -1,9 +1,15 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.augment.geometry cimport Geometry, Layer
-from iterators.images.layers cimport LayerRenderer, Pixels, Rectangle
+from iterators.images.augment.geometry cimport Geometry, GeometryDrawer
+from iterators.images.codecs.row_source cimport ImageInfo, RowSource
+from iterators.images.image_steps cimport StepRunner
+from iterators.images.labels cimport LabelReader
+from iterators.images.plan cimport RenderPlan
 from iterators.images.status cimport Outcome
+
+cdef enum:
+    MAX_SOURCES = 8
 
 
 # The place of one sample in a batch.
@@ -23,9 +29,15 @@ cdef class ImageShortcut:
 
 
 # Turns records into samples.
-cdef class Renderer(LayerRenderer):
+cdef class Renderer:
+    cdef readonly RenderPlan plan
+    cdef LabelReader labels
+    cdef GeometryDrawer geometry
+    cdef StepRunner runner
+    cdef object decoders            # own the sources
+    cdef RowSource* sources[MAX_SOURCES]
+    cdef int num_sources
     cdef ImageShortcut shortcut     # tried first; may be None
-    cdef object decoded         # image decoded through Python, alive while its pixels are read
     # What was done so far; others read it.
     cdef int64_t images
     cdef int64_t bytes
@@ -33,29 +45,13 @@ cdef class Renderer(LayerRenderer):
 
     cdef int render(self, const uint8_t* record, size_t length, uint32_t epoch, int64_t number,
                     int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil
-    # The two halves of `render`: header and labels into slot and outcome, then the image.
     cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
                          const Slot* slot, Outcome* outcome) noexcept nogil
     cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
                           Outcome* outcome) noexcept nogil
-    # In place of the second half: a whole upright image in memory, RGB or grey (RGBA if the plan
-    # has 4 channels), which was decoded before.  `normalise_done` must follow, as after any.
-    cdef int render_pixels(self, const Pixels* pixels, int channels, const ImageKey* image,
-                           void* slot, Outcome* outcome) noexcept nogil
-
-    cdef int read_labels(self, const uint8_t* record, uint32_t flag, const Slot* slot,
-                         Outcome* outcome) noexcept nogil
-    cdef Py_ssize_t find_listed(self, Outcome* outcome) noexcept nogil
+    # The source that has the image open, to be finished; NULL after a failure.
+    cdef RowSource* open_image(self, const uint8_t* data, size_t size, ImageInfo* info,
+                               Outcome* outcome) noexcept nogil
     cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
                   Outcome* outcome) noexcept nogil
-    cdef int render_jpeg(self, int width, int height, int orientation, const ImageKey* image,
-                         void* slot, Outcome* outcome) noexcept nogil
-    cdef int decode_rectangle(self, int denominator, int orientation, int width, int height,
-                              const Rectangle* wanted, Pixels* pixels,
-                              Outcome* outcome) noexcept nogil
-    cdef int find_pixels(self, const uint8_t* data, size_t size, Pixels* pixels, int* channels,
-                         Outcome* outcome) noexcept nogil
-    cdef int convert_rectangle(self, const Pixels* stored, int channels, const Layer* layer,
-                               Pixels* pixels, Outcome* outcome) noexcept nogil
-    cdef int decode_python(self, const uint8_t* data, size_t size, Pixels* pixels,
-                           Outcome* outcome) noexcept with gil
+    cdef double decode_seconds(self) noexcept nogil

@@ -2,12 +2,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
-from .layers import LayerRenderer
+from .plan import RenderPlan
 
 class ImageShortcut: ...
 
-class Renderer(LayerRenderer):
+class Renderer:
+    plan: RenderPlan
+    def __new__(cls, plan: RenderPlan) -> Self: ...
     def sample(
         self,
         record: bytes | bytearray | memoryview,

@@ -1,37 +1,29 @@
 """One encoded record becomes one sample of a batch, without the GIL.
 
-A `Renderer` reads the header and the labels, draws the geometry, finds out what kind of image there
-is, and has only the rectangle and the scale decoded that the geometry needs; the steps from there
-to the sample's place in the batch are `layers`.  It knows nothing of threads, order or batches; the
-stage gives every thread a renderer of its own.
+A `Renderer` is made of parts, which its plan chooses: labels are read by one, the geometry is drawn
+by another; then the first of the `codecs` that takes the image gives the rows, at the rectangle and
+the scale that the geometry needs, and `image_steps` takes them through the steps and the changes of
+pixels to a writer.  A renderer knows nothing of threads, order or batches; the stage gives every
+thread one of its own.
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from recordio.errors import RecordIOError
-
 from iterators.images.augment.draw cimport ImageKey, draw_key
-from iterators.images.augment.geometry cimport LAYER_RESAMPLE, Geometry, Layer, draw_geometry
-from iterators.images.codecs.jpeg.jpeg cimport (
-    JPEG_NOT_JPEG, JPEG_OK, JPEG_UNAVAILABLE, decoder_finish, decoder_open,
-    jpeg_info,
+from iterators.images.augment.geometry cimport Geometry, geometry_message
+from iterators.images.codecs.row_source cimport (
+    SOURCE_FAILED, SOURCE_OPEN, ImageInfo, RowDecoder, RowSource,
 )
-from iterators.images.layers cimport PIXELS_A, PIXELS_B, LayerRenderer, Pixels, Rectangle
+from iterators.images.image_steps cimport StepRunner
 from iterators.images.kernels.normalise cimport normalise_done
-from iterators.images.kernels.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
+from iterators.images.plan cimport RenderPlan
 from iterators.images.status cimport (
-    HEADER_SIZE, MESSAGE_SIZE, RENDER_GEOMETRY, RENDER_IMAGE, RENDER_LABEL_WIDTH, RENDER_MEMORY,
-    RENDER_NOT_LISTED, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS, Outcome, outcome_error,
+    HEADER_SIZE, RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS,
+    Outcome, outcome_error, outcome_fail,
 )
-from iterators.images.codecs.pnm cimport (
-    PNM_OK, PNM_OTHER, pnm_convert_row, pnm_explain, pnm_header, pnm_parse,
-)
-from iterators.images.kernels.resample cimport resample_denominator
 
 cdef extern from "iterators/core/sync.h" nogil:
     double sync_now()
@@ -39,9 +31,9 @@ cdef extern from "iterators/core/sync.h" nogil:
 cdef extern from "iterators/core/counter.h" nogil:
     void counter_add(int64_t* counter, int64_t number)
     void seconds_add(double* seconds, double more)
+    double seconds_load(const double* seconds)
 
-from .codecs import general as codec
-from .augment.geometry import geometry_message
+from .codecs.table import CODECS
 
 
 cdef class ImageShortcut:
@@ -55,7 +47,7 @@ cdef class ImageShortcut:
         return False
 
 
-cdef class Renderer(LayerRenderer):
+cdef class Renderer:
     """Renders samples one after the other; see the module.
 
     Parameters
@@ -73,6 +65,18 @@ cdef class Renderer(LayerRenderer):
     >>> data.shape, float(data[0, 0, 0, 0]), float(label[0, 0]), record_id
     ((1, 3, 4, 4), -1.0, 3.0, 7)
     """
+
+    def __cinit__(self, RenderPlan plan not None):
+        cdef RowDecoder decoder
+        if len(CODECS) > MAX_SOURCES:
+            raise ValueError(f"{len(CODECS)} codecs: at most {MAX_SOURCES} are possible")
+        self.plan = plan
+        self.labels, self.geometry, changes, writer = plan.parts()
+        self.runner = StepRunner(plan, changes, writer)
+        self.decoders = [codec(plan.channels, **plan.limits) for codec in CODECS]
+        for decoder in self.decoders:
+            self.sources[self.num_sources] = &decoder.source
+            self.num_sources += 1
 
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0,
                int64_t draw=0):
@@ -138,211 +142,57 @@ cdef class Renderer(LayerRenderer):
                          const Slot* slot, Outcome* outcome) noexcept nogil:
         cdef uint32_t flag
         if length < HEADER_SIZE:
-            return self.fail(outcome, RENDER_SHORT_HEADER, b"")
+            return outcome_fail(outcome, RENDER_SHORT_HEADER, b"")
         memcpy(&flag, record, 4)
         memcpy(&outcome.record_id, record + 8, 8)
         outcome.found = flag if flag else 1
         content[0] = HEADER_SIZE + <size_t>4 * flag
         if content[0] > length:
-            return self.fail(outcome, RENDER_SHORT_LABELS, b"")
+            return outcome_fail(outcome, RENDER_SHORT_LABELS, b"")
         if self.plan.label_width == 0:
             return RENDER_OK        # nobody asks for labels
-        return self.read_labels(record, flag, slot, outcome)
-
-    cdef int read_labels(self, const uint8_t* record, uint32_t flag, const Slot* slot,
-                         Outcome* outcome) noexcept nogil:
-        """Labels of the record or of the list, into the slot."""
-        cdef Py_ssize_t width = self.plan.label_width, listed
-        if self.plan.num_listed >= 0:
-            listed = self.find_listed(outcome)
-            if listed >= 0:
-                memcpy(slot.label, self.plan.label_table + listed * width, 4 * width)
-            return outcome.status
-        if width != (<Py_ssize_t>flag if flag else 1):
-            return self.fail(outcome, RENDER_LABEL_WIDTH, b"")
-        memcpy(slot.label, record + (HEADER_SIZE if flag else 4), 4 * width)
-        return RENDER_OK
-
-    cdef Py_ssize_t find_listed(self, Outcome* outcome) noexcept nogil:
-        """Place of the record's id in the list of labels; -1 after a failure."""
-        cdef Py_ssize_t low = 0, high = self.plan.num_listed, middle
-        while low < high:
-            middle = (low + high) // 2
-            if self.plan.label_ids[middle] < outcome.record_id:
-                low = middle + 1
-            else:
-                high = middle
-        if low == self.plan.num_listed or self.plan.label_ids[low] != outcome.record_id:
-            self.fail(outcome, RENDER_NOT_LISTED, b"")
-            return -1
-        return low
+        return self.labels.read(record, flag, slot.label, outcome)
 
     cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
                           Outcome* outcome) noexcept nogil:
-        cdef jpeg_info info
-        cdef Pixels pixels
-        cdef int status, channels = self.plan.channels
+        cdef ImageInfo info
+        cdef Geometry geometry
+        cdef RowSource* source = self.open_image(data, size, &info, outcome)
+        if source == NULL:
+            return outcome.status
+        if not self.draw(image, info.width, info.height, &geometry, outcome):
+            self.runner.run(source, &info, image, &geometry, slot, outcome)
+        source.finish(source)
+        return outcome.status
+
+    cdef RowSource* open_image(self, const uint8_t* data, size_t size, ImageInfo* info,
+                               Outcome* outcome) noexcept nogil:
+        cdef int i, status
         if size == 0:
-            return self.fail(outcome, RENDER_IMAGE, b"the record holds no image data")
-        if self.decoder != NULL and channels != 4:
-            status = decoder_open(self.decoder, data, size, &self.plan.limits, &info)
-            if status == JPEG_OK and info.supported:
-                status = self.render_jpeg(info.width, info.height, info.orientation, image, slot,
-                                          outcome)
-                decoder_finish(self.decoder)
-                return status
-            decoder_finish(self.decoder)
-            if status not in (JPEG_OK, JPEG_NOT_JPEG, JPEG_UNAVAILABLE):
-                return self.fail_decoding(outcome, status)
-        status = self.find_pixels(data, size, &pixels, &channels, outcome)
-        if status == PNM_OTHER:     # or a kind of JPEG that needs the general decoder
-            status = self.decode_python(data, size, &pixels, outcome)
-        if status:
-            return outcome.status
-        return self.render_pixels(&pixels, channels, image, slot, outcome)
-
-    cdef int render_pixels(self, const Pixels* pixels, int channels, const ImageKey* image,
-                           void* slot, Outcome* outcome) noexcept nogil:
-        """A whole upright image in memory, of `channels` bytes a pixel: RGB or grey.
-
-        Nothing is read but what the geometry needs, and nothing behind the last pixel.
-        """
-        cdef Geometry geometry
-        cdef Pixels converted
-        if self.draw(image, pixels.width, pixels.height, &geometry, outcome):
-            return outcome.status
-        if channels == self.plan.channels:
-            return self.run_layers(image, &geometry, pixels, 1, slot, outcome)
-        if self.convert_rectangle(pixels, channels, &geometry.layers[0], &converted, outcome):
-            return outcome.status
-        return self.run_layers(image, &geometry, &converted, 1, slot, outcome)
-
-    cdef int render_jpeg(self, int width, int height, int orientation, const ImageKey* image,
-                         void* slot, Outcome* outcome) noexcept nogil:
-        """The image that the decoder has open."""
-        cdef Geometry geometry
-        cdef Layer* layer = &geometry.layers[0]
-        cdef Pixels pixels
-        cdef Rectangle wanted
-        cdef int denominator = 1
-        if orient_exchanges_sides(orientation):
-            width, height = height, width
-        if self.draw(image, width, height, &geometry, outcome):
-            return outcome.status
-        if layer.kind == LAYER_RESAMPLE:
-            if self.plan.scaled_decode:
-                denominator = resample_denominator(layer.method, layer.width, layer.target_width,
-                                                   layer.height, layer.target_height)
-            if orientation == 1:
-                pixels.first = NULL         # rows come straight from the decoder
-                return self.run_layers(image, &geometry, &pixels, denominator, slot, outcome)
-        if width % denominator or height % denominator:
-            denominator = 1     # the scaled grids of stored and upright image would not agree
-        self.needed(layer, denominator, width, height, &wanted)
-        if self.decode_rectangle(denominator, orientation, width // denominator,
-                                 height // denominator, &wanted, &pixels, outcome):
-            return outcome.status
-        return self.run_layers(image, &geometry, &pixels, denominator, slot, outcome)
-
-    cdef int decode_rectangle(self, int denominator, int orientation, int width, int height,
-                              const Rectangle* wanted, Pixels* pixels,
-                              Outcome* outcome) noexcept nogil:
-        """Decode a rectangle of the upright, scaled image of `width` x `height` into a buffer."""
-        cdef int channels = self.plan.channels, count, i, top = 0
-        cdef Rectangle stored = wanted[0]
-        cdef const uint8_t* row
-        cdef ptrdiff_t stride, packed
-        cdef size_t size = <size_t>wanted.width * wanted.height * channels
-        cdef uint8_t* upright = self.buffer(PIXELS_B, size, outcome)
-        cdef uint8_t* target = upright if orientation == 1 else self.buffer(PIXELS_A, size, outcome)
-        if outcome.status:
-            return outcome.status
-        if orient_exchanges_sides(orientation):
-            width, height = height, width
-        orient_rectangle(width, height, orientation, &stored.x, &stored.y, &stored.width,
-                         &stored.height)
-        packed = <ptrdiff_t>stored.width * channels
-        if self.start_rows(denominator, stored.x, stored.y, stored.width, stored.height, outcome):
-            return outcome.status
-        while top < stored.height:
-            if self.next_rows(&row, &stride, &count, outcome):
-                return outcome.status
-            for i in range(count):
-                memcpy(target + (top + i) * packed, row + i * stride, packed)
-            top += count
-        pixels.first, pixels.stride = upright, <ptrdiff_t>wanted.width * channels
-        pixels.x, pixels.y = wanted.x, wanted.y
-        pixels.width, pixels.height = wanted.width, wanted.height
-        if orientation != 1:
-            orient_image(target, packed, stored.width, stored.height, channels, orientation,
-                         upright, pixels.stride)
-        return RENDER_OK
-
-    cdef int find_pixels(self, const uint8_t* data, size_t size, Pixels* pixels, int* channels,
-                         Outcome* outcome) noexcept nogil:
-        """Where the pixels of a raw image are; PNM_OTHER if it is none."""
-        cdef pnm_header header
-        cdef int status = pnm_parse(data, size, self.plan.limits.max_pixels, &header)
-        if status == PNM_OTHER or self.plan.channels == 4:
-            return PNM_OTHER
-        if status != PNM_OK:
-            pnm_explain(status, &header, self.plan.limits.max_pixels, outcome.message, MESSAGE_SIZE)
-            outcome.status = RENDER_IMAGE
-            return status
-        pixels.first, pixels.stride = data + header.start, header.width * header.channels
-        pixels.x = pixels.y = 0
-        pixels.width, pixels.height = <int>header.width, <int>header.height
-        channels[0] = header.channels
-        return PNM_OK
-
-    cdef int convert_rectangle(self, const Pixels* stored, int channels, const Layer* layer,
-                               Pixels* pixels, Outcome* outcome) noexcept nogil:
-        """What a first layer reads, from grey to colour or from colour to grey, into a buffer."""
-        cdef Rectangle wanted
-        cdef int y
-        cdef ptrdiff_t packed
-        cdef uint8_t* target
-        self.needed(layer, 1, stored.width, stored.height, &wanted)
-        packed = <ptrdiff_t>wanted.width * self.plan.channels
-        target = self.buffer(PIXELS_B, <size_t>packed * wanted.height, outcome)
-        if target == NULL:
-            return outcome.status
-        for y in range(wanted.height):
-            pnm_convert_row(stored.first + (wanted.y + y) * stored.stride + wanted.x * channels,
-                            wanted.width, channels, target + y * packed)
-        pixels.first, pixels.stride = target, packed
-        pixels.x, pixels.y = wanted.x, wanted.y
-        pixels.width, pixels.height = wanted.width, wanted.height
-        return RENDER_OK
-
-    cdef int decode_python(self, const uint8_t* data, size_t size, Pixels* pixels,
-                           Outcome* outcome) noexcept with gil:
-        cdef const uint8_t[:, :, ::1] view
-        cdef double begin = sync_now()
-        try:
-            # A copy: the span may be a worker's scratch memory, and Python code can keep it.
-            copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
-            view = self.decoded = codec.decode(
-                copy, self.plan.channels, max_pixels=self.plan.limits.max_pixels,
-                max_scans=self.plan.limits.max_scans,
-                max_scan_pixels=self.plan.limits.max_scan_pixels,
-            )
-        except MemoryError:
-            return self.fail(outcome, RENDER_MEMORY, b"")
-        except Exception as error:
-            reason = error.reason if isinstance(error, RecordIOError) else repr(error)
-            return self.fail(outcome, RENDER_IMAGE, reason.encode("utf-8", "replace"))
-        finally:
-            seconds_add(&self.decode_seconds, sync_now() - begin)
-        pixels.first, pixels.stride = &view[0, 0, 0], view.shape[1] * view.shape[2]
-        pixels.x = pixels.y = 0
-        pixels.width, pixels.height = <int>view.shape[1], <int>view.shape[0]
-        return RENDER_OK
+            outcome_fail(outcome, RENDER_IMAGE, b"the record holds no image data")
+            return NULL
+        for i in range(self.num_sources):
+            memset(info, 0, sizeof(ImageInfo))
+            info.orientation = 1
+            status = self.sources[i].open(self.sources[i], data, size, info, outcome)
+            if status == SOURCE_OPEN:
+                return self.sources[i]
+            if status == SOURCE_FAILED:
+                return NULL
+        outcome_fail(outcome, RENDER_IMAGE, b"no codec takes this image")
+        return NULL
 
     cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
                   Outcome* outcome) noexcept nogil:
-        cdef int status = draw_geometry(&self.plan.geometry, image, width, height, geometry)
+        cdef int status = self.geometry.draw(image, width, height, geometry)
         if status:
-            with gil:
-                return self.fail(outcome, RENDER_GEOMETRY, geometry_message(status).encode())
+            return outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
         return RENDER_OK
+
+    cdef double decode_seconds(self) noexcept nogil:
+        """Seconds of all sources so far; any thread may ask."""
+        cdef double seconds = 0
+        cdef int i
+        for i in range(self.num_sources):
+            seconds += seconds_load(&self.sources[i].seconds)
+        return seconds

@@ -2,7 +2,7 @@ from typing import Any
 
 from .cache.image_cache import ImageCache
 from .plan import RenderPlan
-from .render import ImageShortcut, Renderer
+from .render import ImageShortcut
 from .sources.source import Source
 
 class CachedImages:
@@ -10,8 +10,6 @@ class CachedImages:
     def __init__(self, cache: ImageCache, recipe: Any) -> None: ...
     def stats(self) -> dict[str, int]: ...
     def shortcut(self, plan: RenderPlan, source: Source | None = None) -> ImageShortcut: ...
-
-class WholeRenderer(Renderer): ...
 
 class CacheShortcut(ImageShortcut):
     def __init__(

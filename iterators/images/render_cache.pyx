@@ -6,8 +6,8 @@ else is resized, and all draws are those of the whole image.  Where that cannot 
 image is damaged, or an image on the way is too large - the image is not cached, and everything is
 as if there were no cache.
 
-Nothing here keeps pixels (`image_cache` does), and nothing decodes or resamples: `WholeRenderer`
-has the steps of `render` make the whole image instead of a sample.
+Nothing here keeps pixels (`image_cache` does), and nothing decodes or resamples: the sources and
+steps of `render` make the whole image as they make a sample.
 """
 
 from libc.stdint cimport int64_t, uint8_t
@@ -15,28 +15,21 @@ from libc.string cimport memset
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport (
-    LAYER_RESAMPLE,
-    Geometry,
-    Layer,
-    add_layer,
-    resize_short_side,
+    STEP_RESAMPLE, Geometry, Step, add_step, resize_short_side,
 )
 from iterators.images.cache.image_cache cimport (
     CACHE_ABSENT, CACHE_FOUND, CACHE_REFUSED, CachedImage, ImageCache,
 )
-from iterators.images.augment.jitter cimport Jitter
-from iterators.images.codecs.jpeg.jpeg cimport decoder_warnings
-from iterators.images.layers cimport PIXELS_A, Pixels
-from iterators.images.status cimport Outcome, RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK
-from iterators.images.codecs.pnm cimport PNM_OK
-from iterators.images.render cimport ImageShortcut, Renderer
+from iterators.images.codecs.row_source cimport ImageInfo, Pixels, RowSource, read_pixels
+from iterators.images.image_steps cimport PIXELS_A, StepRunner
 from iterators.images.plan cimport RenderPlan
+from iterators.images.render cimport ImageShortcut, Renderer
 from iterators.images.sources.source cimport FETCH_OK, Source
+from iterators.images.status cimport RENDER_IMAGE, RENDER_OK, Outcome, outcome_fail
 
 cdef extern from "iterators/core/counter.h" nogil:
     int64_t counter_load(const int64_t* counter)
     void counter_add(int64_t* counter, int64_t number)
-    void seconds_add(double* seconds, double more)
 
 from .cache.image_cache import image_bytes
 
@@ -92,8 +85,8 @@ cdef class CachedImages:
         if whole_image(self.resize, self.inter_method, &key, image.source_width,
                        image.source_height, &geometry):
             return CACHE_REFUSED
-        if (geometry.layers[0].target_width != image.width
-                or geometry.layers[0].target_height != image.height):
+        if (geometry.steps[0].target_width != image.width
+                or geometry.steps[0].target_height != image.height):
             return CACHE_REFUSED
         return CACHE_FOUND
 
@@ -134,70 +127,24 @@ def cached_bytes(recipe, int width, int height):
             recipe.resize if resizes(recipe) else -1, recipe.inter_method, &image, width, height,
             &geometry):
         return 0
-    return image_bytes(geometry.layers[0].target_width, geometry.layers[0].target_height,
+    return image_bytes(geometry.steps[0].target_width, geometry.steps[0].target_height,
                        recipe.channels)
 
 
 cdef int whole_image(int resize, int inter_method, const ImageKey* image, int width, int height,
                      Geometry* geometry) noexcept nogil:
     """The one step from a decoded image to a cached one; not 0 if it is impossible."""
-    geometry.count, geometry.mirror, geometry.coloured = 0, False, -1
+    geometry.count, geometry.mirror, geometry.changed = 0, False, -1
     if resize != -1:
         return resize_short_side(resize, inter_method, image, &width, &height, geometry)
-    return add_layer(geometry, LAYER_RESAMPLE, 0, &width, &height, width, height) == NULL
-
-
-cdef class WholeRenderer(Renderer):
-    """Makes the image that is cached; it remains in the first buffer."""
-
-    cdef CachedImages images
-    cdef bint raw               # the pixels lie in the record as they are
-    cdef CachedImage made       # of the image at work
-
-    def __cinit__(self, RenderPlan plan):
-        self.raw = False
-
-    cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
-                  Outcome* outcome) noexcept nogil:
-        cdef Layer* layer = &geometry.layers[0]
-        if whole_image(self.images.resize, self.images.inter_method, image, width, height,
-                       geometry):
-            return self.fail(outcome, RENDER_GEOMETRY, b"")
-        self.made.source_width, self.made.source_height = width, height
-        self.made.width, self.made.height = layer.target_width, layer.target_height
-        # Before anything is decoded for nothing.
-        if not self.images.cache.has_room(self.made.width, self.made.height):
-            return self.fail(outcome, RENDER_GEOMETRY, b"")
-        if self.raw and self.images.resize == -1:
-            return self.fail(outcome, RENDER_GEOMETRY, b"")     # reading it there is as good
-        return RENDER_OK
-
-    cdef void draw_colours(self, const ImageKey* image, Jitter* jitter) noexcept nogil:
-        memset(jitter, 0, sizeof(Jitter))
-
-    cdef int find_pixels(self, const uint8_t* data, size_t size, Pixels* pixels, int* channels,
-                         Outcome* outcome) noexcept nogil:
-        cdef int status = Renderer.find_pixels(self, data, size, pixels, channels, outcome)
-        self.raw = status == PNM_OK
-        return status
-
-    cdef bint make(self, const uint8_t* data, size_t size, const ImageKey* image) noexcept nogil:
-        """Whether there is a sound image, with room in the cache, and now in the first buffer."""
-        cdef Outcome outcome
-        outcome.status = RENDER_OK
-        self.raw = False
-        self.render_image(data, size, image, NULL, &outcome)
-        self.made.pixels = self.buffers[PIXELS_A]
-        # Damage that was decoded over may look different where only a part is decoded.
-        return outcome.status == RENDER_OK and (
-            self.decoder == NULL or decoder_warnings(self.decoder) == 0)
+    return add_step(geometry, STEP_RESAMPLE, 0, &width, &height, width, height) == NULL
 
 
 cdef class CacheShortcut(ImageShortcut):
     """Renders from a cached image, after caching it if need be; serves one renderer."""
 
     cdef CachedImages images
-    cdef WholeRenderer whole
+    cdef StepRunner runner      # makes what is cached
     cdef Source source
     cdef int64_t looked         # the record that was looked for, until it is rendered; else -1
     cdef int status             # what was found: CacheStatus
@@ -207,8 +154,7 @@ cdef class CacheShortcut(ImageShortcut):
                  Source source=None):
         self.looked = -1
         self.images, self.source = images, source
-        self.whole = WholeRenderer(plan)
-        self.whole.images = images
+        self.runner = StepRunner(plan, (), None)
 
     cdef bint look(self, int64_t number) noexcept nogil:
         self.looked = number
@@ -228,15 +174,12 @@ cdef class CacheShortcut(ImageShortcut):
             counter_add(&self.images.misses, 1)
             if self.status != CACHE_ABSENT:
                 return False
-            self.whole.decode_seconds = 0
-            made = self.whole.make(data, size, image)
-            seconds_add(&renderer.decode_seconds, self.whole.decode_seconds)
+            made = self.make(renderer, data, size, image)
             if self.source is not None and self.source.confirm(number, data, size) != FETCH_OK:
                 return False        # nobody else shall get what was made of it
             if not made:
                 self.images.cache.refuse(number)
                 return False
-            self.found = self.whole.made
             self.images.cache.put(number, &self.found)
         self.render_found(renderer, &self.found, image, slot, outcome)
         self.lost = self.images.cache.is_lost(&self.found)
@@ -245,20 +188,59 @@ cdef class CacheShortcut(ImageShortcut):
             return False
         return True
 
+    cdef bint make(self, Renderer renderer, const uint8_t* data, size_t size,
+                   const ImageKey* image) noexcept nogil:
+        """Whether there is a sound image, with room in the cache, and now found."""
+        cdef Outcome outcome
+        cdef ImageInfo info
+        cdef Geometry geometry
+        cdef RowSource* source
+        cdef bint made
+        outcome.status = RENDER_OK
+        source = renderer.open_image(data, size, &info, &outcome)
+        if source == NULL:
+            return False
+        # All that can be said before anything is decoded for nothing.
+        made = self.prepare(&info, image, &geometry) and not self.runner.run(
+            source, &info, image, &geometry, NULL, &outcome)
+        self.found.pixels = self.runner.buffers[PIXELS_A]
+        # Damage that was decoded over may look different where only a part is decoded.
+        return source.finish(source) and made
+
+    cdef bint prepare(self, const ImageInfo* info, const ImageKey* image,
+                      Geometry* geometry) noexcept nogil:
+        """Whether an image can be cached, and is worth it."""
+        if info.raw and self.images.resize == -1:
+            return False        # reading it where it is is as good
+        if whole_image(self.images.resize, self.images.inter_method, image, info.width, info.height,
+                       geometry):
+            return False
+        self.found.source_width, self.found.source_height = info.width, info.height
+        self.found.width = geometry.steps[0].target_width
+        self.found.height = geometry.steps[0].target_height
+        return self.images.cache.has_room(self.found.width, self.found.height)
+
     cdef int render_found(self, Renderer renderer, const CachedImage* found, const ImageKey* image,
                           void* slot, Outcome* outcome) noexcept nogil:
         cdef Geometry geometry
-        cdef Layer* layer = &geometry.layers[0]
+        cdef Step* step = &geometry.steps[0]
+        cdef ImageInfo info
         cdef Pixels pixels
+        cdef RowSource source
         if renderer.draw(image, found.source_width, found.source_height, &geometry, outcome):
             return outcome.status
         if self.images.resize != -1:
             # The first step is done: what is left of it is its window.
-            if layer.target_width != found.width or layer.target_height != found.height:
-                return renderer.fail(outcome, RENDER_IMAGE,
-                                     b"the cached image was resized to another size")
-            layer.width, layer.height = layer.target_width, layer.target_height
+            if step.target_width != found.width or step.target_height != found.height:
+                return outcome_fail(outcome, RENDER_IMAGE,
+                                    b"the cached image was resized to another size")
+            step.width, step.height = step.target_width, step.target_height
         pixels.first, pixels.x, pixels.y = found.pixels, 0, 0
         pixels.width, pixels.height = found.width, found.height
+        pixels.pixel_size = renderer.plan.channels
         pixels.stride = <Py_ssize_t>found.width * renderer.plan.channels
-        return renderer.run_layers(image, &geometry, &pixels, 1, slot, outcome)
+        read_pixels(&source, &pixels)
+        memset(&info, 0, sizeof(info))
+        info.width, info.height, info.orientation = found.width, found.height, 1
+        info.in_memory = True
+        return renderer.runner.run(&source, &info, image, &geometry, slot, outcome)

@@ -320,7 +320,7 @@ cdef class Stage:
         for renderer in [*self.renderers, self.spare]:
             images += counter_load(&renderer.images)
             size += counter_load(&renderer.bytes)
-            decode += seconds_load(&renderer.decode_seconds)
+            decode += renderer.decode_seconds()
             total += seconds_load(&renderer.total_seconds)
         return {"images": images, "bytes": size, "decode_seconds": decode,
                 # Of images at work the decoding is counted already.
@@ -420,7 +420,7 @@ cdef class Stage:
         return 0
 
     def _renderer(self):
-        cdef Renderer renderer = self.plan.renderer()
+        cdef Renderer renderer = Renderer(self.plan)
         if self.cached is not None:
             renderer.shortcut = self.cached.shortcut(self.plan, self.source)
         return renderer

@@ -42,8 +42,6 @@ LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epo
 logger = logging.getLogger("iterators")
 
 
-
-
 @dataclass
 class _Request:
     position: Position

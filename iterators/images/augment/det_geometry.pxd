@@ -38,7 +38,7 @@ cdef struct DetGeometryRecipe:
 
 
 cdef void load_det_recipe(DetGeometryRecipe* target, recipe)
-# Draw and compute the layers for an image of `width` x `height` pixels, and change its objects
+# Draw and compute the steps for an image of `width` x `height` pixels, and change its objects
 # alike.  The status is one of GeometryStatus.
 cdef int draw_det_geometry(const DetGeometryRecipe* recipe, const ImageKey* image, int width,
                            int height, Objects* objects, Geometry* geometry) noexcept nogil

@@ -7,7 +7,7 @@ from .det_recipe import DetRecipe
 
 RESIZE_MODES: tuple[str, ...]
 
-def layers(
+def drawn_steps(
     recipe: DetRecipe,
     key: int,
     epoch: int,

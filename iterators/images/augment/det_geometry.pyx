@@ -1,7 +1,7 @@
 """Where the pixels and the boxes of one detection image come from.
 
 The steps are those of MXNet's detection augmenter with its formulas: resize, mirror, border, crop
-by samplers, resize to the canvas.  The result is a list of layers as in `geometry`, and the objects
+by samplers, resize to the canvas.  The result is a list of steps as in `geometry`, and the objects
 in fractions of the finished image.  The random numbers are not MXNet's: they depend on the
 augmentation key, the epoch and the record alone.
 
@@ -24,11 +24,9 @@ from iterators.images.augment.draw cimport (
     philox_block, philox_unit,
 )
 from iterators.images.augment.geometry cimport (
-    GEOMETRY_OK, GEOMETRY_TOO_LARGE, LAYER_PAD, LAYER_RESAMPLE, METHOD_CROP, Geometry, Layer,
-    add_layer, choose_method, keep_rectangle, resize_short_side,
+    GEOMETRY_OK, GEOMETRY_TOO_LARGE, STEP_PAD, STEP_RESAMPLE, METHOD_CROP, Geometry, Step,
+    add_step, choose_method, geometry_message, keep_rectangle, resize_short_side,
 )
-
-from .geometry import geometry_message
 
 from .det_recipe import RESIZE_MODES
 
@@ -146,35 +144,36 @@ cdef void fit_canvas(const DetGeometryRecipe* recipe, int64_t width, int64_t hei
 
 cdef int add_pad(const Places* places, int* width, int* height, Geometry* geometry) noexcept nogil:
     """The border, and the crop out of it: only what the crop needs of the image is kept."""
-    cdef Layer* layer
+    cdef Step* step
     cdef int64_t x = max(places.x - places.left, 0), y = max(places.y - places.top, 0)
     cdef int64_t right = min(places.x + places.width - places.left, <int64_t>width[0])
     cdef int64_t bottom = min(places.y + places.height - places.top, <int64_t>height[0])
     cdef bint visible = x < right and y < bottom
     if geometry.count == 0:
         # A step of its own, so that colours can change before the border is added.
-        add_layer(geometry, LAYER_RESAMPLE, 0, width, height, width[0], height[0])
+        if add_step(geometry, STEP_RESAMPLE, 0, width, height, width[0], height[0]) == NULL:
+            return GEOMETRY_TOO_LARGE
     if not visible:
         x, y, right, bottom = 0, 0, 1, 1
     keep_rectangle(geometry, <int>x, <int>y, <int>(right - x), <int>(bottom - y))
     width[0], height[0] = <int>(right - x), <int>(bottom - y)
-    geometry.coloured = geometry.count - 1
-    layer = add_layer(geometry, LAYER_PAD, 0, width, height, places.width, places.height)
-    if layer == NULL:
+    geometry.changed = geometry.count - 1
+    step = add_step(geometry, STEP_PAD, 0, width, height, places.width, places.height)
+    if step == NULL:
         return GEOMETRY_TOO_LARGE
-    layer.border_x = <int>(places.left + x - places.x if visible else places.width)
-    layer.border_y = <int>(places.top + y - places.y if visible else places.height)
+    step.border_x = <int>(places.left + x - places.x if visible else places.width)
+    step.border_y = <int>(places.top + y - places.y if visible else places.height)
     return GEOMETRY_OK
 
 
-cdef int build_layers(const DetGeometryRecipe* recipe, const ImageKey* image, const Places* places,
-                      int width, int height, Geometry* geometry) noexcept nogil:
+cdef int build_steps(const DetGeometryRecipe* recipe, const ImageKey* image, const Places* places,
+                     int width, int height, Geometry* geometry) noexcept nogil:
     """From the places to the steps that follow the first resize."""
     cdef int new_width, new_height, method
     cdef int x = 0, y = 0
     cdef bint padded = places.padded_width != width or places.padded_height != height
-    cdef Layer* layer
-    geometry.coloured = -1
+    cdef Step* step
+    geometry.changed = -1
     if padded:
         if add_pad(places, &width, &height, geometry):
             return GEOMETRY_TOO_LARGE
@@ -188,12 +187,12 @@ cdef int build_layers(const DetGeometryRecipe* recipe, const ImageKey* image, co
     if geometry.count == 0 or new_width != width or new_height != height:
         method = choose_method(recipe.inter_method, image, METHOD_CROP, width, height, new_width,
                                new_height)
-        layer = add_layer(geometry, LAYER_RESAMPLE, method, &width, &height, new_width, new_height)
-        if layer == NULL:
+        step = add_step(geometry, STEP_RESAMPLE, method, &width, &height, new_width, new_height)
+        if step == NULL:
             return GEOMETRY_TOO_LARGE
-        layer.x, layer.y = x, y
+        step.x, step.y = x, y
     if not padded:
-        geometry.coloured = geometry.count - 1
+        geometry.changed = geometry.count - 1
     return GEOMETRY_OK
 
 
@@ -218,7 +217,7 @@ cdef int draw_det_geometry(const DetGeometryRecipe* recipe, const ImageKey* imag
     places.width, places.height = places.padded_width, places.padded_height
     if philox_unit(chance.word[2]) < recipe.crop_chance:
         draw_crop(recipe, image, geometry.mirror, objects, &places)
-    return build_layers(recipe, image, &places, width, height, geometry)
+    return build_steps(recipe, image, &places, width, height, geometry)
 
 
 cdef void load_sampler(CropSampler* target, recipe, int i):
@@ -248,12 +247,14 @@ cdef void load_det_recipe(DetGeometryRecipe* target, recipe):
     target.pad_chance = recipe.rand_pad_prob if recipe.max_pad_scale > 1 else 0
     target.crop_chance = recipe.rand_crop_prob
     target.num_samplers = max(recipe.num_crop_sampler, 0)
+    if target.num_samplers > MAX_SAMPLERS:
+        raise ValueError(f"{target.num_samplers} samplers: at most {MAX_SAMPLERS} are possible")
     for i in range(target.num_samplers):
         load_sampler(&target.samplers[i], recipe, i)
 
 
-def layers(recipe, key, epoch, record, int width, int height, label):
-    """The layers drawn for one image and its label afterwards, for tests and to look at a recipe.
+def drawn_steps(recipe, key, epoch, record, int width, int height, label):
+    """The steps drawn for one image and its label afterwards, for tests and to look at a recipe.
 
     Parameters
     ----------
@@ -269,7 +270,7 @@ def layers(recipe, key, epoch, record, int width, int height, label):
 
     Returns
     -------
-    layers : list of dict
+    steps : list of dict
         Crop (`x`, `y`, `width`, `height`), target size, window and border of every step, in order.
     mirror : bool
     label : numpy.ndarray of float32
@@ -278,7 +279,7 @@ def layers(recipe, key, epoch, record, int width, int height, label):
     --------
     >>> from iterators.images.augment.det_recipe import DetRecipe
     >>> recipe = DetRecipe(data_shape=(3, 20, 20), resize_mode="fit", rand_mirror_prob=1)
-    >>> steps, mirror, label = layers(recipe, 0, 0, 0, 90, 60, [2, 5, 7, 0.0, 0.25, 0.5, 1.0])
+    >>> steps, mirror, label = drawn_steps(recipe, 0, 0, 0, 90, 60, [2, 5, 7, 0.0, 0.25, 0.5, 1.0])
     >>> [(s["out_width"], s["out_height"]) for s in steps], mirror, label[3:].tolist()
     ([(20, 13)], True, [0.5, 0.25, 1.0, 1.0])
     """
@@ -297,6 +298,6 @@ def layers(recipe, key, epoch, record, int width, int height, label):
     load_det_recipe(&settings, recipe)
     status = draw_det_geometry(&settings, &image, width, height, &objects, &geometry)
     if status:
-        raise ValueError(geometry_message(status))
-    return ([geometry.layers[i] for i in range(geometry.count)], bool(geometry.mirror),
+        raise ValueError(geometry_message(status).decode())
+    return ([geometry.steps[i] for i in range(geometry.count)], bool(geometry.mirror),
             np.array(values[:header + objects.count * objects.width]))

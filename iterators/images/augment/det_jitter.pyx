@@ -4,12 +4,25 @@ Hue, lightness and saturation first, then contrast as a factor of all values: MX
 augmenter.  Applying them is the work of `jitter`.
 """
 
+from libc.stdint cimport uint8_t
 from libc.string cimport memset
 
 from iterators.images.augment.draw cimport (
     DRAW_SHIFT_CHANCES, DRAW_SHIFTS, ImageKey, draw, draw_between, philox_block, philox_unit,
 )
-from iterators.images.augment.jitter cimport Jitter
+from iterators.images.augment.jitter cimport Jitter, jitter_image
+from iterators.images.augment.pixel_change cimport PixelChange
+from iterators.images.kernels.normalise cimport normalise_recipe
+
+cdef struct DetJitterRecipe:
+    int hue
+    int saturation
+    int lightness
+    double contrast
+    double hue_chance
+    double saturation_chance
+    double lightness_chance
+    double contrast_chance
 
 #: MXNet leaves a contrast out that changes no pixel by much.
 cdef double LEAST_CONTRAST = 1e-3
@@ -44,6 +57,34 @@ cdef void load_det_jitter(DetJitterRecipe* target, recipe):
     target.lightness_chance = recipe.random_illumination_prob
     target.contrast = recipe.max_random_contrast
     target.contrast_chance = recipe.random_contrast_prob
+
+
+cdef struct State:
+    DetJitterRecipe recipe
+    Jitter drawn
+
+
+cdef class DetColourJitter(PixelChange):
+    """The changes of colour of a `DetRecipe`; see `PixelChange`."""
+
+    cdef State state
+
+    def __init__(self, recipe):
+        load_det_jitter(&self.state.recipe, recipe)
+        self.change.state = &self.state
+        self.change.draw, self.change.apply = draw_change, apply_change
+
+
+cdef bint draw_change(void* state, const ImageKey* image,
+                      normalise_recipe* normalise) noexcept nogil:
+    cdef State* jitter = <State*>state
+    draw_det_jitter(&jitter.recipe, image, &jitter.drawn)
+    return jitter.drawn.colours
+
+
+cdef void apply_change(void* state, uint8_t* pixels, int channels, int width,
+                       int height) noexcept nogil:
+    jitter_image(&(<State*>state).drawn, pixels, channels, width, height)
 
 
 def drawn(recipe, key, epoch, record):

@@ -4,55 +4,21 @@ from iterators.images.augment.draw cimport ImageKey
 
 
 cdef enum:
-    MAX_LAYERS = 6
-    MAX_ANGLES = 64
+    MAX_STEPS = 6
 
 
-# What the drawing of one image needs to know of a recipe.
-cdef struct GeometryRecipe:
-    int width
-    int height
-    int resize
-    bint rand_crop
-    int crop_x_start
-    int crop_y_start
-    int min_crop_size
-    int max_crop_size
-    bint random_resized_crop
-    double min_area
-    double max_area
-    double min_ratio
-    double max_ratio
-    bint crops_first        # a small image is cropped to the target's proportions, then grown
-    bint log_ratio          # the aspect ratio of a random area is uniform in its logarithm
-    bint warps
-    int max_rotate_angle
-    int rotate
-    int num_angles
-    int angles[MAX_ANGLES]
-    double max_shear
-    double min_scale
-    double max_scale
-    double min_size
-    double max_size
-    int pad
-    bint mirror
-    bint rand_mirror
-    int inter_method
-
-
-cdef enum LayerKind:
-    LAYER_RESAMPLE = 0
-    LAYER_WARP              # the inverse map takes target pixels to input pixels
-    LAYER_PAD               # the input lies at (border_x, border_y) of the target
+cdef enum StepKind:
+    STEP_RESAMPLE = 0
+    STEP_WARP               # the inverse map takes target pixels to input pixels
+    STEP_PAD                # the input lies at (border_x, border_y) of the target
 
 
 # One step from pixels to pixels: the rectangle (x, y, width, height) of its input becomes
 # target_width x target_height pixels, of which the window (left, top, out_width, out_height) is
-# wanted.  The window of a layer is the whole input of the next; the first one reads the decoded
+# wanted.  The window of a step is the whole input of the next; the first one reads the decoded
 # image.
-cdef struct Layer:
-    LayerKind kind
+cdef struct Step:
+    StepKind kind
     int method
     int x
     int y
@@ -71,9 +37,9 @@ cdef struct Layer:
 
 cdef struct Geometry:
     int count
-    Layer layers[MAX_LAYERS]
+    Step steps[MAX_STEPS]
     bint mirror
-    int coloured            # layer whose result the colour changes are applied to
+    int changed             # step whose result the changes of pixels are applied to
 
 
 cdef enum GeometryStatus:
@@ -93,14 +59,23 @@ cdef enum MethodWord:
 # The interpolation for one step of one image, with `inter_method` 9 and 10 resolved.
 cdef int choose_method(int inter_method, const ImageKey* image, int step, int width, int height,
                        int new_width, int new_height) noexcept nogil
-# Append a step that reads the whole current image; NULL if its result would be too large or empty.
-cdef Layer* add_layer(Geometry* geometry, LayerKind kind, int method, int* width, int* height,
-                      int64_t target_width, int64_t target_height) noexcept nogil
-# Crop the current image: the window of its last layer shrinks.
+# Append a step that reads the whole current image; NULL if its result would be too large or empty,
+# or if there are MAX_STEPS already.
+cdef Step* add_step(Geometry* geometry, StepKind kind, int method, int* width, int* height,
+                    int64_t target_width, int64_t target_height) noexcept nogil
+# Crop the current image, of which there is a step: the window of the last one shrinks.
 cdef void keep_rectangle(Geometry* geometry, int x, int y, int width, int height) noexcept nogil
 # Append the first resize, after which the short side has `resize` pixels.
 cdef int resize_short_side(int resize, int inter_method, const ImageKey* image, int* width,
                            int* height, Geometry* geometry) noexcept nogil
-cdef void load_recipe(GeometryRecipe* target, recipe)
-cdef int draw_geometry(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
-                       Geometry* geometry) noexcept nogil
+
+
+# Draws where the pixels of one image after the other come from.
+cdef class GeometryDrawer:
+    # Compute the steps for an image of `width` x `height` pixels: a GeometryStatus.
+    cdef int draw(self, const ImageKey* image, int width, int height,
+                  Geometry* geometry) noexcept nogil
+
+
+# What a status means, for error messages; NULL terminated.
+cdef const char* geometry_message(int status) noexcept nogil

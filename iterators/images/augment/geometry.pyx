@@ -1,7 +1,7 @@
 """Where the pixels of one sample come from: the resizes, warps and crops of one image.
 
-The result is a short list of layers, each one step from pixels to pixels with a crop before it and
-a window after it; executing them is the renderer's work.  Sizes and roundings are those of MXNet's
+The result is a short list of steps, each from pixels to pixels with a crop before it and a window
+after it; executing them is the renderer's work.  Sizes and roundings are those of MXNet's
 default augmenter, with its steps in its order: resize, affine warp, pad, one kind of crop.  The
 random numbers are not MXNet's: they depend on the augmentation key, the epoch and the record alone.
 """
@@ -18,7 +18,42 @@ from iterators.images.kernels.warp cimport WARP_LARGEST_SIDE, affine_forward, wa
 
 cdef enum:
     AREA_TRIES = 10
+    NO_AREA = -1            # beside the values of GeometryStatus
     MAX_SIDE = 1 << 26      # keeps every product below in 64 bits
+    MAX_ANGLES = 64
+
+
+# What the drawing of one image needs to know of a recipe.
+cdef struct GeometryRecipe:
+    int width
+    int height
+    int resize
+    bint rand_crop
+    int crop_x_start
+    int crop_y_start
+    int min_crop_size
+    int max_crop_size
+    bint random_resized_crop
+    double min_area
+    double max_area
+    double min_ratio
+    double max_ratio
+    bint crops_first        # a small image is cropped to the target's proportions, then grown
+    bint log_ratio          # the aspect ratio of a random area is uniform in its logarithm
+    bint warps
+    int max_rotate_angle
+    int rotate
+    int num_angles
+    int angles[MAX_ANGLES]
+    double max_shear
+    double min_scale
+    double max_scale
+    double min_size
+    double max_size
+    int pad
+    bint mirror
+    bint rand_mirror
+    int inter_method
 
 
 cdef int choose_method(int inter_method, const ImageKey* image, int step, int width, int height,
@@ -34,32 +69,34 @@ cdef int choose_method(int inter_method, const ImageKey* image, int step, int wi
     return 1
 
 
-cdef Layer* add_layer(Geometry* geometry, LayerKind kind, int method, int* width, int* height,
-                      int64_t target_width, int64_t target_height) noexcept nogil:
+cdef Step* add_step(Geometry* geometry, StepKind kind, int method, int* width, int* height,
+                    int64_t target_width, int64_t target_height) noexcept nogil:
     """Append a step that reads the whole current image and all of whose result is wanted.
 
     The current size becomes that of the result; NULL if that is impossible.
     """
-    cdef Layer* layer = &geometry.layers[geometry.count]
-    if not (1 <= target_width < MAX_SIDE and 1 <= target_height < MAX_SIDE):
+    cdef Step* step
+    if (geometry.count == MAX_STEPS
+            or not (1 <= target_width < MAX_SIDE and 1 <= target_height < MAX_SIDE)):
         return NULL
+    step = &geometry.steps[geometry.count]
     geometry.count += 1
-    layer.kind, layer.method = kind, method
-    layer.x = layer.y = layer.left = layer.top = layer.border_x = layer.border_y = 0
-    memset(layer.inverse, 0, sizeof(layer.inverse))
-    layer.width, layer.height = width[0], height[0]
-    layer.target_width = layer.out_width = <int>target_width
-    layer.target_height = layer.out_height = <int>target_height
+    step.kind, step.method = kind, method
+    step.x = step.y = step.left = step.top = step.border_x = step.border_y = 0
+    memset(step.inverse, 0, sizeof(step.inverse))
+    step.width, step.height = width[0], height[0]
+    step.target_width = step.out_width = <int>target_width
+    step.target_height = step.out_height = <int>target_height
     width[0], height[0] = <int>target_width, <int>target_height
-    return layer
+    return step
 
 
 cdef void keep_rectangle(Geometry* geometry, int x, int y, int width, int height) noexcept nogil:
-    """Crop the current image: the window of its last layer shrinks."""
-    cdef Layer* layer = &geometry.layers[geometry.count - 1]
-    layer.left += x
-    layer.top += y
-    layer.out_width, layer.out_height = width, height
+    """Crop the current image: the window of its last step shrinks."""
+    cdef Step* step = &geometry.steps[geometry.count - 1]
+    step.left += x
+    step.top += y
+    step.out_width, step.out_height = width, height
 
 
 cdef int resize_short_side(int resize, int inter_method, const ImageKey* image, int* width,
@@ -73,7 +110,8 @@ cdef int resize_short_side(int resize, int inter_method, const ImageKey* image, 
         return GEOMETRY_TOO_LARGE
     cdef int method = choose_method(inter_method, image, METHOD_RESIZE, width[0], height[0],
                                     <int>new_width, <int>new_height)
-    add_layer(geometry, LAYER_RESAMPLE, method, width, height, new_width, new_height)
+    if add_step(geometry, STEP_RESAMPLE, method, width, height, new_width, new_height) == NULL:
+        return GEOMETRY_TOO_LARGE
     return GEOMETRY_OK
 
 
@@ -87,7 +125,7 @@ cdef int warp(const GeometryRecipe* recipe, const ImageKey* image, int* width, i
     cdef float scale = 1, ratio = 1
     cdef int old_width = width[0], old_height = height[0], method
     cdef double new_width, new_height
-    cdef Layer* layer
+    cdef Step* step
     if recipe.rotate > 0:
         angle = recipe.rotate
     if recipe.num_angles:
@@ -104,21 +142,23 @@ cdef int warp(const GeometryRecipe* recipe, const ImageKey* image, int* width, i
                            <int>new_width, <int>new_height)
     affine_forward(forward, angle, shear, scale, ratio, old_width, old_height, <float>new_width,
                    <float>new_height)
-    layer = add_layer(geometry, LAYER_WARP, method, width, height, <int64_t>new_width,
-                      <int64_t>new_height)
-    warp_invert(forward, layer.inverse)
+    step = add_step(geometry, STEP_WARP, method, width, height, <int64_t>new_width,
+                    <int64_t>new_height)
+    if step == NULL:
+        return GEOMETRY_TOO_LARGE
+    warp_invert(forward, step.inverse)
     return GEOMETRY_OK
 
 
-cdef bint crop_area(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
-                    Geometry* geometry) noexcept nogil:
-    """Random area and aspect ratio; False when no try fits, as may happen to very long images."""
+cdef int crop_area(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
+                   Geometry* geometry) noexcept nogil:
+    """Random area and aspect ratio; NO_AREA when no try fits, as may happen to very long images."""
     cdef double area, ratio
     cdef int crop_width, crop_height, i
     cdef philox_block block, place
     if (recipe.min_area == 1 and recipe.max_area == 1
             and recipe.min_ratio == 1 and recipe.max_ratio == 1):
-        return False
+        return NO_AREA
     for i in range(AREA_TRIES):
         block = draw(image, DRAW_AREA + i)
         area = draw_between(block.word[0], recipe.min_area, recipe.max_area)
@@ -133,11 +173,11 @@ cdef bint crop_area(const GeometryRecipe* recipe, const ImageKey* image, int wid
             crop_width, crop_height = crop_height, crop_width
         if 1 <= crop_width <= width and 1 <= crop_height <= height:
             place = draw(image, DRAW_CROP)
-            crop_and_resize(recipe, image, draw_integer(place.word[0], 0, width - crop_width),
-                            draw_integer(place.word[1], 0, height - crop_height), crop_width,
-                            crop_height, geometry)
-            return True
-    return False
+            return crop_and_resize(
+                recipe, image, draw_integer(place.word[0], 0, width - crop_width),
+                draw_integer(place.word[1], 0, height - crop_height), crop_width, crop_height,
+                geometry)
+    return NO_AREA
 
 
 cdef int crop_square(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
@@ -152,22 +192,23 @@ cdef int crop_square(const GeometryRecipe* recipe, const ImageKey* image, int wi
     if recipe.rand_crop:
         x = draw_integer(place.word[0], 0, width - side)
         y = draw_integer(place.word[1], 0, height - side)
-    crop_and_resize(recipe, image, x, y, side, side, geometry)
-    return GEOMETRY_OK
+    return crop_and_resize(recipe, image, x, y, side, side, geometry)
 
 
-cdef void crop_and_resize(const GeometryRecipe* recipe, const ImageKey* image, int x, int y,
-                          int width, int height, Geometry* geometry) noexcept nogil:
+cdef int crop_and_resize(const GeometryRecipe* recipe, const ImageKey* image, int x, int y,
+                         int width, int height, Geometry* geometry) noexcept nogil:
     """A rectangle of the current image, resized to the target."""
     cdef int method = choose_method(recipe.inter_method, image, METHOD_CROP, width, height,
                                     recipe.width, recipe.height)
-    cdef Layer* layer
+    cdef Step* step
     if geometry.count:
         keep_rectangle(geometry, x, y, width, height)
         x = y = 0
-    layer = add_layer(geometry, LAYER_RESAMPLE, method, &width, &height, recipe.width,
-                      recipe.height)
-    layer.x, layer.y = x, y
+    step = add_step(geometry, STEP_RESAMPLE, method, &width, &height, recipe.width, recipe.height)
+    if step == NULL:
+        return GEOMETRY_TOO_LARGE
+    step.x, step.y = x, y
+    return GEOMETRY_OK
 
 
 cdef int crop_fitting(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
@@ -193,8 +234,7 @@ cdef int crop_fitting(const GeometryRecipe* recipe, const ImageKey* image, int w
     else:
         x //= 2
         y //= 2
-    crop_and_resize(recipe, image, x, y, <int>crop_width, <int>crop_height, geometry)
-    return GEOMETRY_OK
+    return crop_and_resize(recipe, image, x, y, <int>crop_width, <int>crop_height, geometry)
 
 
 cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
@@ -206,15 +246,16 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
     cdef int x, y
     cdef philox_block place
     if height < recipe.height:
-        if add_layer(geometry, LAYER_RESAMPLE, method, &width, &height,
-                     <int64_t>floorf(<float>recipe.height / height * width), recipe.height) == NULL:
+        if add_step(geometry, STEP_RESAMPLE, method, &width, &height,
+                    <int64_t>floorf(<float>recipe.height / height * width), recipe.height) == NULL:
             return GEOMETRY_TOO_LARGE
     if width < recipe.width:
-        if add_layer(geometry, LAYER_RESAMPLE, method, &width, &height, recipe.width,
-                     <int64_t>floorf(<float>recipe.width / width * height)) == NULL:
+        if add_step(geometry, STEP_RESAMPLE, method, &width, &height, recipe.width,
+                    <int64_t>floorf(<float>recipe.width / width * height)) == NULL:
             return GEOMETRY_TOO_LARGE
-    if geometry.count == 0:
-        add_layer(geometry, LAYER_RESAMPLE, method, &width, &height, width, height)
+    if geometry.count == 0 and add_step(geometry, STEP_RESAMPLE, method, &width, &height, width,
+                                        height) == NULL:
+        return GEOMETRY_TOO_LARGE
     x, y = width - recipe.width, height - recipe.height
     if recipe.rand_crop:
         place = draw(image, DRAW_CROP)
@@ -235,9 +276,9 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
 
 cdef int draw_geometry(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
                        Geometry* geometry) noexcept nogil:
-    """Draw and compute the layers for one image of `width` x `height` pixels."""
+    """Draw and compute the steps for one image of `width` x `height` pixels."""
     cdef int status = GEOMETRY_OK
-    cdef Layer* layer
+    cdef Step* step
     geometry.count = 0
     geometry.mirror = recipe.mirror or (
         recipe.rand_mirror and draw(image, DRAW_MIRROR).word[0] >> 31)
@@ -251,19 +292,21 @@ cdef int draw_geometry(const GeometryRecipe* recipe, const ImageKey* image, int 
         if status:
             return status
     if recipe.pad:
-        layer = add_layer(geometry, LAYER_PAD, 0, &width, &height,
-                          <int64_t>width + 2 * recipe.pad, <int64_t>height + 2 * recipe.pad)
-        if layer == NULL:
+        step = add_step(geometry, STEP_PAD, 0, &width, &height,
+                        <int64_t>width + 2 * recipe.pad, <int64_t>height + 2 * recipe.pad)
+        if step == NULL:
             return GEOMETRY_TOO_LARGE
-        layer.border_x = layer.border_y = recipe.pad
+        step.border_x = step.border_y = recipe.pad
+    status = NO_AREA
     if recipe.max_crop_size != -1:
         status = crop_square(recipe, image, width, height, geometry)
-    elif not (recipe.random_resized_crop and crop_area(recipe, image, width, height, geometry)):
-        if recipe.crops_first:
-            status = crop_fitting(recipe, image, width, height, geometry)
-        else:
-            status = crop_plain(recipe, image, width, height, geometry)
-    geometry.coloured = geometry.count - 1
+    elif recipe.random_resized_crop:
+        status = crop_area(recipe, image, width, height, geometry)
+    if status == NO_AREA and recipe.crops_first:
+        status = crop_fitting(recipe, image, width, height, geometry)
+    elif status == NO_AREA:
+        status = crop_plain(recipe, image, width, height, geometry)
+    geometry.changed = geometry.count - 1
     return status
 
 
@@ -282,6 +325,8 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
     target.warps = recipe.warps
     target.max_rotate_angle, target.rotate = recipe.max_rotate_angle, recipe.rotate
     target.num_angles = len(recipe.rotate_list)
+    if target.num_angles > MAX_ANGLES:
+        raise ValueError(f"{target.num_angles} angles: at most {MAX_ANGLES} are possible")
     for i in range(target.num_angles):
         target.angles[i] = recipe.rotate_list[i]
     target.max_shear = recipe.max_shear_ratio
@@ -292,8 +337,34 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
     target.inter_method = recipe.inter_method
 
 
-def layers(recipe, key, epoch, record, int width, int height, occurrence=0):
-    """The layers drawn for one image, for tests and for looking at what a recipe does.
+cdef class GeometryDrawer:
+    """Base class: draws nothing."""
+
+    cdef int draw(self, const ImageKey* image, int width, int height,
+                  Geometry* geometry) noexcept nogil:
+        return GEOMETRY_TOO_LARGE
+
+
+cdef class RecipeGeometry(GeometryDrawer):
+    """The geometry of a `Recipe`.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    """
+
+    cdef GeometryRecipe recipe
+
+    def __init__(self, recipe):
+        load_recipe(&self.recipe, recipe)
+
+    cdef int draw(self, const ImageKey* image, int width, int height,
+                  Geometry* geometry) noexcept nogil:
+        return draw_geometry(&self.recipe, image, width, height, geometry)
+
+
+def drawn_steps(recipe, key, epoch, record, int width, int height, occurrence=0):
+    """The steps drawn for one image, for tests and for looking at what a recipe does.
 
     Parameters
     ----------
@@ -307,14 +378,14 @@ def layers(recipe, key, epoch, record, int width, int height, occurrence=0):
 
     Returns
     -------
-    layers : list of dict
+    steps : list of dict
         Crop (`x`, `y`, `width`, `height`), target size and window of every step, in order.
     mirror : bool
 
     Examples
     --------
     >>> from iterators.images.augment.recipe import Recipe
-    >>> steps, mirror = layers(Recipe(data_shape=(3, 20, 20), resize=30), 0, 0, 0, 90, 60)
+    >>> steps, mirror = drawn_steps(Recipe(data_shape=(3, 20, 20), resize=30), 0, 0, 0, 90, 60)
     >>> [(s["target_width"], s["target_height"], s["left"], s["top"]) for s in steps], mirror
     ([(45, 30, 12, 5)], False)
     """
@@ -325,14 +396,13 @@ def layers(recipe, key, epoch, record, int width, int height, occurrence=0):
     load_recipe(&settings, recipe)
     cdef int status = draw_geometry(&settings, &image, width, height, &geometry)
     if status:
-        raise ValueError(geometry_message(status))
-    return [geometry.layers[i] for i in range(geometry.count)], bool(geometry.mirror)
+        raise ValueError(geometry_message(status).decode())
+    return [geometry.steps[i] for i in range(geometry.count)], bool(geometry.mirror)
 
 
-def geometry_message(int status):
-    """What a status of the drawing means, for error messages."""
+cdef const char* geometry_message(int status) noexcept nogil:
     if status == GEOMETRY_CROP_OUTSIDE:
-        return "crop_x_start or crop_y_start places the crop outside the image"
+        return b"crop_x_start or crop_y_start places the crop outside the image"
     if status == GEOMETRY_CROP_SIZE:
-        return "the image is smaller than max_crop_size"
-    return "an image between two steps would be too large or empty: its sides are too unequal"
+        return b"the image is smaller than max_crop_size"
+    return b"an image between two steps would be too large or empty: its sides are too unequal"

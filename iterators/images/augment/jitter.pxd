@@ -1,7 +1,6 @@
 from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.kernels.normalise cimport normalise_recipe
 
 
 cdef struct JitterRecipe:
@@ -38,13 +37,8 @@ cdef struct Jitter:
     float illumination
 
 
-cdef void load_jitter(JitterRecipe* target, recipe)
-cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
-                      Jitter* jitter) noexcept nogil
 cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int channels, int width,
                        int height) noexcept nogil
-# Contrast and illumination: ((x - mean) * contrast + illumination) * factor.
-cdef void jitter_expose(const Jitter* jitter, normalise_recipe* normalise) noexcept nogil
 # Noise of R, G and B along the principal colours of ImageNet.
 cdef void draw_principal_noise(const ImageKey* image, double deviation,
                                double* noise) noexcept nogil

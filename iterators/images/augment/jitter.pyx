@@ -16,6 +16,8 @@ from iterators.images.augment.draw cimport (
     DRAW_EXPOSURE, DRAW_HUE, DRAW_JITTER, DRAW_LIGHTNESS, DRAW_NOISE, ImageKey, draw, draw_between,
     draw_integer, draw_key, philox_block, philox_unit,
 )
+from iterators.images.augment.pixel_change cimport PixelChange
+from iterators.images.kernels.normalise cimport normalise_recipe
 
 cdef enum:
     BRIGHTNESS = 0
@@ -90,6 +92,7 @@ cdef void draw_noise(const JitterRecipe* recipe, const ImageKey* image,
 
 
 cdef void jitter_expose(const Jitter* jitter, normalise_recipe* normalise) noexcept nogil:
+    """Contrast and illumination: ((x - mean) * contrast + illumination) * factor."""
     cdef int i
     if jitter.exposes:
         for i in range(4):
@@ -162,6 +165,35 @@ cdef void load_jitter(JitterRecipe* target, recipe):
     target.shifts = bool(recipe.random_h or recipe.random_s or recipe.random_l)
     target.colours = target.jitters or target.shifts or recipe.pca_noise > 0
     target.exposes = bool(recipe.max_random_contrast or recipe.max_random_illumination)
+
+
+cdef struct State:
+    JitterRecipe recipe
+    Jitter drawn
+
+
+cdef class ColourJitter(PixelChange):
+    """The changes of colour of a `Recipe`; see `PixelChange`."""
+
+    cdef State state
+
+    def __init__(self, recipe):
+        load_jitter(&self.state.recipe, recipe)
+        self.change.state = &self.state
+        self.change.draw, self.change.apply = draw_change, apply_change
+
+
+cdef bint draw_change(void* state, const ImageKey* image,
+                      normalise_recipe* normalise) noexcept nogil:
+    cdef State* jitter = <State*>state
+    draw_jitter(&jitter.recipe, image, &jitter.drawn)
+    jitter_expose(&jitter.drawn, normalise)
+    return jitter.drawn.colours
+
+
+cdef void apply_change(void* state, uint8_t* pixels, int channels, int width,
+                       int height) noexcept nogil:
+    jitter_image(&(<State*>state).drawn, pixels, channels, width, height)
 
 
 def drawn(recipe, key, epoch, record, occurrence=0):

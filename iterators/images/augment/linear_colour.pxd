@@ -17,7 +17,7 @@ cdef extern from "iterators/images/augment/linear_colour.h" nogil:
 
 
 # The steps of one image in their order, with what was drawn for it.
-cdef struct Steps:
+cdef struct ColourSteps:
     int order[3]            # of brightness 0, contrast 1, saturation 2
     double factor[3]        # 1 for off
     double hue              # radians
@@ -26,15 +26,16 @@ cdef struct Steps:
 
 
 # Of a recipe: the largest change of each.
-cdef struct StepsRecipe:
+cdef struct ColourRecipe:
     double change[3]        # brightness, contrast, saturation
     double hue              # share of a half turn
     double noise
     double grey             # probability
 
 
-cdef void load_steps(StepsRecipe* target, recipe)
-cdef void draw_steps(const StepsRecipe* recipe, const ImageKey* image, Steps* steps) noexcept nogil
+cdef void load_colours(ColourRecipe* target, recipe)
+cdef void draw_colours(const ColourRecipe* recipe, const ImageKey* image,
+                       ColourSteps* steps) noexcept nogil
 # The one map that all steps make, followed by (x - mean) * factor; `average` is the mean pixel.
-cdef void compose(const Steps* steps, const double* average, const float* mean, const float* factor,
-                  linear_colour* colour) noexcept nogil
+cdef void compose(const ColourSteps* steps, const double* average, const float* mean,
+                  const float* factor, linear_colour* colour) noexcept nogil

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from .augmenter import Augmenter
 
-def drawn_steps(
+def drawn_colours(
     recipe: Augmenter, key: int, epoch: int, record: int, occurrence: int = 0
 ) -> dict[str, Any]: ...
 def composed(

@@ -85,8 +85,8 @@ cdef void mix_grey(Affine* map, const double* weights, double factor) noexcept n
     multiply(map, mix)
 
 
-cdef void compose(const Steps* steps, const double* average, const float* mean, const float* factor,
-                  linear_colour* colour) noexcept nogil:
+cdef void compose(const ColourSteps* steps, const double* average, const float* mean,
+                  const float* factor, linear_colour* colour) noexcept nogil:
     cdef Affine map
     cdef double grey
     cdef int step, i, j
@@ -116,14 +116,15 @@ cdef void compose(const Steps* steps, const double* average, const float* mean, 
             colour.matrix[i][j] = <float>(map.matrix[i][j] * factor[i])
 
 
-cdef void load_steps(StepsRecipe* target, recipe):
+cdef void load_colours(ColourRecipe* target, recipe):
     """Copy the validated parameters of an `augmenter.Augmenter`."""
     target.change[BRIGHTNESS], target.change[CONTRAST] = recipe.brightness, recipe.contrast
     target.change[SATURATION] = recipe.saturation
     target.hue, target.noise, target.grey = recipe.hue, recipe.pca_noise, recipe.rand_gray
 
 
-cdef void draw_steps(const StepsRecipe* recipe, const ImageKey* image, Steps* steps) noexcept nogil:
+cdef void draw_colours(const ColourRecipe* recipe, const ImageKey* image,
+                       ColourSteps* steps) noexcept nogil:
     """Draw everything for one image."""
     cdef philox_block block = draw(image, DRAW_JITTER), turn = draw(image, DRAW_TURN)
     cdef int order = draw_integer(block.word[3], 0, 5), first = order // 2, i
@@ -138,7 +139,7 @@ cdef void draw_steps(const StepsRecipe* recipe, const ImageKey* image, Steps* st
         draw_principal_noise(image, recipe.noise, steps.noise)
 
 
-def drawn_steps(recipe, key, epoch, record, occurrence=0):
+def drawn_colours(recipe, key, epoch, record, occurrence=0):
     """What is drawn for the colours of one image, for tests and for looking at what a recipe does.
 
     Parameters
@@ -158,16 +159,16 @@ def drawn_steps(recipe, key, epoch, record, occurrence=0):
     Examples
     --------
     >>> from iterators.images.augment.augmenter import CreateAugmenter
-    >>> steps = drawn_steps(CreateAugmenter((3, 8, 8), brightness=0.5), 0, 0, 0)
+    >>> steps = drawn_colours(CreateAugmenter((3, 8, 8), brightness=0.5), 0, 0, 0)
     >>> 0.5 <= steps["factor"][0] < 1.5, steps["factor"][1:], steps["hue"]
     (True, [1.0, 1.0], 0.0)
     """
-    cdef StepsRecipe settings
-    cdef Steps steps
+    cdef ColourRecipe settings
+    cdef ColourSteps steps
     cdef ImageKey image
     image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
-    load_steps(&settings, recipe)
-    draw_steps(&settings, &image, &steps)
+    load_colours(&settings, recipe)
+    draw_colours(&settings, &image, &steps)
     return {"factor": steps.factor, "order": steps.order, "hue": steps.hue, "noise": steps.noise,
             "grey": bool(steps.grey)}
 
@@ -178,7 +179,7 @@ def composed(factor, order, hue, noise, grey, average, mean=(0, 0, 0), std=(1, 1
     Parameters
     ----------
     factor, order, hue, noise, grey
-        As `drawn_steps` returns them.
+        As `drawn_colours` returns them.
     average : sequence of 3 float
         Mean red, green and blue of the image.
     mean, std : sequence of 3 float
@@ -195,7 +196,7 @@ def composed(factor, order, hue, noise, grey, average, mean=(0, 0, 0), std=(1, 1
     >>> np.round(matrix @ [10, 20, 30] + offset).tolist()
     [19.0, 39.0, 59.0]
     """
-    cdef Steps steps
+    cdef ColourSteps steps
     cdef linear_colour colour
     cdef double[3] averages
     cdef float[3] means, factors

@@ -1,8 +1,8 @@
 """Decode one encoded image, of any format, into an array.
 
-This is the place that knows which decoder decodes what: libjpeg-turbo the ordinary JPEG, `pnm` raw
-pixels, OpenCV everything else.  It never looks at records or labels, never resizes, and changes no
-setting of OpenCV.  The image stage calls `jpeg` and `pnm` itself and comes here for the rest.
+libjpeg-turbo decodes the ordinary JPEG, `pnm` raw pixels, OpenCV everything else.  Nothing here
+looks at records or labels, resizes, or changes a setting of OpenCV.  The image stage asks the
+sources of `table`, the last of which comes here.
 """
 
 from __future__ import annotations
@@ -11,20 +11,14 @@ import numpy as np
 
 from iterators.images.codecs import pnm
 from iterators.images.codecs.jpeg import jpeg
+from iterators.images.kernels.orient import orient
 from recordio.errors import ImageDecodeError
 from recordio.image_size import check_pixels, image_size
 
 __all__ = ["decode", "describe"]
 
 
-def decode(
-    data,
-    channels=3,
-    *,
-    max_pixels=jpeg.DEFAULT_MAX_PIXELS,
-    max_scans=jpeg.DEFAULT_MAX_SCANS,
-    max_scan_pixels=jpeg.DEFAULT_MAX_SCAN_PIXELS,
-):
+def decode(data, channels=3, **limits):
     """Decode an image to 8 bits per channel, upright.
 
     Parameters
@@ -35,10 +29,9 @@ def decode(
     channels : {3, 1, 4}
         3 for RGB, 1 for grey, both converted from whatever is stored and turned as the EXIF
         orientation says.  4 for RGBA: the image must have four channels, and is taken as stored.
-    max_pixels : int
-        Images with more pixels are refused before anything is decoded.
-    max_scans, max_scan_pixels : int
-        JPEG images with more scans, or more pixels in all of them, are refused as well.
+    **limits : int
+        Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
+        images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
 
     Returns
     -------
@@ -69,21 +62,17 @@ def decode(
     if channels not in (1, 3, 4):
         raise ValueError(f"channels must be 1, 3 or 4, not {channels!r}")
     data = memoryview(data)
+    if not limits.keys() <= jpeg.DEFAULT_LIMITS.keys():
+        raise TypeError(f"the limits are {', '.join(jpeg.DEFAULT_LIMITS)}, not {', '.join(limits)}")
+    max_pixels = limits.get("max_pixels", jpeg.DEFAULT_MAX_PIXELS)
     if data[:3] == b"\xff\xd8\xff":
         if channels == 4:
             raise ImageDecodeError("a JPEG image has no alpha channel; ask for 3 channels")
-        limits = {
-            "max_pixels": max_pixels,
-            "max_scans": max_scans,
-            "max_scan_pixels": max_scan_pixels,
-        }
         if jpeg.available():
             header = jpeg.header(data)
             if header.supported:
                 pixels = jpeg.decode(data, channels, **limits)
-                return (
-                    pixels if header.orientation == 1 else jpeg.orient(pixels, header.orientation)
-                )
+                return pixels if header.orientation == 1 else orient(pixels, header.orientation)
         _check_jpeg_for_opencv(bytes(data), limits)
     elif data[:1] == b"P" and channels != 4:
         pixels = pnm.decode(data, channels, max_pixels=max_pixels)

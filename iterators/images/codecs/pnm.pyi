@@ -4,13 +4,17 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-__all__ = ["PNMHeader", "decode", "encode", "header"]
+from .row_source import RowDecoder
+
+__all__ = ["PNMHeader", "RawRows", "decode", "encode", "header"]
 
 class PNMHeader(NamedTuple):
     width: int
     height: int
     channels: int
     start: int
+
+class RawRows(RowDecoder): ...
 
 def header(data: Buffer, *, max_pixels: int = ...) -> PNMHeader | None: ...
 def decode(data: Buffer, channels: int, *, max_pixels: int = ...) -> NDArray[np.uint8] | None: ...

@@ -1,21 +1,35 @@
 """Raw images: uint8 pixels behind the header of a binary PNM file, P5 for grey and P6 for RGB.
 
-Reads and writes the one form of PNM that needs no decoder; any other belongs to `codec`.  Nothing
+Reads and writes the one form of PNM that needs no decoder; any other belongs to `general`.  Nothing
 here resizes, and nothing looks at records.
 """
 
 from collections import namedtuple
 
+from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 import numpy as np
 
-from iterators.images.codecs.jpeg.jpeg cimport JPEG_DEFAULT_MAX_PIXELS
+from iterators.images.codecs.row_source cimport (
+    SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Pixels, Rectangle, RowDecoder, RowSource,
+    Rows, read_pixels,
+)
+from iterators.images.status cimport (
+    MESSAGE_SIZE, RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail,
+)
 
 from recordio.errors import ImageDecodeError
 
-__all__ = ["PNMHeader", "decode", "encode", "header"]
+from .jpeg.jpeg import DEFAULT_MAX_PIXELS
+
+cdef extern from "iterators/images/kernels/pixel.h":
+    enum:
+        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
+
+__all__ = ["PNMHeader", "RawRows", "decode", "encode", "header"]
 
 PNMHeader = namedtuple("PNMHeader", ["width", "height", "channels", "start"])
 PNMHeader.__doc__ = """What the header of a raw image says.
@@ -31,7 +45,7 @@ start : int
 """
 
 
-def header(data, *, max_pixels=JPEG_DEFAULT_MAX_PIXELS):
+def header(data, *, max_pixels=DEFAULT_MAX_PIXELS):
     r"""Read the header of a raw image and check that all pixels are there.
 
     Parameters
@@ -67,7 +81,7 @@ def header(data, *, max_pixels=JPEG_DEFAULT_MAX_PIXELS):
     return PNMHeader(found.width, found.height, found.channels, found.start)
 
 
-def decode(data, channels, *, max_pixels=JPEG_DEFAULT_MAX_PIXELS):
+def decode(data, channels, *, max_pixels=DEFAULT_MAX_PIXELS):
     r"""Copy the pixels of a raw image.
 
     Parameters
@@ -157,3 +171,90 @@ cdef bint _parse(const uint8_t[::1] data, max_pixels, pnm_header* found) except 
         pnm_explain(status, found, max_pixels, message, sizeof(message))
         raise ImageDecodeError(message.decode("ascii"))
     return status == PNM_OK
+
+
+cdef enum:
+    STRIP_ROWS = 16         # converted at a time
+
+
+cdef struct State:
+    Pixels pixels
+    RowSource stored        # gives its rows
+    int channels
+    int stored_channels
+    Py_ssize_t max_pixels
+    Rows rest               # of the rectangle that is being converted
+    int width
+    uint8_t* strip
+    size_t capacity
+
+
+cdef class RawRows(RowDecoder):
+    """A reader of raw images, grey or RGB as is asked for; see `RowDecoder`."""
+
+    cdef State state
+
+    def __cinit__(self, int channels, *, max_pixels=DEFAULT_MAX_PIXELS, **limits):
+        self.state.strip = NULL
+        self.state.capacity = 0
+        self.state.channels, self.state.max_pixels = channels, max_pixels
+        read_pixels(&self.state.stored, &self.state.pixels)
+        self.source.state = &self.state
+        self.source.open, self.source.start = open_raw, start_raw
+        self.source.next, self.source.finish = next_raw, self.state.stored.finish
+
+    def __dealloc__(self):
+        free(self.state.strip)
+
+
+cdef int open_raw(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
+                  Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef pnm_header header
+    cdef int status = PNM_OTHER
+    if state.channels != 4:
+        status = pnm_parse(data, size, state.max_pixels, &header)
+    if status == PNM_OTHER:
+        return SOURCE_OTHER
+    if status != PNM_OK:
+        pnm_explain(status, &header, state.max_pixels, outcome.message, MESSAGE_SIZE)
+        outcome.status = RENDER_IMAGE
+        return SOURCE_FAILED
+    state.pixels.first, state.pixels.stride = data + header.start, header.width * header.channels
+    state.pixels.pixel_size = state.stored_channels = header.channels
+    info.width, info.height = <int>header.width, <int>header.height
+    info.raw = True
+    info.in_memory = header.channels == state.channels
+    return SOURCE_OPEN
+
+
+cdef int start_raw(RowSource* source, int denominator, const Rectangle* wanted,
+                   Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef size_t size = <size_t>wanted.width * state.channels * STRIP_ROWS + PIXEL_SLACK
+    cdef void* memory
+    if state.stored_channels != state.channels and size > state.capacity:
+        memory = realloc(state.strip, size)
+        if memory == NULL:
+            return outcome_fail(outcome, RENDER_MEMORY, b"")
+        state.strip, state.capacity = <uint8_t*>memory, size
+    state.width = wanted.width
+    state.stored.start(&state.stored, denominator, wanted, outcome)
+    return state.stored.next(&state.stored, &state.rest, outcome)
+
+
+cdef int next_raw(RowSource* source, Rows* rows, Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef ptrdiff_t packed = <ptrdiff_t>state.width * state.channels
+    cdef int y
+    rows[0] = state.rest
+    if state.stored_channels == state.channels:
+        return 0
+    rows.count = min(rows.count, STRIP_ROWS)
+    for y in range(rows.count):
+        pnm_convert_row(state.rest.first + y * state.rest.stride, state.width,
+                        state.stored_channels, state.strip + y * packed)
+    state.rest.first += rows.count * state.rest.stride
+    state.rest.count -= rows.count
+    rows.first, rows.stride, rows.cold = state.strip, packed, False
+    return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import random
 import re
 import zlib
@@ -16,6 +17,7 @@ from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.jpeg.resize import decode_resized
 from iterators.images.codecs.transcode.transcode import coefficients, rewrite
 from iterators.images.plan import RenderPlan
+from iterators.images.render import Renderer
 from recordio import RecordIOError
 from recordio.errors import ImageDecodeError
 from recordio.tools.image_header import read_image_header
@@ -93,14 +95,15 @@ JPEG_WORDS += (b"\xff\x00", b"\xff\xd0", b"\xff\xd7", b"\xff" * 5, b"\xff\xdd\x0
 
 def decoded(data: bytes, own: bool, **options):
     """Pixels, or None; whether it was refused; warnings."""
-    jpeg._choose_entropy_decoder(own)
+    asked = os.environ.pop("ITERATORS_JPEG", "")
+    os.environ["ITERATORS_JPEG"] = "" if own else "plain"
     pixels, message = None, ""
     try:
         pixels = jpeg.decode(data, **options)
     except ImageDecodeError as error:
         message = str(error)
     finally:
-        jpeg._choose_entropy_decoder(jpeg.entropy_decoder() == "own")
+        os.environ["ITERATORS_JPEG"] = asked
     return pixels, message, jpeg._last_outcome()[1]
 
 
@@ -344,7 +347,7 @@ def renderers() -> list:
         {"data_shape": (1, 8, 8), "random_resized_crop": True, "min_random_area": 0.1},
         {"data_shape": (3, 8, 8), "max_rotate_angle": 30, "max_shear_ratio": 0.3, "random_h": 30},
     ]
-    return [RenderPlan(Recipe(**recipe)).renderer() for recipe in recipes]
+    return [Renderer(RenderPlan(Recipe(**recipe))) for recipe in recipes]
 
 
 def check_render(data: bytes) -> None:

@@ -13,7 +13,6 @@
 
 #include "entropy.h"
 #include "library.h"
-#include "work.h"
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -75,8 +74,6 @@ struct jpeg_decoder {
 };
 
 static const JOCTET end_of_image[2] = {0xFF, JPEG_EOI};
-static const jpeg_limits default_limits = {JPEG_DEFAULT_MAX_PIXELS, JPEG_DEFAULT_MAX_SCANS,
-                                           JPEG_DEFAULT_MAX_SCAN_PIXELS};
 static const char data_ends[] = "the data ends inside the image";
 
 static int fail(jpeg_decoder *decoder, int status, const char *message)
@@ -281,7 +278,7 @@ static int check_limits(jpeg_decoder *decoder, const uint8_t *data, size_t size,
     enum jpeg_work found = JPEG_WORK_OK;
     if (several)
         found = count_scans(data, size, limits, info->width, info->height);
-    if ((int64_t)info->width * info->height > limits->max_pixels) {
+    if ((int64_t)info->width * info->height > limits->most[JPEG_MAX_PIXELS]) {
         decoder->status = JPEG_TOO_LARGE;
         explain_pixels(limits, info->width, info->height, decoder->message,
                        sizeof decoder->message);
@@ -310,7 +307,7 @@ int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
     decoder->supported = 0;
     if (decoder->entropy != NULL)
         jpeg_entropy_reset(decoder->entropy);
-    decoder->limits = limits ? *limits : default_limits;
+    decoder->limits = limits ? *limits : jpeg_default_limits;
     if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return fail(decoder, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
 

@@ -15,14 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 67 million pixels: every 35 mm camera fits, and the coefficients of a progressive image, which
- * must be held whole at up to 6 bytes a pixel, stay below 0.4 GB per decoder. */
-#define JPEG_DEFAULT_MAX_PIXELS ((int64_t)1 << 26)
-/* Encoders write about 10 scans; files with thousands exist only to keep a decoder busy. */
-#define JPEG_DEFAULT_MAX_SCANS 256
-/* Pixels that all scans pass over, for each component anew: 32 times the largest image.  Encoders
- * pass 14 times, 24 for CMYK. */
-#define JPEG_DEFAULT_MAX_SCAN_PIXELS ((int64_t)1 << 31)
+#include "work.h"
 
 enum jpeg_status {
     JPEG_OK = 0,
@@ -49,12 +42,6 @@ typedef struct {
     int progressive;
     int supported; /* 0: CMYK, 12-bit, lossless, arithmetic coding...: another decoder must do it */
 } jpeg_info;
-
-typedef struct {
-    int64_t max_pixels;
-    int max_scans;
-    int64_t max_scan_pixels; /* that several scans pass over, for each component anew */
-} jpeg_limits;
 
 /* Who reads the entropy-coded data: the library, or jpeg_entropy.h where it can. */
 enum jpeg_entropy_choice {

@@ -1,7 +1,6 @@
 """Decode JPEG images with libjpeg-turbo: the header, a region, at full size or a fraction of it.
 
-It gives the pixels as stored: it never turns an image upright (`orient` does, for others to use),
-never decodes anything but JPEG, and never hands out pixels for which the data is missing.
+It gives the pixels as stored: it never turns an image upright, never decodes anything but JPEG, and never hands out pixels for which the data is missing.
 """
 
 import os
@@ -10,34 +9,59 @@ from threading import local
 
 import numpy as np
 
-from libc.limits cimport INT_MAX
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 from libc.string cimport memcpy
 
-from iterators.images.kernels cimport orient as orientation_of
+from iterators.images.codecs.row_source cimport (
+    SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Rectangle, RowDecoder, RowSource, Rows,
+)
+from iterators.images.kernels.orient cimport orient_exchanges_sides
+from iterators.images.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
 
 from recordio.errors import ImageDecodeError
 
+cdef extern from "iterators/core/sync.h" nogil:
+    double sync_now()
+
+cdef extern from "iterators/core/counter.h" nogil:
+    void seconds_add(double* seconds, double more)
+
 __all__ = [
+    "DEFAULT_LIMITS",
     "DEFAULT_MAX_PIXELS",
     "DEFAULT_MAX_SCANS",
     "DEFAULT_MAX_SCAN_PIXELS",
     "JpegInfo",
+    "JpegRows",
     "available",
     "check_limits",
     "decode",
     "entropy_decoder",
     "header",
     "library",
-    "orient",
-    "orient_region",
 ]
 
 
 cdef extern from "iterators/images/codecs/jpeg/decoder.h" nogil:
+    ctypedef struct jpeg_decoder:
+        pass
+
+    ctypedef struct jpeg_info:
+        int width
+        int height
+        int components
+        int orientation
+        int progressive
+        int supported
+
     cdef enum jpeg_entropy_choice:
         JPEG_ENTROPY_OF_LIBRARY
         JPEG_ENTROPY_OF_OURS
+
+    enum:
+        JPEG_MAX_PIXELS
+    const char* jpeg_limit_names[JPEG_NUM_LIMITS]
+    const jpeg_limits jpeg_default_limits
 
     int jpeg_decoder_available() noexcept
     const char* jpeg_decoder_library() noexcept
@@ -79,59 +103,23 @@ cdef extern from "iterators/images/codecs/jpeg/work.h" nogil:
 cdef enum:
     MESSAGE_SIZE = 256
 
-cdef bint own_entropy = False     # whether new decoders use our entropy decoder
+
+DEFAULT_LIMITS = {
+    jpeg_limit_names[i].decode(): jpeg_default_limits.most[i] for i in range(JPEG_NUM_LIMITS)
+}
+DEFAULT_MAX_PIXELS = DEFAULT_LIMITS["max_pixels"]
+DEFAULT_MAX_SCANS = DEFAULT_LIMITS["max_scans"]
+DEFAULT_MAX_SCAN_PIXELS = DEFAULT_LIMITS["max_scan_pixels"]
 
 
-cdef jpeg_entropy_choice own_choice() noexcept nogil:
-    return JPEG_ENTROPY_OF_OURS if own_entropy else JPEG_ENTROPY_OF_LIBRARY
+cdef int load_limits(jpeg_limits* target, dict limits) except -1:
+    for name in limits:
+        if name not in DEFAULT_LIMITS:
+            raise TypeError(f"{name!r} is no limit: {', '.join(DEFAULT_LIMITS)}")
+    for i, (name, default) in enumerate(DEFAULT_LIMITS.items()):
+        target.most[i] = limits.get(name, default)
+    return 0
 
-
-cdef int decoder_available() noexcept nogil:
-    return jpeg_decoder_available()
-
-
-cdef jpeg_decoder* decoder_new() noexcept nogil:
-    cdef jpeg_decoder* decoder = jpeg_decoder_new()
-    if decoder != NULL and jpeg_decoder_choose(decoder, own_choice()) != JPEG_OK:
-        jpeg_decoder_free(decoder)
-        return NULL
-    return decoder
-
-
-cdef void decoder_free(jpeg_decoder* decoder) noexcept nogil:
-    jpeg_decoder_free(decoder)
-
-
-cdef int decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size,
-                      const jpeg_limits* limits, jpeg_info* info) noexcept nogil:
-    return jpeg_decoder_open(decoder, data, size, limits, info)
-
-
-cdef int decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y,
-                       int width, int height) noexcept nogil:
-    return jpeg_decoder_start(decoder, channels, denominator, x, y, width, height)
-
-
-cdef int decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride,
-                      int* count) noexcept nogil:
-    return jpeg_decoder_rows(decoder, row, stride, count)
-
-
-cdef void decoder_finish(jpeg_decoder* decoder) noexcept nogil:
-    jpeg_decoder_finish(decoder)
-
-
-cdef const char* decoder_message(const jpeg_decoder* decoder) noexcept nogil:
-    return jpeg_decoder_message(decoder)
-
-
-cdef int decoder_warnings(const jpeg_decoder* decoder) noexcept nogil:
-    return jpeg_decoder_warnings(decoder)
-
-
-DEFAULT_MAX_PIXELS = JPEG_DEFAULT_MAX_PIXELS
-DEFAULT_MAX_SCANS = JPEG_DEFAULT_MAX_SCANS
-DEFAULT_MAX_SCAN_PIXELS = JPEG_DEFAULT_MAX_SCAN_PIXELS
 
 JpegInfo = namedtuple(
     "JpegInfo", ["width", "height", "components", "orientation", "progressive", "supported"]
@@ -160,12 +148,21 @@ cdef class _Decoder:
 
     def __cinit__(self):
         self.decoder = NULL
-        self.decoder = decoder_new()
-        if self.decoder is NULL:
+        self.decoder = jpeg_decoder_new()
+        if self.decoder == NULL:
             raise MemoryError("no memory for a JPEG decoder")
+        self.choose()
 
     def __dealloc__(self):
         jpeg_decoder_free(self.decoder)
+
+    cdef int choose(self) except -1:
+        """Take the entropy decoder that is asked for."""
+        cdef bint own = entropy_decoder() == "own"
+        if jpeg_decoder_choose(self.decoder, JPEG_ENTROPY_OF_OURS if own
+                               else JPEG_ENTROPY_OF_LIBRARY) != JPEG_OK:
+            raise MemoryError("no memory for a JPEG decoder")
+        return 0
 
 
 _thread = local()
@@ -176,8 +173,7 @@ cdef _Decoder _borrow_decoder():
     cdef _Decoder decoder = _thread.__dict__.pop("decoder", None)
     if decoder is None:
         return _Decoder()
-    if jpeg_decoder_choose(decoder.decoder, own_choice()) != JPEG_OK:
-        raise MemoryError("no memory for a JPEG decoder")
+    decoder.choose()
     return decoder
 
 
@@ -265,7 +261,7 @@ def entropy_decoder():
     Sequential Huffman coding, which most files have, is decoded faster here than by the library,
     and to the same pixels; all other coding, and whatever is damaged, is left to the library.
     When this module is imported it tries that on built-in images.  The environment variable
-    ``ITERATORS_JPEG=plain``, read at the same time, leaves everything to the library.
+    ``ITERATORS_JPEG=plain`` leaves everything to the library, for decoders made while it is set.
 
     Returns
     -------
@@ -278,15 +274,12 @@ def entropy_decoder():
     >>> entropy_decoder() in ("own", "plain", "incompatible", "none")
     True
     """
-    return _entropy_decoder
-
-
-def _choose_entropy_decoder(bint own):
-    """Let decoders made from now on, and `decode`, use ours or the library's: to compare them."""
-    global own_entropy
-    if own and _entropy_decoder not in ("own", "plain"):
-        raise ValueError(f"the entropy decoder cannot be used here: {_entropy_decoder}")
-    own_entropy = own
+    asked = os.environ.get("ITERATORS_JPEG", "")
+    if asked not in ("", "plain"):
+        raise ValueError(f"the environment variable ITERATORS_JPEG must be 'plain', not {asked!r}")
+    if not jpeg_decoder_available():
+        return "none"
+    return asked or "own" if _trial_passed else "incompatible"
 
 
 def _last_outcome():
@@ -294,20 +287,8 @@ def _last_outcome():
     return _thread.__dict__["outcome"]
 
 
-cdef str _try_entropy_decoder():
-    """Decide at import which entropy decoder is used."""
-    asked = os.environ.get("ITERATORS_JPEG", "")
-    if asked not in ("", "plain"):
-        raise ValueError(f"the environment variable ITERATORS_JPEG must be 'plain', not {asked!r}")
-    if not jpeg_decoder_available():
-        return "none"
-    if not jpeg_decoder_check():
-        return "incompatible"
-    return asked or "own"
-
-
-_entropy_decoder = _try_entropy_decoder()
-own_entropy = _entropy_decoder == "own"
+_trial_passed = bool(jpeg_decoder_check())
+entropy_decoder()  # a wrong variable is told of at once
 
 
 def header(data):
@@ -337,9 +318,8 @@ def header(data):
     cdef const uint8_t[::1] view = _bytes_of(data)
     cdef _Decoder decoder = _borrow_decoder()
     cdef jpeg_info info
-    cdef jpeg_limits none = jpeg_limits(
-        max_pixels=INT64_MAX, max_scans=INT_MAX, max_scan_pixels=INT64_MAX
-    )
+    cdef jpeg_limits none
+    load_limits(&none, dict.fromkeys(DEFAULT_LIMITS, INT64_MAX))
     try:
         _open(decoder, view, &none, &info)
     finally:
@@ -350,9 +330,7 @@ def header(data):
     )
 
 
-def check_limits(data, *, int64_t max_pixels=DEFAULT_MAX_PIXELS,
-                 int max_scans=DEFAULT_MAX_SCANS,
-                 int64_t max_scan_pixels=DEFAULT_MAX_SCAN_PIXELS):
+def check_limits(data, **limits):
     """Refuse a JPEG image that takes too long to decode, before another decoder gets it.
 
     Nothing is decoded, and nothing else is said of the image; other formats are let through.
@@ -361,7 +339,7 @@ def check_limits(data, *, int64_t max_pixels=DEFAULT_MAX_PIXELS,
     ----------
     data : bytes-like
         The file.
-    max_pixels, max_scans, max_scan_pixels : int
+    **limits : int
         As for `decode`, which looks by itself.
 
     Raises
@@ -374,22 +352,21 @@ def check_limits(data, *, int64_t max_pixels=DEFAULT_MAX_PIXELS,
     >>> check_limits(b"GIF89a")
     """
     cdef const uint8_t[::1] view = _bytes_of(data)
-    cdef jpeg_limits limits = jpeg_limits(
-        max_pixels=max_pixels, max_scans=max_scans, max_scan_pixels=max_scan_pixels
-    )
+    cdef jpeg_limits most
     cdef jpeg_outline found
     cdef jpeg_work work
     cdef char message[MESSAGE_SIZE]
     cdef size_t size = 0 if view is None else view.shape[0]
+    load_limits(&most, limits)
     if size < 3 or not (view[0] == 0xFF and view[1] == 0xD8 and view[2] == 0xFF):
         return
     read_jpeg_outline(&view[0], size, &found)
-    if <int64_t>found.width * found.height > max_pixels:
-        explain_pixels(&limits, found.width, found.height, message, MESSAGE_SIZE)
+    if <int64_t>found.width * found.height > most.most[JPEG_MAX_PIXELS]:
+        explain_pixels(&most, found.width, found.height, message, MESSAGE_SIZE)
         raise ImageDecodeError("the JPEG image is too large: " + message.decode("ascii"))
-    work = count_scans(&view[0], size, &limits, found.width, found.height)
+    work = count_scans(&view[0], size, &most, found.width, found.height)
     if work != JPEG_WORK_OK:
-        explain_work(work, &limits, found.width, found.height, message, MESSAGE_SIZE)
+        explain_work(work, &most, found.width, found.height, message, MESSAGE_SIZE)
         raise ImageDecodeError("the JPEG image is suspicious: " + message.decode("ascii"))
 
 
@@ -407,9 +384,7 @@ cdef int _copy_rows(jpeg_decoder* decoder, uint8_t* to, size_t row_size) noexcep
             to += row_size
 
 
-def decode(data, int channels=3, region=None, int denominator=1, *,
-           int64_t max_pixels=DEFAULT_MAX_PIXELS, int max_scans=DEFAULT_MAX_SCANS,
-           int64_t max_scan_pixels=DEFAULT_MAX_SCAN_PIXELS):
+def decode(data, int channels=3, region=None, int denominator=1, **limits):
     """Decode a JPEG image, or a region of it, at full size or a fraction of it.
 
     Parameters
@@ -423,13 +398,10 @@ def decode(data, int channels=3, region=None, int denominator=1, *,
         pixels are those of ``decode(data)[y : y + height, x : x + width]``, at less cost.
     denominator : {1, 2, 4, 8}
         The scaled image measures ``ceil(width / denominator)`` by ``ceil(height / denominator)``.
-    max_pixels : int
-        Images with more stored pixels are refused.
-    max_scans : int
-        Images with more scans are refused; progressive ones have some ten.
-    max_scan_pixels : int
-        Images with several scans are refused if these pass over more pixels in all; each component
-        of a scan counts.
+    **limits : int
+        `max_pixels` stored at most; `max_scans` at most, of which progressive images have some ten;
+        and `max_scan_pixels` that several scans may pass over in all, for each component anew.
+        `DEFAULT_LIMITS` has those that are not given.
 
     Returns
     -------
@@ -458,17 +430,16 @@ def decode(data, int channels=3, region=None, int denominator=1, *,
     cdef uint8_t[:, :, ::1] pixels
     cdef _Decoder decoder
     cdef jpeg_info info
-    cdef jpeg_limits limits = jpeg_limits(
-        max_pixels=max_pixels, max_scans=max_scans, max_scan_pixels=max_scan_pixels
-    )
+    cdef jpeg_limits most
     cdef int status, x, y, width, height
+    load_limits(&most, limits)
     if channels not in (1, 3):
         raise ValueError(f"channels must be 1 or 3, not {channels}")
     if denominator not in (1, 2, 4, 8):
         raise ValueError(f"denominator must be 1, 2, 4 or 8, not {denominator}")
     decoder = _borrow_decoder()
     try:
-        _open(decoder, view, &limits, &info)
+        _open(decoder, view, &most, &info)
         if region is None:
             x = y = 0
             width = (info.width + denominator - 1) // denominator
@@ -490,70 +461,79 @@ def decode(data, int channels=3, region=None, int denominator=1, *,
         _return_decoder(decoder)
 
 
-def orient(image, int orientation):
-    """Turn an image upright.
+cdef struct State:
+    jpeg_decoder* decoder
+    jpeg_limits limits
+    int channels
 
-    Parameters
-    ----------
-    image : numpy.ndarray
-        uint8 of shape (height, width, channels).
-    orientation : int
-        EXIF orientation 1 to 8.
 
-    Returns
-    -------
-    numpy.ndarray
-        A new array; (width, height, channels) for orientations 5 to 8.
+cdef class JpegRows(RowDecoder):
+    """A row source that decodes no more than it has to; channels may also be -3, for BGR.
 
-    Examples
-    --------
-    >>> import numpy
-    >>> image = numpy.arange(6, dtype="uint8").reshape(2, 3, 1)
-    >>> orient(image, 6)[:, :, 0].tolist()
-    [[3, 0], [4, 1], [5, 2]]
+    What `header` calls unsupported is left to the next source.
     """
-    cdef const uint8_t[:, :, ::1] source = np.ascontiguousarray(image)
-    cdef uint8_t[:, :, ::1] target
-    cdef int height = source.shape[0], width = source.shape[1], channels = source.shape[2]
-    if not 1 <= orientation <= 8:
-        raise ValueError(f"the orientation must be 1 to 8, not {orientation}")
-    exchange = orientation_of.orient_exchanges_sides(orientation)
-    result = np.empty(
-        (width, height, channels) if exchange else (height, width, channels), np.uint8
-    )
-    if result.size:
-        target = result
-        with nogil:
-            orientation_of.orient_image(
-                &source[0, 0, 0], <ptrdiff_t>width * channels, width, height, channels,
-                orientation, &target[0, 0, 0], <ptrdiff_t>target.shape[1] * channels,
-            )
-    return result
+
+    cdef _Decoder decoder
+    cdef State state
+
+    def __cinit__(self, int channels, **limits):
+        self.decoder = _Decoder()
+        load_limits(&self.state.limits, limits)
+        self.state.channels = channels
+        self.state.decoder = self.decoder.decoder
+        self.source.state = &self.state
+        self.source.open, self.source.start = open_jpeg, start_jpeg
+        self.source.next, self.source.finish = next_jpeg, finish_jpeg
 
 
-def orient_region(int width, int height, int orientation, region):
-    """Find the region of the stored image that a region of the upright image is made of.
+cdef int open_jpeg(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
+                   Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef jpeg_info found
+    cdef int status
+    if state.channels == 4:
+        return SOURCE_OTHER
+    status = jpeg_decoder_open(state.decoder, data, size, &state.limits, &found)
+    if status == JPEG_OK and found.supported:
+        info.width, info.height = found.width, found.height
+        if orient_exchanges_sides(found.orientation):
+            info.width, info.height = found.height, found.width
+        info.orientation = found.orientation
+        info.scales = True
+        return SOURCE_OPEN
+    jpeg_decoder_finish(state.decoder)
+    if status in (JPEG_OK, JPEG_NOT_JPEG, JPEG_UNAVAILABLE):
+        return SOURCE_OTHER
+    fail(state, status, outcome)
+    return SOURCE_FAILED
 
-    Parameters
-    ----------
-    width, height : int
-        Size of the stored image in pixels.
-    orientation : int
-        EXIF orientation 1 to 8.
-    region : tuple of int
-        ``(x, y, width, height)`` in the upright image.
 
-    Returns
-    -------
-    tuple of int
-        ``(x, y, width, height)`` in the stored image.
+cdef int start_jpeg(RowSource* source, int denominator, const Rectangle* wanted,
+                    Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef double begin = sync_now()
+    cdef int status = jpeg_decoder_start(state.decoder, state.channels, denominator, wanted.x,
+                                         wanted.y, wanted.width, wanted.height)
+    seconds_add(&source.seconds, sync_now() - begin)
+    return fail(state, status, outcome) if status != JPEG_OK else 0
 
-    Examples
-    --------
-    >>> orient_region(100, 60, 6, (0, 0, 10, 20))
-    (0, 50, 20, 10)
-    """
-    cdef int x, y, wide, high
-    x, y, wide, high = region
-    orientation_of.orient_rectangle(width, height, orientation, &x, &y, &wide, &high)
-    return x, y, wide, high
+
+cdef int next_jpeg(RowSource* source, Rows* rows, Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef double begin = sync_now()
+    cdef int status = jpeg_decoder_rows(state.decoder, &rows.first, &rows.stride, &rows.count)
+    rows.cold = False
+    seconds_add(&source.seconds, sync_now() - begin)
+    return fail(state, status, outcome) if status != JPEG_OK else 0
+
+
+cdef bint finish_jpeg(RowSource* source) noexcept nogil:
+    cdef State* state = <State*>source.state
+    jpeg_decoder_finish(state.decoder)
+    return jpeg_decoder_warnings(state.decoder) == 0
+
+
+cdef int fail(const State* state, int status, Outcome* outcome) noexcept nogil:
+    """What the decoder could not do; that there is no memory says nothing about the image."""
+    return outcome_fail(outcome, RENDER_MEMORY if status == JPEG_NO_MEMORY else RENDER_IMAGE,
+                        jpeg_decoder_message(state.decoder))

@@ -11,8 +11,13 @@ import numpy as np
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
 
-from iterators.images.codecs.jpeg cimport jpeg
+from iterators.images.codecs.row_source cimport (
+    SOURCE_OPEN, ImageInfo, Rectangle, RowDecoder, Rows, RowSource,
+)
 from iterators.images.kernels cimport resample
+from iterators.images.status cimport Outcome
+
+from .jpeg import JpegRows
 
 __all__ = ["decode_resized"]
 
@@ -20,19 +25,19 @@ __all__ = ["decode_resized"]
 cdef class _Engine:
     """A decoder and a resampler; it must not be used by two threads at a time."""
 
-    cdef jpeg.jpeg_decoder* decoder
+    cdef RowDecoder decoder
+    cdef RowSource* rows
     cdef resample.resampler* resampler
 
-    def __cinit__(self):
-        self.decoder = NULL
+    def __cinit__(self, int channels):
         self.resampler = NULL
-        self.decoder = jpeg.decoder_new()
+        self.decoder = JpegRows(channels)
+        self.rows = &self.decoder.source
         self.resampler = resample.resampler_new()
-        if self.decoder is NULL or self.resampler is NULL:
-            raise MemoryError("no memory for a JPEG decoder")
+        if self.resampler is NULL:
+            raise MemoryError("no memory for a resampler")
 
     def __dealloc__(self):
-        jpeg.decoder_free(self.decoder)
         resample.resampler_free(self.resampler)
 
 
@@ -48,16 +53,11 @@ cdef bint _has_end_marker(const uint8_t* data, size_t size) noexcept nogil:
     return False
 
 
-cdef int _open(_Engine engine, const uint8_t* data, size_t size,
-               jpeg.jpeg_info* info) noexcept nogil:
-    """Read the header; 1 if the image can be decoded here as OpenCV would do it."""
-    cdef jpeg.jpeg_limits limits
-    limits.max_pixels = jpeg.JPEG_DEFAULT_MAX_PIXELS
-    limits.max_scans = jpeg.JPEG_DEFAULT_MAX_SCANS
-    limits.max_scan_pixels = jpeg.JPEG_DEFAULT_MAX_SCAN_PIXELS
-    if jpeg.decoder_open(engine.decoder, data, size, &limits, info) != jpeg.JPEG_OK:
-        return 0
-    return info.supported and info.orientation == 1 and _has_end_marker(data, size)
+cdef bint _open(_Engine engine, const uint8_t* data, size_t size, ImageInfo* info) noexcept nogil:
+    """Read the header; whether the image can be decoded here as OpenCV would do it."""
+    cdef Outcome outcome
+    return (engine.rows.open(engine.rows, data, size, info, &outcome) == SOURCE_OPEN
+            and info.orientation == 1 and _has_end_marker(data, size))
 
 
 cdef void _set_axis(resample.resample_axis* axis, int source, int target, int origin,
@@ -72,28 +72,28 @@ cdef void _set_axis(resample.resample_axis* axis, int source, int target, int or
     axis.stored = stored
 
 
-cdef int _run(_Engine engine, int method, int channels, const resample.resample_axis* columns,
-              const resample.resample_axis* lines, uint8_t* out) noexcept nogil:
-    """Decode and resize the opened image; 1 if it is complete and was decoded without a warning."""
-    cdef int samples = 1 if channels == jpeg.JPEG_GREY else 3
-    cdef int x = 0, y = 0, width = 0, height = 0, count = 0, done = 0, i
-    cdef const uint8_t* row = NULL
-    cdef ptrdiff_t stride = 0
+cdef bint _run(_Engine engine, int method, int samples, const resample.resample_axis* columns,
+               const resample.resample_axis* lines, uint8_t* out) noexcept nogil:
+    """Decode and resize the opened image; whether it is complete and without a warning."""
+    cdef int y = 0, done = 0, i
+    cdef Rectangle wanted
+    cdef Rows rows
+    cdef Outcome outcome
     if resample.resampler_begin(engine.resampler, method, columns, lines, samples, out,
                                 <ptrdiff_t>columns.count * samples) != resample.RESAMPLE_OK:
-        return 0
-    resample.resampler_source(engine.resampler, &x, &y, &width, &height)
-    height = lines.stored - y  # to the last row: damage below the crop is damage as well
-    if jpeg.decoder_start(engine.decoder, channels, 1, x, y, width, height) != jpeg.JPEG_OK:
-        return 0
-    while True:
-        if jpeg.decoder_rows(engine.decoder, &row, &stride, &count) != jpeg.JPEG_OK:
-            return 0
-        if count == 0:
-            break
-        for i in range(count):
-            done = resample.resampler_push(engine.resampler, row + i * stride)
-    return done == lines.count and jpeg.decoder_warnings(engine.decoder) == 0
+        return False
+    resample.resampler_source(engine.resampler, &wanted.x, &wanted.y, &wanted.width,
+                              &wanted.height)
+    wanted.height = lines.stored - wanted.y     # to the last row: damage there is damage as well
+    if engine.rows.start(engine.rows, 1, &wanted, &outcome):
+        return False
+    while y < wanted.height:
+        if engine.rows.next(engine.rows, &rows, &outcome):
+            return False
+        for i in range(rows.count):
+            done = resample.resampler_push(engine.resampler, rows.first + i * rows.stride)
+        y += rows.count
+    return engine.rows.finish(engine.rows) and done == lines.count
 
 
 def decode_resized(data, int short_side, int method=1, int channels=3, *, bint square=False,
@@ -144,9 +144,9 @@ def decode_resized(data, int short_side, int method=1, int channels=3, *, bint s
     cdef const uint8_t[::1] view
     cdef uint8_t[::1] pixels
     cdef resample.resample_axis columns, lines
-    cdef jpeg.jpeg_info info
+    cdef ImageInfo info
     cdef int64_t width, height, new_width, new_height
-    cdef int order, good
+    cdef bint good
     cdef _Engine engine
     if short_side < 1:
         raise ValueError(f"short_side must be a number of pixels, not {short_side}")
@@ -157,9 +157,8 @@ def decode_resized(data, int short_side, int method=1, int channels=3, *, bint s
     if not memoryview(data).nbytes:
         return None
     view = memoryview(data).cast("B")
-    order = jpeg.JPEG_BGR if channels == 3 else jpeg.JPEG_GREY
     # Taken out while it is in use: a finalizer in this thread may come here as well.
-    engine = _thread.__dict__.pop("engine", None) or _Engine()
+    engine = _thread.__dict__.pop(channels, None) or _Engine(-3 if channels == 3 else 1)
     try:
         with nogil:
             good = _open(engine, &view[0], view.shape[0], &info)
@@ -179,8 +178,8 @@ def decode_resized(data, int short_side, int method=1, int channels=3, *, bint s
         image = np.empty((new_height, new_width, 3)[:2 if channels == 1 else 3], np.uint8)
         pixels = image.reshape(-1)
         with nogil:
-            good = _run(engine, method, order, &columns, &lines, &pixels[0])
+            good = _run(engine, method, channels, &columns, &lines, &pixels[0])
         return image if good else None
     finally:
-        jpeg.decoder_finish(engine.decoder)
-        _thread.__dict__["engine"] = engine
+        engine.rows.finish(engine.rows)
+        _thread.__dict__[channels] = engine

@@ -1,5 +1,6 @@
-/* How many scans a JPEG file has, and how many it may have; found before anything is decoded.
+/* How large a JPEG image and how many its scans may be; found out before anything is decoded.
  *
+ * A limit has a line in each of three tables here and a check; everybody else only hands it on.
  * Each scan of a file that has several takes a pass over the whole picture for each of its components,
  * even if it is but a few bytes.  So their number is limited and, as a measure of the work, the
  * passes times the pixels.
@@ -13,7 +14,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder.h"
+enum jpeg_limit { JPEG_MAX_PIXELS, JPEG_MAX_SCANS, JPEG_MAX_SCAN_PIXELS, JPEG_NUM_LIMITS };
+
+typedef struct {
+    int64_t most[JPEG_NUM_LIMITS];
+} jpeg_limits;
+
+static const char *const jpeg_limit_names[JPEG_NUM_LIMITS] = {
+    [JPEG_MAX_PIXELS] = "max_pixels",
+    [JPEG_MAX_SCANS] = "max_scans",
+    [JPEG_MAX_SCAN_PIXELS] = "max_scan_pixels",
+};
+
+static const jpeg_limits jpeg_default_limits = {{
+    /* Every 35 mm camera fits, and the coefficients of a progressive image, which must be held whole at
+     * up to 6 bytes a pixel, stay below 0.4 GB per decoder. */
+    [JPEG_MAX_PIXELS] = (int64_t)1 << 26,
+    /* Encoders write about 10 scans; files with thousands exist only to keep a decoder busy. */
+    [JPEG_MAX_SCANS] = 256,
+    /* Pixels that several scans pass over, for each component anew: 32 times the largest image.
+     * Encoders pass 14 times, 24 for CMYK. */
+    [JPEG_MAX_SCAN_PIXELS] = (int64_t)1 << 31,
+}};
 
 enum jpeg_work { JPEG_WORK_OK, JPEG_WORK_SCANS, JPEG_WORK_PASSES };
 
@@ -21,7 +43,7 @@ enum jpeg_work { JPEG_WORK_OK, JPEG_WORK_SCANS, JPEG_WORK_PASSES };
 static inline int allowed_passes(const jpeg_limits *limits, int width, int height)
 {
     const int64_t pixels = (int64_t)width * height;
-    const int64_t most = limits->max_scan_pixels / (pixels > 0 ? pixels : 1);
+    const int64_t most = limits->most[JPEG_MAX_SCAN_PIXELS] / (pixels > 0 ? pixels : 1);
     return most < 4 ? 4 : most > INT_MAX / 8 ? INT_MAX / 8 : (int)most;
 }
 
@@ -44,7 +66,7 @@ static inline enum jpeg_work count_scans(const uint8_t *data, size_t size,
             break;
         if (marker == 0xDA) {
             passes += (int)components;
-            if (++scans > limits->max_scans)
+            if (++scans > limits->most[JPEG_MAX_SCANS])
                 return JPEG_WORK_SCANS;
             if (passes > most_passes)
                 return JPEG_WORK_PASSES;
@@ -60,7 +82,7 @@ static inline enum jpeg_work count_scans(const uint8_t *data, size_t size,
 static inline enum jpeg_work check_scan(int number, const jpeg_limits *limits, int width,
                                         int height)
 {
-    return number > limits->max_scans                       ? JPEG_WORK_SCANS
+    return number > limits->most[JPEG_MAX_SCANS]                       ? JPEG_WORK_SCANS
            : number > allowed_passes(limits, width, height) ? JPEG_WORK_PASSES
                                                             : JPEG_WORK_OK;
 }
@@ -69,14 +91,14 @@ static inline void explain_work(enum jpeg_work found, const jpeg_limits *limits,
                                 int height, char *message, size_t size)
 {
     if (found == JPEG_WORK_SCANS)
-        snprintf(message, size, "more than %d scans; raise max_scans if they are meant",
-                 limits->max_scans);
+        snprintf(message, size, "more than %lld scans; raise max_scans if they are meant",
+                 (long long)limits->most[JPEG_MAX_SCANS]);
     else
         snprintf(message, size,
                  "its scans pass %d x %d pixels more than %d times, the limit of %lld in all; "
                  "raise max_scan_pixels if they are meant",
                  width, height, allowed_passes(limits, width, height),
-                 (long long)limits->max_scan_pixels);
+                 (long long)limits->most[JPEG_MAX_SCAN_PIXELS]);
 }
 
 /* Say that an image has more pixels than the limit. */
@@ -85,7 +107,7 @@ static inline void explain_pixels(const jpeg_limits *limits, int width, int heig
 {
     snprintf(message, size,
              "%d x %d pixels are more than the limit of %lld; raise max_pixels if they are meant",
-             width, height, (long long)limits->max_pixels);
+             width, height, (long long)limits->most[JPEG_MAX_PIXELS]);
 }
 
 #endif

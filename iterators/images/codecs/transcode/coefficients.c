@@ -13,7 +13,6 @@
 #include <jerror.h>
 
 #include "../jpeg/library.h"
-#include "../jpeg/work.h"
 
 struct jpeg_coefficients {
     struct jpeg_decompress_struct library; /* first: libjpeg's callbacks find us by its address */
@@ -198,7 +197,7 @@ int jpeg_coefficients_read(jpeg_coefficients *coefficients, const uint8_t *data,
     if (SET_JUMP(coefficients->failure))
         return coefficients->status;
     jpeg_read_header(library, TRUE);
-    if ((int64_t)library->image_width * (int64_t)library->image_height > limits->max_pixels) {
+    if ((int64_t)library->image_width * (int64_t)library->image_height > limits->most[JPEG_MAX_PIXELS]) {
         fail(coefficients, JPEG_TOO_LARGE, "");
         explain_pixels(limits, (int)library->image_width, (int)library->image_height,
                        coefficients->message, sizeof coefficients->message);

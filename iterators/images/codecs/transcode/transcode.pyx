@@ -10,7 +10,7 @@ from operator import index as as_integer
 
 import numpy as np
 
-from libc.stdint cimport int16_t, int64_t, uint8_t, uint16_t
+from libc.stdint cimport int16_t, uint8_t, uint16_t
 from libc.string cimport memcpy
 
 from iterators.images.codecs.jpeg cimport jpeg
@@ -121,10 +121,7 @@ def _restart_number(restart):
     return number
 
 
-def rewrite(data, restart="auto", tables="auto", *,
-            int64_t max_pixels=jpeg.JPEG_DEFAULT_MAX_PIXELS,
-            int max_scans=jpeg.JPEG_DEFAULT_MAX_SCANS,
-            int64_t max_scan_pixels=jpeg.JPEG_DEFAULT_MAX_SCAN_PIXELS):
+def rewrite(data, restart="auto", tables="auto", **limits):
     """Rewrite a JPEG file without loss, or say why it should stay as it is.
 
     Parameters
@@ -137,8 +134,9 @@ def rewrite(data, restart="auto", tables="auto", *,
         Huffman tables: the shortest for this image, or those that most encoders write, which
         decoders keep from image to image.  By default the shortest, but for small images, which
         keep what they have.
-    max_pixels, max_scans, max_scan_pixels : int
-        Larger images, and those with more scans, or more pixels in all of them, are refused.
+    **limits : int
+        `max_pixels`, `max_scans` and `max_scan_pixels`: larger images, and those with more scans,
+        or more pixels in all of them, are refused.
 
     Returns
     -------
@@ -170,9 +168,7 @@ def rewrite(data, restart="auto", tables="auto", *,
     if tables not in TABLES:
         raise ValueError(f"tables must be 'auto', 'optimal' or 'standard', not {tables!r}")
     options.tables = TABLES[tables]
-    options.limits.max_pixels = max_pixels
-    options.limits.max_scans = max_scans
-    options.limits.max_scan_pixels = max_scan_pixels
+    jpeg.load_limits(&options.limits, limits)
     size = 0 if view is None else view.shape[0]
     if size:
         first = &view[0]
@@ -268,17 +264,16 @@ cdef class _Reader:
         jpeg_coefficients_free(self.read)
 
 
-def coefficients(data, *, int64_t max_pixels=jpeg.JPEG_DEFAULT_MAX_PIXELS,
-                 int max_scans=jpeg.JPEG_DEFAULT_MAX_SCANS,
-                 int64_t max_scan_pixels=jpeg.JPEG_DEFAULT_MAX_SCAN_PIXELS):
+def coefficients(data, **limits):
     """Read the coefficients of a JPEG file, to compare files with each other.
 
     Parameters
     ----------
     data : bytes-like
         The file.
-    max_pixels, max_scans, max_scan_pixels : int
-        Larger images, and those with more scans, or more pixels in all of them, are refused.
+    **limits : int
+        `max_pixels`, `max_scans` and `max_scan_pixels`: larger images, and those with more scans,
+        or more pixels in all of them, are refused.
 
     Returns
     -------
@@ -300,20 +295,18 @@ def coefficients(data, *, int64_t max_pixels=jpeg.JPEG_DEFAULT_MAX_PIXELS,
     """
     cdef const uint8_t[::1] view = _bytes_of(data)
     cdef _Reader reader = _Reader()
-    cdef jpeg.jpeg_limits limits
+    cdef jpeg.jpeg_limits most
     cdef const jpeg_frame* frame
     cdef const int16_t* row
     cdef int16_t[:, :, :, ::1] blocks
     cdef uint16_t[:, ::1] table
     cdef int status, component, y
     cdef size_t row_size
-    limits.max_pixels = max_pixels
-    limits.max_scans = max_scans
-    limits.max_scan_pixels = max_scan_pixels
+    jpeg.load_limits(&most, limits)
     if view is None:
         raise ImageDecodeError("not a JPEG image")
     with nogil:
-        status = jpeg_coefficients_read(reader.read, &view[0], view.shape[0], &limits)
+        status = jpeg_coefficients_read(reader.read, &view[0], view.shape[0], &most)
     if status != jpeg.JPEG_OK:
         raise ImageDecodeError(_reason(status, jpeg_coefficients_message(reader.read)))
     frame = jpeg_coefficients_frame(reader.read)

@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from iterators.images.augment.augmenter import CreateAugmenter
-from iterators.images.augment.geometry import layers
-from iterators.images.augment.linear_colour import composed, drawn_steps
-from iterators.images.linear_render import LinearPlan, LinearRenderer
+from iterators.images.augment.geometry import drawn_steps
+from iterators.images.augment.linear_colour import composed, drawn_colours
+from iterators.images.linear_render import LinearPlan
+from iterators.images.render import Renderer
 from recordio import IRHeader, pack_img
 
 SHAPE = (3, 16, 12)
@@ -78,7 +79,7 @@ def test_factors_hue_noise_and_grey_follow_their_formulas():
     augmenter = CreateAugmenter(
         SHAPE, brightness=0.3, contrast=0.5, saturation=0.9, hue=0.25, pca_noise=0.2, rand_gray=0.3
     )
-    found = [drawn_steps(augmenter, 5, 0, record) for record in range(DRAWS)]
+    found = [drawn_colours(augmenter, 5, 0, record) for record in range(DRAWS)]
     for i, change in enumerate((0.3, 0.5, 0.9)):
         close_to([f["factor"][i] for f in found], stats.uniform(1 - change, 2 * change).cdf)
     close_to([f["hue"] / np.pi for f in found], stats.uniform(-0.25, 0.5).cdf)
@@ -97,14 +98,14 @@ def test_factors_hue_noise_and_grey_follow_their_formulas():
 
 
 def test_what_is_off_draws_nothing():
-    steps = drawn_steps(CreateAugmenter(SHAPE, contrast=0.5), 1, 2, 3)
+    steps = drawn_colours(CreateAugmenter(SHAPE, contrast=0.5), 1, 2, 3)
     assert steps["factor"][0] == steps["factor"][2] == 1 != steps["factor"][1]
     assert steps["hue"] == 0 and steps["noise"] == [0, 0, 0] and steps["grey"] is False
 
 
 def test_areas_are_uniform_and_ratios_uniform_in_their_logarithm():
     augmenter = CreateAugmenter((3, 50, 50), rand_crop=True, rand_resize=True)
-    crops = [layers(augmenter, 3, 0, record, 1000, 1000)[0][0] for record in range(DRAWS)]
+    crops = [drawn_steps(augmenter, 3, 0, record, 1000, 1000)[0][0] for record in range(DRAWS)]
     # Far from the limits every first try fits, so that nothing is selected.
     areas = np.array([c["width"] * c["height"] for c in crops]) / 1e6
     ratios = np.log([c["width"] / c["height"] for c in crops])
@@ -118,7 +119,7 @@ def test_areas_are_uniform_and_ratios_uniform_in_their_logarithm():
 def test_random_crops_are_uniform_and_their_size_is_the_largest_that_fits():
     augmenter = CreateAugmenter((3, 20, 10), rand_crop=True)
     for height, width, size in [(30, 40, (20, 10)), (10, 40, (10, 5)), (40, 6, (12, 6))]:
-        crops = [layers(augmenter, 3, 0, i, width, height)[0][0] for i in range(DRAWS)]
+        crops = [drawn_steps(augmenter, 3, 0, i, width, height)[0][0] for i in range(DRAWS)]
         assert {(c["height"], c["width"]) for c in crops} == {size}
         for axis, most in (("x", width - size[1]), ("y", height - size[0])):
             counts = np.bincount([c[axis] for c in crops], minlength=most + 1)
@@ -128,20 +129,20 @@ def test_random_crops_are_uniform_and_their_size_is_the_largest_that_fits():
 
 def test_a_random_area_that_never_fits_is_the_centre():
     augmenter = CreateAugmenter((3, 20, 20), rand_crop=True, rand_resize=True)
-    (layer,), _ = layers(augmenter, 0, 0, 0, 4000, 20)
-    assert (layer["x"], layer["y"], layer["width"], layer["height"]) == (1990, 0, 20, 20)
+    (step,), _ = drawn_steps(augmenter, 0, 0, 0, 4000, 20)
+    assert (step["x"], step["y"], step["width"], step["height"]) == (1990, 0, 20, 20)
 
 
 def test_a_crop_of_no_pixels_is_an_error():
     with pytest.raises(ValueError, match="too unequal"):
-        layers(CreateAugmenter((3, 1000, 1)), 0, 0, 0, 50, 10)
+        drawn_steps(CreateAugmenter((3, 1000, 1)), 0, 0, 0, 50, 10)
 
 
 def test_occurrences_differ_and_number_zero_is_the_plain_draw():
     augmenter = CreateAugmenter(SHAPE, brightness=0.5)
-    factors = [drawn_steps(augmenter, 1, 2, 3, draw)["factor"][0] for draw in range(100)]
+    factors = [drawn_colours(augmenter, 1, 2, 3, draw)["factor"][0] for draw in range(100)]
     assert len(set(factors)) == 100
-    assert factors[0] == drawn_steps(augmenter, 1, 2, 3)["factor"][0]
+    assert factors[0] == drawn_colours(augmenter, 1, 2, 3)["factor"][0]
 
 
 # -- arithmetic ------------------------------------------------------------------------------------
@@ -191,13 +192,13 @@ def test_rendered_images_follow_the_definition(dtype, size):
         (3, *size), brightness=0.4, contrast=0.4, saturation=0.4, hue=0.3, pca_noise=0.1,
         rand_gray=0.4, mean=mean, std=std,
     )  # fmt: skip
-    renderer = LinearRenderer(LinearPlan(augmenter, key=9, dtype=dtype))
+    renderer = Renderer(LinearPlan(augmenter, key=9, dtype=dtype))
     image = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
     record = pack_img(IRHeader(0, 1.0, 2, 0), image[:, :, ::-1], img_fmt=".png")
     for number in range(6):
         for draw in (0, 7):
             data, _, _ = renderer.sample(record, 4, number, draw)
-            steps = drawn_steps(augmenter, 9, 4, number, draw)
+            steps = drawn_colours(augmenter, 9, 4, number, draw)
             expected = reference(image, steps, mean, std)
             tolerance = 1e-4 if dtype == "float32" else 1e-2
             np.testing.assert_allclose(data[0].transpose(1, 2, 0), expected, atol=tolerance)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iterators.images.augment.det_geometry import layers
+from iterators.images.augment.det_geometry import drawn_steps
 from iterators.images.augment.det_jitter import drawn
 from iterators.images.augment.det_labels import transform
 from iterators.images.augment.det_recipe import DetRecipe
@@ -21,7 +21,7 @@ def recipe_of(**arguments):
 
 def crop_of(recipe, record, label, width=SIDE, height=SIDE):
     """The crop in fractions of the image and the objects left."""
-    steps, mirror, after = layers(recipe, 5, 0, record, width, height, label)
+    steps, mirror, after = drawn_steps(recipe, 5, 0, record, width, height, label)
     assert not mirror and len(steps) == 1
     step = steps[0]
     box = np.array([step["x"], step["y"], step["width"], step["height"]], float)
@@ -176,7 +176,7 @@ def test_steps_happen_with_their_probability(step, probability):
     )
     hits = 0
     for record in range(2000):
-        steps, mirror, _ = layers(recipe, 1, 0, record, 1000, 1000, [7, 5, 0, 0, 0, 0, 0])
+        steps, mirror, _ = drawn_steps(recipe, 1, 0, record, 1000, 1000, [7, 5, 0, 0, 0, 0, 0])
         padded = any(s["border_x"] or s["border_y"] for s in steps if s["kind"] == 2)
         cropped = steps[0]["width"] < 1000
         hits += {"mirror": mirror, "pad": padded, "crop": cropped}[step]
@@ -190,7 +190,7 @@ def test_the_border_holds_the_image_where_the_boxes_say():
         rand_pad_prob=1, max_pad_scale=4, data_shape=(3, 10**7, 10**7), resize_mode="shrink"
     )
     for record in range(200):
-        steps, _, label = layers(recipe, 3, 0, record, SIDE, SIDE // 2, [2, 5, 0, 0, 0, 1, 1])
+        steps, _, label = drawn_steps(recipe, 3, 0, record, SIDE, SIDE // 2, [2, 5, 0, 0, 0, 1, 1])
         if len(steps) == 1:
             assert label.tolist() == [2, 5, 0, 0, 0, 1, 1]
             continue
@@ -219,9 +219,9 @@ def test_resize_modes(mode, size, target, result):
     recipe = recipe_of(data_shape=(3, target[1], target[0]), resize_mode=mode)
     if result is None:
         with pytest.raises(ValueError, match="too large or empty"):
-            layers(recipe, 0, 0, 0, 1, 1000, [7, 5, 0, 0, 0, 0, 0])
+            drawn_steps(recipe, 0, 0, 0, 1, 1000, [7, 5, 0, 0, 0, 0, 0])
         return
-    steps, _, _ = layers(recipe, 0, 0, 0, *size, [7, 5, 0, 0, 0, 0, 0])
+    steps, _, _ = drawn_steps(recipe, 0, 0, 0, *size, [7, 5, 0, 0, 0, 0, 0])
     assert (steps[-1]["out_width"], steps[-1]["out_height"]) == result
 
 
@@ -230,7 +230,7 @@ def test_draws_depend_on_key_epoch_and_record_alone():
     label = [2, 5, 0, 0.1, 0.1, 0.9, 0.9]
 
     def of(key, epoch, record):
-        steps, mirror, after = layers(recipe, key, epoch, record, 500, 400, label)
+        steps, mirror, after = drawn_steps(recipe, key, epoch, record, 500, 400, label)
         return str(steps), mirror, after.tolist()
 
     assert of(1, 2, 3) == of(1, 2, 3)

@@ -11,7 +11,7 @@ from scipy import stats
 
 import recordio
 from iterators import ImageRecordIter
-from iterators.images.augment.geometry import layers
+from iterators.images.augment.geometry import drawn_steps
 from iterators.images.augment.jitter import drawn
 from iterators.images.augment.recipe import Recipe
 
@@ -22,7 +22,7 @@ RARE = 1e-4
 def geometry(recipe, size, count=DRAWS):
     """Layers and mirror of images of several keys, epochs and records."""
     for i in range(count):
-        yield layers(recipe, i % 4, (i // 4) % 10, i // 40, *size)
+        yield drawn_steps(recipe, i % 4, (i // 4) % 10, i // 40, *size)
 
 
 def colours(recipe, name, count=DRAWS):
@@ -279,7 +279,7 @@ EVERYTHING = Recipe(
 
 def numbers(key, epoch, record, occurrence=0):
     """One number for every parameter of an image."""
-    steps, mirror = layers(EVERYTHING, key, epoch, record, 101, 103, occurrence)
+    steps, mirror = drawn_steps(EVERYTHING, key, epoch, record, 101, 103, occurrence)
     colour = drawn(EVERYTHING, key, epoch, record, occurrence)
     matrix = forward(steps[0])
     ratio = np.sqrt(matrix[0, 1] ** 2 + matrix[0, 0] ** 2)
@@ -347,7 +347,7 @@ def test_draws_are_those_of_every_release():
     found = []
     for record in (0, 1, 1 << 40):
         for occurrence in (0, 1):
-            (crop,), mirror = layers(recipe, 7, 2, record, 100, 90, occurrence)
+            (crop,), mirror = drawn_steps(recipe, 7, 2, record, 100, 90, occurrence)
             found.append((crop["x"], crop["y"], crop["width"], crop["height"], mirror))
     assert found == [
         (17, 0, 76, 76, False), (24, 25, 62, 62, False), (19, 3, 81, 81, True),
@@ -360,8 +360,8 @@ def test_switching_a_step_off_leaves_the_others_as_they_were():
 
     off = replace(EVERYTHING, rand_mirror=False, brightness=0.0, random_h=0, pca_noise=0.0)
     for i in range(100):
-        steps, _ = layers(EVERYTHING, 1, 2, i, 101, 103)
-        assert layers(off, 1, 2, i, 101, 103)[0] == steps
+        steps, _ = drawn_steps(EVERYTHING, 1, 2, i, 101, 103)
+        assert drawn_steps(off, 1, 2, i, 101, 103)[0] == steps
         one, two = drawn(EVERYTHING, 1, 2, i), drawn(off, 1, 2, i)
         assert one["factor"][1:] == two["factor"][1:]
         assert [one[n] for n in ("order", "lightness", "exposure")] == [

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import recordio
-from iterators.images.augment.geometry import layers
+from iterators.images.augment.geometry import drawn_steps
 from iterators.images.augment.recipe import Recipe
 from iterators.images.codecs.jpeg import jpeg
 from iterators.images.kernels import resample, warp
@@ -178,7 +178,7 @@ def test_jpeg_decoded_in_part_is_jpeg_decoded_in_whole(recipe, size, seed, kind)
     record = record_of(picture(*size, seed=seed), ".jpg", *options)
     image = jpeg.decode(recordio.unpack(record)[1])
     try:
-        (first, *_), _ = layers(recipe, 0, 0, 0, *size)
+        (first, *_), _ = drawn_steps(recipe, 0, 0, 0, *size)
     except ValueError:
         return
     source = first["width"], first["height"]
@@ -225,13 +225,13 @@ def test_scaled_decoding_comes_close_to_the_whole(method, photos):
 @pytest.mark.parametrize("resize", [1, 17, 32, 33, 100])
 def test_the_short_side_is_resized_and_the_long_one_cut_to_whole_pixels(method, size, resize):
     recipe = Recipe(data_shape=(3, 1, 1), resize=resize, inter_method=method)
-    (layer, *_), _ = layers(recipe, 0, 0, 0, *size)
+    (step, *_), _ = drawn_steps(recipe, 0, 0, 0, *size)
     short, long = min(size), max(size)
     expected = [resize, resize * long // short]
     if size[0] > size[1]:
         expected.reverse()
-    assert [layer["target_width"], layer["target_height"]] == expected
-    assert layer["method"] == method_of(recipe, *size, *expected)
+    assert [step["target_width"], step["target_height"]] == expected
+    assert step["method"] == method_of(recipe, *size, *expected)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_the_short_side_is_resized_and_the_long_one_cut_to_whole_pixels(method, 
 )
 def test_small_images_grow_with_float32_floors(size, target, expected):
     recipe = Recipe(data_shape=(3, target[1], target[0]))
-    steps, _ = layers(recipe, 0, 0, 0, *size)
+    steps, _ = drawn_steps(recipe, 0, 0, 0, *size)
     assert [(s["target_width"], s["target_height"]) for s in steps] == expected
     last = steps[-1]
     assert (last["out_width"], last["out_height"]) == target
@@ -261,7 +261,7 @@ def test_small_images_grow_with_float32_floors(size, target, expected):
 def test_growing_in_float32(width, height, target_width, target_height):
     recipe = Recipe(data_shape=(3, target_height, target_width))
     try:
-        steps, _ = layers(recipe, 0, 0, 0, width, height)
+        steps, _ = drawn_steps(recipe, 0, 0, 0, width, height)
     except ValueError:  # an image without pixels, or with a side of 2**26, on the way
         assert max(target_width * height, target_height * width) >= 1 << 10
         return
@@ -282,10 +282,10 @@ def test_growing_in_float32(width, height, target_width, target_height):
 
 def test_the_method_is_resolved_once_against_the_first_size():
     # 10 x 20 -> 25 x 50 -> 100 x 200: both sides grow towards 100 x 50, hence cubic twice.
-    steps, _ = layers(Recipe(data_shape=(3, 50, 100), inter_method=9), 0, 0, 0, 10, 20)
+    steps, _ = drawn_steps(Recipe(data_shape=(3, 50, 100), inter_method=9), 0, 0, 0, 10, 20)
     assert [s["method"] for s in steps] == [2, 2]
     # 10 x 80 -> 100 x 800: one side only is too small, hence bilinear.
-    steps, _ = layers(Recipe(data_shape=(3, 50, 100), inter_method=9), 0, 0, 0, 10, 80)
+    steps, _ = drawn_steps(Recipe(data_shape=(3, 50, 100), inter_method=9), 0, 0, 0, 10, 80)
     assert [s["method"] for s in steps] == [1]
 
 
@@ -297,7 +297,7 @@ def test_grey_and_alpha_go_through_the_same_steps(channels, fill):
     data = cv2.imencode(".png", coded)[1].tobytes()
     record = recordio.pack(recordio.IRHeader(0, 0, 0, 0), data)
     recipe = Recipe(data_shape=(channels, 44, 48), rotate=20, pad=6, resize=42, fill_value=fill)
-    steps, _ = layers(recipe, 0, 0, 0, 50, 40)
+    steps, _ = drawn_steps(recipe, 0, 0, 0, 50, 40)
     assert [s["kind"] for s in steps] == [0, 1, 2]
     got = rendered(recipe, record)
     fills = [fill] * channels if channels == 1 else [fill] * 3 + [0]
@@ -310,9 +310,11 @@ def test_grey_and_alpha_go_through_the_same_steps(channels, fill):
     assert np.array_equal(got, wanted[5:49, 8:56])
 
 
-def test_layers_tell_what_was_drawn_and_nothing_else():
-    layers(Recipe(data_shape=(3, 20, 20), rotate=30, pad=3), 0, 0, 0, 90, 60)  # leaves its traces
-    (step,), _ = layers(Recipe(data_shape=(3, 20, 20), resize=30), 0, 0, 0, 90, 60)
+def test_steps_tell_what_was_drawn_and_nothing_else():
+    drawn_steps(
+        Recipe(data_shape=(3, 20, 20), rotate=30, pad=3), 0, 0, 0, 90, 60
+    )  # leaves its traces
+    (step,), _ = drawn_steps(Recipe(data_shape=(3, 20, 20), resize=30), 0, 0, 0, 90, 60)
     assert step["inverse"] == [0] * 6 and step["border_x"] == step["border_y"] == 0
 
 

@@ -16,7 +16,7 @@ from iterators.images.augment.augmenter import CreateAugmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.images.codecs import pnm
-from iterators.images.det_render import DetPlan, DetRenderer
+from iterators.images.det_render import DetPlan
 from iterators.images.linear_render import LinearPlan
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
@@ -72,7 +72,7 @@ def recipes(draw, channels):
 def outcome(plan, record, number):
     """The sample of a record, or what is wrong with it."""
     try:
-        return plan.renderer().sample(record, 3, number)
+        return Renderer(plan).sample(record, 3, number)
     except ImageDecodeError as error:
         return str(error)
 
@@ -138,7 +138,6 @@ def test_detection_samples_and_boxes_are_those_of_png(
     label = [2, 5, 0, 0.1, 0.2, 0.6, 0.7, 3, 0.5, 0.4, 0.9, 0.8]
     image = NOISE[: size[0], : size[1], :stored]
     plan = DetPlan(recipe, label_width=20, layout=layout)
-    assert isinstance(plan.renderer(), DetRenderer)
     assert_same(plan, *both(image, label=label), number)
 
 
@@ -272,6 +271,7 @@ import recordio
 from iterators.images.codecs import pnm
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
+from iterators.images.render import Renderer
 
 page = mmap.PAGESIZE
 area = mmap.mmap(-1, 16 * page)
@@ -310,10 +310,10 @@ for width in range(1, 60, 2):
                                           ("NCHW", "uint8"), ("NHWC", "uint8")):
                         plan = RenderPlan(recipe, layout=layout, dtype=dtype)
                         try:
-                            ours = plan.renderer().sample(view, 0, tried)[0]
+                            ours = Renderer(plan).sample(view, 0, tried)[0]
                         except recordio.ImageDecodeError:
                             continue
-                        assert np.array_equal(plan.renderer().sample(record, 0, tried)[0], ours)
+                        assert np.array_equal(Renderer(plan).sample(record, 0, tried)[0], ours)
                         tried += 1
 print(tried)
 """

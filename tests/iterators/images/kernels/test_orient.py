@@ -1,4 +1,4 @@
-"""orient.h, through iterators.images.codecs.jpeg.jpeg: the eight EXIF orientations."""
+"""The eight EXIF orientations."""
 
 import cv2
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iterators.images.codecs.jpeg import jpeg
+from iterators.images.kernels import orient
 
 #: What NumPy does to turn an image stored with each orientation upright.
 UPRIGHT = {
@@ -27,7 +27,7 @@ def test_orient_equals_numpy(orientation, channels):
     random = np.random.default_rng(orientation)
     for height, width in ((1, 1), (1, 7), (7, 1), (5, 9), (64, 33)):
         image = random.integers(0, 256, (height, width, channels), np.uint8)
-        turned = jpeg.orient(image, orientation)
+        turned = orient.orient(image, orientation)
         assert np.array_equal(turned, UPRIGHT[orientation](image))
         assert not np.shares_memory(turned, image)
 
@@ -44,7 +44,7 @@ def test_orient_equals_what_opencv_does_with_exif(orientation):
         np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
     )
     upright = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-    assert np.array_equal(jpeg.orient(stored, orientation), upright)
+    assert np.array_equal(orient.orient(stored, orientation), upright)
 
 
 @given(st.integers(1, 8), st.integers(1, 12), st.integers(1, 12), st.tuples(*[st.floats(0, 1)] * 4))
@@ -56,20 +56,20 @@ def test_oriented_part_of_the_stored_image_is_the_part_of_the_upright_one(
     x, y = int(place[0] * (upright.shape[1] - 1)), int(place[1] * (upright.shape[0] - 1))
     w = 1 + int(place[2] * (upright.shape[1] - x - 1))
     h = 1 + int(place[3] * (upright.shape[0] - y - 1))
-    left, top, wide, high = jpeg.orient_region(width, height, orientation, (x, y, w, h))
+    left, top, wide, high = orient.orient_region(width, height, orientation, (x, y, w, h))
     assert left >= 0
     assert top >= 0
     stored_part = image[top : top + high, left : left + wide]
     assert stored_part.shape[:2] == (high, wide)
-    turned = jpeg.orient(stored_part, orientation)
+    turned = orient.orient(stored_part, orientation)
     assert np.array_equal(turned, upright[y : y + h, x : x + w])
 
 
 def test_wrong_orientation():
     for orientation in (0, 9, -1):
         with pytest.raises(ValueError, match="1 to 8"):
-            jpeg.orient(np.zeros((2, 2, 3), np.uint8), orientation)
+            orient.orient(np.zeros((2, 2, 3), np.uint8), orientation)
 
 
 def test_empty_image():
-    assert jpeg.orient(np.zeros((0, 4, 3), np.uint8), 6).shape == (4, 0, 3)
+    assert orient.orient(np.zeros((0, 4, 3), np.uint8), 6).shape == (4, 0, 3)

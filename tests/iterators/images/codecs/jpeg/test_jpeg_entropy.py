@@ -31,11 +31,9 @@ SAMPLINGS = {
 
 
 @pytest.fixture(autouse=True)
-def own_entropy_decoder():
+def own_entropy_decoder(monkeypatch):
     """Ours, whatever the environment says, and afterwards what was in use before."""
-    jpeg._choose_entropy_decoder(True)
-    yield
-    jpeg._choose_entropy_decoder(jpeg.entropy_decoder() == "own")
+    monkeypatch.setenv("ITERATORS_JPEG", "")
 
 
 def picture(height, width, seed=0, noise=20):
@@ -59,7 +57,7 @@ def encode(image, sampling="420", quality=90, restart=0, optimize=False, progres
 
 def decode(data, own, **options):
     """Pixels or error text, number of warnings; and which decoder it was."""
-    jpeg._choose_entropy_decoder(own)
+    os.environ["ITERATORS_JPEG"] = "" if own else "plain"
     try:
         pixels = jpeg.decode(data, **options).tobytes()
     except ImageDecodeError as error:
@@ -336,7 +334,7 @@ def test_batches_are_the_same(tmp_path):
             writer.write(pack(IRHeader(0, float(i), i, 0), image))
 
     def batches(own):
-        jpeg._choose_entropy_decoder(own)
+        os.environ["ITERATORS_JPEG"] = "" if own else "plain"
         with ImageRecordIter(
             path_imgrec=str(path), data_shape=(3, 32, 32), batch_size=6, shuffle=True, seed=3,
             random_resized_crop=True, rand_mirror=True, min_random_area=0.1, max_random_area=1,

@@ -4,6 +4,8 @@ The rule for damaged images: pixels and errors are the library's, always.  Warni
 for damage inside of segments that the region has no need of, which may go unseen.
 """
 
+import os
+
 import cv2
 import numpy as np
 import pytest
@@ -20,12 +22,9 @@ MCU_SIZES = {"411": (32, 8), "420": (16, 16), "422": (16, 8), "440": (8, 16), "4
 
 
 @pytest.fixture(autouse=True)
-def own_entropy_decoder():
+def own_entropy_decoder(monkeypatch):
     """Ours, whatever the environment says, and afterwards what was in use before."""
-    in_use = jpeg.entropy_decoder()
-    jpeg._choose_entropy_decoder(True)
-    yield
-    jpeg._choose_entropy_decoder(in_use == "own")
+    monkeypatch.setenv("ITERATORS_JPEG", "")
 
 
 def picture(height, width, seed=0, noise=20):
@@ -49,7 +48,7 @@ def encode(image, sampling, restart, quality=90, optimize=False):
 
 def decode(data, own, **options):
     """Pixels, or None; error text; number of warnings; and which decoder it was."""
-    jpeg._choose_entropy_decoder(own)
+    os.environ["ITERATORS_JPEG"] = "" if own else "plain"
     pixels, message = None, ""
     try:
         pixels = jpeg.decode(data, **options)

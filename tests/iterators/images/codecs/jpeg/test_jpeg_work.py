@@ -213,7 +213,7 @@ def test_check_is_safe_on_every_cut_and_on_other_formats():
 @needs_library
 @pytest.mark.parametrize("restart", [0, 2])
 @pytest.mark.parametrize("limits", [{"max_pixels": 2999}, {"max_scans": 5}, {"max_scan_pixels": 9}])
-def test_both_entropy_decoders_refuse_the_same(restart, limits):
+def test_both_entropy_decoders_refuse_the_same(restart, limits, monkeypatch):
     pixels = np.zeros((50, 60, 3), np.uint8)
     sequential = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_RST_INTERVAL, restart])[1].tobytes()
     if jpeg.entropy_decoder() not in ("own", "plain"):
@@ -221,11 +221,9 @@ def test_both_entropy_decoders_refuse_the_same(restart, limits):
     for data in (SOUND, sequential, MANY):
         outcomes = []
         for own in (False, True):
-            jpeg._choose_entropy_decoder(own)
+            monkeypatch.setenv("ITERATORS_JPEG", "" if own else "plain")
             try:
                 outcomes.append(jpeg.decode(data, region=(0, 0, 9, 9), **limits).tobytes())
             except ImageDecodeError as error:
                 outcomes.append(str(error))
-            finally:
-                jpeg._choose_entropy_decoder(jpeg.entropy_decoder() == "own")
         assert outcomes[0] == outcomes[1]

@@ -2,6 +2,5 @@ from typing_extensions import Self
 
 from .plan import RenderPlan
 
-class LayerRenderer:
-    plan: RenderPlan
+class RowWriter:
     def __new__(cls, plan: RenderPlan) -> Self: ...

@@ -1,0 +1,19 @@
+from libc.stdint cimport uint8_t
+
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.kernels.normalise cimport normalise_recipe
+
+
+# One kind of change of the pixels of an image, between its last step and its normalisation.
+cdef struct Change:
+    void* state             # of the functions below
+    # Draw what happens to an image: whether any pixel changes.  What acts on normalised values
+    # changes the normalisation instead.
+    bint (*draw)(void* state, const ImageKey* image, normalise_recipe* normalise) noexcept nogil
+    # Change packed pixels as was drawn.
+    void (*apply)(void* state, uint8_t* pixels, int channels, int width, int height) noexcept nogil
+
+
+# Owner of a change and its state; the base of what `changes` lists.
+cdef class PixelChange:
+    cdef Change change

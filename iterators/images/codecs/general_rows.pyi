@@ -1,0 +1,3 @@
+from .row_source import RowDecoder
+
+class GeneralRows(RowDecoder): ...

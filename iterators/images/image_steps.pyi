@@ -1,0 +1,12 @@
+from collections.abc import Sequence
+
+from typing_extensions import Self
+
+from .augment.pixel_change import PixelChange
+from .plan import RenderPlan
+from .writer import RowWriter
+
+class StepRunner:
+    def __new__(
+        cls, plan: RenderPlan, changes: Sequence[PixelChange], writer: RowWriter | None
+    ) -> Self: ...

@@ -1,0 +1,24 @@
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport uint8_t
+
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.geometry cimport Geometry
+from iterators.images.kernels.normalise cimport normalise_recipe
+from iterators.images.plan cimport RenderPlan
+
+
+# Puts the rows of one finished image after the other into a batch: begin, write, write, ..., end.
+cdef class RowWriter:
+    cdef RenderPlan plan
+    cdef bint whole                 # all rows have to come in one call
+    cdef normalise_recipe normalise     # of the image at work, from `begin` to `end`
+    cdef void* slot
+    cdef bint mirror
+    cdef int y                      # of the next row
+
+    cdef void begin(self, void* slot, const ImageKey* image,
+                    const Geometry* geometry) noexcept nogil
+    cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil
+    cdef void end(self) noexcept nogil
+    # Where a row begins.
+    cdef char* row_at(self, int y) noexcept nogil

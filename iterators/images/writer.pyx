@@ -1,0 +1,56 @@
+"""Finished rows of an image go to their place in a batch, normalised on the way."""
+
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport uint8_t
+
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.geometry cimport Geometry
+from iterators.images.kernels.normalise cimport normalise_row, normalise_streams
+from iterators.images.plan cimport RenderPlan
+
+cdef extern from "iterators/images/kernels/cache_hints.h" nogil:
+    void prefetch_for_writing(const void* memory, size_t size)
+
+
+cdef class RowWriter:
+    """Writes images that fill their places; serves one renderer.
+
+    Parameters
+    ----------
+    plan : RenderPlan
+    """
+
+    def __cinit__(self, RenderPlan plan not None):
+        self.plan, self.slot, self.whole = plan, NULL, False
+
+    cdef void begin(self, void* slot, const ImageKey* image,
+                    const Geometry* geometry) noexcept nogil:
+        self.normalise = self.plan.normalise
+        self.slot, self.mirror, self.y = slot, geometry.mirror, 0
+
+    cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil:
+        cdef int i, channel
+        cdef char* target
+        for i in range(count):
+            normalise_row(&self.normalise, rows + i * stride, self.plan.width, self.y, self.mirror,
+                          self.row_at(self.y), self.plan.pixel_stride, self.plan.channel_stride)
+            self.y += 1
+        count = min(count, self.plan.height - self.y)
+        target = self.row_at(self.y)
+        if self.plan.pixel_stride != 1 or normalise_streams(
+                &self.normalise, self.plan.width, target, self.plan.pixel_stride,
+                self.plan.channel_stride):
+            return
+        # The next rows come when the decoder is done with them; until then their memory can.
+        for i in range(count):
+            for channel in range(self.plan.channels):
+                prefetch_for_writing(
+                    self.row_at(self.y + i)
+                    + channel * self.plan.channel_stride * self.plan.item_size,
+                    self.plan.width * self.plan.item_size)
+
+    cdef void end(self) noexcept nogil:
+        pass
+
+    cdef char* row_at(self, int y) noexcept nogil:
+        return <char*>self.slot + y * self.plan.row_stride * self.plan.item_size
