@@ -180,8 +180,8 @@ cdef class DetGeometry(GeometryDrawer):
         self.labels = labels
         load_det_recipe(&self.recipe, plan.recipe)
 
-    cdef int draw(self, const ImageKey* image, int width, int height,
-                  Geometry* geometry) noexcept nogil:
+    cdef int draw_steps(self, const ImageKey* image, int width, int height,
+                        Geometry* geometry) noexcept nogil:
         cdef int status = draw_det_geometry(&self.recipe, image, width, height,
                                             &self.labels.objects, geometry)
         if not status:

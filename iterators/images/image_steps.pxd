@@ -1,12 +1,10 @@
-from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.augment.geometry cimport Geometry, Step
+from iterators.images.augment.geometry cimport Geometry
 from iterators.images.augment.pixel_change cimport Change
-from iterators.images.codecs.row_source cimport ImageInfo, Pixels, Rectangle, RowSource
+from iterators.images.codecs.row_source cimport ImageInfo, RowSource
 from iterators.images.kernels.resample cimport resampler
-from iterators.images.kernels.warp cimport warp_source
 from iterators.images.plan cimport RenderPlan
 from iterators.images.status cimport Outcome
 from iterators.images.writer cimport RowWriter
@@ -35,20 +33,4 @@ cdef class StepRunner:
 
     cdef int run(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
                  const Geometry* geometry, void* slot, Outcome* outcome) noexcept nogil
-    cdef bint draw_changes(self, const ImageKey* image) noexcept nogil
-    cdef void apply_changes(self, uint8_t* pixels, int width, int height) noexcept nogil
-    cdef int gather(self, RowSource* source, const ImageInfo* info, const Step* step,
-                    int* denominator, Pixels* pixels, Outcome* outcome) noexcept nogil
-    cdef void needed(self, const Step* step, int denominator, const ImageInfo* info,
-                     Rectangle* wanted) noexcept nogil
-    cdef int copy(self, const Step* step, RowSource* source, uint8_t* out, bint writes,
-                  Outcome* outcome) noexcept nogil
-    cdef int resample(self, const Step* step, RowSource* source, int denominator, uint8_t* out,
-                      bint writes, Outcome* outcome) noexcept nogil
-    cdef int warp(self, const Step* step, const Pixels* pixels, uint8_t* out, bint writes,
-                  Outcome* outcome) noexcept nogil
-    cdef void pad(self, const Step* step, const Pixels* pixels, uint8_t* out,
-                  bint writes) noexcept nogil
-    cdef void describe_warp(self, const Step* step, const Pixels* pixels,
-                            warp_source* source) noexcept nogil
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil

@@ -87,14 +87,14 @@ cdef class StepRunner:
         cdef bint writes, whole, changes = False
         if self.writer is not None:
             self.writer.begin(slot, image, geometry)
-            changes = self.draw_changes(image)
+            changes = draw_changes(self, image)
         pixels.pixel_size = channels
         read_pixels(&memory, &pixels)
         if step.kind == STEP_RESAMPLE and info.scales and self.plan.scaled_decode:
             denominator = resample_denominator(step.method, step.width, step.target_width,
                                                step.height, step.target_height)
         if step.kind != STEP_RESAMPLE or info.orientation != 1:
-            if self.gather(source, info, step, &denominator, &pixels, outcome):
+            if gather(self, source, info, step, &denominator, &pixels, outcome):
                 return outcome.status
             source = &memory
         for i in range(geometry.count):
@@ -106,13 +106,13 @@ cdef class StepRunner:
             if out == NULL:
                 return outcome.status
             if step.kind == STEP_WARP:
-                self.warp(step, &pixels, out, writes and not whole, outcome)
+                warp_step(self, step, &pixels, out, writes and not whole, outcome)
             elif step.kind == STEP_PAD:
-                self.pad(step, &pixels, out, writes and not whole)
+                pad_step(self, step, &pixels, out, writes and not whole)
             elif step.width == step.target_width and step.height == step.target_height:
-                self.copy(step, source, out, writes and not whole, outcome)
+                copy_step(self, step, source, out, writes and not whole, outcome)
             else:
-                self.resample(step, source, denominator, out, writes and not whole, outcome)
+                resample_step(self, step, source, denominator, out, writes and not whole, outcome)
             if outcome.status:
                 return outcome.status
             pixels.first, pixels.stride = out, <ptrdiff_t>step.out_width * channels
@@ -120,211 +120,12 @@ cdef class StepRunner:
             pixels.width, pixels.height = step.out_width, step.out_height
             source, denominator = &memory, 1
             if changes and i == geometry.changed:
-                self.apply_changes(out, pixels.width, pixels.height)
+                apply_changes(self, out, pixels.width, pixels.height)
             if writes and whole:
                 self.writer.write(out, pixels.stride, pixels.height)
         if self.writer is not None:
             self.writer.end()
         return RENDER_OK
-
-    cdef bint draw_changes(self, const ImageKey* image) noexcept nogil:
-        """Whether any pixel of this image changes."""
-        cdef bint any_drawn = False
-        cdef int i
-        for i in range(self.num_changes):
-            self.drawn[i] = self.changes[i].draw(self.changes[i].state, image,
-                                                 &self.writer.normalise)
-            any_drawn = any_drawn or self.drawn[i]
-        return any_drawn
-
-    cdef void apply_changes(self, uint8_t* pixels, int width, int height) noexcept nogil:
-        cdef int i
-        for i in range(self.num_changes):
-            if self.drawn[i]:
-                self.changes[i].apply(self.changes[i].state, pixels, self.plan.channels, width,
-                                      height)
-
-    cdef int gather(self, RowSource* source, const ImageInfo* info, const Step* step,
-                    int* denominator, Pixels* pixels, Outcome* outcome) noexcept nogil:
-        """The pixels that the first step reads, upright and in memory."""
-        cdef int channels = self.plan.channels, i, top = 0
-        cdef int width = info.width, height = info.height
-        cdef Rectangle wanted, stored
-        cdef Rows rows
-        cdef ptrdiff_t packed
-        cdef uint8_t* upright
-        cdef uint8_t* target
-        if width % denominator[0] or height % denominator[0]:
-            denominator[0] = 1  # the scaled grids of stored and upright image would not agree
-        self.needed(step, denominator[0], info, &wanted)
-        if info.in_memory:
-            wanted.x = wanted.y = 0
-            wanted.width, wanted.height = width, height
-        pixels.x, pixels.y = wanted.x, wanted.y
-        pixels.width, pixels.height = wanted.width, wanted.height
-        if info.in_memory:
-            if source.start(source, 1, &wanted, outcome) or source.next(source, &rows, outcome):
-                return outcome.status
-            pixels.first, pixels.stride = rows.first, rows.stride
-            return RENDER_OK
-        upright = target = self.buffer(PIXELS_B, <size_t>wanted.width * wanted.height * channels,
-                                       outcome)
-        if upright != NULL and info.orientation != 1:
-            target = self.buffer(PIXELS_A, <size_t>wanted.width * wanted.height * channels, outcome)
-        if outcome.status:
-            return outcome.status
-        width, height, stored = width // denominator[0], height // denominator[0], wanted
-        if orient_exchanges_sides(info.orientation):
-            width, height = height, width
-        orient_rectangle(width, height, info.orientation, &stored.x, &stored.y, &stored.width,
-                         &stored.height)
-        packed = <ptrdiff_t>stored.width * channels
-        if source.start(source, denominator[0], &stored, outcome):
-            return outcome.status
-        while top < stored.height:
-            if source.next(source, &rows, outcome):
-                return outcome.status
-            for i in range(rows.count):
-                memcpy(target + (top + i) * packed, rows.first + i * rows.stride, packed)
-            top += rows.count
-        pixels.first, pixels.stride = upright, <ptrdiff_t>wanted.width * channels
-        if info.orientation != 1:
-            orient_image(target, packed, stored.width, stored.height, channels, info.orientation,
-                         upright, pixels.stride)
-        return RENDER_OK
-
-    cdef void needed(self, const Step* step, int denominator, const ImageInfo* info,
-                     Rectangle* wanted) noexcept nogil:
-        """What the first step reads of the upright image at 1/denominator; never empty."""
-        cdef warp_source source
-        if step.kind == STEP_RESAMPLE:
-            wanted.x, wanted.y = step.x // denominator, step.y // denominator
-            wanted.width = (step.x + step.width + denominator - 1) // denominator - wanted.x
-            wanted.height = (step.y + step.height + denominator - 1) // denominator - wanted.y
-            return
-        if step.kind == STEP_WARP:
-            self.describe_warp(step, NULL, &source)
-            warp_bounds(&source, step.left, step.top, step.out_width, step.out_height,
-                        &wanted.x, &wanted.y, &wanted.width, &wanted.height)
-        else:
-            wanted.x = min(max(step.left - step.border_x, 0), info.width)
-            wanted.y = min(max(step.top - step.border_y, 0), info.height)
-            wanted.width = min(step.left + step.out_width - step.border_x, info.width) - wanted.x
-            wanted.height = min(step.top + step.out_height - step.border_y, info.height) - wanted.y
-        if wanted.width < 1 or wanted.height < 1:
-            wanted.x = wanted.y = 0
-            wanted.width = wanted.height = 1
-
-    cdef int copy(self, const Step* step, RowSource* source, uint8_t* out, bint writes,
-                  Outcome* outcome) noexcept nogil:
-        """A step that only crops: rows go from the source to where they belong."""
-        cdef int y = 0, i
-        cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * self.plan.channels
-        cdef Rectangle wanted
-        cdef Rows rows
-        wanted.x, wanted.y = step.x + step.left, step.y + step.top
-        wanted.width, wanted.height = step.out_width, step.out_height
-        if source.start(source, 1, &wanted, outcome):
-            return outcome.status
-        while y < step.out_height:
-            if source.next(source, &rows, outcome):
-                return outcome.status
-            if writes:
-                self.writer.write(rows.first, rows.stride, rows.count)
-            else:
-                for i in range(rows.count):
-                    memcpy(out + (y + i) * packed, rows.first + i * rows.stride, packed)
-            y += rows.count
-        return RENDER_OK
-
-    cdef int resample(self, const Step* step, RowSource* source, int denominator, uint8_t* out,
-                      bint writes, Outcome* outcome) noexcept nogil:
-        """Rows are pushed through the resampler; those that it completes are written at once."""
-        cdef int channels = self.plan.channels, i, y = 0, complete = 0, ready
-        cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * channels
-        cdef Rectangle wanted
-        cdef Rows rows
-        cdef resample_axis horizontal, vertical
-        horizontal.source, horizontal.target = step.width, step.target_width
-        horizontal.begin, horizontal.count = step.left, step.out_width
-        horizontal.origin, horizontal.denominator = step.x, denominator
-        horizontal.stored = step.x + step.width
-        vertical.source, vertical.target = step.height, step.target_height
-        vertical.begin, vertical.count = step.top, step.out_height
-        vertical.origin, vertical.denominator = step.y, denominator
-        vertical.stored = step.y + step.height
-        if resampler_begin(self.resampler, step.method, &horizontal, &vertical, channels, out,
-                           packed):
-            return outcome_fail(outcome, RENDER_MEMORY, b"")
-        resampler_source(self.resampler, &wanted.x, &wanted.y, &wanted.width, &wanted.height)
-        if source.start(source, denominator, &wanted, outcome):
-            return outcome.status
-        while y < wanted.height:
-            if source.next(source, &rows, outcome):
-                return outcome.status
-            for i in range(rows.count):
-                if rows.cold and i + ROWS_AHEAD < rows.count:
-                    prefetch_for_reading(rows.first + (i + ROWS_AHEAD) * rows.stride,
-                                         wanted.width * channels)
-                ready = resampler_push(self.resampler, rows.first + i * rows.stride)
-                if writes and ready > complete:
-                    self.writer.write(out + complete * packed, packed, ready - complete)
-                complete = ready
-            y += rows.count
-        return RENDER_OK
-
-    cdef int warp(self, const Step* step, const Pixels* pixels, uint8_t* out, bint writes,
-                  Outcome* outcome) noexcept nogil:
-        """Rotation, shear and scale: the inverse map, evaluated for the wanted pixels only."""
-        cdef warp_source source
-        cdef int y
-        cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * self.plan.channels
-        cdef int32_t* columns = <int32_t*>self.buffer(COLUMNS, 8 * <size_t>step.out_width, outcome)
-        if columns == NULL:
-            return outcome.status
-        self.describe_warp(step, pixels, &source)
-        warp_prepare(&source, step.left, step.out_width, columns)
-        for y in range(step.out_height):
-            warp_row(&source, step.left, step.out_width, step.top + y, out + y * packed)
-            if writes:
-                self.writer.write(out + y * packed, packed, 1)
-        return RENDER_OK
-
-    cdef void pad(self, const Step* step, const Pixels* pixels, uint8_t* out,
-                  bint writes) noexcept nogil:
-        """A border of the fill value."""
-        cdef int channels = self.plan.channels, x, y, i, source_y
-        cdef int first = min(max(step.border_x - step.left, 0), step.out_width)
-        cdef int last = max(min(step.border_x + step.width - step.left, step.out_width), first)
-        cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * channels
-        cdef uint8_t* row
-        for y in range(step.out_height):
-            row = out + y * packed
-            source_y = step.top + y - step.border_y
-            for x in range(step.out_width):
-                for i in range(channels):
-                    row[x * channels + i] = self.plan.fill[i]
-            if 0 <= source_y < step.height and last > first:
-                memcpy(row + first * channels,
-                       pixels.first + (source_y - pixels.y) * pixels.stride
-                       + (step.left + first - step.border_x - pixels.x) * channels,
-                       <size_t>(last - first) * channels)
-            if writes:
-                self.writer.write(row, packed, 1)
-
-    cdef void describe_warp(self, const Step* step, const Pixels* pixels,
-                            warp_source* source) noexcept nogil:
-        memset(source, 0, sizeof(warp_source))
-        memcpy(source.inverse, step.inverse, sizeof(step.inverse))
-        memcpy(source.fill, self.plan.fill, 4)
-        source.image_width, source.image_height = step.width, step.height
-        source.channels = self.plan.channels
-        source.method = step.method
-        source.weights = warp_weights(step.method)
-        if pixels != NULL:
-            source.pixels, source.stride = pixels.first, pixels.stride
-            source.x, source.y = pixels.x, pixels.y
-            source.width, source.height = pixels.width, pixels.height
 
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil:
         """Memory of at least that size, kept from image to image; NULL after a failure."""
@@ -341,3 +142,211 @@ cdef class StepRunner:
             self.buffers[which] = memory
             self.capacities[which] = size + PIXEL_SLACK
         return self.buffers[which]
+
+
+cdef bint draw_changes(StepRunner runner, const ImageKey* image) noexcept nogil:
+    """Whether any pixel of this image changes."""
+    cdef bint any_drawn = False
+    cdef int i
+    for i in range(runner.num_changes):
+        runner.drawn[i] = runner.changes[i].draw(runner.changes[i].state, image,
+                                                 &runner.writer.normalise)
+        any_drawn = any_drawn or runner.drawn[i]
+    return any_drawn
+
+
+cdef void apply_changes(StepRunner runner, uint8_t* pixels, int width, int height) noexcept nogil:
+    cdef int i
+    for i in range(runner.num_changes):
+        if runner.drawn[i]:
+            runner.changes[i].apply(runner.changes[i].state, pixels, runner.plan.channels, width,
+                                    height)
+
+
+cdef int gather(StepRunner runner, RowSource* source, const ImageInfo* info, const Step* step,
+                int* denominator, Pixels* pixels, Outcome* outcome) noexcept nogil:
+    """The pixels that the first step reads, upright and in memory."""
+    cdef int channels = runner.plan.channels, i, top = 0
+    cdef int width = info.width, height = info.height
+    cdef Rectangle wanted, stored
+    cdef Rows rows
+    cdef ptrdiff_t packed
+    cdef uint8_t* upright
+    cdef uint8_t* target
+    if width % denominator[0] or height % denominator[0]:
+        denominator[0] = 1  # the scaled grids of stored and upright image would not agree
+    find_needed(runner, step, denominator[0], info, &wanted)
+    if info.in_memory:
+        wanted.x = wanted.y = 0
+        wanted.width, wanted.height = width, height
+    pixels.x, pixels.y = wanted.x, wanted.y
+    pixels.width, pixels.height = wanted.width, wanted.height
+    if info.in_memory:
+        if source.start(source, 1, &wanted, outcome) or source.next(source, &rows, outcome):
+            return outcome.status
+        pixels.first, pixels.stride = rows.first, rows.stride
+        return RENDER_OK
+    upright = target = runner.buffer(PIXELS_B, <size_t>wanted.width * wanted.height * channels,
+                                     outcome)
+    if upright != NULL and info.orientation != 1:
+        target = runner.buffer(PIXELS_A, <size_t>wanted.width * wanted.height * channels, outcome)
+    if outcome.status:
+        return outcome.status
+    width, height, stored = width // denominator[0], height // denominator[0], wanted
+    if orient_exchanges_sides(info.orientation):
+        width, height = height, width
+    orient_rectangle(width, height, info.orientation, &stored.x, &stored.y, &stored.width,
+                     &stored.height)
+    packed = <ptrdiff_t>stored.width * channels
+    if source.start(source, denominator[0], &stored, outcome):
+        return outcome.status
+    while top < stored.height:
+        if source.next(source, &rows, outcome):
+            return outcome.status
+        for i in range(rows.count):
+            memcpy(target + (top + i) * packed, rows.first + i * rows.stride, packed)
+        top += rows.count
+    pixels.first, pixels.stride = upright, <ptrdiff_t>wanted.width * channels
+    if info.orientation != 1:
+        orient_image(target, packed, stored.width, stored.height, channels, info.orientation,
+                     upright, pixels.stride)
+    return RENDER_OK
+
+
+cdef void find_needed(StepRunner runner, const Step* step, int denominator, const ImageInfo* info,
+                      Rectangle* wanted) noexcept nogil:
+    """What the first step reads of the upright image at 1/denominator; never empty."""
+    cdef warp_source source
+    if step.kind == STEP_RESAMPLE:
+        wanted.x, wanted.y = step.x // denominator, step.y // denominator
+        wanted.width = (step.x + step.width + denominator - 1) // denominator - wanted.x
+        wanted.height = (step.y + step.height + denominator - 1) // denominator - wanted.y
+        return
+    if step.kind == STEP_WARP:
+        describe_warp(runner, step, NULL, &source)
+        warp_bounds(&source, step.left, step.top, step.out_width, step.out_height,
+                    &wanted.x, &wanted.y, &wanted.width, &wanted.height)
+    else:
+        wanted.x = min(max(step.left - step.border_x, 0), info.width)
+        wanted.y = min(max(step.top - step.border_y, 0), info.height)
+        wanted.width = min(step.left + step.out_width - step.border_x, info.width) - wanted.x
+        wanted.height = min(step.top + step.out_height - step.border_y, info.height) - wanted.y
+    if wanted.width < 1 or wanted.height < 1:
+        wanted.x = wanted.y = 0
+        wanted.width = wanted.height = 1
+
+
+cdef int copy_step(StepRunner runner, const Step* step, RowSource* source, uint8_t* out,
+                   bint writes, Outcome* outcome) noexcept nogil:
+    """A step that only crops: rows go from the source to where they belong."""
+    cdef int y = 0, i
+    cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * runner.plan.channels
+    cdef Rectangle wanted
+    cdef Rows rows
+    wanted.x, wanted.y = step.x + step.left, step.y + step.top
+    wanted.width, wanted.height = step.out_width, step.out_height
+    if source.start(source, 1, &wanted, outcome):
+        return outcome.status
+    while y < step.out_height:
+        if source.next(source, &rows, outcome):
+            return outcome.status
+        if writes:
+            runner.writer.write(rows.first, rows.stride, rows.count)
+        else:
+            for i in range(rows.count):
+                memcpy(out + (y + i) * packed, rows.first + i * rows.stride, packed)
+        y += rows.count
+    return RENDER_OK
+
+
+cdef int resample_step(StepRunner runner, const Step* step, RowSource* source, int denominator,
+                       uint8_t* out, bint writes, Outcome* outcome) noexcept nogil:
+    """Rows are pushed through the resampler; those that it completes are written at once."""
+    cdef int channels = runner.plan.channels, i, y = 0, complete = 0, ready
+    cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * channels
+    cdef Rectangle wanted
+    cdef Rows rows
+    cdef resample_axis horizontal, vertical
+    horizontal.source, horizontal.target = step.width, step.target_width
+    horizontal.begin, horizontal.count = step.left, step.out_width
+    horizontal.origin, horizontal.denominator = step.x, denominator
+    horizontal.stored = step.x + step.width
+    vertical.source, vertical.target = step.height, step.target_height
+    vertical.begin, vertical.count = step.top, step.out_height
+    vertical.origin, vertical.denominator = step.y, denominator
+    vertical.stored = step.y + step.height
+    if resampler_begin(runner.resampler, step.method, &horizontal, &vertical, channels, out,
+                       packed):
+        return outcome_fail(outcome, RENDER_MEMORY, b"")
+    resampler_source(runner.resampler, &wanted.x, &wanted.y, &wanted.width, &wanted.height)
+    if source.start(source, denominator, &wanted, outcome):
+        return outcome.status
+    while y < wanted.height:
+        if source.next(source, &rows, outcome):
+            return outcome.status
+        for i in range(rows.count):
+            if rows.cold and i + ROWS_AHEAD < rows.count:
+                prefetch_for_reading(rows.first + (i + ROWS_AHEAD) * rows.stride,
+                                     wanted.width * channels)
+            ready = resampler_push(runner.resampler, rows.first + i * rows.stride)
+            if writes and ready > complete:
+                runner.writer.write(out + complete * packed, packed, ready - complete)
+            complete = ready
+        y += rows.count
+    return RENDER_OK
+
+
+cdef int warp_step(StepRunner runner, const Step* step, const Pixels* pixels, uint8_t* out,
+                   bint writes, Outcome* outcome) noexcept nogil:
+    """Rotation, shear and scale: the inverse map, evaluated for the wanted pixels only."""
+    cdef warp_source source
+    cdef int y
+    cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * runner.plan.channels
+    cdef int32_t* columns = <int32_t*>runner.buffer(COLUMNS, 8 * <size_t>step.out_width, outcome)
+    if columns == NULL:
+        return outcome.status
+    describe_warp(runner, step, pixels, &source)
+    warp_prepare(&source, step.left, step.out_width, columns)
+    for y in range(step.out_height):
+        warp_row(&source, step.left, step.out_width, step.top + y, out + y * packed)
+        if writes:
+            runner.writer.write(out + y * packed, packed, 1)
+    return RENDER_OK
+
+
+cdef void pad_step(StepRunner runner, const Step* step, const Pixels* pixels, uint8_t* out,
+                   bint writes) noexcept nogil:
+    """A border of the fill value."""
+    cdef int channels = runner.plan.channels, x, y, i, source_y
+    cdef int first = min(max(step.border_x - step.left, 0), step.out_width)
+    cdef int last = max(min(step.border_x + step.width - step.left, step.out_width), first)
+    cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * channels
+    cdef uint8_t* row
+    for y in range(step.out_height):
+        row = out + y * packed
+        source_y = step.top + y - step.border_y
+        for x in range(step.out_width):
+            for i in range(channels):
+                row[x * channels + i] = runner.plan.fill[i]
+        if 0 <= source_y < step.height and last > first:
+            memcpy(row + first * channels,
+                   pixels.first + (source_y - pixels.y) * pixels.stride
+                   + (step.left + first - step.border_x - pixels.x) * channels,
+                   <size_t>(last - first) * channels)
+        if writes:
+            runner.writer.write(row, packed, 1)
+
+
+cdef void describe_warp(StepRunner runner, const Step* step, const Pixels* pixels,
+                        warp_source* source) noexcept nogil:
+    memset(source, 0, sizeof(warp_source))
+    memcpy(source.inverse, step.inverse, sizeof(step.inverse))
+    memcpy(source.fill, runner.plan.fill, 4)
+    source.image_width, source.image_height = step.width, step.height
+    source.channels = runner.plan.channels
+    source.method = step.method
+    source.weights = warp_weights(step.method)
+    if pixels != NULL:
+        source.pixels, source.stride = pixels.first, pixels.stride
+        source.x, source.y = pixels.x, pixels.y
+        source.width, source.height = pixels.width, pixels.height

@@ -9,6 +9,7 @@ from .augment.recipe import Recipe
 from .labels import LabelReader
 from .writer import RowWriter
 
+DEFAULT_LIMITS: dict[str, int]
 DTYPES: tuple[str, ...]
 
 class RenderPlan:

@@ -4,7 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
+from .codecs.row_source import RowDecoder
 from .plan import RenderPlan
+
+CODECS: tuple[type[RowDecoder], ...]
 
 class ImageShortcut: ...
 

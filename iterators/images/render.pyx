@@ -184,7 +184,7 @@ cdef class Renderer:
 
     cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
                   Outcome* outcome) noexcept nogil:
-        cdef int status = self.geometry.draw(image, width, height, geometry)
+        cdef int status = self.geometry.draw_steps(image, width, height, geometry)
         if status:
             return outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
         return RENDER_OK

@@ -4,7 +4,6 @@ Hue, lightness and saturation first, then contrast as a factor of all values: MX
 augmenter.  Applying them is the work of `jitter`.
 """
 
-from libc.stdint cimport uint8_t
 from libc.string cimport memset
 
 from iterators.images.augment.draw cimport (
@@ -24,12 +23,20 @@ cdef struct DetJitterRecipe:
     double lightness_chance
     double contrast_chance
 
+
+cdef struct State:
+    Jitter drawn            # first, for `jitter_image`
+    DetJitterRecipe recipe
+
+
 #: MXNet leaves a contrast out that changes no pixel by much.
 cdef double LEAST_CONTRAST = 1e-3
 
 
-cdef void draw_det_jitter(const DetJitterRecipe* recipe, const ImageKey* image,
-                          Jitter* jitter) noexcept nogil:
+cdef bint draw_det_jitter(void* state, const ImageKey* image,
+                          normalise_recipe* normalise) noexcept nogil:
+    cdef const DetJitterRecipe* recipe = &(<State*>state).recipe
+    cdef Jitter* jitter = &(<State*>state).drawn
     cdef philox_block size = draw(image, DRAW_SHIFTS), chance = draw(image, DRAW_SHIFT_CHANCES)
     cdef double contrast
     memset(jitter, 0, sizeof(Jitter))
@@ -46,6 +53,7 @@ cdef void draw_det_jitter(const DetJitterRecipe* recipe, const ImageKey* image,
             jitter.gain = <float>(1 + contrast)
     jitter.shifts = jitter.hue != 0 or jitter.saturation != 0 or jitter.lightness != 0
     jitter.colours = jitter.shifts or jitter.gain != 1
+    return jitter.colours
 
 
 cdef void load_det_jitter(DetJitterRecipe* target, recipe):
@@ -59,11 +67,6 @@ cdef void load_det_jitter(DetJitterRecipe* target, recipe):
     target.contrast_chance = recipe.random_contrast_prob
 
 
-cdef struct State:
-    DetJitterRecipe recipe
-    Jitter drawn
-
-
 cdef class DetColourJitter(PixelChange):
     """The changes of colour of a `DetRecipe`; see `PixelChange`."""
 
@@ -72,19 +75,7 @@ cdef class DetColourJitter(PixelChange):
     def __init__(self, recipe):
         load_det_jitter(&self.state.recipe, recipe)
         self.change.state = &self.state
-        self.change.draw, self.change.apply = draw_change, apply_change
-
-
-cdef bint draw_change(void* state, const ImageKey* image,
-                      normalise_recipe* normalise) noexcept nogil:
-    cdef State* jitter = <State*>state
-    draw_det_jitter(&jitter.recipe, image, &jitter.drawn)
-    return jitter.drawn.colours
-
-
-cdef void apply_change(void* state, uint8_t* pixels, int channels, int width,
-                       int height) noexcept nogil:
-    jitter_image(&(<State*>state).drawn, pixels, channels, width, height)
+        self.change.draw, self.change.apply = draw_det_jitter, jitter_image
 
 
 def drawn(recipe, key, epoch, record):
@@ -109,11 +100,10 @@ def drawn(recipe, key, epoch, record):
     >>> drawn(DetRecipe(data_shape=(3, 8, 8)), 0, 0, 0)
     {'hue': 0, 'lightness': 0, 'saturation': 0, 'gain': 1.0}
     """
-    cdef DetJitterRecipe settings
-    cdef Jitter jitter
+    cdef DetColourJitter change = DetColourJitter(recipe)
     cdef ImageKey image
     image.key, image.epoch, image.record = key, epoch, record
-    load_det_jitter(&settings, recipe)
-    draw_det_jitter(&settings, &image, &jitter)
+    draw_det_jitter(&change.state, &image, NULL)
+    cdef Jitter jitter = change.state.drawn
     return {"hue": jitter.hue, "lightness": jitter.lightness, "saturation": jitter.saturation,
             "gain": jitter.gain}

@@ -73,8 +73,8 @@ cdef int resize_short_side(int resize, int inter_method, const ImageKey* image, 
 # Draws where the pixels of one image after the other come from.
 cdef class GeometryDrawer:
     # Compute the steps for an image of `width` x `height` pixels: a GeometryStatus.
-    cdef int draw(self, const ImageKey* image, int width, int height,
-                  Geometry* geometry) noexcept nogil
+    cdef int draw_steps(self, const ImageKey* image, int width, int height,
+                        Geometry* geometry) noexcept nogil
 
 
 # What a status means, for error messages; NULL terminated.

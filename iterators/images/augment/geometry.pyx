@@ -274,42 +274,6 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
     return GEOMETRY_OK
 
 
-cdef int draw_geometry(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
-                       Geometry* geometry) noexcept nogil:
-    """Draw and compute the steps for one image of `width` x `height` pixels."""
-    cdef int status = GEOMETRY_OK
-    cdef Step* step
-    geometry.count = 0
-    geometry.mirror = recipe.mirror or (
-        recipe.rand_mirror and draw(image, DRAW_MIRROR).word[0] >> 31)
-    if recipe.resize != -1:
-        status = resize_short_side(recipe.resize, recipe.inter_method, image, &width, &height,
-                                   geometry)
-        if status:
-            return status
-    if recipe.warps:
-        status = warp(recipe, image, &width, &height, geometry)
-        if status:
-            return status
-    if recipe.pad:
-        step = add_step(geometry, STEP_PAD, 0, &width, &height,
-                        <int64_t>width + 2 * recipe.pad, <int64_t>height + 2 * recipe.pad)
-        if step == NULL:
-            return GEOMETRY_TOO_LARGE
-        step.border_x = step.border_y = recipe.pad
-    status = NO_AREA
-    if recipe.max_crop_size != -1:
-        status = crop_square(recipe, image, width, height, geometry)
-    elif recipe.random_resized_crop:
-        status = crop_area(recipe, image, width, height, geometry)
-    if status == NO_AREA and recipe.crops_first:
-        status = crop_fitting(recipe, image, width, height, geometry)
-    elif status == NO_AREA:
-        status = crop_plain(recipe, image, width, height, geometry)
-    geometry.changed = geometry.count - 1
-    return status
-
-
 cdef void load_recipe(GeometryRecipe* target, recipe):
     """Copy the validated parameters of a `recipe.Recipe`."""
     cdef int i
@@ -340,8 +304,8 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
 cdef class GeometryDrawer:
     """Base class: draws nothing."""
 
-    cdef int draw(self, const ImageKey* image, int width, int height,
-                  Geometry* geometry) noexcept nogil:
+    cdef int draw_steps(self, const ImageKey* image, int width, int height,
+                        Geometry* geometry) noexcept nogil:
         return GEOMETRY_TOO_LARGE
 
 
@@ -358,9 +322,40 @@ cdef class RecipeGeometry(GeometryDrawer):
     def __init__(self, recipe):
         load_recipe(&self.recipe, recipe)
 
-    cdef int draw(self, const ImageKey* image, int width, int height,
-                  Geometry* geometry) noexcept nogil:
-        return draw_geometry(&self.recipe, image, width, height, geometry)
+    cdef int draw_steps(self, const ImageKey* image, int width, int height,
+                        Geometry* geometry) noexcept nogil:
+        cdef const GeometryRecipe* recipe = &self.recipe
+        cdef int status = GEOMETRY_OK
+        cdef Step* step
+        geometry.count = 0
+        geometry.mirror = recipe.mirror or (
+            recipe.rand_mirror and draw(image, DRAW_MIRROR).word[0] >> 31)
+        if recipe.resize != -1:
+            status = resize_short_side(recipe.resize, recipe.inter_method, image, &width, &height,
+                                       geometry)
+            if status:
+                return status
+        if recipe.warps:
+            status = warp(recipe, image, &width, &height, geometry)
+            if status:
+                return status
+        if recipe.pad:
+            step = add_step(geometry, STEP_PAD, 0, &width, &height,
+                            <int64_t>width + 2 * recipe.pad, <int64_t>height + 2 * recipe.pad)
+            if step == NULL:
+                return GEOMETRY_TOO_LARGE
+            step.border_x = step.border_y = recipe.pad
+        status = NO_AREA
+        if recipe.max_crop_size != -1:
+            status = crop_square(recipe, image, width, height, geometry)
+        elif recipe.random_resized_crop:
+            status = crop_area(recipe, image, width, height, geometry)
+        if status == NO_AREA and recipe.crops_first:
+            status = crop_fitting(recipe, image, width, height, geometry)
+        elif status == NO_AREA:
+            status = crop_plain(recipe, image, width, height, geometry)
+        geometry.changed = geometry.count - 1
+        return status
 
 
 def drawn_steps(recipe, key, epoch, record, int width, int height, occurrence=0):
@@ -389,12 +384,11 @@ def drawn_steps(recipe, key, epoch, record, int width, int height, occurrence=0)
     >>> [(s["target_width"], s["target_height"], s["left"], s["top"]) for s in steps], mirror
     ([(45, 30, 12, 5)], False)
     """
-    cdef GeometryRecipe settings
+    cdef RecipeGeometry drawer = RecipeGeometry(recipe)
     cdef Geometry geometry
     cdef ImageKey image
     image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
-    load_recipe(&settings, recipe)
-    cdef int status = draw_geometry(&settings, &image, width, height, &geometry)
+    cdef int status = drawer.draw_steps(&image, width, height, &geometry)
     if status:
         raise ValueError(geometry_message(status).decode())
     return [geometry.steps[i] for i in range(geometry.count)], bool(geometry.mirror)

@@ -3,22 +3,6 @@ from libc.stdint cimport uint8_t
 from iterators.images.augment.draw cimport ImageKey
 
 
-cdef struct JitterRecipe:
-    bint colours            # whether any pixel changes
-    bint jitters            # brightness, contrast, saturation
-    bint shifts             # hue, saturation, lightness
-    bint exposes
-    double brightness
-    double contrast
-    double saturation
-    int hue
-    int lightness
-    int saturation_shift
-    double noise
-    double max_contrast
-    double max_illumination
-
-
 # What was drawn for one image.
 cdef struct Jitter:
     bint colours            # whether any pixel changes
@@ -37,7 +21,9 @@ cdef struct Jitter:
     float illumination
 
 
-cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int channels, int width,
+# Apply what was drawn to packed pixels: RGB, unless there is only a gain.  A `Change.apply` for a
+# state that begins with a Jitter.
+cdef void jitter_image(void* state, uint8_t* pixels, int channels, int width,
                        int height) noexcept nogil
 # Noise of R, G and B along the principal colours of ImageNet.
 cdef void draw_principal_noise(const ImageKey* image, double deviation,

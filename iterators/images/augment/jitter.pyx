@@ -7,6 +7,7 @@ along the principal colours of ImageNet: MXNet's steps in its order, with the ar
 
 from libc.math cimport cos, log, sqrt
 from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memset
 
 from iterators.images.kernels.colour cimport (
     colour_brightness, colour_contrast, colour_contrast_offset, colour_grey_sum, colour_hls,
@@ -33,6 +34,27 @@ cdef double[9] EIGENVECTORS = [
 ]
 
 
+cdef struct JitterRecipe:
+    bint colours            # whether any pixel changes
+    bint jitters            # brightness, contrast, saturation
+    bint shifts             # hue, saturation, lightness
+    bint exposes
+    double brightness
+    double contrast
+    double saturation
+    int hue
+    int lightness
+    int saturation_shift
+    double noise
+    double max_contrast
+    double max_illumination
+
+
+cdef struct State:
+    Jitter drawn            # first, for `jitter_image`
+    JitterRecipe recipe
+
+
 cdef inline int draw_shift(unsigned int first, unsigned int second, int largest) noexcept nogil:
     """MXNet's draw: most weight on the second of two uniform numbers, truncated toward zero."""
     cdef double place = (philox_unit(first) + 4 * philox_unit(second)) / 5
@@ -45,9 +67,11 @@ cdef inline double draw_normal(unsigned int first, unsigned int second) noexcept
     return radius * cos(6.283185307179586 * philox_unit(second))
 
 
-cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
-                      Jitter* jitter) noexcept nogil:
+cdef bint draw_jitter(void* state, const ImageKey* image,
+                      normalise_recipe* normalise) noexcept nogil:
     """Draw everything for one image."""
+    cdef const JitterRecipe* recipe = &(<State*>state).recipe
+    cdef Jitter* jitter = &(<State*>state).drawn
     jitter.colours, jitter.gain = recipe.colours, 1
     jitter.jitters, jitter.shifts = recipe.jitters, recipe.shifts
     jitter.noises, jitter.exposes = recipe.noise > 0, recipe.exposes
@@ -59,6 +83,8 @@ cdef void draw_jitter(const JitterRecipe* recipe, const ImageKey* image,
         draw_noise(recipe, image, jitter)
     if recipe.exposes:
         draw_exposure(recipe, image, jitter)
+        jitter_expose(jitter, normalise)
+    return jitter.colours
 
 
 cdef void draw_factors(const JitterRecipe* recipe, const ImageKey* image,
@@ -94,10 +120,9 @@ cdef void draw_noise(const JitterRecipe* recipe, const ImageKey* image,
 cdef void jitter_expose(const Jitter* jitter, normalise_recipe* normalise) noexcept nogil:
     """Contrast and illumination: ((x - mean) * contrast + illumination) * factor."""
     cdef int i
-    if jitter.exposes:
-        for i in range(4):
-            normalise.offset[i] = jitter.illumination * normalise.factor[i]
-            normalise.factor[i] = jitter.exposure * normalise.factor[i]
+    for i in range(4):
+        normalise.offset[i] = jitter.illumination * normalise.factor[i]
+        normalise.factor[i] = jitter.exposure * normalise.factor[i]
 
 
 cdef void draw_principal_noise(const ImageKey* image, double deviation,
@@ -124,9 +149,9 @@ cdef void draw_exposure(const JitterRecipe* recipe, const ImageKey* image,
                                        recipe.max_illumination)
 
 
-cdef void jitter_image(const Jitter* jitter, uint8_t* pixels, int channels, int width,
+cdef void jitter_image(void* state, uint8_t* pixels, int channels, int width,
                        int height) noexcept nogil:
-    """Apply what was drawn to packed pixels: RGB, unless there is only a gain."""
+    cdef const Jitter* jitter = <const Jitter*>state
     cdef int step, y
     cdef uint8_t* row
     cdef int64_t count = <int64_t>width * height, grey
@@ -167,11 +192,6 @@ cdef void load_jitter(JitterRecipe* target, recipe):
     target.exposes = bool(recipe.max_random_contrast or recipe.max_random_illumination)
 
 
-cdef struct State:
-    JitterRecipe recipe
-    Jitter drawn
-
-
 cdef class ColourJitter(PixelChange):
     """The changes of colour of a `Recipe`; see `PixelChange`."""
 
@@ -180,20 +200,7 @@ cdef class ColourJitter(PixelChange):
     def __init__(self, recipe):
         load_jitter(&self.state.recipe, recipe)
         self.change.state = &self.state
-        self.change.draw, self.change.apply = draw_change, apply_change
-
-
-cdef bint draw_change(void* state, const ImageKey* image,
-                      normalise_recipe* normalise) noexcept nogil:
-    cdef State* jitter = <State*>state
-    draw_jitter(&jitter.recipe, image, &jitter.drawn)
-    jitter_expose(&jitter.drawn, normalise)
-    return jitter.drawn.colours
-
-
-cdef void apply_change(void* state, uint8_t* pixels, int channels, int width,
-                       int height) noexcept nogil:
-    jitter_image(&(<State*>state).drawn, pixels, channels, width, height)
+        self.change.draw, self.change.apply = draw_jitter, jitter_image
 
 
 def drawn(recipe, key, epoch, record, occurrence=0):
@@ -220,12 +227,13 @@ def drawn(recipe, key, epoch, record, occurrence=0):
     >>> sorted(drawn(Recipe(data_shape=(3, 8, 8), pca_noise=0.1, random_h=9), 0, 0, 0))
     ['hue', 'lightness', 'noise', 'saturation']
     """
-    cdef JitterRecipe settings
-    cdef Jitter jitter
+    cdef ColourJitter change = ColourJitter(recipe)
+    cdef normalise_recipe normalise
     cdef ImageKey image
     image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
-    load_jitter(&settings, recipe)
-    draw_jitter(&settings, &image, &jitter)
+    memset(&normalise, 0, sizeof(normalise))
+    draw_jitter(&change.state, &image, &normalise)
+    cdef Jitter jitter = change.state.drawn
     found = {}
     if jitter.jitters:
         found.update(factor=jitter.factor, order=jitter.order)

@@ -14,8 +14,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from iterators.images.codecs.row_source cimport (
-    SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Pixels, Rectangle, RowDecoder, RowSource,
-    Rows, read_pixels,
+    SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Rectangle, RowDecoder, Rows, RowSource,
 )
 from iterators.images.status cimport (
     MESSAGE_SIZE, RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail,
@@ -178,14 +177,13 @@ cdef enum:
 
 
 cdef struct State:
-    Pixels pixels
-    RowSource stored        # gives its rows
     int channels
-    int stored_channels
     Py_ssize_t max_pixels
-    Rows rest               # of the rectangle that is being converted
+    pnm_header header
+    const uint8_t* data
+    Rows rest               # of the rectangle that is read
     int width
-    uint8_t* strip
+    uint8_t* strip          # of converted rows
     size_t capacity
 
 
@@ -198,10 +196,9 @@ cdef class RawRows(RowDecoder):
         self.state.strip = NULL
         self.state.capacity = 0
         self.state.channels, self.state.max_pixels = channels, max_pixels
-        read_pixels(&self.state.stored, &self.state.pixels)
         self.source.state = &self.state
         self.source.open, self.source.start = open_raw, start_raw
-        self.source.next, self.source.finish = next_raw, self.state.stored.finish
+        self.source.next, self.source.finish = next_raw, finish_raw
 
     def __dealloc__(self):
         free(self.state.strip)
@@ -210,18 +207,17 @@ cdef class RawRows(RowDecoder):
 cdef int open_raw(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
                   Outcome* outcome) noexcept nogil:
     cdef State* state = <State*>source.state
-    cdef pnm_header header
+    cdef pnm_header* header = &state.header
     cdef int status = PNM_OTHER
     if state.channels != 4:
-        status = pnm_parse(data, size, state.max_pixels, &header)
+        status = pnm_parse(data, size, state.max_pixels, header)
     if status == PNM_OTHER:
         return SOURCE_OTHER
     if status != PNM_OK:
-        pnm_explain(status, &header, state.max_pixels, outcome.message, MESSAGE_SIZE)
+        pnm_explain(status, header, state.max_pixels, outcome.message, MESSAGE_SIZE)
         outcome.status = RENDER_IMAGE
         return SOURCE_FAILED
-    state.pixels.first, state.pixels.stride = data + header.start, header.width * header.channels
-    state.pixels.pixel_size = state.stored_channels = header.channels
+    state.data = data + header.start
     info.width, info.height = <int>header.width, <int>header.height
     info.raw = True
     info.in_memory = header.channels == state.channels
@@ -233,14 +229,17 @@ cdef int start_raw(RowSource* source, int denominator, const Rectangle* wanted,
     cdef State* state = <State*>source.state
     cdef size_t size = <size_t>wanted.width * state.channels * STRIP_ROWS + PIXEL_SLACK
     cdef void* memory
-    if state.stored_channels != state.channels and size > state.capacity:
+    if state.header.channels != state.channels and size > state.capacity:
         memory = realloc(state.strip, size)
         if memory == NULL:
             return outcome_fail(outcome, RENDER_MEMORY, b"")
         state.strip, state.capacity = <uint8_t*>memory, size
     state.width = wanted.width
-    state.stored.start(&state.stored, denominator, wanted, outcome)
-    return state.stored.next(&state.stored, &state.rest, outcome)
+    state.rest.stride = <ptrdiff_t>state.header.width * state.header.channels
+    state.rest.first = (state.data + wanted.y * state.rest.stride
+                        + <ptrdiff_t>wanted.x * state.header.channels)
+    state.rest.count, state.rest.cold = wanted.height, True
+    return 0
 
 
 cdef int next_raw(RowSource* source, Rows* rows, Outcome* outcome) noexcept nogil:
@@ -248,13 +247,17 @@ cdef int next_raw(RowSource* source, Rows* rows, Outcome* outcome) noexcept nogi
     cdef ptrdiff_t packed = <ptrdiff_t>state.width * state.channels
     cdef int y
     rows[0] = state.rest
-    if state.stored_channels == state.channels:
+    if state.header.channels == state.channels:
         return 0
     rows.count = min(rows.count, STRIP_ROWS)
     for y in range(rows.count):
         pnm_convert_row(state.rest.first + y * state.rest.stride, state.width,
-                        state.stored_channels, state.strip + y * packed)
+                        state.header.channels, state.strip + y * packed)
     state.rest.first += rows.count * state.rest.stride
     state.rest.count -= rows.count
     rows.first, rows.stride, rows.cold = state.strip, packed, False
     return 0
+
+
+cdef bint finish_raw(RowSource* source) noexcept nogil:
+    return True

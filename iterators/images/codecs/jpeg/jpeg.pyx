@@ -1,6 +1,7 @@
 """Decode JPEG images with libjpeg-turbo: the header, a region, at full size or a fraction of it.
 
-It gives the pixels as stored: it never turns an image upright, never decodes anything but JPEG, and never hands out pixels for which the data is missing.
+It gives the pixels as stored: it never turns an image upright, never decodes anything but JPEG, and
+never hands out pixels for which the data is missing.
 """
 
 import os
