@@ -7,7 +7,7 @@ from iterators.images.codecs.row_source cimport ImageInfo, RowSource
 from iterators.images.kernels.resample cimport resampler
 from iterators.images.plan cimport RenderPlan
 from iterators.images.status cimport Outcome
-from iterators.images.writer cimport RowWriter
+from iterators.images.row_writer cimport RowWriter
 
 
 # Memory of a runner, kept from image to image: number of each buffer.

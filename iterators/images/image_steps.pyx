@@ -30,7 +30,7 @@ from iterators.images.plan cimport RenderPlan
 from iterators.images.status cimport (
     RENDER_GEOMETRY, RENDER_MEMORY, RENDER_OK, Outcome, outcome_fail,
 )
-from iterators.images.writer cimport RowWriter
+from iterators.images.row_writer cimport RowWriter
 
 cdef extern from "iterators/images/kernels/pixel.h":
     enum:

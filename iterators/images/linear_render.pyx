@@ -14,7 +14,7 @@ from iterators.images.augment.linear_colour cimport (
     linear_colour_sums, load_colours,
 )
 from iterators.images.plan cimport RenderPlan
-from iterators.images.writer cimport RowWriter
+from iterators.images.row_writer cimport RowWriter
 
 
 cdef class LinearPlan(RenderPlan):

@@ -4,7 +4,7 @@ from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, GeometryDrawer
 from iterators.images.codecs.row_source cimport ImageInfo, RowSource
 from iterators.images.image_steps cimport StepRunner
-from iterators.images.labels cimport LabelReader
+from iterators.images.label_reader cimport LabelReader
 from iterators.images.plan cimport RenderPlan
 from iterators.images.status cimport Outcome
 
