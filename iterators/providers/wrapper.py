@@ -112,7 +112,9 @@ class Wrapper(AbstractDataProvider):
     def _place(self, arrays: Sequence[Any]) -> list[Any]:
         if self._device is None:
             return list(arrays)
-        return self._placement.place([_on_host(array) for array in arrays])
+        return self._placement.place(
+            [x.detach().cpu().numpy() if hasattr(x, "detach") else x for x in arrays]
+        )
 
     def _batch(self, batch: DataBatch) -> DataBatch:
         """A batch from inside where it is wanted, in the form that is asked for."""
@@ -160,8 +162,3 @@ def described(desc: Any, name: str) -> DataDesc:
     """
     dtype, layout = getattr(desc, "dtype", np.float32), getattr(desc, "layout", None)
     return DataDesc(name, desc[1], dtype, layout)
-
-
-def _on_host(array: Any) -> Any:
-    """Something that a placement takes."""
-    return array.detach().cpu().numpy() if hasattr(array, "detach") else array

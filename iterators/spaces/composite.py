@@ -328,7 +328,10 @@ def _side_by_side(leaves: list[tuple[Any, np.ndarray]], space: VectorSpace) -> n
     begin = 0
     for leaf, part in leaves:
         end = begin + leaf.get_total_dimension()
-        # The columns seen with the axes of the part: splitting an axis never copies.
-        plan(leaf.flat_layout, leaf.layout)(result[:, begin:end])[...] = part
+        columns = result[:, begin:end]
+        if leaf.flat_layout != leaf.layout:
+            # The columns seen with the axes of the part: splitting an axis never copies.
+            columns = plan(leaf.flat_layout, leaf.layout)(columns)
+        columns[...] = part
         begin = end
     return result

@@ -357,12 +357,13 @@ class SimpleSpace(Space):
         rows, wanted = self.flat_layout, space.flat_layout
         if rows is None or wanted is None:
             raise self._no_conversion(space)
-        if set(self.layout.axes) == set(space.layout.axes):
-            convert = plan(self.layout, space.layout)
-        elif space.layout.axes == ROWS:
-            convert = plan(self.layout, rows)
-        elif self.layout.axes == ROWS:
-            convert = plan(wanted, space.layout)
+        here, there = self.layout, space.layout
+        if there.axes == ROWS:
+            convert = plan(here, rows)
+        elif here.axes == ROWS:
+            convert = plan(wanted, there)
+        elif set(here.axes) == set(there.axes):
+            convert = plan(here, there)
         else:
             raise self._no_conversion(space)
         if not space.sparse:
