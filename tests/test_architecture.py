@@ -34,14 +34,16 @@ FLOORS = {
 
 #: The same for the rooms inside one.  What stands beside them is above all of them.
 INNER_FLOORS = {
+    "iterators.images.status": 0,
     "iterators.images.kernels": 0,
     "iterators.images.cache": 1,
     "iterators.images.augment": 1,
-    "iterators.images.codecs.jpeg": 1,
-    "iterators.images.codecs": 2,
-    "iterators.images.codecs.transcode": 2,
-    "iterators.images.sources": 2,
-    "iterators.images": 3,
+    "iterators.images.codecs.row_source": 1,
+    "iterators.images.codecs.jpeg": 2,
+    "iterators.images.codecs": 3,
+    "iterators.images.codecs.transcode": 3,
+    "iterators.images.sources": 3,
+    "iterators.images": 4,
 }
 
 #: Extras: imported inside the function that needs them, because everything else works without.

@@ -4,9 +4,9 @@ from typing_extensions import Self
 
 from .augment.det_recipe import DetRecipe
 from .augment.geometry import GeometryDrawer
-from .labels import LabelReader
+from .label_reader import LabelReader
 from .plan import RenderPlan
-from .writer import RowWriter
+from .row_writer import RowWriter
 
 class DetPlan(RenderPlan):
     def __init__(self, recipe: DetRecipe, *, raw_width: int = 0, **more: Any) -> None: ...

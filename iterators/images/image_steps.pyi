@@ -4,7 +4,7 @@ from typing_extensions import Self
 
 from .augment.pixel_change import PixelChange
 from .plan import RenderPlan
-from .writer import RowWriter
+from .row_writer import RowWriter
 
 class StepRunner:
     def __new__(

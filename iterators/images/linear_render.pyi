@@ -2,7 +2,7 @@ from typing import Any
 
 from .augment.augmenter import Augmenter
 from .plan import RenderPlan
-from .writer import RowWriter
+from .row_writer import RowWriter
 
 class LinearPlan(RenderPlan):
     def __init__(self, recipe: Augmenter, *, dtype: str = "float32", **more: Any) -> None: ...

@@ -6,8 +6,8 @@ from numpy.typing import ArrayLike, NDArray
 from .augment.geometry import GeometryDrawer
 from .augment.pixel_change import PixelChange
 from .augment.recipe import Recipe
-from .labels import LabelReader
-from .writer import RowWriter
+from .label_reader import LabelReader
+from .row_writer import RowWriter
 
 DEFAULT_LIMITS: dict[str, int]
 DTYPES: tuple[str, ...]

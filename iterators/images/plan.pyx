@@ -12,7 +12,7 @@ import numpy as np
 from .augment.changes import changes_of
 from .augment.geometry import RecipeGeometry
 from .codecs.jpeg.jpeg import DEFAULT_LIMITS
-from .labels import RowLabels
+from .label_reader import RowLabels
 
 DTYPES = ("float32", "uint8", "int8", "float16")
 
@@ -78,7 +78,7 @@ cdef class RenderPlan:
 
     def parts(self):
         """What a renderer is made of: its own labels, geometry, changes of pixels, and writer."""
-        from .writer import RowWriter  # which knows plans
+        from .row_writer import RowWriter  # which knows plans
 
         return (
             RowLabels(self.labels, self.label_width), RecipeGeometry(self.recipe),
