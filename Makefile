@@ -77,6 +77,7 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/ruff format --check .
 	PATH="$(CURDIR)/.venv-lint/bin:$$PATH" cython-lint recordio iterators
+	.venv-lint/bin/clang-format --dry-run --Werror $(filter %.c %.h,$(COMPILED))
 	.venv-lint/bin/mypy
 	.venv-lint/bin/mypy tools
 	.venv-lint/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml \

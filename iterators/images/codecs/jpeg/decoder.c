@@ -1,4 +1,4 @@
-/* How jpeg_decoder.h is done with libjpeg-turbo; every jump of libjpeg's error handling stays here. */
+/* How decoder.h is done with libjpeg-turbo; every jump of libjpeg's error handling stays here. */
 #include "decoder.h"
 #include "outline.h"
 
@@ -552,4 +552,4 @@ int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *str
     return JPEG_OK;
 }
 
-#endif /* HAVE_LIBJPEG_TURBO; otherwise jpeg_unavailable.c stands in */
+#endif /* HAVE_LIBJPEG_TURBO; otherwise unavailable.c stands in */

@@ -43,7 +43,7 @@ typedef struct {
     int supported; /* 0: CMYK, 12-bit, lossless, arithmetic coding...: another decoder must do it */
 } jpeg_info;
 
-/* Who reads the entropy-coded data: the library, or jpeg_entropy.h where it can. */
+/* Who reads the entropy-coded data: the library, or entropy.h where it can. */
 enum jpeg_entropy_choice {
     JPEG_ENTROPY_OF_LIBRARY,
     JPEG_ENTROPY_OF_OURS,

@@ -1,4 +1,4 @@
-/* What stands in for jpeg_decoder.c without libjpeg-turbo: the same functions, and every image is
+/* What stands in for decoder.c without libjpeg-turbo: the same functions, and every image is
  * refused. */
 #include "decoder.h"
 
