@@ -28,7 +28,6 @@ C_SOURCES = {
     "iterators.images.codecs.transcode.transcode": [
         "iterators/images/codecs/transcode/rewrite.c",
         "iterators/images/codecs/transcode/coefficients.c",
-        "iterators/images/codecs/transcode/scan_writer.c",
         "iterators/images/codecs/transcode/rewrite_unavailable.c",
     ],
 }

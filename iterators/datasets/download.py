@@ -1,7 +1,8 @@
 """Files from the network, each fetched once: `cached_download`.
 
 A download that was cut off goes on where it ended, and a file appears under its name only when it
-is whole.  Nothing is unpacked.
+is whole.  Nothing is unpacked.  Of these, pooch 1.9 does only the second: it begins a broken
+download anew, and processes that want one file each fetch it.
 """
 
 from __future__ import annotations

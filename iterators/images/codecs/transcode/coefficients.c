@@ -1,10 +1,9 @@
-/* How jpeg_coefficients.h is done with libjpeg-turbo; every jump of its error handling stays here. */
+/* How coefficients.h is done with libjpeg-turbo; every jump of its error handling stays here. */
 #include "coefficients.h"
 
 #ifdef HAVE_LIBJPEG_TURBO
 
-#include "codes.h"
-
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,8 @@
 #include "../jpeg/library.h"
 
 struct jpeg_coefficients {
-    struct jpeg_decompress_struct library; /* first: libjpeg's callbacks find us by its address */
+    struct jpeg_decompress_struct library;
+    struct jpeg_compress_struct writer; /* created when something is to be written */
     struct jpeg_error_mgr errors;
     struct jpeg_source_mgr source;
     struct jpeg_progress_mgr progress;
@@ -38,7 +38,7 @@ static int fail(jpeg_coefficients *coefficients, int status, const char *message
 
 static void on_error(j_common_ptr library)
 {
-    jpeg_coefficients *coefficients = (jpeg_coefficients *)library;
+    jpeg_coefficients *coefficients = library->client_data;
     const int code = library->err->msg_code;
     library->err->format_message(library, coefficients->message);
     coefficients->status = code == JERR_OUT_OF_MEMORY ? JPEG_NO_MEMORY
@@ -66,7 +66,7 @@ static int refuse_scans(jpeg_coefficients *coefficients, enum jpeg_work found)
 
 static void on_progress(j_common_ptr library)
 {
-    jpeg_coefficients *coefficients = (jpeg_coefficients *)library;
+    jpeg_coefficients *coefficients = library->client_data;
     const enum jpeg_work found = check_scan(
         coefficients->library.input_scan_number, &coefficients->limits,
         (int)coefficients->library.image_width, (int)coefficients->library.image_height);
@@ -79,7 +79,7 @@ static void on_progress(j_common_ptr library)
 /* A file that has its end marker is never asked for more. */
 static boolean fill_input(j_decompress_ptr library)
 {
-    jpeg_coefficients *coefficients = (jpeg_coefficients *)library;
+    jpeg_coefficients *coefficients = library->client_data;
     fail(coefficients, JPEG_TRUNCATED, "the data ends inside the image");
     LONG_JUMP(coefficients->failure, 1);
     return FALSE;
@@ -103,30 +103,26 @@ static const char *find_obstacle(const struct jpeg_decompress_struct *library)
     return NULL;
 }
 
-static int is_standard(const JHUFF_TBL *table, int chroma, int is_dc)
+static int ceil_div(int value, int by)
 {
-    const uint8_t *lengths, *symbols;
-    const int count = jpeg_standard_code(chroma, is_dc, &lengths, &symbols);
-    return table != NULL && memcmp(table->bits + 1, lengths + 1, 16) == 0 &&
-           memcmp(table->huffval, symbols, (size_t)count) == 0;
+    return (value + by - 1) / by;
 }
 
 static void describe(jpeg_coefficients *coefficients)
 {
     const struct jpeg_decompress_struct *library = &coefficients->library;
     jpeg_frame *frame = &coefficients->frame;
+    const int single = library->num_components == 1; /* its MCUs are blocks, whatever the sampling */
     int i, k;
     frame->width = (int)library->image_width;
     frame->height = (int)library->image_height;
     frame->components = library->num_components;
-    frame->colours = library->jpeg_color_space == JCS_YCbCr  ? JPEG_COLOURS_YCC
-                     : library->jpeg_color_space == JCS_YCCK ? JPEG_COLOURS_YCCK
-                                                             : JPEG_COLOURS_OTHER;
+    frame->colours = (int)library->jpeg_color_space;
+    frame->mcus_per_row = ceil_div(frame->width, single ? 8 : 8 * library->max_h_samp_factor);
+    frame->mcu_rows = ceil_div(frame->height, single ? 8 : 8 * library->max_v_samp_factor);
     frame->sequential = !library->progressive_mode && library->input_scan_number == 1;
-    frame->standard_tables = frame->sequential;
     for (i = 0; i < frame->components; i++) {
         const jpeg_component_info *from = &library->comp_info[i];
-        const int chroma = jpeg_is_chroma(frame->colours, i);
         jpeg_component *to = &frame->component[i];
         to->id = from->component_id;
         to->columns = from->h_samp_factor;
@@ -135,10 +131,6 @@ static void describe(jpeg_coefficients *coefficients)
         to->height = (int)from->height_in_blocks;
         for (k = 0; k < DCTSIZE2; k++)
             to->quantisation[k] = from->quant_table->quantval[k];
-        frame->standard_tables =
-            frame->standard_tables &&
-            is_standard(library->dc_huff_tbl_ptrs[from->dc_tbl_no], chroma, 1) &&
-            is_standard(library->ac_huff_tbl_ptrs[from->ac_tbl_no], chroma, 0);
     }
 }
 
@@ -151,6 +143,7 @@ static int create(jpeg_coefficients *coefficients)
     coefficients->errors.error_exit = on_error;
     coefficients->errors.emit_message = on_message;
     coefficients->errors.output_message = ignore_output;
+    coefficients->library.client_data = coefficients->writer.client_data = coefficients;
     if (SET_JUMP(coefficients->failure))
         return 0;
     jpeg_create_decompress(&coefficients->library);
@@ -179,6 +172,7 @@ void jpeg_coefficients_free(jpeg_coefficients *coefficients)
 {
     if (coefficients == NULL)
         return;
+    jpeg_destroy_compress(&coefficients->writer);
     jpeg_destroy_decompress(&coefficients->library);
     free(coefficients);
 }
@@ -238,9 +232,167 @@ int jpeg_coefficients_rows(jpeg_coefficients *coefficients, int component, int f
     return 1;
 }
 
+/* ---- writing ---- */
+
+/* The largest absolute value that a baseline scan codes. */
+#define LARGEST_AC 1023
+#define LARGEST_DC_DIFFERENCE 2047
+
+/* Tenths of bits that a coefficient, one beyond 1, and a block take with the shortest codes; as found
+ * for photographs of many sizes and qualities, most of whose scans it tells to 5 %. */
+#define COEFFICIENT_WEIGHT 39
+#define LARGER_WEIGHT 35
+#define BLOCK_WEIGHT 44
+
+/* What coding a block takes; negative if one of its coefficients is too large. */
+static int weigh_block(const int16_t *block)
+{
+    int16_t coefficients = 0, larger = 0, too_large = 0;
+    int k;
+    for (k = 0; k < JPEG_BLOCK; k++) {
+        coefficients += block[k] != 0;
+        larger += block[k] > 1 || block[k] < -1;
+        too_large |= k > 0 && (block[k] > LARGEST_AC || block[k] < -LARGEST_AC);
+    }
+    return too_large ? -1
+                     : COEFFICIENT_WEIGHT * coefficients + LARGER_WEIGHT * larger + BLOCK_WEIGHT;
+}
+
+static int64_t weigh_component(jpeg_coefficients *coefficients, int component)
+{
+    const jpeg_component *of = &coefficients->frame.component[component];
+    int64_t weight = 0;
+    int row, column, least = 0, most = 0;
+    for (row = 0; row < of->height; row++) {
+        const int16_t *block;
+        if (!jpeg_coefficients_rows(coefficients, component, row, 1, &block))
+            return -1;
+        for (column = 0; column < of->width; column++, block += JPEG_BLOCK) {
+            const int found = weigh_block(block);
+            if (found < 0)
+                return -1;
+            weight += found;
+            least = block[0] < least ? block[0] : least;
+            most = block[0] > most ? block[0] : most;
+        }
+    }
+    return most - least > LARGEST_DC_DIFFERENCE ? -1 : weight;
+}
+
+int64_t jpeg_coefficients_scan_bytes(jpeg_coefficients *coefficients)
+{
+    int64_t weight = 0;
+    int i;
+    for (i = 0; i < coefficients->frame.components; i++) {
+        const int64_t found = weigh_component(coefficients, i);
+        if (found < 0)
+            return -1;
+        weight += found;
+    }
+    return weight / (10 * 8);
+}
+
+/* Jumps to `failure`, as all that writes. */
+static void prepare_writer(jpeg_coefficients *coefficients)
+{
+    struct jpeg_compress_struct *writer = &coefficients->writer;
+    if (writer->err != NULL)
+        return;
+    writer->err = &coefficients->errors;
+    jpeg_create_compress(writer);
+    jpeg_copy_critical_parameters(&coefficients->library, writer);
+    writer->write_JFIF_header = writer->write_Adobe_marker = FALSE;
+}
+
+static int is_same_code(const JHUFF_TBL *one, const JHUFF_TBL *other)
+{
+    int count = 0, length;
+    if (one == NULL || memcmp(one->bits + 1, other->bits + 1, 16) != 0)
+        return 0;
+    for (length = 1; length <= 16; length++)
+        count += one->bits[length];
+    return memcmp(one->huffval, other->huffval, (size_t)count) == 0;
+}
+
+int jpeg_coefficients_standard_codes(jpeg_coefficients *coefficients)
+{
+    const struct jpeg_decompress_struct *library = &coefficients->library;
+    const struct jpeg_compress_struct *writer = &coefficients->writer;
+    int i;
+    if (!coefficients->frame.sequential || SET_JUMP(coefficients->failure))
+        return 0;
+    prepare_writer(coefficients);
+    for (i = 0; i < library->num_components; i++) {
+        const jpeg_component_info *from = &library->comp_info[i], *to = &writer->comp_info[i];
+        if (!is_same_code(library->dc_huff_tbl_ptrs[from->dc_tbl_no],
+                          writer->dc_huff_tbl_ptrs[to->dc_tbl_no]) ||
+            !is_same_code(library->ac_huff_tbl_ptrs[from->ac_tbl_no],
+                          writer->ac_huff_tbl_ptrs[to->ac_tbl_no]))
+            return 0;
+    }
+    return 1;
+}
+
+typedef struct {
+    struct jpeg_destination_mgr manager; /* first: libjpeg's callbacks find us by its address */
+    jpeg_bytes *bytes;
+} destination;
+
+/* Called when all there is has been filled. */
+static boolean grow_output(j_compress_ptr library)
+{
+    destination *to = (destination *)library->dest;
+    const size_t size = to->bytes->size;
+    uint8_t *data = size > 0 && size <= SIZE_MAX / 2 ? realloc(to->bytes->data, 2 * size) : NULL;
+    if (data == NULL)
+        ERREXIT1(library, JERR_OUT_OF_MEMORY, 0);
+    to->bytes->data = data;
+    to->bytes->size = 2 * size;
+    to->manager.next_output_byte = data + size;
+    to->manager.free_in_buffer = size;
+    return TRUE;
+}
+
+static void begin_output(j_compress_ptr library)
+{
+    destination *to = (destination *)library->dest;
+    to->bytes->data = malloc(to->bytes->size);
+    if (to->bytes->data == NULL)
+        ERREXIT1(library, JERR_OUT_OF_MEMORY, 0);
+    to->manager.next_output_byte = to->bytes->data;
+    to->manager.free_in_buffer = to->bytes->size;
+}
+
+static void end_output(j_compress_ptr library)
+{
+    destination *to = (destination *)library->dest;
+    to->bytes->size -= to->manager.free_in_buffer;
+}
+
+int jpeg_coefficients_write(jpeg_coefficients *coefficients, int restart, int standard,
+                            jpeg_bytes *bytes)
+{
+    struct jpeg_compress_struct *writer = &coefficients->writer;
+    destination to;
+    memset(&to, 0, sizeof to);
+    to.bytes = bytes;
+    to.manager.init_destination = begin_output;
+    to.manager.empty_output_buffer = grow_output;
+    to.manager.term_destination = end_output;
+    if (SET_JUMP(coefficients->failure))
+        return coefficients->status;
+    prepare_writer(coefficients);
+    writer->dest = &to.manager;
+    writer->restart_interval = (unsigned)restart;
+    writer->optimize_coding = !standard;
+    jpeg_write_coefficients(writer, coefficients->arrays);
+    jpeg_finish_compress(writer);
+    return JPEG_OK;
+}
+
 const char *jpeg_coefficients_message(const jpeg_coefficients *coefficients)
 {
     return coefficients->message;
 }
 
-#endif /* HAVE_LIBJPEG_TURBO; otherwise jpeg_rewrite_unavailable.c stands in */
+#endif /* HAVE_LIBJPEG_TURBO; otherwise rewrite_unavailable.c stands in */

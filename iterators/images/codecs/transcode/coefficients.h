@@ -1,8 +1,9 @@
-/* The quantised coefficients of a sound JPEG file, as libjpeg-turbo reads them.
+/* The quantised coefficients of a sound JPEG file, as libjpeg-turbo reads them and writes them again.
  *
  * Sound means: read to its end without a single warning, with all coefficients in full.  Everything
  * else is refused, for what is read here is written again.  No pixel is made, and nothing here prints,
- * exits, jumps out of a call, or touches Python.  One object reads one file, once.
+ * exits, jumps out of a call, or touches Python.  One object reads one file, once,
+ * and writes it once at most.
  */
 #ifndef ITERATORS_JPEG_COEFFICIENTS_H
 #define ITERATORS_JPEG_COEFFICIENTS_H
@@ -10,7 +11,6 @@
 #include "../jpeg/decoder.h" /* for jpeg_status and jpeg_limits */
 
 #define JPEG_MAX_COMPONENTS 4
-#define JPEG_MAX_SAMPLING 4
 #define JPEG_BLOCK 64
 
 typedef struct {
@@ -20,15 +20,12 @@ typedef struct {
     uint16_t quantisation[JPEG_BLOCK];  /* in rows, not in zigzag order */
 } jpeg_component;
 
-/* The colours that component numbers stand for. */
-enum jpeg_colours { JPEG_COLOURS_OTHER, JPEG_COLOURS_YCC, JPEG_COLOURS_YCCK };
-
 typedef struct {
     int width, height; /* in pixels */
     int components;
-    int colours;
+    int mcus_per_row, mcu_rows; /* of a scan of all components */
+    int colours;         /* that components stand for, as the library numbers them */
     int sequential;      /* one scan of Huffman codes that is not progressive */
-    int standard_tables; /* sequential, with the usual Huffman tables */
     jpeg_component component[JPEG_MAX_COMPONENTS];
 } jpeg_frame;
 
@@ -52,7 +49,25 @@ const jpeg_frame *jpeg_coefficients_frame(const jpeg_coefficients *coefficients)
 int jpeg_coefficients_rows(jpeg_coefficients *coefficients, int component, int first, int count,
                            const int16_t **rows);
 
-/* Why reading failed. */
+/* About how many bytes one scan of them takes with the shortest codes and without restart markers.
+ * Negative if no baseline scan can hold them. */
+int64_t jpeg_coefficients_scan_bytes(jpeg_coefficients *coefficients);
+
+/* Whether the file is sequential and has the codes that the standard suggests (ITU-T T.81, annex K.3). */
+int jpeg_coefficients_standard_codes(jpeg_coefficients *coefficients);
+
+typedef struct {
+    uint8_t *data; /* to be freed, after failures as well */
+    size_t size;
+} jpeg_bytes;
+
+/* Write them as one sequential scan with a restart marker after every `restart` MCUs; 0: none.  Of the
+ * file that this makes, all before the Huffman codes is to be thrown away.  `bytes->size` is the size
+ * that is tried first.  A jpeg_status. */
+int jpeg_coefficients_write(jpeg_coefficients *coefficients, int restart, int standard,
+                            jpeg_bytes *bytes);
+
+/* Why reading or writing failed. */
 const char *jpeg_coefficients_message(const jpeg_coefficients *coefficients);
 
 #endif

@@ -72,6 +72,7 @@ static inline void pass_scan(const uint8_t *data, size_t size, size_t *at)
 }
 
 typedef struct {
+    size_t header;           /* before the first scan, and no less than is kept of that */
     size_t end;              /* behind the marker that ends the image */
     int wide_quantisation;   /* some quantisation table has 16 bits a number */
 } jpeg_outline_of_scans;
@@ -95,7 +96,8 @@ static inline const char *read_segments(const uint8_t *data, size_t size,
             found->end = at;
             return frames == 1 && scans > 0 ? NULL : unusual;
         case JPEG_MARKER_SOS:
-            scans++;
+            if (scans++ == 0)
+                found->header = at;
             pass_scan(data, size, &at);
             continue;
         case JPEG_MARKER_DHT:

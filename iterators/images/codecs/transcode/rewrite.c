@@ -1,10 +1,9 @@
-/* How jpeg_rewrite.h is done: read, choose, write, read again, compare. */
+/* How rewrite.h is done: read, choose, write, read again, compare. */
 #include "rewrite.h"
 
 #ifdef HAVE_LIBJPEG_TURBO
 
 #include "restart.h"
-#include "scan_writer.h"
 #include "markers.h"
 
 #include <stdio.h>
@@ -16,9 +15,12 @@
 /* A sequential file that would grow by more than one part in this many stays as it is. */
 #define GROWTH_LIMIT 20
 
+static const char unfit[] = "its coefficients do not fit into one baseline scan";
+
 typedef struct {
     jpeg_coefficients *source, *written;
-    jpeg_scan scan;
+    jpeg_bytes scan;
+    int restart, standard;
     jpeg_outline_of_scans outline;
     jpeg_rewritten *result;
 } job;
@@ -31,31 +33,21 @@ static int fail(job *work, int status, const char *message)
 
 /* ---- what to write ---- */
 
-/* Bytes of the scan with the chosen codes, but for what is stuffed in. */
-static int64_t scan_bytes(const jpeg_scan *scan)
-{
-    return jpeg_scan_bits(scan) / 8;
-}
-
-/* Choose restart interval and codes.  0 if there is nothing to gain; negative: a failure. */
-static int choose(job *work, const jpeg_rewrite_options *options)
+/* Choose restart interval and codes for a scan of about so many bytes.  0 if there is nothing to gain. */
+static int choose(job *work, const jpeg_rewrite_options *options, int64_t bytes)
 {
     const jpeg_frame *frame = jpeg_coefficients_frame(work->source);
-    jpeg_scan *scan = &work->scan;
-    int restart = options->restart, standard = options->tables == JPEG_TABLES_STANDARD;
-    jpeg_scan_codes(scan, 0);
-    if (options->tables == JPEG_TABLES_AUTO && scan_bytes(scan) < SMALL_SCAN)
-        standard = frame->standard_tables || !frame->sequential;
-    if (restart == JPEG_RESTART_AUTO) {
-        restart = choose_restart(frame->width, frame->height, scan->mcus_per_row, scan->mcu_rows,
-                                 scan_bytes(scan));
-        if (restart == 0 && options->tables == JPEG_TABLES_AUTO && frame->sequential &&
-            scan_bytes(scan) < SMALL_SCAN)
+    const int keeps = options->tables == JPEG_TABLES_AUTO && bytes < SMALL_SCAN;
+    work->restart = options->restart;
+    work->standard = options->tables == JPEG_TABLES_STANDARD;
+    if (keeps)
+        work->standard = !frame->sequential || jpeg_coefficients_standard_codes(work->source);
+    if (work->restart == JPEG_RESTART_AUTO) {
+        work->restart = choose_restart(frame->width, frame->height, frame->mcus_per_row,
+                                       frame->mcu_rows, bytes);
+        if (work->restart == 0 && keeps && frame->sequential)
             return 0;
     }
-    if (restart > 0 && jpeg_scan_restart(scan, restart) != JPEG_SCAN_OK)
-        return -1;
-    jpeg_scan_codes(scan, standard);
     return 1;
 }
 
@@ -65,49 +57,6 @@ static uint8_t *put(uint8_t *to, const void *data, size_t size)
 {
     memcpy(to, data, size);
     return to + size;
-}
-
-static uint8_t *put_marker(uint8_t *to, int marker, size_t length)
-{
-    const uint8_t bytes[4] = {0xFF, (uint8_t)marker, (uint8_t)(length >> 8), (uint8_t)length};
-    return put(to, bytes, sizeof bytes);
-}
-
-static uint8_t *put_code(uint8_t *to, const jpeg_code *code, int is_dc, int table)
-{
-    *to++ = (uint8_t)((is_dc ? 0x00 : 0x10) | table);
-    to = put(to, code->lengths + 1, JPEG_LONGEST_CODE);
-    return put(to, code->symbols, (size_t)code->count);
-}
-
-static uint8_t *put_codes(uint8_t *to, const jpeg_scan *scan)
-{
-    size_t length = 2;
-    int i;
-    for (i = 0; i < scan->classes; i++)
-        length += 2 * (1 + JPEG_LONGEST_CODE) +
-                  (size_t)(scan->dc_codes[i].count + scan->ac_codes[i].count);
-    to = put_marker(to, JPEG_MARKER_DHT, length);
-    for (i = 0; i < scan->classes; i++) {
-        to = put_code(to, &scan->dc_codes[i], 1, i);
-        to = put_code(to, &scan->ac_codes[i], 0, i);
-    }
-    return to;
-}
-
-static uint8_t *put_scan_header(uint8_t *to, const jpeg_frame *frame)
-{
-    int i;
-    to = put_marker(to, JPEG_MARKER_SOS, 6 + 2 * (size_t)frame->components);
-    *to++ = (uint8_t)frame->components;
-    for (i = 0; i < frame->components; i++) {
-        *to++ = (uint8_t)frame->component[i].id;
-        *to++ = (uint8_t)(0x11 * jpeg_is_chroma(frame->colours, i));
-    }
-    *to++ = 0;
-    *to++ = JPEG_BLOCK - 1;
-    *to++ = 0;
-    return to;
 }
 
 /* Everything before the first scan but for what belongs to the way of coding. */
@@ -128,32 +77,47 @@ static uint8_t *put_header(uint8_t *to, const uint8_t *data, size_t size, int wi
     }
 }
 
-/* The whole file.  JPEG_OK or JPEG_NO_MEMORY. */
+/* The new scan and what it needs; its codes, which the library writes one by one, in one segment. */
+static uint8_t *put_scan(uint8_t *to, const jpeg_bytes *scan)
+{
+    uint8_t *codes = NULL;
+    size_t at = 2, length = 2;
+    for (;;) {
+        const jpeg_segment segment = next_segment(scan->data, scan->size, &at);
+        if (segment.marker == JPEG_MARKER_DHT) {
+            codes = codes == NULL ? to : codes;
+            to = codes == to ? put(to, segment.data, 4) : to;
+            to = put(to, segment.data + 4, segment.size - 4);
+            length += segment.size - 4;
+            codes[2] = (uint8_t)(length >> 8);
+            codes[3] = (uint8_t)length;
+        } else if (segment.marker == JPEG_MARKER_DRI) {
+            to = put(to, segment.data, segment.size);
+        } else if (segment.marker == JPEG_MARKER_SOS) {
+            at -= segment.size;
+            return put(to, scan->data + at, scan->size - at);
+        }
+    }
+}
+
+/* The whole file.  A jpeg_status. */
 static int write_file(job *work, const uint8_t *data, size_t size)
 {
-    static const uint8_t end_of_image[2] = {0xFF, JPEG_MARKER_EOI};
-    const jpeg_frame *frame = jpeg_coefficients_frame(work->source);
-    jpeg_scan *scan = &work->scan;
-    /* The header is not longer than the file, the new segments are shorter than 2 KiB. */
-    const uint64_t room = (uint64_t)size + 2048 + (uint64_t)jpeg_scan_room(scan);
+    const size_t tail = size - work->outline.end;
     uint8_t *to;
-    if (room > SIZE_MAX / 2)
-        return fail(work, JPEG_NO_MEMORY, "not enough memory");
-    to = work->result->data = malloc((size_t)room);
+    int status;
+    work->scan.size = size + size / 8 + 2048;
+    status = jpeg_coefficients_write(work->source, work->restart, work->standard, &work->scan);
+    if (status == JPEG_NO_MEMORY)
+        return fail(work, status, jpeg_coefficients_message(work->source));
+    if (status != JPEG_OK)
+        return fail(work, JPEG_UNSUPPORTED, unfit);
+    to = work->result->data = malloc(work->outline.header + work->scan.size + tail);
     if (to == NULL)
         return fail(work, JPEG_NO_MEMORY, "not enough memory");
     to = put_header(to, data, size, work->outline.wide_quantisation);
-    to = put_codes(to, scan);
-    if (scan->restart > 0) {
-        to = put_marker(to, JPEG_MARKER_DRI, 4);
-        *to++ = (uint8_t)(scan->restart >> 8);
-        *to++ = (uint8_t)scan->restart;
-    }
-    to = put_scan_header(to, frame);
-    if (jpeg_scan_write(scan, &to) != JPEG_SCAN_OK)
-        return fail(work, JPEG_NO_MEMORY, "the coefficients cannot be had");
-    to = put(to, end_of_image, sizeof end_of_image);
-    to = put(to, data + work->outline.end, size - work->outline.end);
+    to = put_scan(to, &work->scan);
+    to = put(to, data + work->outline.end, tail);
     work->result->size = (size_t)(to - work->result->data);
     return JPEG_OK;
 }
@@ -205,7 +169,8 @@ static int run(job *work, const uint8_t *data, size_t size, const jpeg_rewrite_o
     const int automatic =
         options->restart == JPEG_RESTART_AUTO && options->tables == JPEG_TABLES_AUTO;
     const char *obstacle;
-    int status, chosen;
+    int64_t bytes;
+    int status;
     work->source = jpeg_coefficients_new();
     if (work->source == NULL)
         return fail(work, JPEG_NO_MEMORY, "not enough memory");
@@ -215,13 +180,10 @@ static int run(job *work, const uint8_t *data, size_t size, const jpeg_rewrite_o
     obstacle = read_segments(data, size, &work->outline);
     if (obstacle != NULL)
         return fail(work, JPEG_UNSUPPORTED, obstacle);
-    status = jpeg_scan_begin(&work->scan, work->source);
-    if (status != JPEG_SCAN_OK)
-        return fail(work, JPEG_UNSUPPORTED, "its coefficients do not fit into one baseline scan");
-    chosen = choose(work, options);
-    if (chosen < 0)
-        return fail(work, JPEG_UNSUPPORTED, "its coefficients do not fit into one baseline scan");
-    if (chosen == 0)
+    bytes = jpeg_coefficients_scan_bytes(work->source);
+    if (bytes < 0)
+        return fail(work, JPEG_UNSUPPORTED, unfit);
+    if (!choose(work, options, bytes))
         return JPEG_OK;
     status = write_file(work, data, size);
     if (status != JPEG_OK)
@@ -236,7 +198,7 @@ static int run(job *work, const uint8_t *data, size_t size, const jpeg_rewrite_o
 }
 
 int jpeg_rewrite(const uint8_t *data, size_t size, const jpeg_rewrite_options *options,
-                   jpeg_rewritten *result)
+                 jpeg_rewritten *result)
 {
     job *work = calloc(1, sizeof *work);
     int status;
@@ -249,6 +211,7 @@ int jpeg_rewrite(const uint8_t *data, size_t size, const jpeg_rewrite_options *o
         jpeg_rewrite_free(result);
     jpeg_coefficients_free(work->source);
     jpeg_coefficients_free(work->written);
+    free(work->scan.data);
     free(work);
     return status;
 }
@@ -260,4 +223,4 @@ void jpeg_rewrite_free(jpeg_rewritten *result)
     result->size = 0;
 }
 
-#endif /* HAVE_LIBJPEG_TURBO; otherwise jpeg_rewrite_unavailable.c stands in */
+#endif /* HAVE_LIBJPEG_TURBO; otherwise rewrite_unavailable.c stands in */

@@ -1,4 +1,4 @@
-/* What stands in for jpeg_rewrite.c and jpeg_coefficients.c without libjpeg-turbo: the same
+/* What stands in for rewrite.c and coefficients.c without libjpeg-turbo: the same
  * functions, and every file is refused. */
 #include "rewrite.h"
 
