@@ -6,7 +6,9 @@
 
 #include <stdint.h>
 
-typedef struct { uint32_t word[4]; } philox_block;
+typedef struct {
+    uint32_t word[4];
+} philox_block;
 
 static inline philox_block philox4x32(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
@@ -24,7 +26,9 @@ static inline philox_block philox4x32(uint64_t key, uint32_t c0, uint32_t c1, ui
 }
 
 /* A word as a number in [0, 1). */
-static inline double philox_unit(uint32_t word) { return word * (1.0 / 4294967296.0); }
+static inline double philox_unit(uint32_t word) {
+    return word * (1.0 / 4294967296.0);
+}
 
 /* A word as an integer in [0, n), n >= 1; the bias is below n / 2^32. */
 static inline uint32_t philox_below(uint32_t word, uint32_t n) {

@@ -6,17 +6,31 @@
 #include <windows.h>
 typedef SRWLOCK sync_mutex;
 typedef CONDITION_VARIABLE sync_condition;
-static inline void sync_mutex_init(sync_mutex *mutex) { InitializeSRWLock(mutex); }
-static inline void sync_mutex_destroy(sync_mutex *mutex) { (void)mutex; }
-static inline void sync_lock(sync_mutex *mutex) { AcquireSRWLockExclusive(mutex); }
-static inline void sync_unlock(sync_mutex *mutex) { ReleaseSRWLockExclusive(mutex); }
-static inline void sync_condition_init(sync_condition *condition) { InitializeConditionVariable(condition); }
-static inline void sync_condition_destroy(sync_condition *condition) { (void)condition; }
-static inline void sync_wake_all(sync_condition *condition) { WakeAllConditionVariable(condition); }
-static inline void sync_wait(sync_condition *condition, sync_mutex *mutex) {
+static inline void sync_mutex_init(sync_mutex* mutex) {
+    InitializeSRWLock(mutex);
+}
+static inline void sync_mutex_destroy(sync_mutex* mutex) {
+    (void)mutex;
+}
+static inline void sync_lock(sync_mutex* mutex) {
+    AcquireSRWLockExclusive(mutex);
+}
+static inline void sync_unlock(sync_mutex* mutex) {
+    ReleaseSRWLockExclusive(mutex);
+}
+static inline void sync_condition_init(sync_condition* condition) {
+    InitializeConditionVariable(condition);
+}
+static inline void sync_condition_destroy(sync_condition* condition) {
+    (void)condition;
+}
+static inline void sync_wake_all(sync_condition* condition) {
+    WakeAllConditionVariable(condition);
+}
+static inline void sync_wait(sync_condition* condition, sync_mutex* mutex) {
     SleepConditionVariableSRW(condition, mutex, INFINITE, 0);
 }
-static inline void sync_wait_ms(sync_condition *condition, sync_mutex *mutex, int milliseconds) {
+static inline void sync_wait_ms(sync_condition* condition, sync_mutex* mutex, int milliseconds) {
     SleepConditionVariableSRW(condition, mutex, (DWORD)milliseconds, 0);
 }
 /* Seconds of a clock that never goes back. */
@@ -31,18 +45,32 @@ static inline double sync_now(void) {
 #include <time.h>
 typedef pthread_mutex_t sync_mutex;
 typedef pthread_cond_t sync_condition;
-static inline void sync_mutex_init(sync_mutex *mutex) { pthread_mutex_init(mutex, NULL); }
-static inline void sync_mutex_destroy(sync_mutex *mutex) { pthread_mutex_destroy(mutex); }
-static inline void sync_lock(sync_mutex *mutex) { pthread_mutex_lock(mutex); }
-static inline void sync_unlock(sync_mutex *mutex) { pthread_mutex_unlock(mutex); }
-static inline void sync_condition_init(sync_condition *condition) { pthread_cond_init(condition, NULL); }
-static inline void sync_condition_destroy(sync_condition *condition) { pthread_cond_destroy(condition); }
-static inline void sync_wake_all(sync_condition *condition) { pthread_cond_broadcast(condition); }
-static inline void sync_wait(sync_condition *condition, sync_mutex *mutex) {
+static inline void sync_mutex_init(sync_mutex* mutex) {
+    pthread_mutex_init(mutex, NULL);
+}
+static inline void sync_mutex_destroy(sync_mutex* mutex) {
+    pthread_mutex_destroy(mutex);
+}
+static inline void sync_lock(sync_mutex* mutex) {
+    pthread_mutex_lock(mutex);
+}
+static inline void sync_unlock(sync_mutex* mutex) {
+    pthread_mutex_unlock(mutex);
+}
+static inline void sync_condition_init(sync_condition* condition) {
+    pthread_cond_init(condition, NULL);
+}
+static inline void sync_condition_destroy(sync_condition* condition) {
+    pthread_cond_destroy(condition);
+}
+static inline void sync_wake_all(sync_condition* condition) {
+    pthread_cond_broadcast(condition);
+}
+static inline void sync_wait(sync_condition* condition, sync_mutex* mutex) {
     pthread_cond_wait(condition, mutex);
 }
 /* Waits at most about that long; may return early, as every condition variable may. */
-static inline void sync_wait_ms(sync_condition *condition, sync_mutex *mutex, int milliseconds) {
+static inline void sync_wait_ms(sync_condition* condition, sync_mutex* mutex, int milliseconds) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += (long)milliseconds * 1000000L;

@@ -24,7 +24,8 @@ static int crc32c_instruction; /* whether the processor has one */
 static void crc32c_prepare(void) {
     for (uint32_t byte = 0; byte < 256; byte++) {
         uint32_t crc = byte;
-        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
         crc32c_tables[0][byte] = crc;
     }
     for (int zeros = 1; zeros < 8; zeros++)
@@ -37,34 +38,34 @@ static void crc32c_prepare(void) {
 #endif
 }
 
-static uint32_t crc32c_plain(uint32_t crc, const uint8_t *data, size_t size) {
+static uint32_t crc32c_plain(uint32_t crc, const uint8_t* data, size_t size) {
     crc = ~crc;
     for (; size >= 8; size -= 8, data += 8) {
-        crc ^= (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 |
-               (uint32_t)data[3] << 24;
+        crc ^= (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
         crc = crc32c_tables[7][crc & 0xFF] ^ crc32c_tables[6][crc >> 8 & 0xFF] ^
-              crc32c_tables[5][crc >> 16 & 0xFF] ^ crc32c_tables[4][crc >> 24] ^
-              crc32c_tables[3][data[4]] ^ crc32c_tables[2][data[5]] ^
-              crc32c_tables[1][data[6]] ^ crc32c_tables[0][data[7]];
+              crc32c_tables[5][crc >> 16 & 0xFF] ^ crc32c_tables[4][crc >> 24] ^ crc32c_tables[3][data[4]] ^
+              crc32c_tables[2][data[5]] ^ crc32c_tables[1][data[6]] ^ crc32c_tables[0][data[7]];
     }
-    for (; size; size--, data++) crc = crc >> 8 ^ crc32c_tables[0][(crc ^ *data) & 0xFF];
+    for (; size; size--, data++)
+        crc = crc >> 8 ^ crc32c_tables[0][(crc ^ *data) & 0xFF];
     return ~crc;
 }
 
 #if CRC32C_SSE42
-__attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(uint32_t crc, const uint8_t *data,
+__attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(uint32_t crc, const uint8_t* data,
                                                                size_t size) {
     uint64_t state = (uint32_t)~crc, word;
     for (; size >= 8; size -= 8, data += 8) {
         memcpy(&word, data, 8);
         state = _mm_crc32_u64(state, word);
     }
-    for (; size; size--, data++) state = _mm_crc32_u8((uint32_t)state, *data);
+    for (; size; size--, data++)
+        state = _mm_crc32_u8((uint32_t)state, *data);
     return ~(uint32_t)state;
 }
 #endif
 
-static uint32_t crc32c_bytes(uint32_t crc, const uint8_t *data, size_t size) {
+static uint32_t crc32c_bytes(uint32_t crc, const uint8_t* data, size_t size) {
 #if CRC32C_SSE42
     if (crc32c_instruction) return crc32c_sse42(crc, data, size);
 #endif

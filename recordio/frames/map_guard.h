@@ -21,15 +21,15 @@ typedef struct map_guard map_guard;
 
 /* Map the first `size` bytes, at least 1, of an open file; NULL after a failure, for which see errno.
  * The map takes the descriptor over. */
-map_guard *map_open(int file, int64_t size);
+map_guard* map_open(int file, int64_t size);
 
 /* Take the map away.  Nobody may be reading it. */
-void map_close(map_guard *guard);
+void map_close(map_guard* guard);
 
-const uint8_t *map_base(const map_guard *guard);
+const uint8_t* map_base(const map_guard* guard);
 
 /* Whether any of the bytes [begin, end) has been lost since the file was mapped, so that zeros may
  * have been read instead.  Once lost, bytes stay lost.  NULL stands for memory that is no map. */
-int map_lost(map_guard *guard, int64_t begin, int64_t end);
+int map_lost(map_guard* guard, int64_t begin, int64_t end);
 
 #endif

@@ -8,9 +8,12 @@
    then traversed again and again while it is built.  Later versions collect between bytecodes. */
 #if PY_VERSION_HEX < 0x030C0000
 #define recordio_pause_collector() PyGC_Disable()
-#define recordio_resume_collector(was) do { if (was) PyGC_Enable(); } while (0)
+#define recordio_resume_collector(was)                                                                       \
+    do {                                                                                                     \
+        if (was) PyGC_Enable();                                                                              \
+    } while (0)
 #else
-#define recordio_pause_collector() 0
+#define recordio_pause_collector()     0
 #define recordio_resume_collector(was) ((void)(was))
 #endif
 
@@ -29,14 +32,14 @@
 
 /* A view of part of what `whole` shows.  Slicing would do, but takes three more objects and twice
    the time; the new view's own description of its memory is narrowed instead. */
-static inline PyObject *recordio_part(PyObject *whole, Py_ssize_t start, Py_ssize_t length) {
+static inline PyObject* recordio_part(PyObject* whole, Py_ssize_t start, Py_ssize_t length) {
 #if defined(PYPY_VERSION) || defined(GRAALVM_PYTHON)
     return PySequence_GetSlice(whole, start, start + length);
 #else
-    PyObject *part = PyMemoryView_FromObject(whole);
+    PyObject* part = PyMemoryView_FromObject(whole);
     if (part) {
-        Py_buffer *buffer = PyMemoryView_GET_BUFFER(part);
-        buffer->buf = (char *)buffer->buf + start;
+        Py_buffer* buffer = PyMemoryView_GET_BUFFER(part);
+        buffer->buf = (char*)buffer->buf + start;
         buffer->len = length;
         buffer->shape[0] = length;
     }

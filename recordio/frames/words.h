@@ -21,19 +21,18 @@ static inline uint32_t recordio_magic_word(void) {
     return word;
 }
 
-static inline uint32_t recordio_word(const uint8_t *at) {
+static inline uint32_t recordio_word(const uint8_t* at) {
     uint32_t word;
     memcpy(&word, at, 4);
     return word;
 }
 
 /* The second word of a head is little-endian on every machine. */
-static inline uint32_t recordio_flag_and_length(const uint8_t *head) {
-    return (uint32_t)head[4] | (uint32_t)head[5] << 8 | (uint32_t)head[6] << 16 |
-           (uint32_t)head[7] << 24;
+static inline uint32_t recordio_flag_and_length(const uint8_t* head) {
+    return (uint32_t)head[4] | (uint32_t)head[5] << 8 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 24;
 }
 
-static inline void recordio_put_head(uint8_t *head, uint32_t flag, uint32_t length) {
+static inline void recordio_put_head(uint8_t* head, uint32_t flag, uint32_t length) {
     uint32_t word = flag << 29 | length;
     memcpy(head, recordio_magic, 4);
     head[4] = (uint8_t)word;
@@ -44,13 +43,14 @@ static inline void recordio_put_head(uint8_t *head, uint32_t flag, uint32_t leng
 
 /* Counting has no early exit, hence compilers make vector code of the inner loop.  The outer one
    may stop at the first block that has a magic word: a search must not read on for nothing. */
-static inline int64_t recordio_count_magic(const uint8_t *data, int64_t words, int only_first) {
+static inline int64_t recordio_count_magic(const uint8_t* data, int64_t words, int only_first) {
     const uint32_t magic = recordio_magic_word();
     int64_t count = 0;
     while (words > 0 && !(only_first && count)) {
         const int64_t block = words < 256 ? words : 256;
         uint32_t found = 0;
-        for (int64_t i = 0; i < block; i++) found += recordio_word(data + 4 * i) == magic;
+        for (int64_t i = 0; i < block; i++)
+            found += recordio_word(data + 4 * i) == magic;
         count += found;
         data += 4 * block;
         words -= block;

@@ -27,11 +27,12 @@
 /* ---- words ---------------------------------------------------------------------------------- */
 
 /* Eight characters, the first one in the lowest byte on every machine. */
-static inline uint64_t recordio_eight(const uint8_t *text) {
+static inline uint64_t recordio_eight(const uint8_t* text) {
     uint64_t word;
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     word = 0;
-    for (int i = 0; i < 8; i++) word |= (uint64_t)text[i] << (8 * i);
+    for (int i = 0; i < 8; i++)
+        word |= (uint64_t)text[i] << (8 * i);
 #else
     memcpy(&word, text, 8);
 #endif
@@ -48,7 +49,8 @@ static inline int recordio_trailing_zeros(uint64_t word) {
     return (int)index;
 #else
     int count = 0;
-    for (; !(word & 1); word >>= 1) count++;
+    for (; !(word & 1); word >>= 1)
+        count++;
     return count;
 #endif
 }
@@ -62,12 +64,13 @@ static inline int recordio_leading_zeros(uint64_t word) {
     return 63 - (int)index;
 #else
     int count = 0;
-    for (; !(word >> 63); word <<= 1) count++;
+    for (; !(word >> 63); word <<= 1)
+        count++;
     return count;
 #endif
 }
 
-static inline uint64_t recordio_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+static inline uint64_t recordio_multiply(uint64_t a, uint64_t b, uint64_t* high) {
 #if defined(__SIZEOF_INT128__)
     const unsigned __int128 product = (unsigned __int128)a * b;
     *high = (uint64_t)(product >> 64);
@@ -94,7 +97,9 @@ static const double recordio_exact_power[] = {
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 };
 
-static inline int recordio_is_digit(uint8_t c) { return (uint8_t)(c - '0') <= 9; }
+static inline int recordio_is_digit(uint8_t c) {
+    return (uint8_t)(c - '0') <= 9;
+}
 
 /* How many of eight characters, from the first one on, are digits.  The sum may carry out of a
    character of 0x80 and more, but only into later ones, which no longer matter then. */
@@ -111,11 +116,12 @@ static inline uint64_t recordio_digits_value(uint64_t word, int count) {
     word = (word - 0x3030303030303030u) << half << half;
     word = word * 10 + (word >> 8);
     return ((word & 0x000000FF000000FFu) * 0x000F424000000064u +
-            (word >> 16 & 0x000000FF000000FFu) * 0x0000271000000001u) >> 32;
+            (word >> 16 & 0x000000FF000000FFu) * 0x0000271000000001u) >>
+           32;
 }
 
 /* Read all digits at `text` on top of `value`, which wraps round when they are too many. */
-static inline const uint8_t *recordio_take_digits(const uint8_t *text, uint64_t *value) {
+static inline const uint8_t* recordio_take_digits(const uint8_t* text, uint64_t* value) {
     uint64_t word = recordio_eight(text);
     int count = recordio_digits(word);
     for (; count == 8; count = recordio_digits(word)) {
@@ -141,21 +147,21 @@ static inline uint64_t recordio_eisel_lemire(uint64_t mantissa, int64_t exponent
     const uint64_t infinity = (uint64_t)0x7FF << 52;
     if (mantissa == 0 || exponent < RECORDIO_SMALLEST_POWER) return 0;
     if (exponent > RECORDIO_LARGEST_POWER) return infinity;
-    const uint64_t *power = recordio_powers_of_five[exponent - RECORDIO_SMALLEST_POWER];
+    const uint64_t* power = recordio_powers_of_five[exponent - RECORDIO_SMALLEST_POWER];
     const int zeros = recordio_leading_zeros(mantissa);
     uint64_t high, low, more;
     mantissa <<= zeros;
     low = recordio_multiply(mantissa, power[0], &high);
-    if ((high & 0x1FF) == 0x1FF) {      /* the lower half of the power may decide */
+    if ((high & 0x1FF) == 0x1FF) { /* the lower half of the power may decide */
         recordio_multiply(mantissa, power[1], &more);
         low += more;
         high += low < more;
     }
     const int top = (int)(high >> 63);
     const int shift = top + 9;
-    uint64_t bits = high >> shift;      /* 53 bits and one to round by */
+    uint64_t bits = high >> shift; /* 53 bits and one to round by */
     int64_t binary = ((217706 * exponent) >> 16) + 63 + top - zeros + 1023;
-    if (binary <= 0) {                  /* subnormal, or rounded up to the smallest normal */
+    if (binary <= 0) { /* subnormal, or rounded up to the smallest normal */
         if (binary <= -63) return 0;
         bits >>= 1 - binary;
         return (bits + (bits & 1)) >> 1;
@@ -178,7 +184,7 @@ typedef struct {
     uint32_t limbs[128];
 } recordio_integer;
 
-static inline void recordio_multiply_add(recordio_integer *x, uint32_t factor, uint32_t carry) {
+static inline void recordio_multiply_add(recordio_integer* x, uint32_t factor, uint32_t carry) {
     for (int i = 0; i < x->size; i++) {
         const uint64_t product = (uint64_t)x->limbs[i] * factor + carry;
         x->limbs[i] = (uint32_t)product;
@@ -187,14 +193,17 @@ static inline void recordio_multiply_add(recordio_integer *x, uint32_t factor, u
     if (carry) x->limbs[x->size++] = carry;
 }
 
-static inline void recordio_times_power(recordio_integer *x, int fives, int twos) {
-    for (; fives >= 13; fives -= 13) recordio_multiply_add(x, 1220703125u, 0);
-    for (; fives > 0; fives--) recordio_multiply_add(x, 5, 0);
-    for (; twos >= 31; twos -= 31) recordio_multiply_add(x, (uint32_t)1 << 31, 0);
+static inline void recordio_times_power(recordio_integer* x, int fives, int twos) {
+    for (; fives >= 13; fives -= 13)
+        recordio_multiply_add(x, 1220703125u, 0);
+    for (; fives > 0; fives--)
+        recordio_multiply_add(x, 5, 0);
+    for (; twos >= 31; twos -= 31)
+        recordio_multiply_add(x, (uint32_t)1 << 31, 0);
     if (twos > 0) recordio_multiply_add(x, (uint32_t)1 << twos, 0);
 }
 
-static inline int recordio_compare(const recordio_integer *a, const recordio_integer *b) {
+static inline int recordio_compare(const recordio_integer* a, const recordio_integer* b) {
     if (a->size != b->size) return a->size < b->size ? -1 : 1;
     for (int i = a->size - 1; i >= 0; i--)
         if (a->limbs[i] != b->limbs[i]) return a->limbs[i] < b->limbs[i] ? -1 : 1;
@@ -205,9 +214,8 @@ static inline int recordio_compare(const recordio_integer *a, const recordio_int
    zero; a point may be among them) and the power of ten of that first digit.  Compares with the
    point half way between the two, in integers.  No such point has more than 767 digits: whether any
    later digit is not zero is all that matters of them. */
-static RECORDIO_NEVER_INLINE uint64_t recordio_round_exactly(
-    const uint8_t *text, const uint8_t *end, int64_t first_power, uint64_t lower
-) {
+static RECORDIO_NEVER_INLINE uint64_t recordio_round_exactly(const uint8_t* text, const uint8_t* end,
+                                                             int64_t first_power, uint64_t lower) {
     recordio_integer decimal = {0, {0}}, half = {0, {0}};
     int digits = 0, more = 0;
     for (; text < end && !more; text++) {
@@ -239,11 +247,10 @@ static RECORDIO_NEVER_INLINE uint64_t recordio_round_exactly(
 }
 
 /* The same for more than 19 significant digits: mostly the first 19 settle it. */
-static RECORDIO_NEVER_INLINE uint64_t recordio_long_decimal(
-    const uint8_t *text, const uint8_t *end, int64_t first_power
-) {
+static RECORDIO_NEVER_INLINE uint64_t recordio_long_decimal(const uint8_t* text, const uint8_t* end,
+                                                            int64_t first_power) {
     uint64_t mantissa = 0;
-    const uint8_t *at = text;
+    const uint8_t* at = text;
     for (int digits = 0; digits < 19; at++) {
         if (*at == '.') continue;
         mantissa = mantissa * 10 + (uint64_t)(*at - '0');
@@ -257,15 +264,13 @@ static RECORDIO_NEVER_INLINE uint64_t recordio_long_decimal(
 /* ---- numbers -------------------------------------------------------------------------------- */
 
 /* `word` in lower case at `text`, in any case there. */
-static inline int recordio_matches(const uint8_t *text, const char *word) {
+static inline int recordio_matches(const uint8_t* text, const char* word) {
     for (; *word; word++, text++)
         if ((*text | 0x20) != (uint8_t)*word) return 0;
     return 1;
 }
 
-static inline const uint8_t *recordio_infinity_or_nan(
-    const uint8_t *text, uint64_t sign, double *value
-) {
+static inline const uint8_t* recordio_infinity_or_nan(const uint8_t* text, uint64_t sign, double* value) {
     uint64_t bits = (uint64_t)0x7FF << 52;
     if (recordio_matches(text, "inf")) {
         text += recordio_matches(text + 3, "inity") ? 8 : 3;
@@ -281,30 +286,28 @@ static inline const uint8_t *recordio_infinity_or_nan(
 
 /* A double in any notation that Python's float() knows, without its underscores.  Returns the end
    of the longest number at `text`, or NULL where there is none. */
-static RECORDIO_NEVER_INLINE const uint8_t *recordio_parse_double(
-    const uint8_t *text, double *value
-) {
+static RECORDIO_NEVER_INLINE const uint8_t* recordio_parse_double(const uint8_t* text, double* value) {
     const uint64_t sign = (uint64_t)(*text == '-') << 63;
     if (*text == '-' || *text == '+') text++;
-    const uint8_t *first = text;
+    const uint8_t* first = text;
     uint64_t mantissa = 0;
     text = recordio_take_digits(text, &mantissa);
     int64_t digits = text - first, exponent = 0;
     if (*text == '.') {
-        const uint8_t *fraction = text + 1;
+        const uint8_t* fraction = text + 1;
         text = recordio_take_digits(fraction, &mantissa);
         exponent = fraction - text;
         digits -= exponent;
     }
     if (digits == 0) return recordio_infinity_or_nan(first, sign, value);
-    const uint8_t *end = text;
+    const uint8_t* end = text;
     if ((*text | 0x20) == 'e') {
-        const uint8_t *at = text + 1;
+        const uint8_t* at = text + 1;
         const int negative = *at == '-';
         if (*at == '-' || *at == '+') at++;
         if (recordio_is_digit(*at)) {
             int64_t explicit_exponent = 0;
-            for (; recordio_is_digit(*at); at++)    /* enough for any text that fits into memory */
+            for (; recordio_is_digit(*at); at++) /* enough for any text that fits into memory */
                 if (explicit_exponent < (int64_t)1 << 56)
                     explicit_exponent = explicit_exponent * 10 + (*at - '0');
             exponent += negative ? -explicit_exponent : explicit_exponent;
@@ -313,18 +316,24 @@ static RECORDIO_NEVER_INLINE const uint8_t *recordio_parse_double(
     }
     uint64_t bits;
     if (digits > 19) {
-        for (; first < end && (*first == '0' || *first == '.'); first++) digits -= *first == '0';
+        for (; first < end && (*first == '0' || *first == '.'); first++)
+            digits -= *first == '0';
     }
     if (digits > 19) {
         const int64_t first_power = exponent + digits - 1;
-        if (first_power > 310) bits = (uint64_t)0x7FF << 52;
-        else if (first_power < -330) bits = 0;
-        else bits = recordio_long_decimal(first, end, first_power);
+        if (first_power > 310)
+            bits = (uint64_t)0x7FF << 52;
+        else if (first_power < -330)
+            bits = 0;
+        else
+            bits = recordio_long_decimal(first, end, first_power);
 #if FLT_EVAL_METHOD == 0
     } else if (mantissa >> 53 == 0 && exponent >= -22 && exponent <= 22) {
-        double product = (double)mantissa;          /* both are exact, so one rounding is right */
-        if (exponent < 0) product /= recordio_exact_power[-exponent];
-        else product *= recordio_exact_power[exponent];
+        double product = (double)mantissa; /* both are exact, so one rounding is right */
+        if (exponent < 0)
+            product /= recordio_exact_power[-exponent];
+        else
+            product *= recordio_exact_power[exponent];
         memcpy(&bits, &product, 8);
 #endif
     } else {
@@ -336,9 +345,9 @@ static RECORDIO_NEVER_INLINE const uint8_t *recordio_parse_double(
 
 /* The same for what most numbers look like: at most 7 digits, a point, at most 8 digits.  Returns
    NULL for all others.  Signs and lengths are taken without a branch, since nobody can guess them. */
-static inline const uint8_t *recordio_short_double(const uint8_t *text, double *value) {
+static inline const uint8_t* recordio_short_double(const uint8_t* text, double* value) {
     const uint64_t negative = *text == '-';
-    text += negative;       /* one load less would be slower: GCC makes a branch of its shift */
+    text += negative; /* one load less would be slower: GCC makes a branch of its shift */
     uint64_t word = recordio_eight(text);
     int count = recordio_digits(word);
     if ((unsigned)(count - 1) > 6) return NULL;
@@ -368,9 +377,7 @@ static inline const uint8_t *recordio_short_double(const uint8_t *text, double *
 /* Two integers without signs, at most 6 digits together, each with `delimiter` behind it: taking both
    out of one word halves the time, which goes into finding where the next number begins.  Returns
    what follows them, or NULL for all others. */
-static inline const uint8_t *recordio_short_pair(
-    const uint8_t *text, uint8_t delimiter, int64_t pair[2]
-) {
+static inline const uint8_t* recordio_short_pair(const uint8_t* text, uint8_t delimiter, int64_t pair[2]) {
     const uint64_t word = recordio_eight(text);
     const uint64_t x = word ^ 0x3030303030303030u;
     const uint64_t others = ((x + 0x7676767676767676u) | x) & 0x8080808080808080u;
@@ -388,15 +395,15 @@ static inline const uint8_t *recordio_short_pair(
 
 /* An integer of any length.  Returns its end, or NULL where there is none; `overflow` says that the
    value does not fit into 64 bits and is not to be used. */
-static RECORDIO_NEVER_INLINE const uint8_t *recordio_parse_integer(
-    const uint8_t *text, int64_t *value, int *overflow
-) {
+static RECORDIO_NEVER_INLINE const uint8_t* recordio_parse_integer(const uint8_t* text, int64_t* value,
+                                                                   int* overflow) {
     const int negative = *text == '-';
     if (*text == '-' || *text == '+') text++;
-    const uint8_t *first = text;
+    const uint8_t* first = text;
     uint64_t number = 0;
-    while (*text == '0') text++;
-    const uint8_t *significant = text;
+    while (*text == '0')
+        text++;
+    const uint8_t* significant = text;
     text = recordio_take_digits(text, &number);
     if (text == first) return NULL;
     /* 19 digits always fit into 64 bits without a sign, 20 never into 63. */
@@ -406,7 +413,7 @@ static RECORDIO_NEVER_INLINE const uint8_t *recordio_parse_integer(
 }
 
 /* The same for at most 7 digits and no plus sign; NULL for all others. */
-static inline const uint8_t *recordio_short_integer(const uint8_t *text, int64_t *value) {
+static inline const uint8_t* recordio_short_integer(const uint8_t* text, int64_t* value) {
     const int64_t negative = *text == '-';
     text += negative;
     const uint64_t word = recordio_eight(text);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define RECORDIO_SMALLEST_POWER (-342)
-#define RECORDIO_LARGEST_POWER 308
+#define RECORDIO_LARGEST_POWER  308
 
 static const uint64_t recordio_powers_of_five[][2] = {
     {0xEEF453D6923BD65A, 0x113FAA2906A13B3F}, {0x9558B4661B6565F8, 0x4AC7CA59A424C507},

@@ -37,9 +37,9 @@ static SIMD_UNUSED void linear_colour_sums(const uint8_t* pixels, ptrdiff_t coun
 }
 
 /* Writes one row of `width` RGB pixels to its place in a batch; strides are in elements. */
-static SIMD_UNUSED void linear_colour_row(
-    const linear_colour* colour, int dtype, const uint8_t* row, int width, int mirror, void* slot_row,
-    ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
+static SIMD_UNUSED void linear_colour_row(const linear_colour* colour, int dtype, const uint8_t* row,
+                                          int width, int mirror, void* slot_row, ptrdiff_t pixel_stride,
+                                          ptrdiff_t channel_stride) {
     for (int c = 0; c < 3; c++) {
         const float red = colour->matrix[c][0], green = colour->matrix[c][1], blue = colour->matrix[c][2];
         const float offset = colour->offset[c];

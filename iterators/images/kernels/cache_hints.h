@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /* A hint: the lines of this memory are about to be written. */
-static inline void prefetch_for_writing(const void *memory, size_t size) {
+static inline void prefetch_for_writing(const void* memory, size_t size) {
 #if defined(__GNUC__) || defined(__clang__)
-    const char *line = (const char *)memory;
-    for (const char *end = line + size; line < end; line += 64)
+    const char* line = (const char*)memory;
+    for (const char* end = line + size; line < end; line += 64)
         __builtin_prefetch(line, 1, 2);
 #else
     (void)memory, (void)size;
@@ -17,10 +17,10 @@ static inline void prefetch_for_writing(const void *memory, size_t size) {
 }
 
 /* A hint: the lines of this memory are about to be read. */
-static inline void prefetch_for_reading(const void *memory, size_t size) {
+static inline void prefetch_for_reading(const void* memory, size_t size) {
 #if defined(__GNUC__) || defined(__clang__)
-    const char *line = (const char *)((uintptr_t)memory & ~(uintptr_t)63);
-    for (const char *end = (const char *)memory + size; line < end; line += 64)
+    const char* line = (const char*)((uintptr_t)memory & ~(uintptr_t)63);
+    for (const char* end = (const char*)memory + size; line < end; line += 64)
         __builtin_prefetch(line, 0, 3);
 #else
     (void)memory, (void)size;

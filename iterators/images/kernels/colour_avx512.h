@@ -17,7 +17,8 @@
 enum { COLOUR_WIDE_GROUP = 16 };
 
 /* Halves to even, whatever the rounding mode of the thread. */
-#define COLOUR_WIDE_ROUND(value) _mm512_cvt_roundps_epi32(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define COLOUR_WIDE_ROUND(value)                                                                             \
+    _mm512_cvt_roundps_epi32(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 
 /* Four pixels, 12 bytes, for each lane of 16. */
 SIMD_AVX512 static inline __m512i colour_lanes(void) {
@@ -39,37 +40,40 @@ SIMD_AVX512 static inline void colour_hls_wide(uint8_t* p, int dh, int dl, int d
     const __m512i close =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
     const __m512i step = _mm512_set1_epi32(1), most_colour = _mm512_set1_epi32(255);
-    const __m512i together = _mm512_inserti32x4(
-        _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i*)p)), _mm_loadu_si128((const __m128i*)(p + 32)), 2);
+    const __m512i together = _mm512_inserti32x4(_mm512_castsi256_si512(_mm256_loadu_si256((const __m256i*)p)),
+                                                _mm_loadu_si128((const __m128i*)(p + 32)), 2);
     const __m512i pixels = _mm512_permutexvar_epi32(colour_lanes(), together);
     const __m512i green_bytes = _mm512_add_epi8(apart, step);
     const __m512 r = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_shuffle_epi8(pixels, apart)), unit);
     const __m512 g = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_shuffle_epi8(pixels, green_bytes)), unit);
-    const __m512 b =
-        _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_shuffle_epi8(pixels, _mm512_add_epi8(green_bytes, step))), unit);
+    const __m512 b = _mm512_mul_ps(
+        _mm512_cvtepi32_ps(_mm512_shuffle_epi8(pixels, _mm512_add_epi8(green_bytes, step))), unit);
 
     const __m512 high = _mm512_max_ps(_mm512_max_ps(r, g), b), low = _mm512_min_ps(_mm512_min_ps(r, g), b);
     const __m512 sum = _mm512_add_ps(high, low), difference = _mm512_sub_ps(high, low);
     const __mmask16 coloured = _mm512_cmp_ps_mask(difference, _mm512_set1_ps(COLOUR_GREY), _CMP_GT_OQ);
     __m512 l = _mm512_mul_ps(sum, half);
-    const __m512 below = _mm512_mask_mov_ps(
-        _mm512_sub_ps(_mm512_set1_ps(2.f), sum), _mm512_cmp_ps_mask(l, half, _CMP_LT_OQ), sum);
+    const __m512 below = _mm512_mask_mov_ps(_mm512_sub_ps(_mm512_set1_ps(2.f), sum),
+                                            _mm512_cmp_ps_mask(l, half, _CMP_LT_OQ), sum);
     __m512 s = _mm512_maskz_div_ps(coloured, difference, below);
     const __m512 sixth = _mm512_maskz_div_ps(coloured, _mm512_set1_ps(60.f), difference);
-    const __mmask16 green = _mm512_cmp_ps_mask(high, g, _CMP_EQ_OQ), red = _mm512_cmp_ps_mask(high, r, _CMP_EQ_OQ);
+    const __mmask16 green = _mm512_cmp_ps_mask(high, g, _CMP_EQ_OQ),
+                    red = _mm512_cmp_ps_mask(high, r, _CMP_EQ_OQ);
     /* the channel that is largest chooses whose difference counts, and from where */
     __m512 slope = _mm512_mask_mov_ps(_mm512_sub_ps(r, g), green, _mm512_sub_ps(b, r));
     slope = _mm512_mask_mov_ps(slope, red, _mm512_sub_ps(g, b));
     __m512 h = _mm512_mul_ps(slope, sixth);
-    h = _mm512_mask_add_ps(
-        h, (__mmask16)~red, h, _mm512_mask_mov_ps(_mm512_set1_ps(240.f), green, _mm512_set1_ps(120.f)));
+    h = _mm512_mask_add_ps(h, (__mmask16)~red, h,
+                           _mm512_mask_mov_ps(_mm512_set1_ps(240.f), green, _mm512_set1_ps(120.f)));
     h = _mm512_mask_add_ps(h, _mm512_cmp_ps_mask(h, zero, _CMP_LT_OQ), h, _mm512_set1_ps(360.f));
-    h = colour_wide_shift(_mm512_maskz_mul_ps(coloured, h, half), _mm512_set1_epi32(dh), _mm512_set1_epi32(180));
+    h = colour_wide_shift(_mm512_maskz_mul_ps(coloured, h, half), _mm512_set1_epi32(dh),
+                          _mm512_set1_epi32(180));
     l = _mm512_mul_ps(colour_wide_shift(_mm512_mul_ps(l, full), _mm512_set1_epi32(dl), most_colour), unit);
     s = _mm512_mul_ps(colour_wide_shift(_mm512_mul_ps(s, full), _mm512_set1_epi32(ds), most_colour), unit);
 
     const __m512 bright = _mm512_sub_ps(_mm512_add_ps(l, s), _mm512_mul_ps(l, s));
-    const __m512 most = _mm512_mask_mul_ps(bright, _mm512_cmp_ps_mask(l, half, _CMP_LE_OQ), l, _mm512_add_ps(one, s));
+    const __m512 most =
+        _mm512_mask_mul_ps(bright, _mm512_cmp_ps_mask(l, half, _CMP_LE_OQ), l, _mm512_add_ps(one, s));
     const __m512 least = _mm512_sub_ps(_mm512_mul_ps(_mm512_set1_ps(2.f), l), most);
     __m512 turn = _mm512_mul_ps(h, _mm512_set1_ps(6.f / 180.f));
     turn = _mm512_mask_sub_ps(turn, _mm512_cmp_ps_mask(turn, six, _CMP_GE_OQ), turn, six);
@@ -77,12 +81,11 @@ SIMD_AVX512 static inline void colour_hls_wide(uint8_t* p, int dh, int dl, int d
     const __m512 part = _mm512_sub_ps(turn, _mm512_cvtepi32_ps(sector)), span = _mm512_sub_ps(most, least);
     /* the sector looks each channel's choice up: 0 least, 1 most, 2 what falls or rises between them */
     const __mmask16 falls = _mm512_test_epi32_mask(sector, step);
-    const __m512 between = _mm512_add_ps(
-        least, _mm512_mul_ps(span, _mm512_mask_sub_ps(part, falls, one, part)));
-    const __m512i channels[3] = {
-        _mm512_setr_epi32(1, 2, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-        _mm512_setr_epi32(2, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-        _mm512_setr_epi32(0, 0, 2, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)};
+    const __m512 between =
+        _mm512_add_ps(least, _mm512_mul_ps(span, _mm512_mask_sub_ps(part, falls, one, part)));
+    const __m512i channels[3] = {_mm512_setr_epi32(1, 2, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+                                 _mm512_setr_epi32(2, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+                                 _mm512_setr_epi32(0, 0, 2, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)};
     __m512i packed = _mm512_setzero_si512();
     for (int c = 2; c >= 0; c--) {
         const __m512i choice = _mm512_permutexvar_epi32(sector, channels[c]);
@@ -102,8 +105,7 @@ SIMD_AVX512 static void colour_hls_avx512(uint8_t* row, int width, int dh, int d
     for (; width >= COLOUR_WIDE_GROUP; width -= COLOUR_WIDE_GROUP, row += 3 * COLOUR_WIDE_GROUP)
         colour_hls_wide(row, dh, dl, ds);
     rest = 3 * (size_t)width;
-    if (rest == 0)
-        return;
+    if (rest == 0) return;
     memcpy(last, row, rest);
     colour_hls_wide(last, dh, dl, ds);
     memcpy(row, last, rest);

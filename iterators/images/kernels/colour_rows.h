@@ -22,7 +22,8 @@ enum { COLOUR_RED = 1868, COLOUR_GREEN = 9617, COLOUR_BLUE = 4899 }; /* of 2^14 
 /* ---- brightness and contrast: any number of channels ---- */
 
 static void colour_scale_plain(uint8_t* row, int n, float factor, float offset) {
-    for (int i = 0; i < n; i++) row[i] = pixel_from_float((float)row[i] * factor + offset);
+    for (int i = 0; i < n; i++)
+        row[i] = pixel_from_float((float)row[i] * factor + offset);
 }
 
 /* ---- grey: 0.114 R + 0.587 G + 0.299 B with 14-bit weights ---- */
@@ -36,7 +37,8 @@ SIMD_INLINE int64_t colour_grey_sum_plain(const uint8_t* row, int width) {
     for (int x = 0; x < width; x += COLOUR_CHUNK, row += 3 * COLOUR_CHUNK) {
         const int n = width - x < COLOUR_CHUNK ? width - x : COLOUR_CHUNK;
         int32_t chunk = 0;
-        for (int i = 0; i < n; i++) chunk += colour_grey(row[3 * i], row[3 * i + 1], row[3 * i + 2]);
+        for (int i = 0; i < n; i++)
+            chunk += colour_grey(row[3 * i], row[3 * i + 1], row[3 * i + 2]);
         sum += chunk;
     }
     return sum;
@@ -46,13 +48,16 @@ static void colour_saturation_plain(uint8_t* row, int width, float factor) {
     const float rest = 1.f - factor;
     for (int i = 0; i < width; i++, row += 3) {
         const float grey = (float)colour_grey(row[0], row[1], row[2]) * rest;
-        for (int c = 0; c < 3; c++) row[c] = pixel_from_float((float)row[c] * factor + grey);
+        for (int c = 0; c < 3; c++)
+            row[c] = pixel_from_float((float)row[c] * factor + grey);
     }
 }
 
 /* ---- hue, lightness, saturation ---- */
 
-SIMD_INLINE int colour_clamp(int value, int high) { return value < 0 ? 0 : value > high ? high : value; }
+SIMD_INLINE int colour_clamp(int value, int high) {
+    return value < 0 ? 0 : value > high ? high : value;
+}
 
 /* One pixel, 0 .. 255. */
 static void colour_hls_pixel(uint8_t* pixel, int dh, int dl, int ds) {
@@ -85,18 +90,32 @@ static void colour_hls_pixel(uint8_t* pixel, int dh, int dl, int ds) {
     const float falling = least + (most - least) * (1.f - part), rising = least + (most - least) * part;
     float to[3];
     switch (sector) {
-    case 0: to[0] = most, to[1] = rising, to[2] = least; break;
-    case 1: to[0] = falling, to[1] = most, to[2] = least; break;
-    case 2: to[0] = least, to[1] = most, to[2] = rising; break;
-    case 3: to[0] = least, to[1] = falling, to[2] = most; break;
-    case 4: to[0] = rising, to[1] = least, to[2] = most; break;
-    default: to[0] = most, to[1] = least, to[2] = falling; break;
+    case 0:
+        to[0] = most, to[1] = rising, to[2] = least;
+        break;
+    case 1:
+        to[0] = falling, to[1] = most, to[2] = least;
+        break;
+    case 2:
+        to[0] = least, to[1] = most, to[2] = rising;
+        break;
+    case 3:
+        to[0] = least, to[1] = falling, to[2] = most;
+        break;
+    case 4:
+        to[0] = rising, to[1] = least, to[2] = most;
+        break;
+    default:
+        to[0] = most, to[1] = least, to[2] = falling;
+        break;
     }
-    for (int c = 0; c < 3; c++) pixel[c] = pixel_from_float(to[c] * 255.f);
+    for (int c = 0; c < 3; c++)
+        pixel[c] = pixel_from_float(to[c] * 255.f);
 }
 
 static void colour_hls_plain(uint8_t* row, int width, int dh, int dl, int ds) {
-    for (int i = 0; i < width; i++) colour_hls_pixel(row + 3 * (ptrdiff_t)i, dh, dl, ds);
+    for (int i = 0; i < width; i++)
+        colour_hls_pixel(row + 3 * (ptrdiff_t)i, dh, dl, ds);
 }
 
 /* ---- PCA lighting ---- */
@@ -119,8 +138,8 @@ enum { COLOUR_GROUP = 8, COLOUR_GROUP_READS = 28 };
 
 /* Channel c of eight pixels; reads COLOUR_GROUP_READS bytes. */
 SIMD_AVX2 static inline void colour_load(const uint8_t* p, __m256i channels[3]) {
-    const __m256i pixels = _mm256_inserti128_si256(
-        _mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)p)), _mm_loadu_si128((const __m128i*)(p + 12)), 1);
+    const __m256i pixels = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)p)),
+                                                   _mm_loadu_si128((const __m128i*)(p + 12)), 1);
     const __m128i first = _mm_setr_epi8(0, -1, -1, -1, 3, -1, -1, -1, 6, -1, -1, -1, 9, -1, -1, -1);
     __m256i spread = _mm256_broadcastsi128_si256(first);
     for (int c = 0; c < 3; c++) {
@@ -156,7 +175,8 @@ SIMD_AVX2 static void colour_scale_avx2(uint8_t* row, int n, float factor, float
     const __m256 f = _mm256_set1_ps(factor), o = _mm256_set1_ps(offset);
     int i = 0;
     for (; i <= n - 8; i += 8) {
-        const __m256 value = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)(row + i))));
+        const __m256 value =
+            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)(row + i))));
         const __m256i whole = colour_from_float(_mm256_add_ps(_mm256_mul_ps(value, f), o));
         const __m128i words =
             _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
@@ -173,8 +193,8 @@ SIMD_AVX2 static inline void colour_saturation_group(uint8_t* p, float factor) {
     const __m256 f = _mm256_set1_ps(factor), rest = _mm256_set1_ps(1.f - factor);
     __m256i x[3];
     colour_load(p, x);
-    __m256i grey = _mm256_add_epi32(
-        _mm256_mullo_epi32(x[0], _mm256_set1_epi32(COLOUR_RED)), _mm256_mullo_epi32(x[1], _mm256_set1_epi32(COLOUR_GREEN)));
+    __m256i grey = _mm256_add_epi32(_mm256_mullo_epi32(x[0], _mm256_set1_epi32(COLOUR_RED)),
+                                    _mm256_mullo_epi32(x[1], _mm256_set1_epi32(COLOUR_GREEN)));
     grey = _mm256_add_epi32(grey, _mm256_mullo_epi32(x[2], _mm256_set1_epi32(COLOUR_BLUE)));
     grey = _mm256_srai_epi32(_mm256_add_epi32(grey, _mm256_set1_epi32(1 << 13)), 14);
     const __m256 share = _mm256_mul_ps(_mm256_cvtepi32_ps(grey), rest);
@@ -215,15 +235,13 @@ SIMD_AVX2 static inline void colour_hls_group(uint8_t* p, int dh, int dl, int ds
     const __m256 coloured = _mm256_cmp_ps(difference, _mm256_set1_ps(COLOUR_GREY), _CMP_GT_OQ);
     __m256 l = _mm256_mul_ps(sum, half);
     /* without colour the divisors become 1 and the quotients are dropped */
-    const __m256 below = _mm256_blendv_ps(
-        _mm256_sub_ps(_mm256_set1_ps(2.f), sum), sum, _mm256_cmp_ps(l, half, _CMP_LT_OQ));
+    const __m256 below =
+        _mm256_blendv_ps(_mm256_sub_ps(_mm256_set1_ps(2.f), sum), sum, _mm256_cmp_ps(l, half, _CMP_LT_OQ));
     __m256 s = _mm256_div_ps(difference, _mm256_blendv_ps(one, below, coloured));
     const __m256 sixth = _mm256_div_ps(_mm256_set1_ps(60.f), _mm256_blendv_ps(one, difference, coloured));
     const __m256 from_red = _mm256_mul_ps(_mm256_sub_ps(g, b), sixth);
-    const __m256 from_green =
-        _mm256_add_ps(_mm256_mul_ps(_mm256_sub_ps(b, r), sixth), _mm256_set1_ps(120.f));
-    const __m256 from_blue =
-        _mm256_add_ps(_mm256_mul_ps(_mm256_sub_ps(r, g), sixth), _mm256_set1_ps(240.f));
+    const __m256 from_green = _mm256_add_ps(_mm256_mul_ps(_mm256_sub_ps(b, r), sixth), _mm256_set1_ps(120.f));
+    const __m256 from_blue = _mm256_add_ps(_mm256_mul_ps(_mm256_sub_ps(r, g), sixth), _mm256_set1_ps(240.f));
     __m256 h = _mm256_blendv_ps(from_blue, from_green, _mm256_cmp_ps(high, g, _CMP_EQ_OQ));
     h = _mm256_blendv_ps(h, from_red, _mm256_cmp_ps(high, r, _CMP_EQ_OQ));
     h = _mm256_add_ps(h, _mm256_and_ps(_mm256_set1_ps(360.f), _mm256_cmp_ps(h, zero, _CMP_LT_OQ)));
@@ -232,8 +250,8 @@ SIMD_AVX2 static inline void colour_hls_group(uint8_t* p, int dh, int dl, int ds
     s = _mm256_mul_ps(colour_shift(_mm256_mul_ps(_mm256_and_ps(s, coloured), full), ds, 255), unit);
 
     const __m256 bright = _mm256_sub_ps(_mm256_add_ps(l, s), _mm256_mul_ps(l, s));
-    const __m256 most = _mm256_blendv_ps(
-        bright, _mm256_mul_ps(l, _mm256_add_ps(one, s)), _mm256_cmp_ps(l, half, _CMP_LE_OQ));
+    const __m256 most =
+        _mm256_blendv_ps(bright, _mm256_mul_ps(l, _mm256_add_ps(one, s)), _mm256_cmp_ps(l, half, _CMP_LE_OQ));
     const __m256 least = _mm256_sub_ps(_mm256_mul_ps(_mm256_set1_ps(2.f), l), most);
     const __m256 six = _mm256_set1_ps(6.f);
     __m256 turn = _mm256_mul_ps(h, _mm256_set1_ps(6.f / 180.f));
@@ -243,33 +261,33 @@ SIMD_AVX2 static inline void colour_hls_group(uint8_t* p, int dh, int dl, int ds
     const __m256 falling = _mm256_add_ps(least, _mm256_mul_ps(span, _mm256_sub_ps(one, part)));
     const __m256 rising = _mm256_add_ps(least, _mm256_mul_ps(span, part));
     /* the sector looks each channel's choice up: 0 least, 1 most, 2 falling, 3 rising */
-    const __m256i choices[3] = {
-        _mm256_setr_epi32(1, 2, 0, 0, 3, 1, 0, 0), _mm256_setr_epi32(3, 1, 1, 2, 0, 0, 0, 0),
-        _mm256_setr_epi32(0, 0, 3, 1, 1, 2, 0, 0)};
+    const __m256i choices[3] = {_mm256_setr_epi32(1, 2, 0, 0, 3, 1, 0, 0),
+                                _mm256_setr_epi32(3, 1, 1, 2, 0, 0, 0, 0),
+                                _mm256_setr_epi32(0, 0, 3, 1, 1, 2, 0, 0)};
     for (int c = 0; c < 3; c++) {
         const __m256i choice = _mm256_permutevar8x32_epi32(choices[c], sector);
         const __m256i odd = _mm256_slli_epi32(choice, 31), upper = _mm256_slli_epi32(choice, 30);
-        const __m256 value = colour_choose(
-            colour_choose(least, most, odd), colour_choose(falling, rising, odd), upper);
+        const __m256 value =
+            colour_choose(colour_choose(least, most, odd), colour_choose(falling, rising, odd), upper);
         x[c] = colour_from_float(_mm256_mul_ps(value, full));
     }
     colour_store(p, x);
 }
 
 /* Runs a group kernel along a row; the last pixels pass through a copy that is long enough. */
-#define COLOUR_GROUPS(kernel, ...)                                        \
-    do {                                                                  \
-        int i = 0;                                                        \
-        for (; 3 * (width - i) >= COLOUR_GROUP_READS; i += COLOUR_GROUP)  \
-            kernel(row + 3 * (ptrdiff_t)i, __VA_ARGS__);                  \
-        while (i < width) {                                               \
-            uint8_t copy[32] = {0};                                       \
-            const int n = width - i < COLOUR_GROUP ? width - i : COLOUR_GROUP; \
-            memcpy(copy, row + 3 * (ptrdiff_t)i, 3 * (size_t)n);          \
-            kernel(copy, __VA_ARGS__);                                    \
-            memcpy(row + 3 * (ptrdiff_t)i, copy, 3 * (size_t)n);          \
-            i += n;                                                       \
-        }                                                                 \
+#define COLOUR_GROUPS(kernel, ...)                                                                           \
+    do {                                                                                                     \
+        int i = 0;                                                                                           \
+        for (; 3 * (width - i) >= COLOUR_GROUP_READS; i += COLOUR_GROUP)                                     \
+            kernel(row + 3 * (ptrdiff_t)i, __VA_ARGS__);                                                     \
+        while (i < width) {                                                                                  \
+            uint8_t copy[32] = {0};                                                                          \
+            const int n = width - i < COLOUR_GROUP ? width - i : COLOUR_GROUP;                               \
+            memcpy(copy, row + 3 * (ptrdiff_t)i, 3 * (size_t)n);                                             \
+            kernel(copy, __VA_ARGS__);                                                                       \
+            memcpy(row + 3 * (ptrdiff_t)i, copy, 3 * (size_t)n);                                             \
+            i += n;                                                                                          \
+        }                                                                                                    \
     } while (0)
 
 SIMD_AVX2 static void colour_saturation_avx2(uint8_t* row, int width, float factor) {
@@ -288,12 +306,12 @@ SIMD_AVX2 static void colour_hls_avx2(uint8_t* row, int width, int dh, int dl, i
 
 #include "colour_avx512.h"
 
-#define COLOUR_TRY(call) \
+#define COLOUR_TRY(call)                                                                                     \
     if (level >= SIMD_LEVEL_AVX2) return call
-#define COLOUR_TRY_WIDE(call) \
+#define COLOUR_TRY_WIDE(call)                                                                                \
     if (level >= SIMD_LEVEL_AVX512) return call
 #else
-#define COLOUR_TRY(call) (void)level
+#define COLOUR_TRY(call)      (void)level
 #define COLOUR_TRY_WIDE(call) (void)level
 #endif
 

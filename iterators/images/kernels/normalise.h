@@ -20,12 +20,11 @@
 #include "simd.h"
 
 /* As normalise_row, with at most the given instruction set; tests compare the levels. */
-static void normalise_row_at(
-    int limit, const normalise_recipe* recipe, const uint8_t* row, int width, int y, int mirror, void* slot_row,
-    ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
+static void normalise_row_at(int limit, const normalise_recipe* recipe, const uint8_t* row, int width, int y,
+                             int mirror, void* slot_row, ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
     const int channels = recipe->channels;
-    const int done =
-        normalise_fast(simd_level(limit), recipe, row, width, y, mirror, slot_row, pixel_stride, channel_stride);
+    const int done = normalise_fast(simd_level(limit), recipe, row, width, y, mirror, slot_row, pixel_stride,
+                                    channel_stride);
     for (int c = 0; c < channels && done < width; c++) {
         const float* means = normalise_means(recipe, c, y);
         for (int x = done; x < width; x++) {
@@ -45,16 +44,16 @@ static void normalise_row_at(
  *
  * A mean image must have at least y + 1 rows of at least width pixels.
  */
-static SIMD_UNUSED void normalise_row(
-    const normalise_recipe* recipe, const uint8_t* row, int width, int y, int mirror, void* slot_row,
-    ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
+static SIMD_UNUSED void normalise_row(const normalise_recipe* recipe, const uint8_t* row, int width, int y,
+                                      int mirror, void* slot_row, ptrdiff_t pixel_stride,
+                                      ptrdiff_t channel_stride) {
     normalise_row_at(SIMD_LEVEL_AVX2, recipe, row, width, y, mirror, slot_row, pixel_stride, channel_stride);
 }
 
 /* Whether normalise_row writes such rows past the caches: asking for their memory ahead would only
  * cost.  After the last row of a sample, normalise_done makes them visible to other threads. */
-static SIMD_UNUSED int normalise_streams(
-    const normalise_recipe* recipe, int width, const void* slot_row, ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
+static SIMD_UNUSED int normalise_streams(const normalise_recipe* recipe, int width, const void* slot_row,
+                                         ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
 #if SIMD_X86
     return simd_level(SIMD_LEVEL_AVX2) >= SIMD_LEVEL_AVX2 && normalise_has_float16() &&
            normalise_whole_lines(recipe, width, slot_row, pixel_stride, channel_stride);

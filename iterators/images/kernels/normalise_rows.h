@@ -11,8 +11,8 @@
 enum { NORMALISE_FLOAT32 = 0, NORMALISE_UINT8 = 1, NORMALISE_INT8 = 2, NORMALISE_FLOAT16 = 3 };
 
 typedef struct {
-    int channels;            /* 1, 3 or 4 */
-    int dtype;               /* NORMALISE_* */
+    int channels; /* 1, 3 or 4 */
+    int dtype;    /* NORMALISE_* */
     float mean[4];
     float factor[4];         /* contrast * scale / std */
     float offset[4];         /* illumination * scale / std */
@@ -59,8 +59,8 @@ static int normalise_rounded_mean(float mean) {
     return mean < 0 ? -(int)(0.5 - (double)mean) : (int)((double)mean + 0.5);
 }
 
-SIMD_INLINE void normalise_store(
-    const normalise_recipe* recipe, int channel, uint8_t pixel, float mean, void* slot, ptrdiff_t at) {
+SIMD_INLINE void normalise_store(const normalise_recipe* recipe, int channel, uint8_t pixel, float mean,
+                                 void* slot, ptrdiff_t at) {
     if (recipe->dtype == NORMALISE_UINT8) {
         ((uint8_t*)slot)[at] = pixel;
     } else if (recipe->dtype == NORMALISE_INT8) {

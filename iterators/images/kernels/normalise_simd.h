@@ -30,8 +30,8 @@ static int normalise_has_float16(void) {
 /* Channel c of eight pixels as bytes 0, 4, 8, 12 of each lane; the lanes begin at p and p + 4 pixels. */
 SIMD_AVX2 static inline __m256i normalise_spread(int channels, int c) {
     const int b0 = c, b1 = c + channels, b2 = c + 2 * channels, b3 = c + 3 * channels;
-    const __m128i lane = _mm_setr_epi8(
-        (char)b0, -1, -1, -1, (char)b1, -1, -1, -1, (char)b2, -1, -1, -1, (char)b3, -1, -1, -1);
+    const __m128i lane =
+        _mm_setr_epi8((char)b0, -1, -1, -1, (char)b1, -1, -1, -1, (char)b2, -1, -1, -1, (char)b3, -1, -1, -1);
     return _mm256_broadcastsi128_si256(lane);
 }
 
@@ -52,16 +52,16 @@ static inline const uint8_t* normalise_tail(const uint8_t* pixels, int channels,
 
 /* Whether a row of float32 planes is written past the caches.  A batch is larger than they are, so
    reading its lines before writing them is wasted; but only whole lines can be written like that. */
-static int normalise_whole_lines(
-    const normalise_recipe* recipe, int width, const void* slot, ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
-    return recipe->dtype == NORMALISE_FLOAT32 && pixel_stride == 1 && width % 16 == 0 && channel_stride % 16 == 0 &&
-           ((size_t)slot & 63) == 0;
+static int normalise_whole_lines(const normalise_recipe* recipe, int width, const void* slot,
+                                 ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
+    return recipe->dtype == NORMALISE_FLOAT32 && pixel_stride == 1 && width % 16 == 0 &&
+           channel_stride % 16 == 0 && ((size_t)slot & 63) == 0;
 }
 
 /* half, channels, mirror and imaged are constants of each caller. */
-SIMD_F16C SIMD_INLINE int normalise_planar(
-    const normalise_recipe* recipe, const uint8_t* row, int width, int y, void* slot, ptrdiff_t channel_stride,
-    int half, int channels, int mirror, int imaged) {
+SIMD_F16C SIMD_INLINE int normalise_planar(const normalise_recipe* recipe, const uint8_t* row, int width,
+                                           int y, void* slot, ptrdiff_t channel_stride, int half,
+                                           int channels, int mirror, int imaged) {
     const __m256i reverse = _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0);
     const int needed = 4 * channels + 16; /* bytes read at once, more than eight pixels */
     __m256i spread[4];
@@ -84,13 +84,14 @@ SIMD_F16C SIMD_INLINE int normalise_planar(
             x = x < width - 8 ? x : width - 8;
             p = normalise_tail(row + (ptrdiff_t)x * channels, channels, tail);
         }
-        const __m256i pixels = _mm256_inserti128_si256(
-            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)p)),
-            _mm_loadu_si128((const __m128i*)(p + 4 * channels)), 1);
+        const __m256i pixels =
+            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)p)),
+                                    _mm_loadu_si128((const __m128i*)(p + 4 * channels)), 1);
         const ptrdiff_t at = mirror ? width - 8 - x : x;
         for (int c = 0; c < channels; c++) {
             if (imaged) mean[c] = _mm256_loadu_ps(means[c] + x);
-            __m256 value = normalise_apply(_mm256_shuffle_epi8(pixels, spread[c]), mean[c], factor[c], offset[c]);
+            __m256 value =
+                normalise_apply(_mm256_shuffle_epi8(pixels, spread[c]), mean[c], factor[c], offset[c]);
             if (mirror) value = _mm256_permutevar8x32_ps(value, reverse);
             if (half)
                 normalise_put_half(slot, at + c * channel_stride, value);
@@ -103,8 +104,8 @@ SIMD_F16C SIMD_INLINE int normalise_planar(
     return x;
 }
 
-SIMD_F16C SIMD_INLINE int normalise_interleaved(
-    const normalise_recipe* recipe, const uint8_t* row, int width, void* slot, int half, int channels, int mirror) {
+SIMD_F16C SIMD_INLINE int normalise_interleaved(const normalise_recipe* recipe, const uint8_t* row, int width,
+                                                void* slot, int half, int channels, int mirror) {
     float mean[32], factor[32], offset[32];
     uint8_t turned[32];
     for (int i = 0; i < 8 * channels; i++) {
@@ -118,13 +119,14 @@ SIMD_F16C SIMD_INLINE int normalise_interleaved(
         const ptrdiff_t at = (ptrdiff_t)(mirror ? width - 8 - x : x) * channels;
         if (mirror) {
             for (int k = 0; k < 8; k++)
-                for (int c = 0; c < channels; c++) turned[k * channels + c] = p[(7 - k) * channels + c];
+                for (int c = 0; c < channels; c++)
+                    turned[k * channels + c] = p[(7 - k) * channels + c];
             p = turned;
         }
         for (int k = 0; k < 8 * channels; k += 8) {
             const __m256i pixels = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)(p + k)));
-            const __m256 value = normalise_apply(
-                pixels, _mm256_loadu_ps(mean + k), _mm256_loadu_ps(factor + k), _mm256_loadu_ps(offset + k));
+            const __m256 value = normalise_apply(pixels, _mm256_loadu_ps(mean + k),
+                                                 _mm256_loadu_ps(factor + k), _mm256_loadu_ps(offset + k));
             if (half)
                 normalise_put_half(slot, at + k, value);
             else
@@ -135,9 +137,9 @@ SIMD_F16C SIMD_INLINE int normalise_interleaved(
 }
 
 /* Bytes to planes; int8 subtracts a whole number and saturates. */
-SIMD_AVX2 SIMD_INLINE int normalise_planar_bytes(
-    const normalise_recipe* recipe, const uint8_t* row, int width, void* slot, ptrdiff_t channel_stride,
-    int is_signed, int channels, int mirror) {
+SIMD_AVX2 SIMD_INLINE int normalise_planar_bytes(const normalise_recipe* recipe, const uint8_t* row,
+                                                 int width, void* slot, ptrdiff_t channel_stride,
+                                                 int is_signed, int channels, int mirror) {
     const __m128i gather = _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
     const __m128i reverse = _mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, -1, -1, -1, -1, -1, -1, -1, -1);
     const int needed = 4 * channels + 16;
@@ -189,22 +191,22 @@ SIMD_SSE41 static int normalise_turn_bytes(const uint8_t* row, int width, int ch
     return x;
 }
 
-#define NORMALISE_BY_CHANNELS(call, mirror)                                          \
-    (recipe->channels == 3 ? (mirror ? call(3, 1) : call(3, 0))                      \
-                           : recipe->channels == 1 ? (mirror ? call(1, 1) : call(1, 0)) \
-                                                   : (mirror ? call(4, 1) : call(4, 0)))
+#define NORMALISE_BY_CHANNELS(call, mirror)                                                                  \
+    (recipe->channels == 3   ? (mirror ? call(3, 1) : call(3, 0))                                            \
+     : recipe->channels == 1 ? (mirror ? call(1, 1) : call(1, 0))                                            \
+                             : (mirror ? call(4, 1) : call(4, 0)))
 
-SIMD_F16C static int normalise_fast_float(
-    const normalise_recipe* recipe, const uint8_t* row, int width, int y, int mirror, void* slot,
-    ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
+SIMD_F16C static int normalise_fast_float(const normalise_recipe* recipe, const uint8_t* row, int width,
+                                          int y, int mirror, void* slot, ptrdiff_t pixel_stride,
+                                          ptrdiff_t channel_stride) {
     const int half = recipe->dtype == NORMALISE_FLOAT16;
-#define NORMALISE_SINGLE(channels, mirror) \
+#define NORMALISE_SINGLE(channels, mirror)                                                                   \
     normalise_planar(recipe, row, width, y, slot, channel_stride, 0, channels, mirror, 0)
-#define NORMALISE_HALF(channels, mirror) \
+#define NORMALISE_HALF(channels, mirror)                                                                     \
     normalise_planar(recipe, row, width, y, slot, channel_stride, 1, channels, mirror, 0)
-#define NORMALISE_IMAGED(channels, mirror) \
+#define NORMALISE_IMAGED(channels, mirror)                                                                   \
     normalise_planar(recipe, row, width, y, slot, channel_stride, half, channels, mirror, 1)
-#define NORMALISE_INTERLEAVED(channels, mirror) \
+#define NORMALISE_INTERLEAVED(channels, mirror)                                                              \
     normalise_interleaved(recipe, row, width, slot, half, channels, mirror)
     if (pixel_stride == 1) {
         if (recipe->mean_image != NULL) return NORMALISE_BY_CHANNELS(NORMALISE_IMAGED, mirror);
@@ -220,11 +222,11 @@ SIMD_F16C static int normalise_fast_float(
 #undef NORMALISE_INTERLEAVED
 }
 
-SIMD_AVX2 static int normalise_fast_bytes(
-    const normalise_recipe* recipe, const uint8_t* row, int width, int mirror, void* slot, ptrdiff_t channel_stride) {
-#define NORMALISE_UNSIGNED(channels, mirror) \
+SIMD_AVX2 static int normalise_fast_bytes(const normalise_recipe* recipe, const uint8_t* row, int width,
+                                          int mirror, void* slot, ptrdiff_t channel_stride) {
+#define NORMALISE_UNSIGNED(channels, mirror)                                                                 \
     normalise_planar_bytes(recipe, row, width, slot, channel_stride, 0, channels, mirror)
-#define NORMALISE_SIGNED(channels, mirror) \
+#define NORMALISE_SIGNED(channels, mirror)                                                                   \
     normalise_planar_bytes(recipe, row, width, slot, channel_stride, 1, channels, mirror)
     if (recipe->dtype == NORMALISE_INT8) return NORMALISE_BY_CHANNELS(NORMALISE_SIGNED, mirror);
     return NORMALISE_BY_CHANNELS(NORMALISE_UNSIGNED, mirror);
@@ -236,10 +238,10 @@ SIMD_AVX2 static int normalise_fast_bytes(
 #endif
 
 /* Writes as many of the first pixels as a fast path covers; returns how many. */
-static int normalise_fast(
-    int level, const normalise_recipe* recipe, const uint8_t* row, int width, int y, int mirror, void* slot,
-    ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
-    if (recipe->dtype == NORMALISE_UINT8 && !mirror && channel_stride == 1 && pixel_stride == recipe->channels) {
+static int normalise_fast(int level, const normalise_recipe* recipe, const uint8_t* row, int width, int y,
+                          int mirror, void* slot, ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
+    if (recipe->dtype == NORMALISE_UINT8 && !mirror && channel_stride == 1 &&
+        pixel_stride == recipe->channels) {
         memcpy(slot, row, (size_t)width * (size_t)recipe->channels);
         return width;
     }
@@ -249,7 +251,9 @@ static int normalise_fast(
         return normalise_turn_bytes(row, width, recipe->channels, (uint8_t*)slot);
     if (level >= SIMD_LEVEL_AVX2) {
         if (recipe->dtype == NORMALISE_FLOAT32 || recipe->dtype == NORMALISE_FLOAT16)
-            return normalise_has_float16() ? normalise_fast_float(recipe, row, width, y, mirror, slot, pixel_stride, channel_stride) : 0;
+            return normalise_has_float16() ? normalise_fast_float(recipe, row, width, y, mirror, slot,
+                                                                  pixel_stride, channel_stride)
+                                           : 0;
         if (recipe->dtype <= NORMALISE_INT8 && pixel_stride == 1 &&
             (recipe->dtype == NORMALISE_UINT8 || recipe->mean_image == NULL))
             return normalise_fast_bytes(recipe, row, width, mirror, slot, channel_stride);

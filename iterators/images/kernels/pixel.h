@@ -13,7 +13,9 @@ enum { PIXEL_SLACK = 64 };
 #define PIXEL_MAGIC 12582912.0f /* 1.5 * 2^23: beyond it float32 has no fractions */
 
 /* Nearest whole number, halves to even; exact for |value| < 2^22. */
-SIMD_INLINE float pixel_round(float value) { return (value + PIXEL_MAGIC) - PIXEL_MAGIC; }
+SIMD_INLINE float pixel_round(float value) {
+    return (value + PIXEL_MAGIC) - PIXEL_MAGIC;
+}
 
 SIMD_INLINE uint8_t pixel_saturate(int value) {
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);

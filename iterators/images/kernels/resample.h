@@ -36,27 +36,27 @@ typedef enum {
 } resample_plan;
 
 typedef struct resampler {
-    int level;     /* instruction set, see simd.h */
+    int level; /* instruction set, see simd.h */
     int channels;
     int taps;
     resample_plan plan;
-    int columns, lines;         /* target pixels wanted on each axis */
-    int x, y, width, height;    /* the source rectangle, in the decoded image */
-    int pushed, done;           /* source rows taken, target rows written */
-    int factor_x, factor_y;     /* RESAMPLE_BOXES */
-    int cell;                   /* RESAMPLE_CELLS: next entry of the row list */
+    int columns, lines;      /* target pixels wanted on each axis */
+    int x, y, width, height; /* the source rectangle, in the decoded image */
+    int pushed, done;        /* source rows taken, target rows written */
+    int factor_x, factor_y;  /* RESAMPLE_BOXES */
+    int cell;                /* RESAMPLE_CELLS: next entry of the row list */
     uint8_t* out;
     ptrdiff_t out_stride;
 
     /* Tables and rows, all inside `memory`. */
     int32_t *x_from, *x_index, *y_from, *y_index;
     int16_t *x_weight, *y_weight, *x_lanes;
-    int groups;                 /* of the tables for AVX-512; 0: they are not used */
+    int groups; /* of the tables for AVX-512; 0: they are not used */
     resample_window* x_windows;
     uint8_t* x_places;
     int16_t* x_pairs;
     float *x_share, *y_share;
-    uint8_t* source;            /* the pushed row with slack behind it */
+    uint8_t* source;                /* the pushed row with slack behind it */
     void* rows[RESAMPLE_MOST_TAPS]; /* row r of the rectangle, resampled across, is rows[r % taps] */
     int32_t* sums;
     float *row_share, *sum_share;
@@ -83,17 +83,20 @@ static SIMD_UNUSED void resampler_limit(resampler* r, int level) {
 }
 
 /* Largest of 1, 2, 4, 8 at which the decoded crop is still at least as large as the target. */
-static SIMD_UNUSED int resample_denominator(int method, int source_w, int target_w, int source_h, int target_h) {
+static SIMD_UNUSED int resample_denominator(int method, int source_w, int target_w, int source_h,
+                                            int target_h) {
     int d = 1;
     if (method == RESAMPLE_NEAREST) return 1;
-    while (d < 8 && (int64_t)target_w * d * 2 <= source_w && (int64_t)target_h * d * 2 <= source_h) d *= 2;
+    while (d < 8 && (int64_t)target_w * d * 2 <= source_w && (int64_t)target_h * d * 2 <= source_h)
+        d *= 2;
     return d;
 }
 
 static int resample_axis_valid(const resample_axis* a) {
     const int d = a->denominator;
-    return a->source > 0 && a->target > 0 && a->begin >= 0 && a->count > 0 && a->begin <= a->target - a->count &&
-           a->origin >= 0 && a->source < (1 << 28) && a->target < (1 << 28) && a->origin < (1 << 28) &&
+    return a->source > 0 && a->target > 0 && a->begin >= 0 && a->count > 0 &&
+           a->begin <= a->target - a->count && a->origin >= 0 && a->source < (1 << 28) &&
+           a->target < (1 << 28) && a->origin < (1 << 28) &&
            (d == 1 || ((d == 2 || d == 4 || d == 8) && a->source <= a->stored - a->origin));
 }
 
@@ -108,12 +111,13 @@ static int resampler_is_wide(const resampler* r) {
     return r->plan == RESAMPLE_BLEND && r->channels == 3 && r->level >= SIMD_LEVEL_AVX512;
 }
 
-static size_t resampler_lay_out(
-    resampler* r, unsigned char* memory, const resample_geometry* gx, const resample_geometry* gy, int widest) {
+static size_t resampler_lay_out(resampler* r, unsigned char* memory, const resample_geometry* gx,
+                                const resample_geometry* gy, int widest) {
     const size_t columns = (size_t)r->columns, lines = (size_t)r->lines, taps = (size_t)r->taps;
     const size_t values = columns * (size_t)r->channels + RESAMPLE_SLACK;
     size_t used = 0;
-    r->source = (uint8_t*)resample_take(memory, &used, (size_t)widest * (size_t)r->channels + RESAMPLE_SLACK, 1);
+    r->source =
+        (uint8_t*)resample_take(memory, &used, (size_t)widest * (size_t)r->channels + RESAMPLE_SLACK, 1);
     switch (r->plan) {
     case RESAMPLE_COPY:
     case RESAMPLE_PICK:
@@ -123,22 +127,24 @@ static size_t resampler_lay_out(
     case RESAMPLE_BLEND:
     case RESAMPLE_SUM:
         r->x_index = (int32_t*)resample_take(memory, &used, columns + RESAMPLE_GROUP, sizeof(int32_t));
-        r->x_weight = (int16_t*)resample_take(memory, &used, (columns + RESAMPLE_GROUP) * taps, sizeof(int16_t));
-        r->x_lanes = (int16_t*)resample_take(memory, &used, 4 * (columns + RESAMPLE_GROUP) * taps, sizeof(int16_t));
+        r->x_weight =
+            (int16_t*)resample_take(memory, &used, (columns + RESAMPLE_GROUP) * taps, sizeof(int16_t));
+        r->x_lanes =
+            (int16_t*)resample_take(memory, &used, 4 * (columns + RESAMPLE_GROUP) * taps, sizeof(int16_t));
         r->y_index = (int32_t*)resample_take(memory, &used, lines * taps, sizeof(int32_t));
         r->y_weight = (int16_t*)resample_take(memory, &used, lines * taps, sizeof(int16_t));
         if (resampler_is_wide(r)) {
             const size_t groups = (size_t)resample_wide_groups(r->columns);
             r->x_windows = (resample_window*)resample_take(memory, &used, groups, sizeof(resample_window));
             r->x_places = (uint8_t*)resample_take(memory, &used, groups, 2 * RESAMPLE_WIDE_PAIRS);
-            r->x_pairs = (int16_t*)resample_take(memory, &used, groups, RESAMPLE_WIDE_PAIRS * sizeof(int16_t));
+            r->x_pairs =
+                (int16_t*)resample_take(memory, &used, groups, RESAMPLE_WIDE_PAIRS * sizeof(int16_t));
         }
         for (size_t k = 0; k < taps; k++)
             r->rows[k] = resample_take(memory, &used, values, r->plan == RESAMPLE_BLEND ? 2 : 4);
         break;
     case RESAMPLE_BOXES:
-        r->sums = (int32_t*)resample_take(
-            memory, &used, values * (size_t)r->factor_x, sizeof(int32_t));
+        r->sums = (int32_t*)resample_take(memory, &used, values * (size_t)r->factor_x, sizeof(int32_t));
         break;
     case RESAMPLE_CELLS: {
         const size_t most_x = (size_t)resample_cells_most(gx), most_y = (size_t)resample_cells_most(gy);
@@ -157,9 +163,9 @@ static size_t resampler_lay_out(
 }
 
 /* Which of the plans applies; also the whole factors. */
-static resample_plan resampler_choose(
-    resampler* r, int method, const resample_axis* x, const resample_axis* y, const resample_geometry* gx,
-    const resample_geometry* gy) {
+static resample_plan resampler_choose(resampler* r, int method, const resample_axis* x,
+                                      const resample_axis* y, const resample_geometry* gx,
+                                      const resample_geometry* gy) {
     const double epsilon = 2.220446049250313e-16;
     if (x->source == x->target && y->source == y->target && x->denominator == 1 && y->denominator == 1)
         return RESAMPLE_COPY;
@@ -168,8 +174,8 @@ static resample_plan resampler_choose(
     r->factor_x = resample_floor(gx->scale + 0.5);
     r->factor_y = resample_floor(gy->scale + 0.5);
     const double off_x = gx->scale - r->factor_x, off_y = gy->scale - r->factor_y;
-    const int whole = gx->shift == 0 && gy->shift == 0 && off_x < epsilon && off_x > -epsilon && off_y < epsilon &&
-                      off_y > -epsilon;
+    const int whole = gx->shift == 0 && gy->shift == 0 && off_x < epsilon && off_x > -epsilon &&
+                      off_y < epsilon && off_y > -epsilon;
     if (method == RESAMPLE_BILINEAR)
         return whole && r->factor_x == 2 && r->factor_y == 2 ? RESAMPLE_BOXES : RESAMPLE_BLEND;
     if (gx->scale < 1 || gy->scale < 1) return RESAMPLE_BLEND;
@@ -184,14 +190,14 @@ static int resample_rebase(int32_t* index, int n, int step, int reach, int exten
         if (index[i] < low) low = index[i];
         if (index[i] > high) high = index[i];
     }
-    for (int i = 0; i < n; i++) index[i] = (index[i] - low) * step;
+    for (int i = 0; i < n; i++)
+        index[i] = (index[i] - low) * step;
     *length = (high + reach < extent ? high + reach : extent) - low;
     return low;
 }
 
-static void resampler_build(
-    resampler* r, int method, const resample_axis* x, const resample_axis* y, const resample_geometry* gx,
-    const resample_geometry* gy) {
+static void resampler_build(resampler* r, int method, const resample_axis* x, const resample_axis* y,
+                            const resample_geometry* gx, const resample_geometry* gy) {
     const int spread = method == RESAMPLE_AREA;
     int n;
     r->x = gx->first;
@@ -214,12 +220,14 @@ static void resampler_build(
         r->x += resample_rebase(r->x_index, r->columns, r->channels, r->taps, gx->extent, &r->width);
         r->y += resample_rebase(r->y_index, r->lines * r->taps, 1, 1, gy->extent, &r->height);
         if (resampler_is_wide(r))
-            r->groups = resample_wide_tables(
-                r->x_index, r->x_weight, r->columns, r->width * r->channels, r->x_windows, r->x_places, r->x_pairs);
+            r->groups = resample_wide_tables(r->x_index, r->x_weight, r->columns, r->width * r->channels,
+                                             r->x_windows, r->x_places, r->x_pairs);
         if (r->level > SIMD_LEVEL_PLAIN && r->groups == 0) { /* the last group repeats a pixel */
             n = r->columns;
-            for (int i = n; i < n + RESAMPLE_GROUP; i++) r->x_index[i] = r->x_index[n - 1];
-            memset(r->x_weight + (ptrdiff_t)n * r->taps, 0, (size_t)(RESAMPLE_GROUP * r->taps) * sizeof(int16_t));
+            for (int i = n; i < n + RESAMPLE_GROUP; i++)
+                r->x_index[i] = r->x_index[n - 1];
+            memset(r->x_weight + (ptrdiff_t)n * r->taps, 0,
+                   (size_t)(RESAMPLE_GROUP * r->taps) * sizeof(int16_t));
             if (r->channels > 1) resample_lane_weights(r->x_weight, n + RESAMPLE_GROUP, r->taps, r->x_lanes);
         }
         break;
@@ -236,11 +244,12 @@ static void resampler_build(
     }
 }
 
-static SIMD_UNUSED int resampler_begin(
-    resampler* r, int method, const resample_axis* x, const resample_axis* y, int channels, uint8_t* out,
-    ptrdiff_t out_stride) {
+static SIMD_UNUSED int resampler_begin(resampler* r, int method, const resample_axis* x,
+                                       const resample_axis* y, int channels, uint8_t* out,
+                                       ptrdiff_t out_stride) {
     if (r == NULL || out == NULL || method < RESAMPLE_NEAREST || method > RESAMPLE_LANCZOS4 ||
-        (channels != 1 && channels != 3 && channels != 4) || !resample_axis_valid(x) || !resample_axis_valid(y))
+        (channels != 1 && channels != 3 && channels != 4) || !resample_axis_valid(x) ||
+        !resample_axis_valid(y))
         return RESAMPLE_BAD_ARGUMENT;
     const resample_geometry gx = resample_geometry_of(x), gy = resample_geometry_of(y);
     r->channels = channels;
@@ -265,8 +274,7 @@ static SIMD_UNUSED int resampler_begin(
     r->pushed = 0;
     r->done = 0;
     r->cell = 0;
-    if (r->plan == RESAMPLE_BOXES)
-        memset(r->sums, 0, (size_t)r->width * (size_t)channels * sizeof(int32_t));
+    if (r->plan == RESAMPLE_BOXES) memset(r->sums, 0, (size_t)r->width * (size_t)channels * sizeof(int32_t));
     memset(r->source + (size_t)r->width * (size_t)channels, 0, RESAMPLE_SLACK);
     return RESAMPLE_OK;
 }
@@ -299,8 +307,8 @@ static void resampler_across(resampler* r, const uint8_t* row, int16_t* out) {
     }
 #endif
     memcpy(r->source, row, (size_t)r->width * (size_t)r->channels);
-    resample_across_bilinear_at(
-        r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns, r->channels, out);
+    resample_across_bilinear_at(r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns,
+                                r->channels, out);
 }
 
 static void resampler_push_blend(resampler* r, const uint8_t* row, int at) {
@@ -309,9 +317,9 @@ static void resampler_push_blend(resampler* r, const uint8_t* row, int at) {
     while (r->done < r->lines) {
         const int32_t* index = r->y_index + (ptrdiff_t)r->done * 2;
         if (index[1] > at) break;
-        resample_down_bilinear_at(
-            r->level, (const int16_t*)r->rows[index[0] % 2], (const int16_t*)r->rows[index[1] % 2],
-            r->y_weight + (ptrdiff_t)r->done * 2, r->columns * r->channels, resampler_out(r));
+        resample_down_bilinear_at(r->level, (const int16_t*)r->rows[index[0] % 2],
+                                  (const int16_t*)r->rows[index[1] % 2], r->y_weight + (ptrdiff_t)r->done * 2,
+                                  r->columns * r->channels, resampler_out(r));
         r->done++;
     }
 }
@@ -320,16 +328,16 @@ static void resampler_push_sum(resampler* r, const uint8_t* row, int at) {
     const int taps = r->taps;
     if (at < r->y_index[(ptrdiff_t)r->done * taps]) return;
     memcpy(r->source, row, (size_t)r->width * (size_t)r->channels);
-    resample_across_taps_at(
-        r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns, r->channels, taps,
-        (int32_t*)r->rows[at % taps]);
+    resample_across_taps_at(r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns, r->channels,
+                            taps, (int32_t*)r->rows[at % taps]);
     while (r->done < r->lines) {
         const int32_t* index = r->y_index + (ptrdiff_t)r->done * taps;
         const int32_t* rows[RESAMPLE_MOST_TAPS];
         if (index[taps - 1] > at) break;
-        for (int k = 0; k < taps; k++) rows[k] = (const int32_t*)r->rows[index[k] % taps];
-        resample_down_taps_at(
-            r->level, rows, r->y_weight + (ptrdiff_t)r->done * taps, taps, r->columns * r->channels, resampler_out(r));
+        for (int k = 0; k < taps; k++)
+            rows[k] = (const int32_t*)r->rows[index[k] % taps];
+        resample_down_taps_at(r->level, rows, r->y_weight + (ptrdiff_t)r->done * taps, taps,
+                              r->columns * r->channels, resampler_out(r));
         r->done++;
     }
 }
@@ -347,8 +355,8 @@ static void resampler_push_boxes(resampler* r, const uint8_t* row, int at) {
     }
     resample_add_row_at(r->level, row, n, r->sums);
     if ((at + 1) % r->factor_y == 0) {
-        resample_finish_boxes_at(
-            r->level, r->sums, r->columns, r->channels, r->factor_x, r->factor_y, resampler_out(r));
+        resample_finish_boxes_at(r->level, r->sums, r->columns, r->channels, r->factor_x, r->factor_y,
+                                 resampler_out(r));
         memset(r->sums, 0, (size_t)n * sizeof(int32_t));
         r->done++;
     }
@@ -358,8 +366,8 @@ static void resampler_push_cells(resampler* r, const uint8_t* row, int at) {
     const int n = r->columns * r->channels;
     if (r->y_index[r->cell] != at) return;
     memcpy(r->source, row, (size_t)r->width * (size_t)r->channels);
-    resample_across_cells_at(
-        r->level, r->source, r->x_from, r->x_index, r->x_share, r->columns, r->channels, r->row_share);
+    resample_across_cells_at(r->level, r->source, r->x_from, r->x_index, r->x_share, r->columns, r->channels,
+                             r->row_share);
     while (r->done < r->lines && r->y_index[r->cell] == at) { /* the end of one cell, the start of the next */
         if (r->cell == r->y_from[r->done]) memset(r->sum_share, 0, (size_t)n * sizeof(float));
         resample_add_scaled_at(r->level, r->row_share, r->y_share[r->cell], n, r->sum_share);

@@ -14,10 +14,10 @@
 #include "simd.h"
 
 enum {
-    RESAMPLE_WIDE = 16,         /* target pixels of a group */
-    RESAMPLE_WIDE_VALUES = 48,  /* 16-bit values of a group */
-    RESAMPLE_WIDE_PAIRS = 96,   /* source bytes, and weights, of a group */
-    RESAMPLE_WIDE_WINDOW = 128  /* the bytes that a permutation chooses from */
+    RESAMPLE_WIDE = 16,        /* target pixels of a group */
+    RESAMPLE_WIDE_VALUES = 48, /* 16-bit values of a group */
+    RESAMPLE_WIDE_PAIRS = 96,  /* source bytes, and weights, of a group */
+    RESAMPLE_WIDE_WINDOW = 128 /* the bytes that a permutation chooses from */
 };
 
 typedef struct {
@@ -25,14 +25,15 @@ typedef struct {
     int32_t size; /* bytes from there on that there are and may be needed */
 } resample_window;
 
-static int resample_wide_groups(int count) { return (count + RESAMPLE_WIDE - 1) / RESAMPLE_WIDE; }
+static int resample_wide_groups(int count) {
+    return (count + RESAMPLE_WIDE - 1) / RESAMPLE_WIDE;
+}
 
 /* Tables for `count` target pixels of three channels, whose left neighbours begin at byte index[i] of a
  * row of `row_size` bytes.  `places` holds a byte of the window, then a byte that is not used, for each
  * of RESAMPLE_WIDE_PAIRS in every group.  Returns the number of groups, 0 if one does not fit its window. */
-static int resample_wide_tables(
-    const int32_t* index, const int16_t* weight, int count, int row_size, resample_window* windows, uint8_t* places,
-    int16_t* weights) {
+static int resample_wide_tables(const int32_t* index, const int16_t* weight, int count, int row_size,
+                                resample_window* windows, uint8_t* places, int16_t* weights) {
     const int groups = resample_wide_groups(count);
     memset(places, 0, (size_t)groups * 2 * RESAMPLE_WIDE_PAIRS);
     for (int g = 0; g < groups; g++) {
@@ -63,9 +64,9 @@ SIMD_AVX512 static inline __mmask64 resample_first_bytes(int n) {
 }
 
 /* Writes whole groups. */
-SIMD_AVX512 static void resample_across_bilinear_avx512(
-    const uint8_t* row, const resample_window* windows, const uint8_t* places, const int16_t* weights, int groups,
-    int16_t* out) {
+SIMD_AVX512 static void resample_across_bilinear_avx512(const uint8_t* row, const resample_window* windows,
+                                                        const uint8_t* places, const int16_t* weights,
+                                                        int groups, int16_t* out) {
     const __mmask64 used = 0x5555555555555555; /* the upper bytes of the 16-bit values become 0 */
     for (int g = 0; g < groups; g++) {
         const uint8_t* first = row + windows[g].base;

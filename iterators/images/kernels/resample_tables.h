@@ -106,9 +106,10 @@ static void resample_sine_cosine(double t, double* sine, double* cosine) {
 /* sinc(p) * sinc(p / 4) at the eight distances p = x + 3 - k, normalised to sum 1.  sin(pi p) is the
    same for all taps but for the sign, so only sin(pi p / 4) has to be turned from tap to tap. */
 static void resample_lanczos_weights(float x, float* w) {
-    static const double turn[8][2] = {
-        {1, 0},  {-0.70710678118654752, -0.70710678118654752}, {0, 1},  {0.70710678118654752, -0.70710678118654752},
-        {-1, 0}, {0.70710678118654752, 0.70710678118654752},   {0, -1}, {-0.70710678118654752, 0.70710678118654752}};
+    static const double turn[8][2] = {{1, 0},  {-0.70710678118654752, -0.70710678118654752},
+                                      {0, 1},  {0.70710678118654752, -0.70710678118654752},
+                                      {-1, 0}, {0.70710678118654752, 0.70710678118654752},
+                                      {0, -1}, {-0.70710678118654752, 0.70710678118654752}};
     const double quarter = 0.78539816339744831; /* pi / 4 */
     double sine, cosine;
     float sum = 0;
@@ -127,7 +128,8 @@ static void resample_lanczos_weights(float x, float* w) {
         sum += w[k];
     }
     sum = 1.f / sum;
-    for (int k = 0; k < 8; k++) w[k] *= sum;
+    for (int k = 0; k < 8; k++)
+        w[k] *= sum;
 }
 
 /* Target pixel t is the sum of taps pixels beginning at the one returned (which may lie outside
@@ -159,7 +161,8 @@ static int resample_weights(const resample_geometry* g, int method, int spread, 
 
 /* Columns.  Taps beyond an edge count for the edge pixel: their weights are added to its weight, so
    that index[i] .. index[i] + taps - 1 lie inside (when extent < taps, surplus weights are 0). */
-static SIMD_UNUSED void resample_columns(const resample_geometry* g, int method, int spread, int32_t* index, int16_t* weight) {
+static SIMD_UNUSED void resample_columns(const resample_geometry* g, int method, int spread, int32_t* index,
+                                         int16_t* weight) {
     const int taps = resample_taps(method), last = g->extent - 1;
     const int last_index = last - taps + 1 > 0 ? last - taps + 1 : 0;
     for (int i = 0; i < g->count; i++, weight += taps) {
@@ -173,17 +176,20 @@ static SIMD_UNUSED void resample_columns(const resample_geometry* g, int method,
             else
                 for (int k = 0; k < taps; k++)
                     inside[resample_clamp(position + k, 0, last) - start] += weight[k];
-            for (int k = 0; k < taps; k++) weight[k] = inside[k];
+            for (int k = 0; k < taps; k++)
+                weight[k] = inside[k];
         }
     }
 }
 
 /* Rows.  Every tap keeps its own row number, because bilinear rounds each product by itself. */
-static SIMD_UNUSED void resample_lines(const resample_geometry* g, int method, int spread, int32_t* index, int16_t* weight) {
+static SIMD_UNUSED void resample_lines(const resample_geometry* g, int method, int spread, int32_t* index,
+                                       int16_t* weight) {
     const int taps = resample_taps(method);
     for (int i = 0; i < g->count; i++, weight += taps, index += taps) {
         const int position = resample_weights(g, method, spread, g->begin + i, weight);
-        for (int k = 0; k < taps; k++) index[k] = resample_clamp(position + k, 0, g->extent - 1);
+        for (int k = 0; k < taps; k++)
+            index[k] = resample_clamp(position + k, 0, g->extent - 1);
     }
 }
 
@@ -199,7 +205,8 @@ static SIMD_UNUSED void resample_nearest(const resample_axis* axis, int32_t* ind
 }
 
 /* Area: target pixel begin + i is the sum of the pixels from[i] .. from[i + 1] - 1 of the lists. */
-static SIMD_UNUSED int resample_cells(const resample_geometry* g, int32_t* from, int32_t* index, float* weight) {
+static SIMD_UNUSED int resample_cells(const resample_geometry* g, int32_t* from, int32_t* index,
+                                      float* weight) {
     int n = 0;
     for (int i = 0; i < g->count; i++) {
         const double left = (g->begin + i) * g->scale + g->shift, right = left + g->scale;

@@ -9,11 +9,11 @@
 #if (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
 #define SIMD_X86 1
 #include <immintrin.h>
-#define SIMD_SSE41 __attribute__((target("sse4.1,ssse3")))
-#define SIMD_AVX2 __attribute__((target("avx2")))
+#define SIMD_SSE41  __attribute__((target("sse4.1,ssse3")))
+#define SIMD_AVX2   __attribute__((target("avx2")))
 #define SIMD_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
-#define SIMD_BMI2 __attribute__((target("bmi2")))
-#define SIMD_F16C __attribute__((target("avx2,f16c")))
+#define SIMD_BMI2   __attribute__((target("bmi2")))
+#define SIMD_F16C   __attribute__((target("avx2,f16c")))
 #else
 #define SIMD_X86 0
 #endif

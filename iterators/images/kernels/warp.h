@@ -16,9 +16,9 @@
 /* The forward matrix of MXNet's augmenter, in its float32 steps: rotate counter-clockwise, stretch (ratio
  * is vertical to horizontal), shear x by y, and bring the image's centre to that of the canvas, whose
  * size may have a fraction. */
-static SIMD_UNUSED void affine_forward(
-    float forward[6], double angle_degrees, float shear, float scale, float ratio, int width, int height,
-    float canvas_width, float canvas_height) {
+static SIMD_UNUSED void affine_forward(float forward[6], double angle_degrees, float shear, float scale,
+                                       float ratio, int width, int height, float canvas_width,
+                                       float canvas_height) {
     const double angle = angle_degrees / 180.0 * 3.14159265358979323846;
     const float a = (float)cos(angle), b = (float)sin(angle);
     const float horizontal = 2 * scale / (1 + ratio), vertical = ratio * horizontal;
@@ -46,8 +46,8 @@ static SIMD_UNUSED void warp_invert(const float forward[6], double inverse[6]) {
 
 /* First pixel of one axis, and how many, that the window can touch.  Positions grow or shrink steadily
    along rows and along columns, so the corners hold the extremes. */
-static int warp_bounds_axis(
-    const warp_source* source, int axis, int image_side, int x0, int y0, int width, int height, int* first) {
+static int warp_bounds_axis(const warp_source* source, int axis, int image_side, int x0, int y0, int width,
+                            int height, int* first) {
     const double step = source->inverse[3 * axis];
     const int taps = warp_taps(source->method);
     int low = INT32_MAX, high = INT32_MIN;
@@ -67,8 +67,8 @@ static int warp_bounds_axis(
 
 /* The rectangle of the source image that the window (x0, y0, width, height) of the target can touch;
  * all zeros if it touches nothing.  Reads inverse, method, image_width and image_height. */
-static SIMD_UNUSED void warp_bounds(
-    const warp_source* source, int x0, int y0, int width, int height, int* sx, int* sy, int* sw, int* sh) {
+static SIMD_UNUSED void warp_bounds(const warp_source* source, int x0, int y0, int width, int height, int* sx,
+                                    int* sy, int* sw, int* sh) {
     *sx = *sy = *sw = *sh = 0;
     if (width < 1 || height < 1) return;
     *sw = warp_bounds_axis(source, 0, source->image_width, x0, y0, width, height, sx);
@@ -77,8 +77,8 @@ static SIMD_UNUSED void warp_bounds(
 }
 
 /* As warp_row, with at most the given instruction set; tests compare the levels. */
-static SIMD_UNUSED void warp_row_at(
-    int limit, const warp_source* source, int x0, int count, int y, uint8_t* out) {
+static SIMD_UNUSED void warp_row_at(int limit, const warp_source* source, int x0, int count, int y,
+                                    uint8_t* out) {
     const int level = simd_level(limit), taps = warp_taps(source->method);
     /* Vector loads of 3-channel pixels read up to WARP_OVERREACH pixels more than they use. */
     const int reach = taps - 1 + (source->channels == 3 && taps > 1 ? WARP_OVERREACH : 0);
@@ -90,11 +90,13 @@ static SIMD_UNUSED void warp_row_at(
         warp_locate(source, 0, x0 + done, n, y, px);
         warp_locate(source, 1, x0 + done, n, y, py);
         /* Positions move steadily along a row: those inside are neighbours. */
-#define WARP_IS_INSIDE(i)                                                                                 \
-    (warp_first(px[i], source->x, taps) >= 0 && warp_first(px[i], source->x, taps) < columns &&           \
+#define WARP_IS_INSIDE(i)                                                                                    \
+    (warp_first(px[i], source->x, taps) >= 0 && warp_first(px[i], source->x, taps) < columns &&              \
      warp_first(py[i], source->y, taps) >= 0 && warp_first(py[i], source->y, taps) < rows)
-        while (begin < end && !WARP_IS_INSIDE(begin)) begin++;
-        while (end > begin && !WARP_IS_INSIDE(end - 1)) end--;
+        while (begin < end && !WARP_IS_INSIDE(begin))
+            begin++;
+        while (end > begin && !WARP_IS_INSIDE(end - 1))
+            end--;
 #undef WARP_IS_INSIDE
         warp_border(source, px, py, begin, out);
         out += (ptrdiff_t)begin * source->channels;

@@ -28,8 +28,8 @@ enum { WARP_OVERREACH = 2 };
    long as their sum does not. */
 SIMD_INLINE int32_t warp_offset_base(const warp_source* source, int taps) {
     const int before = taps / 2 - 1;
-    return (int32_t)(uint32_t)(
-        -(int64_t)(source->y + before) * source->stride - (int64_t)(source->x + before) * source->channels);
+    return (int32_t)(uint32_t)(-(int64_t)(source->y + before) * source->stride -
+                               (int64_t)(source->x + before) * source->channels);
 }
 
 SIMD_SSE41 static inline __m128i warp_load_square(const uint8_t* s, ptrdiff_t stride) {
@@ -64,39 +64,37 @@ SIMD_SSE41 static inline __m128i warp_mix_sse41(__m128i pixels, __m128i across, 
 }
 
 /* Returns how many pixels were written; `room` pixels may be overwritten. */
-SIMD_SSE41 SIMD_INLINE int warp_bilinear_sse41_n(
-    const warp_source* source, const int32_t* px, const int32_t* py, int count, int room, int channels,
-    uint8_t* out) {
+SIMD_SSE41 SIMD_INLINE int warp_bilinear_sse41_n(const warp_source* source, const int32_t* px,
+                                                 const int32_t* py, int count, int room, int channels,
+                                                 uint8_t* out) {
     const __m128i stride = _mm_set1_epi32((int)source->stride), bytes = _mm_set1_epi32(channels);
     const __m128i base = _mm_set1_epi32(warp_offset_base(source, 2));
     const __m128i square = channels == 3 ? _mm_setr_epi8(WARP_SQUARE_3) : _mm_setr_epi8(WARP_SQUARE_4);
     const __m128i close = channels == 3 ? _mm_setr_epi8(WARP_CLOSE_3) : _mm_setr_epi8(WARP_CLOSE_4);
     int i = 0;
     for (; i + 4 <= count && i + 6 <= room; i += 4, out += 4 * channels) {
-        const __m128i x = _mm_loadu_si128((const __m128i*)(px + i)), y = _mm_loadu_si128((const __m128i*)(py + i));
+        const __m128i x = _mm_loadu_si128((const __m128i*)(px + i)),
+                      y = _mm_loadu_si128((const __m128i*)(py + i));
         const __m128i across = warp_across_sse41(x), down = warp_down_sse41(y);
         int32_t at[4];
-        _mm_storeu_si128(
-            (__m128i*)at, _mm_add_epi32(
-                              base, _mm_add_epi32(
-                                        _mm_mullo_epi32(_mm_srai_epi32(y, 5), stride),
-                                        _mm_mullo_epi32(_mm_srai_epi32(x, 5), bytes))));
+        _mm_storeu_si128((__m128i*)at,
+                         _mm_add_epi32(base, _mm_add_epi32(_mm_mullo_epi32(_mm_srai_epi32(y, 5), stride),
+                                                           _mm_mullo_epi32(_mm_srai_epi32(x, 5), bytes))));
         if (channels == 1) {
-            const __m128i pixels = _mm_setr_epi32(
-                warp_load_grey_square(source->pixels + at[0], source->stride),
-                warp_load_grey_square(source->pixels + at[1], source->stride),
-                warp_load_grey_square(source->pixels + at[2], source->stride),
-                warp_load_grey_square(source->pixels + at[3], source->stride));
+            const __m128i pixels =
+                _mm_setr_epi32(warp_load_grey_square(source->pixels + at[0], source->stride),
+                               warp_load_grey_square(source->pixels + at[1], source->stride),
+                               warp_load_grey_square(source->pixels + at[2], source->stride),
+                               warp_load_grey_square(source->pixels + at[3], source->stride));
             __m128i mixed = warp_mix_sse41(pixels, across, down);
             mixed = _mm_packs_epi32(mixed, mixed);
             const int four = _mm_cvtsi128_si32(_mm_packus_epi16(mixed, mixed));
             memcpy(out, &four, 4);
             continue;
         }
-#define WARP_ONE(k)                                                                                         \
-    warp_mix_sse41(                                                                                         \
-        _mm_shuffle_epi8(warp_load_square(source->pixels + at[k], source->stride), square),                 \
-        _mm_shuffle_epi32(across, (k) * 0x55), _mm_shuffle_epi32(down, (k) * 0x55))
+#define WARP_ONE(k)                                                                                          \
+    warp_mix_sse41(_mm_shuffle_epi8(warp_load_square(source->pixels + at[k], source->stride), square),       \
+                   _mm_shuffle_epi32(across, (k) * 0x55), _mm_shuffle_epi32(down, (k) * 0x55))
         const __m128i low = _mm_packs_epi32(WARP_ONE(0), WARP_ONE(1));
         const __m128i high = _mm_packs_epi32(WARP_ONE(2), WARP_ONE(3));
 #undef WARP_ONE
@@ -105,8 +103,8 @@ SIMD_SSE41 SIMD_INLINE int warp_bilinear_sse41_n(
     return i;
 }
 
-SIMD_SSE41 static int warp_bilinear_sse41(
-    const warp_source* source, const int32_t* px, const int32_t* py, int count, int room, uint8_t* out) {
+SIMD_SSE41 static int warp_bilinear_sse41(const warp_source* source, const int32_t* px, const int32_t* py,
+                                          int count, int room, uint8_t* out) {
     if (source->channels == 3) return warp_bilinear_sse41_n(source, px, py, count, room, 3, out);
     if (source->channels == 4) return warp_bilinear_sse41_n(source, px, py, count, room, 4, out);
     return warp_bilinear_sse41_n(source, px, py, count, room, 1, out);
@@ -118,22 +116,21 @@ SIMD_AVX2 static inline __m256i warp_join(__m128i low, __m128i high) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
-SIMD_AVX2 static inline __m256i warp_offsets_avx2(__m256i x, __m256i y, __m256i stride, __m256i bytes, __m256i base) {
-    return _mm256_add_epi32(
-        base, _mm256_add_epi32(
-                  _mm256_mullo_epi32(_mm256_srai_epi32(y, 5), stride),
-                  _mm256_mullo_epi32(_mm256_srai_epi32(x, 5), bytes)));
+SIMD_AVX2 static inline __m256i warp_offsets_avx2(__m256i x, __m256i y, __m256i stride, __m256i bytes,
+                                                  __m256i base) {
+    return _mm256_add_epi32(base, _mm256_add_epi32(_mm256_mullo_epi32(_mm256_srai_epi32(y, 5), stride),
+                                                   _mm256_mullo_epi32(_mm256_srai_epi32(x, 5), bytes)));
 }
 
 SIMD_AVX2 static inline __m256i warp_mix_avx2(__m256i pixels, __m256i across, __m256i down) {
     const __m256i sums = _mm256_madd_epi16(_mm256_maddubs_epi16(pixels, across), down);
-    return _mm256_srli_epi32(
-        _mm256_add_epi32(sums, _mm256_set1_epi32(1 << (WARP_LINEAR_BITS - 1))), WARP_LINEAR_BITS);
+    return _mm256_srli_epi32(_mm256_add_epi32(sums, _mm256_set1_epi32(1 << (WARP_LINEAR_BITS - 1))),
+                             WARP_LINEAR_BITS);
 }
 
-SIMD_AVX2 SIMD_INLINE int warp_bilinear_avx2_n(
-    const warp_source* source, const int32_t* px, const int32_t* py, int count, int room, int channels,
-    uint8_t* out) {
+SIMD_AVX2 SIMD_INLINE int warp_bilinear_avx2_n(const warp_source* source, const int32_t* px,
+                                               const int32_t* py, int count, int room, int channels,
+                                               uint8_t* out) {
     const uint8_t* pixels = source->pixels;
     const ptrdiff_t step = source->stride;
     const __m256i stride = _mm256_set1_epi32((int)step), bytes = _mm256_set1_epi32(channels);
@@ -149,13 +146,15 @@ SIMD_AVX2 SIMD_INLINE int warp_bilinear_avx2_n(
         const __m256i across = _mm256_add_epi32(
             _mm256_set1_epi32(0x00200020),
             _mm256_mullo_epi32(_mm256_and_si256(x, fraction), _mm256_set1_epi32(0x00ff00ff)));
-        const __m256i down = _mm256_add_epi32(
-            _mm256_set1_epi32(32), _mm256_mullo_epi32(_mm256_and_si256(y, fraction), _mm256_set1_epi32(0xffff)));
+        const __m256i down =
+            _mm256_add_epi32(_mm256_set1_epi32(32),
+                             _mm256_mullo_epi32(_mm256_and_si256(y, fraction), _mm256_set1_epi32(0xffff)));
         int32_t at[8];
         _mm256_storeu_si256((__m256i*)at, warp_offsets_avx2(x, y, stride, bytes, base));
         if (channels == 1) {
             int32_t squares[8];
-            for (int k = 0; k < 8; k++) squares[k] = warp_load_grey_square(pixels + at[k], step);
+            for (int k = 0; k < 8; k++)
+                squares[k] = warp_load_grey_square(pixels + at[k], step);
             __m256i mixed = warp_mix_avx2(_mm256_loadu_si256((const __m256i*)squares), across, down);
             mixed = _mm256_packs_epi32(mixed, mixed);
             mixed = _mm256_packus_epi16(mixed, mixed);
@@ -165,12 +164,11 @@ SIMD_AVX2 SIMD_INLINE int warp_bilinear_avx2_n(
             memcpy(out + 4, &high, 4);
             continue;
         }
-#define WARP_TWO(k)                                                                                           \
-    warp_mix_avx2(                                                                                            \
-        _mm256_shuffle_epi8(                                                                                  \
-            warp_join(warp_load_square(pixels + at[k], step), warp_load_square(pixels + at[(k) + 4], step)),  \
-            square),                                                                                          \
-        _mm256_shuffle_epi32(across, (k) * 0x55), _mm256_shuffle_epi32(down, (k) * 0x55))
+#define WARP_TWO(k)                                                                                          \
+    warp_mix_avx2(_mm256_shuffle_epi8(warp_join(warp_load_square(pixels + at[k], step),                      \
+                                                warp_load_square(pixels + at[(k) + 4], step)),               \
+                                      square),                                                               \
+                  _mm256_shuffle_epi32(across, (k) * 0x55), _mm256_shuffle_epi32(down, (k) * 0x55))
         const __m256i low = _mm256_packs_epi32(WARP_TWO(0), WARP_TWO(1));
         const __m256i high = _mm256_packs_epi32(WARP_TWO(2), WARP_TWO(3));
 #undef WARP_TWO
@@ -181,8 +179,8 @@ SIMD_AVX2 SIMD_INLINE int warp_bilinear_avx2_n(
     return i;
 }
 
-SIMD_AVX2 static int warp_bilinear_avx2(
-    const warp_source* source, const int32_t* px, const int32_t* py, int count, int room, uint8_t* out) {
+SIMD_AVX2 static int warp_bilinear_avx2(const warp_source* source, const int32_t* px, const int32_t* py,
+                                        int count, int room, uint8_t* out) {
     if (source->channels == 3) return warp_bilinear_avx2_n(source, px, py, count, room, 3, out);
     if (source->channels == 4) return warp_bilinear_avx2_n(source, px, py, count, room, 4, out);
     return warp_bilinear_avx2_n(source, px, py, count, room, 1, out);
@@ -191,15 +189,16 @@ SIMD_AVX2 static int warp_bilinear_avx2(
 /* ---- cubic and Lanczos, four pixels a turn ---- */
 
 /* Sums of one pixel, per channel; grey: four parts of its sum. */
-SIMD_AVX2 SIMD_INLINE __m128i warp_taps_pixel(
-    const uint8_t* s, ptrdiff_t stride, const int16_t* weights, int taps, int channels) {
+SIMD_AVX2 SIMD_INLINE __m128i warp_taps_pixel(const uint8_t* s, ptrdiff_t stride, const int16_t* weights,
+                                              int taps, int channels) {
     const __m128i quad = channels == 3 ? _mm_setr_epi8(WARP_QUAD_3) : _mm_setr_epi8(WARP_QUAD_4);
     __m256i sum = _mm256_setzero_si256();
     for (int k = 0; k < taps * taps / 4; k += 4, weights += 16) { /* sixteen weights: rows or half rows */
         const __m256i w = _mm256_loadu_si256((const __m256i*)weights);
         if (channels == 1 && taps == 4) {
             int32_t rows[4];
-            for (int j = 0; j < 4; j++) memcpy(rows + j, s + j * stride, 4);
+            for (int j = 0; j < 4; j++)
+                memcpy(rows + j, s + j * stride, 4);
             const __m256i p = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i*)rows));
             sum = _mm256_add_epi32(sum, _mm256_madd_epi16(p, w));
         } else if (channels == 1) {
@@ -209,20 +208,18 @@ SIMD_AVX2 SIMD_INLINE __m128i warp_taps_pixel(
             for (int j = 0; j < 4; j++) {
                 const int row = (k + j) * 4 / taps, column = (k + j) * 4 % taps;
                 const __m128i p = _mm_loadu_si128((const __m128i*)(s + row * stride + column * channels));
-                const __m256i pair = _mm256_setr_epi32(
-                    2 * j, 2 * j, 2 * j, 2 * j, 2 * j + 1, 2 * j + 1, 2 * j + 1, 2 * j + 1);
-                sum = _mm256_add_epi32(
-                    sum, _mm256_madd_epi16(
-                             _mm256_cvtepu8_epi16(_mm_shuffle_epi8(p, quad)), _mm256_permutevar8x32_epi32(w, pair)));
+                const __m256i pair =
+                    _mm256_setr_epi32(2 * j, 2 * j, 2 * j, 2 * j, 2 * j + 1, 2 * j + 1, 2 * j + 1, 2 * j + 1);
+                sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm_shuffle_epi8(p, quad)),
+                                                              _mm256_permutevar8x32_epi32(w, pair)));
             }
         }
     }
     return _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
 }
 
-SIMD_AVX2 SIMD_INLINE int warp_taps_avx2_n(
-    const warp_source* source, const int32_t* px, const int32_t* py, int count, int room, int taps,
-    int channels, uint8_t* out) {
+SIMD_AVX2 SIMD_INLINE int warp_taps_avx2_n(const warp_source* source, const int32_t* px, const int32_t* py,
+                                           int count, int room, int taps, int channels, uint8_t* out) {
     const __m128i half = _mm_set1_epi32(1 << (WARP_TABLE_BITS - 1));
     const __m128i close = channels == 3 ? _mm_setr_epi8(WARP_CLOSE_3) : _mm_setr_epi8(WARP_CLOSE_4);
     int i = 0;
@@ -231,7 +228,8 @@ SIMD_AVX2 SIMD_INLINE int warp_taps_avx2_n(
         for (int k = 0; k < 4; k++)
             sums[k] = warp_taps_pixel(
                 warp_first_pixel(source, px[i + k], py[i + k], taps, channels), source->stride,
-                source->weights + (ptrdiff_t)warp_table_entry(px[i + k], py[i + k]) * taps * taps, taps, channels);
+                source->weights + (ptrdiff_t)warp_table_entry(px[i + k], py[i + k]) * taps * taps, taps,
+                channels);
         if (channels == 1) {
             __m128i four = _mm_hadd_epi32(_mm_hadd_epi32(sums[0], sums[1]), _mm_hadd_epi32(sums[2], sums[3]));
             four = _mm_srai_epi32(_mm_add_epi32(four, half), WARP_TABLE_BITS);
@@ -239,7 +237,8 @@ SIMD_AVX2 SIMD_INLINE int warp_taps_avx2_n(
             const int bytes = _mm_cvtsi128_si32(_mm_packus_epi16(four, four));
             memcpy(out, &bytes, 4);
         } else {
-            for (int k = 0; k < 4; k++) sums[k] = _mm_srai_epi32(_mm_add_epi32(sums[k], half), WARP_TABLE_BITS);
+            for (int k = 0; k < 4; k++)
+                sums[k] = _mm_srai_epi32(_mm_add_epi32(sums[k], half), WARP_TABLE_BITS);
             const __m128i four =
                 _mm_packus_epi16(_mm_packs_epi32(sums[0], sums[1]), _mm_packs_epi32(sums[2], sums[3]));
             _mm_storeu_si128((__m128i*)out, _mm_shuffle_epi8(four, close));
@@ -248,8 +247,8 @@ SIMD_AVX2 SIMD_INLINE int warp_taps_avx2_n(
     return i;
 }
 
-SIMD_AVX2 static int warp_taps_avx2(
-    const warp_source* source, const int32_t* px, const int32_t* py, int count, int room, uint8_t* out) {
+SIMD_AVX2 static int warp_taps_avx2(const warp_source* source, const int32_t* px, const int32_t* py,
+                                    int count, int room, uint8_t* out) {
     const int cubic = source->method == RESAMPLE_CUBIC, channels = source->channels;
     if (cubic && channels == 3) return warp_taps_avx2_n(source, px, py, count, room, 4, 3, out);
     if (cubic && channels == 4) return warp_taps_avx2_n(source, px, py, count, room, 4, 4, out);
@@ -260,14 +259,15 @@ SIMD_AVX2 static int warp_taps_avx2(
 }
 
 /* Returns how many of the first pixels were written, 0 if there is no fast loop for this source. */
-static int warp_inside_simd(
-    int level, const warp_source* source, const int32_t* px, const int32_t* py, int count, int room,
-    uint8_t* out) {
+static int warp_inside_simd(int level, const warp_source* source, const int32_t* px, const int32_t* py,
+                            int count, int room, uint8_t* out) {
     const int taps = warp_taps(source->method);
     /* The bilinear loops compute offsets in 32 bits. */
     const int small = source->stride >= 0 && source->stride <= INT32_MAX / (source->height + 1);
-    if (taps == 2 && level >= SIMD_LEVEL_AVX2 && small) return warp_bilinear_avx2(source, px, py, count, room, out);
-    if (taps == 2 && level >= SIMD_LEVEL_SSE41 && small) return warp_bilinear_sse41(source, px, py, count, room, out);
+    if (taps == 2 && level >= SIMD_LEVEL_AVX2 && small)
+        return warp_bilinear_avx2(source, px, py, count, room, out);
+    if (taps == 2 && level >= SIMD_LEVEL_SSE41 && small)
+        return warp_bilinear_sse41(source, px, py, count, room, out);
     if (taps > 2 && level >= SIMD_LEVEL_AVX2) return warp_taps_avx2(source, px, py, count, room, out);
     return 0;
 }
@@ -275,9 +275,8 @@ static int warp_inside_simd(
 
 /* The best loop up to a level.  Its stores may run over the end of the pixels by a few bytes, but never
    beyond `room` pixels. */
-static void warp_inside_at(
-    int level, const warp_source* source, const int32_t* px, const int32_t* py, int count, int room,
-    uint8_t* out) {
+static void warp_inside_at(int level, const warp_source* source, const int32_t* px, const int32_t* py,
+                           int count, int room, uint8_t* out) {
     int done = 0;
 #if SIMD_X86
     enum { TURN = 8, MOST = 2 * TURN };

@@ -10,18 +10,15 @@
 
 #ifdef _WIN32
 
-static inline int64_t readahead_faults(void)
-{
+static inline int64_t readahead_faults(void) {
     return 0;
 }
 
-static inline void readahead_sparse(const uint8_t *base, int64_t size, int sparse)
-{
+static inline void readahead_sparse(const uint8_t* base, int64_t size, int sparse) {
     (void)base, (void)size, (void)sparse;
 }
 
-static inline void readahead_range(const uint8_t *base, int64_t begin, int64_t end)
-{
+static inline void readahead_range(const uint8_t* base, int64_t begin, int64_t end) {
     (void)base, (void)begin, (void)end;
 }
 
@@ -32,27 +29,23 @@ static inline void readahead_range(const uint8_t *base, int64_t begin, int64_t e
 #include <unistd.h>
 
 /* Page faults of this process that had to wait for a disk, so far. */
-static inline int64_t readahead_faults(void)
-{
+static inline int64_t readahead_faults(void) {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_majflt : 0;
 }
 
 /* Whether a fault shall bring in nothing but its own page (what else is needed is asked for), or what
  * surrounds it as well.  `base` is where the map begins. */
-static inline void readahead_sparse(const uint8_t *base, int64_t size, int sparse)
-{
-    (void)posix_madvise((void *)(uintptr_t)base, (size_t)size,
-                        sparse ? POSIX_MADV_RANDOM : POSIX_MADV_NORMAL);
+static inline void readahead_sparse(const uint8_t* base, int64_t size, int sparse) {
+    (void)posix_madvise((void*)(uintptr_t)base, (size_t)size, sparse ? POSIX_MADV_RANDOM : POSIX_MADV_NORMAL);
 }
 
 /* Start reading the pages of these bytes; returns before they are there. */
-static inline void readahead_range(const uint8_t *base, int64_t begin, int64_t end)
-{
+static inline void readahead_range(const uint8_t* base, int64_t begin, int64_t end) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t first = ((uintptr_t)base + (uintptr_t)begin) / page * page;
     const uintptr_t last = (uintptr_t)base + (uintptr_t)end;
-    (void)posix_madvise((void *)first, (size_t)(last - first), POSIX_MADV_WILLNEED);
+    (void)posix_madvise((void*)first, (size_t)(last - first), POSIX_MADV_WILLNEED);
 }
 
 #endif

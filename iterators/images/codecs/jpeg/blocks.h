@@ -16,25 +16,22 @@
 
 /* The scan, most significant bit first. */
 typedef struct {
-    uint64_t buffer; /* the next bits, left-aligned; zeros where the data has ended */
-    int bits; /* how many of them are data; negative if more were used than there are */
-    const uint8_t *at;  /* the byte behind them */
-    const uint8_t *end; /* where the data or, once it has been met, the marker is */
+    uint64_t buffer;    /* the next bits, left-aligned; zeros where the data has ended */
+    int bits;           /* how many of them are data; negative if more were used than there are */
+    const uint8_t* at;  /* the byte behind them */
+    const uint8_t* end; /* where the data or, once it has been met, the marker is */
 } bit_reader;
 
 /* Where the coefficient before position `k` of the order in which they are coded belongs. */
 static const uint8_t places[DCTSIZE2 + 1] = {
-    0,
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
-    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
-    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+    0,  0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40,
+    48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15,
+    23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
 /* ---- bits ---- */
 
-static inline uint64_t load_big_endian(const uint8_t *data)
-{
+static inline uint64_t load_big_endian(const uint8_t* data) {
     uint64_t word;
     memcpy(&word, data, sizeof word);
 #if (defined(__GNUC__) || defined(__clang__)) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -48,8 +45,7 @@ static inline uint64_t load_big_endian(const uint8_t *data)
 }
 
 /* Byte by byte up to the marker.  Of 0xFF 0x00, which stands for 0xFF, the second byte is left out. */
-static bit_reader refill_carefully(bit_reader reader)
-{
+static bit_reader refill_carefully(bit_reader reader) {
     while (reader.bits < 56 && reader.at < reader.end) {
         const uint8_t byte = *reader.at;
         if (byte == 0xFF) {
@@ -67,8 +63,7 @@ static bit_reader refill_carefully(bit_reader reader)
 }
 
 /* At least 56 bits, unless there are no more. */
-SIMD_INLINE bit_reader refill(bit_reader reader)
-{
+SIMD_INLINE bit_reader refill(bit_reader reader) {
     if (reader.end - reader.at >= 8) {
         const uint64_t word = load_big_endian(reader.at);
         /* Whether a byte is 0xFF: its complement alone borrows from the bit above it. */
@@ -82,13 +77,11 @@ SIMD_INLINE bit_reader refill(bit_reader reader)
     return refill_carefully(reader);
 }
 
-SIMD_INLINE uint32_t peek(const bit_reader *reader, int count)
-{
+SIMD_INLINE uint32_t peek(const bit_reader* reader, int count) {
     return (uint32_t)(reader->buffer >> (64 - count));
 }
 
-SIMD_INLINE void drop(bit_reader *reader, int count)
-{
+SIMD_INLINE void drop(bit_reader* reader, int count) {
     reader->buffer <<= count & 63; /* which processors do anyway */
     reader->bits -= count;
 }
@@ -97,14 +90,12 @@ SIMD_INLINE void drop(bit_reader *reader, int count)
 
 /* A symbol whose code or value is longer than what an entry holds; -1 if there is no such code.  At
  * least 31 bits must be in the buffer, which the longest code and value take. */
-SIMD_INLINE int rare_symbol(bit_reader *reader, const huffman_table *table,
-                            const huffman_entry *entry, int *value)
-{
+SIMD_INLINE int rare_symbol(bit_reader* reader, const huffman_table* table, const huffman_entry* entry,
+                            int* value) {
     int length = entry->first_drop, symbol = entry->value, size;
     if (length == 0) {
         symbol = huffman_search(table, peek(reader, HUFFMAN_LONGEST), &length);
-        if (symbol < 0)
-            return -1;
+        if (symbol < 0) return -1;
     }
     drop(reader, length);
     size = symbol & 15;
@@ -114,19 +105,16 @@ SIMD_INLINE int rare_symbol(bit_reader *reader, const huffman_table *table,
 }
 
 /* The first value of an entry.  Mostly no bit of it is missing, but to find out would cost more. */
-SIMD_INLINE int first_value(const bit_reader *reader, const huffman_entry *entry)
-{
+SIMD_INLINE int first_value(const bit_reader* reader, const huffman_entry* entry) {
     return entry->value + (int)(reader->buffer << HUFFMAN_BITS >> 1 >> (63 - entry->missing));
 }
 
 /* The difference of the DC coefficient to its predecessor; 0 for a code that does not exist. */
-SIMD_INLINE int decode_dc(bit_reader *reader, const huffman_table *table, unsigned *difference)
-{
-    const huffman_entry *entry = &table->entries[peek(reader, HUFFMAN_BITS)];
+SIMD_INLINE int decode_dc(bit_reader* reader, const huffman_table* table, unsigned* difference) {
+    const huffman_entry* entry = &table->entries[peek(reader, HUFFMAN_BITS)];
     int value = first_value(reader, entry);
     if (entry->step == HUFFMAN_RARE) {
-        if (rare_symbol(reader, table, entry, &value) < 0)
-            return 0;
+        if (rare_symbol(reader, table, entry, &value) < 0) return 0;
     } else
         drop(reader, entry->drop);
     *difference = (unsigned)value;
@@ -135,35 +123,28 @@ SIMD_INLINE int decode_dc(bit_reader *reader, const huffman_table *table, unsign
 
 /* One AC symbol at position `k`, whatever it is.  The new position, DCTSIZE2 at the end of the block,
  * or 0 if it makes no sense.  `block` may be NULL. */
-SIMD_INLINE int decode_ac_symbol(bit_reader *reader, const huffman_table *table, int k,
-                                 JCOEF *block)
-{
-    const huffman_entry *entry = &table->entries[peek(reader, HUFFMAN_BITS)];
+SIMD_INLINE int decode_ac_symbol(bit_reader* reader, const huffman_table* table, int k, JCOEF* block) {
+    const huffman_entry* entry = &table->entries[peek(reader, HUFFMAN_BITS)];
     int step = entry->first_step ? entry->first_step : HUFFMAN_END;
     int value = first_value(reader, entry);
     if (entry->step == HUFFMAN_RARE) {
         const int symbol = rare_symbol(reader, table, entry, &value);
-        if (symbol < 0)
-            return 0;
+        if (symbol < 0) return 0;
         step = huffman_step(symbol);
     } else
         drop(reader, entry->first_drop);
-    if (step == HUFFMAN_END)
-        return DCTSIZE2;
+    if (step == HUFFMAN_END) return DCTSIZE2;
     k += step;
-    if (k > DCTSIZE2)
-        return 0;
-    if (block != NULL)
-        block[places[k]] = (JCOEF)value;
+    if (k > DCTSIZE2) return 0;
+    if (block != NULL) block[places[k]] = (JCOEF)value;
     return k;
 }
 
 /* The AC coefficients of a block into zeroed memory; 0 if they make no sense. */
-SIMD_INLINE int decode_ac(bit_reader *reader, const huffman_table *table, JCOEF *block)
-{
+SIMD_INLINE int decode_ac(bit_reader* reader, const huffman_table* table, JCOEF* block) {
     int k = 1, i;
     for (;;) {
-        const huffman_entry *entry;
+        const huffman_entry* entry;
         int next;
         *reader = refill(*reader);
         for (i = 0; i < 3; i++) { /* of no more than HUFFMAN_MOST bits */
@@ -172,18 +153,15 @@ SIMD_INLINE int decode_ac(bit_reader *reader, const huffman_table *table, JCOEF 
             int value;
             entry = &table->entries[bits];
             next = k + (move >> 8);
-            if (next >= DCTSIZE2)
-                break;
+            if (next >= DCTSIZE2) break;
             value = first_value(reader, entry);
             drop(reader, move & 0xFF);
-            block[places[next]] = entry->second_value; /* if there is one, otherwise ... */
+            block[places[next]] = entry->second_value;           /* if there is one, otherwise ... */
             block[places[k + entry->first_step]] = (JCOEF)value; /* ... in the same place */
             k = next;
         }
-        if (i == 3)
-            continue;
-        if (entry->step != HUFFMAN_RARE && entry->step >= HUFFMAN_END &&
-            k + entry->first_step < DCTSIZE2) {
+        if (i == 3) continue;
+        if (entry->step != HUFFMAN_RARE && entry->step >= HUFFMAN_END && k + entry->first_step < DCTSIZE2) {
             /* The end alone writes the zero that is there, which costs less than finding out. */
             const int written = entry->step == HUFFMAN_END ? k + 1 : k + entry->first_step;
             drop(reader, entry->drop);
@@ -193,14 +171,12 @@ SIMD_INLINE int decode_ac(bit_reader *reader, const huffman_table *table, JCOEF 
         /* The block may be full before the second symbol, which then belongs to the next. */
         *reader = refill(*reader);
         k = decode_ac_symbol(reader, table, k, block);
-        if (k == 0 || k == DCTSIZE2)
-            return k;
+        if (k == 0 || k == DCTSIZE2) return k;
     }
 }
 
 /* Pass over the AC coefficients of a block; 0 if they make no sense. */
-SIMD_INLINE int skip_ac(bit_reader *reader, const huffman_table *table)
-{
+SIMD_INLINE int skip_ac(bit_reader* reader, const huffman_table* table) {
     int k = 1, i;
     for (;;) {
         int skip, step;
@@ -208,21 +184,18 @@ SIMD_INLINE int skip_ac(bit_reader *reader, const huffman_table *table)
         for (i = 0; i < 2; i++) { /* the first takes up to 25 bits, and leaves the second 31 */
             skip = table->skips[peek(reader, HUFFMAN_BITS)];
             step = skip >> 8;
-            if (k + step >= DCTSIZE2)
-                break;
+            if (k + step >= DCTSIZE2) break;
             drop(reader, skip & 0xFF);
             k += step;
         }
-        if (i == 2)
-            continue;
+        if (i == 2) continue;
         if (step != HUFFMAN_RARE && step >= HUFFMAN_END && k + step - HUFFMAN_END < DCTSIZE2) {
             drop(reader, skip & 0xFF);
             return 1;
         }
         /* The block may be full before the last of these symbols: one at a time. */
         k = decode_ac_symbol(reader, table, k, NULL);
-        if (k == 0 || k == DCTSIZE2)
-            return k;
+        if (k == 0 || k == DCTSIZE2) return k;
     }
 }
 

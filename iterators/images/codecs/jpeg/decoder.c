@@ -15,7 +15,7 @@
 #include "library.h"
 
 #define TEXT_(x) #x
-#define TEXT(x) TEXT_(x)
+#define TEXT(x)  TEXT_(x)
 
 /* Smooth upsampling mixes in the nearest chroma sample of the neighbouring column; with a chroma
  * sample for up to 4 columns nothing further away than this can reach a pixel.  Where there is one for
@@ -62,12 +62,12 @@ struct jpeg_decoder {
     int end_row;    /* of the scaled image, the first below the rectangle */
     ptrdiff_t left; /* bytes between the start of a decoded row and the rectangle */
     ptrdiff_t stride;
-    uint8_t *strip;
+    uint8_t* strip;
     size_t strip_size;
     JSAMPROW rows[STRIP_ROWS];
-    void *(*alloc_small)(j_common_ptr, int, size_t); /* libjpeg's own */
+    void* (*alloc_small)(j_common_ptr, int, size_t); /* libjpeg's own */
     void (*realize_virt_arrays)(j_common_ptr);
-    jpeg_entropy *entropy; /* NULL: never asked for */
+    jpeg_entropy* entropy; /* NULL: never asked for */
     int own_entropy;
     int tables_used;
     coding_table tables[MAX_TABLES];
@@ -76,8 +76,7 @@ struct jpeg_decoder {
 static const JOCTET end_of_image[2] = {0xFF, JPEG_EOI};
 static const char data_ends[] = "the data ends inside the image";
 
-static int fail(jpeg_decoder *decoder, int status, const char *message)
-{
+static int fail(jpeg_decoder* decoder, int status, const char* message) {
     decoder->status = status;
     snprintf(decoder->message, sizeof decoder->message, "%s", message);
     return status;
@@ -85,9 +84,8 @@ static int fail(jpeg_decoder *decoder, int status, const char *message)
 
 /* ---- what libjpeg calls ---- */
 
-static void on_error(j_common_ptr library)
-{
-    jpeg_decoder *decoder = (jpeg_decoder *)library;
+static void on_error(j_common_ptr library) {
+    jpeg_decoder* decoder = (jpeg_decoder*)library;
     library->err->format_message(library, decoder->message);
     if (library->err->msg_code == JERR_OUT_OF_MEMORY)
         decoder->status = JPEG_NO_MEMORY;
@@ -98,35 +96,30 @@ static void on_error(j_common_ptr library)
     LONG_JUMP(decoder->failure, 1);
 }
 
-static void on_message(j_common_ptr library, int level)
-{
+static void on_message(j_common_ptr library, int level) {
     if (level < 0) {
         library->err->num_warnings++;
-        if (library->err->msg_code == JWRN_HIT_MARKER)
-            ((jpeg_decoder *)library)->starved = 1;
+        if (library->err->msg_code == JWRN_HIT_MARKER) ((jpeg_decoder*)library)->starved = 1;
     }
 }
 
-static void on_progress(j_common_ptr library)
-{
-    jpeg_decoder *decoder = (jpeg_decoder *)library;
+static void on_progress(j_common_ptr library) {
+    jpeg_decoder* decoder = (jpeg_decoder*)library;
     const int width = (int)decoder->library.image_width;
     const int height = (int)decoder->library.image_height;
     const enum jpeg_work found =
         check_scan(decoder->library.input_scan_number, &decoder->limits, width, height);
     if (found != JPEG_WORK_OK) {
         decoder->status = JPEG_TOO_MANY_SCANS;
-        explain_work(found, &decoder->limits, width, height, decoder->message,
-                     sizeof decoder->message);
+        explain_work(found, &decoder->limits, width, height, decoder->message, sizeof decoder->message);
         LONG_JUMP(decoder->failure, 1);
     }
 }
 
 /* The entropy decoder reads ahead, so that asking for more bytes is no damage by itself: feed it an
  * end marker and let `check_complete` find out whether anything was missing. */
-static boolean fill_input(j_decompress_ptr library)
-{
-    jpeg_decoder *decoder = (jpeg_decoder *)library;
+static boolean fill_input(j_decompress_ptr library) {
+    jpeg_decoder* decoder = (jpeg_decoder*)library;
     decoder->ran_out = 1;
     if (decoder->in_header) {
         fail(decoder, JPEG_TRUNCATED, "the data ends inside the header");
@@ -137,9 +130,8 @@ static boolean fill_input(j_decompress_ptr library)
     return TRUE;
 }
 
-static void *alloc_small(j_common_ptr library, int pool, size_t size)
-{
-    jpeg_decoder *decoder = (jpeg_decoder *)library;
+static void* alloc_small(j_common_ptr library, int pool, size_t size) {
+    jpeg_decoder* decoder = (jpeg_decoder*)library;
     if (pool == JPOOL_PERMANENT && decoder->state != IDLE && size <= sizeof(coding_table) &&
         decoder->tables_used < MAX_TABLES)
         return &decoder->tables[decoder->tables_used++];
@@ -148,17 +140,14 @@ static void *alloc_small(j_common_ptr library, int pool, size_t size)
 
 /* The library does this in jpeg_start_decompress, between choosing an entropy decoder and asking it to
  * begin. */
-static void realize_virt_arrays(j_common_ptr library)
-{
-    jpeg_decoder *decoder = (jpeg_decoder *)library;
+static void realize_virt_arrays(j_common_ptr library) {
+    jpeg_decoder* decoder = (jpeg_decoder*)library;
     decoder->realize_virt_arrays(library);
-    if (decoder->own_entropy && !decoder->ran_out)
-        jpeg_entropy_install(decoder->entropy, &decoder->library);
+    if (decoder->own_entropy && !decoder->ran_out) jpeg_entropy_install(decoder->entropy, &decoder->library);
 }
 
-static void forget_tables(jpeg_decoder *decoder)
-{
-    struct jpeg_decompress_struct *library = &decoder->library;
+static void forget_tables(jpeg_decoder* decoder) {
+    struct jpeg_decompress_struct* library = &decoder->library;
     int i;
     for (i = 0; i < NUM_QUANT_TBLS; i++)
         library->quant_tbl_ptrs[i] = NULL;
@@ -169,21 +158,17 @@ static void forget_tables(jpeg_decoder *decoder)
 
 /* ---- life ---- */
 
-int jpeg_decoder_available(void)
-{
+int jpeg_decoder_available(void) {
     return 1;
 }
 
-const char *jpeg_decoder_library(void)
-{
+const char* jpeg_decoder_library(void) {
     return "libjpeg-turbo " TEXT(LIBJPEG_TURBO_VERSION);
 }
 
-jpeg_decoder *jpeg_decoder_new(void)
-{
-    jpeg_decoder *decoder = calloc(1, sizeof *decoder);
-    if (decoder == NULL)
-        return NULL;
+jpeg_decoder* jpeg_decoder_new(void) {
+    jpeg_decoder* decoder = calloc(1, sizeof *decoder);
+    if (decoder == NULL) return NULL;
     decoder->library.err = jpeg_std_error(&decoder->errors);
     decoder->errors.error_exit = on_error;
     decoder->errors.emit_message = on_message;
@@ -209,36 +194,29 @@ jpeg_decoder *jpeg_decoder_new(void)
     return decoder;
 }
 
-void jpeg_decoder_free(jpeg_decoder *decoder)
-{
-    if (decoder == NULL)
-        return;
+void jpeg_decoder_free(jpeg_decoder* decoder) {
+    if (decoder == NULL) return;
     jpeg_destroy_decompress(&decoder->library);
     jpeg_entropy_free(decoder->entropy);
     free(decoder->strip);
     free(decoder);
 }
 
-int jpeg_decoder_choose(jpeg_decoder *decoder, enum jpeg_entropy_choice choice)
-{
+int jpeg_decoder_choose(jpeg_decoder* decoder, enum jpeg_entropy_choice choice) {
     if (choice != JPEG_ENTROPY_OF_LIBRARY && decoder->entropy == NULL) {
         decoder->entropy = jpeg_entropy_new();
-        if (decoder->entropy == NULL)
-            return JPEG_NO_MEMORY;
+        if (decoder->entropy == NULL) return JPEG_NO_MEMORY;
     }
     decoder->own_entropy = choice != JPEG_ENTROPY_OF_LIBRARY;
-    if (choice == JPEG_ENTROPY_ON_PROBATION)
-        jpeg_entropy_probe(decoder->entropy);
+    if (choice == JPEG_ENTROPY_ON_PROBATION) jpeg_entropy_probe(decoder->entropy);
     return JPEG_OK;
 }
 
-int jpeg_decoder_chosen(const jpeg_decoder *decoder)
-{
+int jpeg_decoder_chosen(const jpeg_decoder* decoder) {
     return decoder->entropy == NULL ? 0 : (int)jpeg_entropy_in_use(decoder->entropy);
 }
 
-void jpeg_decoder_finish(jpeg_decoder *decoder)
-{
+void jpeg_decoder_finish(jpeg_decoder* decoder) {
     if (decoder->state != IDLE) {
         jpeg_abort_decompress(&decoder->library);
         forget_tables(decoder);
@@ -246,56 +224,45 @@ void jpeg_decoder_finish(jpeg_decoder *decoder)
     }
 }
 
-const char *jpeg_decoder_message(const jpeg_decoder *decoder)
-{
+const char* jpeg_decoder_message(const jpeg_decoder* decoder) {
     return decoder->message;
 }
 
-int jpeg_decoder_warnings(const jpeg_decoder *decoder)
-{
-    return decoder->errors.num_warnings > 0x7FFFFFFF ? 0x7FFFFFFF
-                                                     : (int)decoder->errors.num_warnings;
+int jpeg_decoder_warnings(const jpeg_decoder* decoder) {
+    return decoder->errors.num_warnings > 0x7FFFFFFF ? 0x7FFFFFFF : (int)decoder->errors.num_warnings;
 }
 
 /* ---- one image ---- */
 
-static int is_supported(const jpeg_decoder *decoder, const jpeg_outline *found)
-{
-    const struct jpeg_decompress_struct *library = &decoder->library;
-    if (found->frame < 0xC0 || found->frame > 0xC2 || library->data_precision != 8 ||
-        library->arith_code)
+static int is_supported(const jpeg_decoder* decoder, const jpeg_outline* found) {
+    const struct jpeg_decompress_struct* library = &decoder->library;
+    if (found->frame < 0xC0 || found->frame > 0xC2 || library->data_precision != 8 || library->arith_code)
         return 0;
     return (library->num_components == 1 && library->jpeg_color_space == JCS_GRAYSCALE) ||
-           (library->num_components == 3 && (library->jpeg_color_space == JCS_YCbCr ||
-                                             library->jpeg_color_space == JCS_RGB));
+           (library->num_components == 3 &&
+            (library->jpeg_color_space == JCS_YCbCr || library->jpeg_color_space == JCS_RGB));
 }
 
-static int check_limits(jpeg_decoder *decoder, const uint8_t *data, size_t size,
-                        const jpeg_info *info)
-{
-    const jpeg_limits *limits = &decoder->limits;
+static int check_limits(jpeg_decoder* decoder, const uint8_t* data, size_t size, const jpeg_info* info) {
+    const jpeg_limits* limits = &decoder->limits;
     const int several = !info->supported || jpeg_has_multiple_scans(&decoder->library);
     enum jpeg_work found = JPEG_WORK_OK;
-    if (several)
-        found = count_scans(data, size, limits, info->width, info->height);
+    if (several) found = count_scans(data, size, limits, info->width, info->height);
     if ((int64_t)info->width * info->height > limits->most[JPEG_MAX_PIXELS]) {
         decoder->status = JPEG_TOO_LARGE;
-        explain_pixels(limits, info->width, info->height, decoder->message,
-                       sizeof decoder->message);
+        explain_pixels(limits, info->width, info->height, decoder->message, sizeof decoder->message);
     } else if (found != JPEG_WORK_OK) {
         decoder->status = JPEG_TOO_MANY_SCANS;
-        explain_work(found, limits, info->width, info->height, decoder->message,
-                     sizeof decoder->message);
+        explain_work(found, limits, info->width, info->height, decoder->message, sizeof decoder->message);
     } else
         return JPEG_OK;
     jpeg_decoder_finish(decoder);
     return decoder->status;
 }
 
-int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
-                      const jpeg_limits *limits, jpeg_info *info)
-{
-    struct jpeg_decompress_struct *library = &decoder->library;
+int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, const jpeg_limits* limits,
+                      jpeg_info* info) {
+    struct jpeg_decompress_struct* library = &decoder->library;
     jpeg_outline found;
 
     jpeg_decoder_finish(decoder);
@@ -305,8 +272,7 @@ int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
     decoder->errors.num_warnings = 0;
     decoder->ran_out = decoder->starved = 0;
     decoder->supported = 0;
-    if (decoder->entropy != NULL)
-        jpeg_entropy_reset(decoder->entropy);
+    if (decoder->entropy != NULL) jpeg_entropy_reset(decoder->entropy);
     decoder->limits = limits ? *limits : jpeg_default_limits;
     if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return fail(decoder, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
@@ -344,15 +310,12 @@ int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
 
 /* Whether the library will blend neighbouring blocks because a progressive file did not bring all
  * bits of its coefficients; the blend looks over the edges of a region. */
-static int is_smoothed(const struct jpeg_decompress_struct *library)
-{
+static int is_smoothed(const struct jpeg_decompress_struct* library) {
     int component, coefficient;
-    if (!library->progressive_mode || library->coef_bits == NULL)
-        return 0;
+    if (!library->progressive_mode || library->coef_bits == NULL) return 0;
     for (component = 0; component < library->num_components; component++)
         for (coefficient = 0; coefficient < DCTSIZE2; coefficient++)
-            if (library->coef_bits[component][coefficient] != 0)
-                return 1;
+            if (library->coef_bits[component][coefficient] != 0) return 1;
     return 0;
 }
 
@@ -360,31 +323,25 @@ static int is_smoothed(const struct jpeg_decompress_struct *library)
  * for samplings such as 4x2, 1x1, 1x1 at a reduced scale: the inverse DCT then enlarges the chroma by
  * 2 and the upsampling does the rest, but jpeg_crop_scanline (seen in 2.1.5) computes the width of the
  * chroma rows as if the inverse DCT left them alone. */
-static int is_divisible(const struct jpeg_decompress_struct *library)
-{
+static int is_divisible(const struct jpeg_decompress_struct* library) {
     const int smallest = SMALLEST_BLOCK_SIZE(library);
     int i;
-    if (is_smoothed(library))
-        return 0;
+    if (is_smoothed(library)) return 0;
     for (i = 0; i < library->num_components; i++) {
-        const jpeg_component_info *component = &library->comp_info[i];
+        const jpeg_component_info* component = &library->comp_info[i];
         const int size = BLOCK_SIZE(component);
-        const int full_size =
-            component->h_samp_factor * size == library->max_h_samp_factor * smallest &&
-            component->v_samp_factor * size == library->max_v_samp_factor * smallest;
-        if (size != smallest && !full_size)
-            return 0;
+        const int full_size = component->h_samp_factor * size == library->max_h_samp_factor * smallest &&
+                              component->v_samp_factor * size == library->max_v_samp_factor * smallest;
+        if (size != smallest && !full_size) return 0;
     }
     return 1;
 }
 
 /* JPEG_TRUNCATED if the data ended before what was decoded so far was complete. */
-static int check_complete(jpeg_decoder *decoder)
-{
-    struct jpeg_decompress_struct *library = &decoder->library;
+static int check_complete(jpeg_decoder* decoder) {
+    struct jpeg_decompress_struct* library = &decoder->library;
     int component, incomplete = decoder->starved;
-    if (!decoder->ran_out)
-        return JPEG_OK;
+    if (!decoder->ran_out) return JPEG_OK;
     if (jpeg_has_multiple_scans(library)) {
         incomplete |= is_smoothed(library);
         for (component = 0; component < library->num_components; component++)
@@ -393,18 +350,16 @@ static int check_complete(jpeg_decoder *decoder)
     return incomplete ? fail(decoder, JPEG_TRUNCATED, data_ends) : JPEG_OK;
 }
 
-static int reserve_strip(jpeg_decoder *decoder, int width, int channels)
-{
+static int reserve_strip(jpeg_decoder* decoder, int width, int channels) {
     size_t stride = ((size_t)width * (size_t)channels + 63) / 64 * 64;
     size_t size = stride * STRIP_ROWS + 128; /* to align, and to be read behind the last pixel */
-    uint8_t *first;
+    uint8_t* first;
     int row;
     if (size > decoder->strip_size) {
         free(decoder->strip);
         decoder->strip_size = 0;
         decoder->strip = calloc(size, 1);
-        if (decoder->strip == NULL)
-            return fail(decoder, JPEG_NO_MEMORY, "no memory for the decoded rows");
+        if (decoder->strip == NULL) return fail(decoder, JPEG_NO_MEMORY, "no memory for the decoded rows");
         decoder->strip_size = size;
     }
     first = decoder->strip + (64 - (uintptr_t)decoder->strip % 64) % 64 + MISALIGNMENT;
@@ -416,30 +371,24 @@ static int reserve_strip(jpeg_decoder *decoder, int width, int channels)
 
 /* Reading rows gave none.  It does not happen, as our source never suspends; but no loop here relies
  * on that. */
-static int stalled(jpeg_decoder *decoder)
-{
+static int stalled(jpeg_decoder* decoder) {
     jpeg_decoder_finish(decoder);
     return fail(decoder, JPEG_CORRUPT, "the library stopped before the last row");
 }
 
 /* The columns to decode so that `width` columns from `x` on are exact. */
-static void widen(int x, int width, int full_width, int margin, JDIMENSION *first,
-                  JDIMENSION *count)
-{
+static void widen(int x, int width, int full_width, int margin, JDIMENSION* first, JDIMENSION* count) {
     int left = x > margin ? x - margin : 0;
     int right = full_width - margin > x + width ? x + width + margin : full_width;
-    if (right - left < NARROWEST)
-        right = left + NARROWEST < full_width ? left + NARROWEST : full_width;
-    if (right - left < NARROWEST)
-        left = right > NARROWEST ? right - NARROWEST : 0;
+    if (right - left < NARROWEST) right = left + NARROWEST < full_width ? left + NARROWEST : full_width;
+    if (right - left < NARROWEST) left = right > NARROWEST ? right - NARROWEST : 0;
     *first = (JDIMENSION)left;
     *count = (JDIMENSION)(right - left);
 }
 
 /* Columns of MCUs without a pixel of what the library crops to need not be stored. */
-static void limit_columns(jpeg_decoder *decoder, JDIMENSION first, JDIMENSION count)
-{
-    const struct jpeg_decompress_struct *library = &decoder->library;
+static void limit_columns(jpeg_decoder* decoder, JDIMENSION first, JDIMENSION count) {
+    const struct jpeg_decompress_struct* library = &decoder->library;
     JDIMENSION width = (JDIMENSION)SMALLEST_BLOCK_SIZE(library);
     if (library->num_components > 1) /* otherwise an MCU is one block, whatever the sampling */
         width *= (JDIMENSION)library->max_h_samp_factor;
@@ -447,19 +396,16 @@ static void limit_columns(jpeg_decoder *decoder, JDIMENSION first, JDIMENSION co
         jpeg_entropy_columns(decoder->entropy, first / width, (first + count - 1) / width);
 }
 
-int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int x, int y,
-                       int width, int height)
-{
-    struct jpeg_decompress_struct *library = &decoder->library;
+int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y, int width,
+                       int height) {
+    struct jpeg_decompress_struct* library = &decoder->library;
     JDIMENSION first, count;
     const int samples = channels < 0 ? -channels : channels;
     int full_width, skipped;
 
-    if (decoder->state != OPENED)
-        return fail(decoder, JPEG_BAD_ARGUMENT, "no image is open");
+    if (decoder->state != OPENED) return fail(decoder, JPEG_BAD_ARGUMENT, "no image is open");
     decoder->status = JPEG_OK; /* a refused start may be tried again with other arguments */
-    if (!decoder->supported)
-        return fail(decoder, JPEG_UNSUPPORTED, "this kind of JPEG is not decoded here");
+    if (!decoder->supported) return fail(decoder, JPEG_UNSUPPORTED, "this kind of JPEG is not decoded here");
     if ((channels != JPEG_GREY && channels != JPEG_RGB && channels != JPEG_BGR) ||
         (denominator != 1 && denominator != 2 && denominator != 4 && denominator != 8))
         return fail(decoder, JPEG_BAD_ARGUMENT, "channels must be 1 or 3, denominator 1, 2, 4 or 8");
@@ -486,14 +432,12 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
     skipped = 0;
     if (is_divisible(library)) {
         count = (JDIMENSION)full_width;
-        widen(x, width, full_width, library->max_h_samp_factor > 1 ? SIDE_MARGIN : 0, &first,
-              &count);
+        widen(x, width, full_width, library->max_h_samp_factor > 1 ? SIDE_MARGIN : 0, &first, &count);
         if ((int)count < full_width) {
             jpeg_crop_scanline(library, &first, &count);
             limit_columns(decoder, first, count);
         }
-        if (y > 0)
-            skipped = (int)jpeg_skip_scanlines(library, (JDIMENSION)y);
+        if (y > 0) skipped = (int)jpeg_skip_scanlines(library, (JDIMENSION)y);
     }
 
     decoder->end_row = y + height;
@@ -505,18 +449,15 @@ int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int
     while (skipped < y) {
         JDIMENSION wanted = (JDIMENSION)(y - skipped < STRIP_ROWS ? y - skipped : STRIP_ROWS);
         JDIMENSION read = jpeg_read_scanlines(library, decoder->rows, wanted);
-        if (read == 0)
-            return stalled(decoder);
+        if (read == 0) return stalled(decoder);
         skipped += (int)read;
     }
-    if (check_complete(decoder) != JPEG_OK)
-        jpeg_decoder_finish(decoder);
+    if (check_complete(decoder) != JPEG_OK) jpeg_decoder_finish(decoder);
     return decoder->status;
 }
 
-int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *stride, int *count)
-{
-    struct jpeg_decompress_struct *library = &decoder->library;
+int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count) {
+    struct jpeg_decompress_struct* library = &decoder->library;
     int wanted;
 
     *row = NULL;
@@ -531,11 +472,9 @@ int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *str
         return decoder->status;
     }
     wanted = decoder->end_row - (int)library->output_scanline;
-    if (wanted > STRIP_ROWS)
-        wanted = STRIP_ROWS;
+    if (wanted > STRIP_ROWS) wanted = STRIP_ROWS;
     while (*count < wanted) {
-        JDIMENSION read = jpeg_read_scanlines(library, decoder->rows + *count,
-                                              (JDIMENSION)(wanted - *count));
+        JDIMENSION read = jpeg_read_scanlines(library, decoder->rows + *count, (JDIMENSION)(wanted - *count));
         if (read == 0) {
             *count = 0;
             return stalled(decoder);

@@ -25,9 +25,9 @@ enum jpeg_status {
     JPEG_TOO_LARGE,      /* more pixels than the limit */
     JPEG_TOO_MANY_SCANS, /* more scans, or more pixels in all of them, than the limit */
     JPEG_NO_MEMORY,
-    JPEG_UNSUPPORTED,    /* start was called although info.supported is 0 */
-    JPEG_BAD_ARGUMENT,   /* rectangle outside the image, bad channels or denominator, wrong order */
-    JPEG_UNAVAILABLE     /* built without libjpeg-turbo */
+    JPEG_UNSUPPORTED,  /* start was called although info.supported is 0 */
+    JPEG_BAD_ARGUMENT, /* rectangle outside the image, bad channels or denominator, wrong order */
+    JPEG_UNAVAILABLE   /* built without libjpeg-turbo */
 };
 
 /* What a pixel is made of; the absolute value is the number of bytes. */
@@ -54,18 +54,18 @@ enum jpeg_entropy_choice {
 int jpeg_decoder_available(void);
 
 /* "libjpeg-turbo 2.1.5", or "none". */
-const char *jpeg_decoder_library(void);
+const char* jpeg_decoder_library(void);
 
 /* NULL if there is no memory. */
-jpeg_decoder *jpeg_decoder_new(void);
-void jpeg_decoder_free(jpeg_decoder *decoder); /* NULL is allowed */
+jpeg_decoder* jpeg_decoder_new(void);
+void jpeg_decoder_free(jpeg_decoder* decoder); /* NULL is allowed */
 
 /* Choose the entropy decoder for the next image and all later ones; at first it is the library's.
  * Neither pixels nor errors nor warnings depend on it.  JPEG_OK or JPEG_NO_MEMORY. */
-int jpeg_decoder_choose(jpeg_decoder *decoder, enum jpeg_entropy_choice choice);
+int jpeg_decoder_choose(jpeg_decoder* decoder, enum jpeg_entropy_choice choice);
 
 /* 1 if ours read the current image up to here, 2 if it began and the library went on, otherwise 0. */
-int jpeg_decoder_chosen(const jpeg_decoder *decoder);
+int jpeg_decoder_chosen(const jpeg_decoder* decoder);
 
 /* Whether ours works with this library: decodes built-in images, sound and damaged, with both. */
 int jpeg_decoder_check(void);
@@ -73,26 +73,26 @@ int jpeg_decoder_check(void);
 /* Read the header, and count the scans if there are several.  `data` must stay as it is until finish.
  * `limits` NULL: the defaults.  With JPEG_TOO_LARGE and JPEG_TOO_MANY_SCANS, `info` is filled in as
  * well; images that are not supported are refused like others. */
-int jpeg_decoder_open(jpeg_decoder *decoder, const uint8_t *data, size_t size,
-                      const jpeg_limits *limits, jpeg_info *info);
+int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, const jpeg_limits* limits,
+                      jpeg_info* info);
 
 /* Ask for a rectangle in the coordinates of the scaled image, whose size is
  * ceil(width / denominator) x ceil(height / denominator).  `channels`: JPEG_GREY, _RGB or _BGR. */
-int jpeg_decoder_start(jpeg_decoder *decoder, int channels, int denominator, int x, int y,
-                       int width, int height);
+int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y, int width,
+                       int height);
 
 /* The next rows of the rectangle: `*row` is the first pixel asked for of the first of `*count` rows
  * that lie `*stride` bytes apart, channels interleaved; valid until the next call.  `*count` 0: all
  * rows were delivered.  32 bytes behind the last pixel may be read (not used). */
-int jpeg_decoder_rows(jpeg_decoder *decoder, const uint8_t **row, ptrdiff_t *stride, int *count);
+int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count);
 
 /* Drop the rest of the image.  May be called at any time, any number of times. */
-void jpeg_decoder_finish(jpeg_decoder *decoder);
+void jpeg_decoder_finish(jpeg_decoder* decoder);
 
 /* Why the last call failed; valid until the next open. */
-const char *jpeg_decoder_message(const jpeg_decoder *decoder);
+const char* jpeg_decoder_message(const jpeg_decoder* decoder);
 
 /* Damage in the current image that was decoded over, as every user of libjpeg does. */
-int jpeg_decoder_warnings(const jpeg_decoder *decoder);
+int jpeg_decoder_warnings(const jpeg_decoder* decoder);
 
 #endif

@@ -28,7 +28,7 @@
 /* What an entropy decoder of the library begins with, and what ours begins with. */
 typedef struct {
     void (*start_pass)(j_decompress_ptr);
-    boolean (*decode_mcu)(j_decompress_ptr, JBLOCKROW *);
+    boolean (*decode_mcu)(j_decompress_ptr, JBLOCKROW*);
     void (*others[OTHER_FUNCTIONS])(j_decompress_ptr); /* or variables, which zero suits */
 } entropy_head;
 
@@ -41,18 +41,18 @@ typedef struct {
 struct jpeg_entropy {
     entropy_head head; /* first: the library finds us by its address */
     enum jpeg_entropy_state state;
-    struct jpeg_entropy_decoder *library_decoder;
+    struct jpeg_entropy_decoder* library_decoder;
     bit_reader reader;
-    const uint8_t *data_end;
+    const uint8_t* data_end;
     unsigned last_dc[MAX_COMPS_IN_SCAN];
     JBLOCK unread; /* where coefficients go that nobody will look at */
     int num_blocks;
     block_plan blocks[D_MAX_BLOCKS_IN_MCU];
     unsigned restart_interval, until_restart; /* in MCUs; 0: there are no restart markers */
     int next_restart;                         /* number of the next marker, 0 to 7 */
-    uint64_t num_mcus, done; /* done: how many the library has asked for, of which ... */
-    uint64_t postponed;      /* ... these, the last ones, have not been read */
-    int may_jump;            /* whether to postpone what nobody will look at */
+    uint64_t num_mcus, done;                  /* done: how many the library has asked for, of which ... */
+    uint64_t postponed;                       /* ... these, the last ones, have not been read */
+    int may_jump;                             /* whether to postpone what nobody will look at */
     JDIMENSION column, num_columns, first_column, last_column;
     uint64_t images;
     uint64_t last_used[TABLES];
@@ -62,8 +62,7 @@ struct jpeg_entropy {
 /* ---- MCUs ---- */
 
 /* Go on at `segment`, which begins behind a restart marker. */
-static void begin_segment(jpeg_entropy *entropy, const uint8_t *segment)
-{
+static void begin_segment(jpeg_entropy* entropy, const uint8_t* segment) {
     entropy->until_restart = entropy->restart_interval;
     memset(entropy->last_dc, 0, sizeof entropy->last_dc);
     entropy->reader.buffer = 0;
@@ -73,11 +72,10 @@ static void begin_segment(jpeg_entropy *entropy, const uint8_t *segment)
 }
 
 /* The marker must be right behind the last bits; whatever else libjpeg makes do with, it shall. */
-static int pass_restart_marker(jpeg_entropy *entropy)
-{
+static int pass_restart_marker(jpeg_entropy* entropy) {
     const bit_reader reader = refill_carefully(entropy->reader);
-    if (reader.bits < 0 || reader.bits >= 8 || entropy->data_end - reader.at < 2 ||
-        reader.at[0] != 0xFF || reader.at[1] != JPEG_RST0 + entropy->next_restart)
+    if (reader.bits < 0 || reader.bits >= 8 || entropy->data_end - reader.at < 2 || reader.at[0] != 0xFF ||
+        reader.at[1] != JPEG_RST0 + entropy->next_restart)
         return 0;
     entropy->next_restart = (entropy->next_restart + 1) & 7;
     begin_segment(entropy, reader.at + 2);
@@ -86,14 +84,12 @@ static int pass_restart_marker(jpeg_entropy *entropy)
 
 /* Look for the next `count` restart markers and go on behind the last of them; 0, and nothing has
  * changed, if anything else comes before it than these, one after the other. */
-static int find_restart_markers(jpeg_entropy *entropy, uint64_t count)
-{
+static int find_restart_markers(jpeg_entropy* entropy, uint64_t count) {
     const uint8_t *at = entropy->reader.at, *const end = entropy->data_end;
     int number = entropy->next_restart;
     while (count > 0) {
         at = memchr(at, 0xFF, (size_t)(end - at));
-        if (at == NULL || end - at < 2)
-            return 0;
+        if (at == NULL || end - at < 2) return 0;
         if (at[1] == JPEG_RST0 + number) {
             number = (number + 1) & 7;
             count--;
@@ -107,36 +103,31 @@ static int find_restart_markers(jpeg_entropy *entropy, uint64_t count)
 }
 
 /* The next MCU; 0 if there is something wrong with it.  Without `stored` it is passed over. */
-SIMD_INLINE int next_mcu(jpeg_entropy *entropy, JBLOCKROW *mcu, int stored)
-{
+SIMD_INLINE int next_mcu(jpeg_entropy* entropy, JBLOCKROW* mcu, int stored) {
     unsigned last_dc[MAX_COMPS_IN_SCAN];
     bit_reader reader;
     int i, sound = 1;
 
     if (entropy->restart_interval != 0) {
-        if (entropy->until_restart == 0 && !pass_restart_marker(entropy))
-            return 0;
+        if (entropy->until_restart == 0 && !pass_restart_marker(entropy)) return 0;
         entropy->until_restart--;
     }
     reader = entropy->reader;
     memcpy(last_dc, entropy->last_dc, sizeof last_dc);
     for (i = 0; i < entropy->num_blocks; i++) {
-        const block_plan *plan = &entropy->blocks[i];
+        const block_plan* plan = &entropy->blocks[i];
         unsigned difference;
         reader = refill(reader);
-        if (!decode_dc(&reader, plan->dc, &difference))
-            return 0;
+        if (!decode_dc(&reader, plan->dc, &difference)) return 0;
         last_dc[plan->component] += difference;
-        if (stored && plan->needs_dc)
-            (*mcu[i])[0] = (JCOEF)last_dc[plan->component];
+        if (stored && plan->needs_dc) (*mcu[i])[0] = (JCOEF)last_dc[plan->component];
         if (stored && plan->needs_ac)
             sound = decode_ac(&reader, plan->ac, *mcu[i]);
         else if (plan->ac->has_skips)
             sound = skip_ac(&reader, plan->ac);
         else
             sound = decode_ac(&reader, plan->ac, entropy->unread);
-        if (!sound)
-            return 0;
+        if (!sound) return 0;
     }
     if (reader.bits < 0) /* the data has ended */
         return 0;
@@ -147,12 +138,10 @@ SIMD_INLINE int next_mcu(jpeg_entropy *entropy, JBLOCKROW *mcu, int stored)
 
 /* Get to the MCU that the library asks for, past those that nobody looks at: by the markers into its
  * segment, and from there MCU by MCU.  0 if there is something wrong on the way. */
-SIMD_INLINE int catch_up(jpeg_entropy *entropy)
-{
+SIMD_INLINE int catch_up(jpeg_entropy* entropy) {
     uint64_t left = entropy->postponed;
     entropy->postponed = 0;
-    if (entropy->until_restart == 0 && !pass_restart_marker(entropy))
-        return 0;
+    if (entropy->until_restart == 0 && !pass_restart_marker(entropy)) return 0;
     if (left >= entropy->until_restart) {
         const uint64_t beyond = left - entropy->until_restart;
         if (find_restart_markers(entropy, 1 + beyond / entropy->restart_interval))
@@ -161,35 +150,31 @@ SIMD_INLINE int catch_up(jpeg_entropy *entropy)
             entropy->may_jump = 0;
     }
     for (; left > 0; left--)
-        if (!next_mcu(entropy, NULL, 0))
-            return 0;
+        if (!next_mcu(entropy, NULL, 0)) return 0;
     return 1;
 }
 
 /* Let the library decode this MCU and all that follow. */
-static boolean give_back(j_decompress_ptr library, jpeg_entropy *entropy, JBLOCKROW *mcu)
-{
-    struct jpeg_entropy_decoder *decoder = entropy->library_decoder;
-    const entropy_head *head = (const entropy_head *)(void *)decoder;
+static boolean give_back(j_decompress_ptr library, jpeg_entropy* entropy, JBLOCKROW* mcu) {
+    struct jpeg_entropy_decoder* decoder = entropy->library_decoder;
+    const entropy_head* head = (const entropy_head*)(void*)decoder;
     uint64_t i;
     int block;
     entropy->state = JPEG_ENTROPY_GIVEN_BACK;
     library->entropy = decoder;
     head->start_pass(library);
     for (i = 0; i < entropy->done; i++)
-        if (!head->decode_mcu(library, NULL))
-            return FALSE;
+        if (!head->decode_mcu(library, NULL)) return FALSE;
     for (block = 0; mcu != NULL && block < entropy->num_blocks; block++)
         memset(mcu[block], 0, sizeof(JBLOCK));
     return head->decode_mcu(library, mcu);
 }
 
 /* What the library calls for every MCU. */
-SIMD_INLINE boolean answer(j_decompress_ptr library, JBLOCKROW *mcu)
-{
-    jpeg_entropy *entropy = (jpeg_entropy *)(void *)library->entropy;
-    const int stored = mcu != NULL && entropy->column >= entropy->first_column &&
-                       entropy->column <= entropy->last_column;
+SIMD_INLINE boolean answer(j_decompress_ptr library, JBLOCKROW* mcu) {
+    jpeg_entropy* entropy = (jpeg_entropy*)(void*)library->entropy;
+    const int stored =
+        mcu != NULL && entropy->column >= entropy->first_column && entropy->column <= entropy->last_column;
     if (!stored && entropy->may_jump)
         entropy->postponed++;
     else if (entropy->postponed > 0 && !catch_up(entropy))
@@ -197,20 +182,17 @@ SIMD_INLINE boolean answer(j_decompress_ptr library, JBLOCKROW *mcu)
     else if (!(stored ? next_mcu(entropy, mcu, 1) : next_mcu(entropy, NULL, 0)))
         return give_back(library, entropy, mcu);
     entropy->done++;
-    if (++entropy->column == entropy->num_columns)
-        entropy->column = 0;
+    if (++entropy->column == entropy->num_columns) entropy->column = 0;
     return TRUE;
 }
 
-static boolean decode_mcu(j_decompress_ptr library, JBLOCKROW *mcu)
-{
+static boolean decode_mcu(j_decompress_ptr library, JBLOCKROW* mcu) {
     return answer(library, mcu);
 }
 
 #if SIMD_X86
 /* With shifts that need not go through one register. */
-SIMD_BMI2 static boolean decode_mcu_bmi2(j_decompress_ptr library, JBLOCKROW *mcu)
-{
+SIMD_BMI2 static boolean decode_mcu_bmi2(j_decompress_ptr library, JBLOCKROW* mcu) {
     return answer(library, mcu);
 }
 #endif
@@ -218,35 +200,27 @@ SIMD_BMI2 static boolean decode_mcu_bmi2(j_decompress_ptr library, JBLOCKROW *mc
 /* ---- the scan ---- */
 
 /* The table for these codes, kept or built; NULL if there is none. */
-static huffman_table *find_table(jpeg_entropy *entropy, JHUFF_TBL *const *codes, int number,
-                                 int is_dc)
-{
-    const JHUFF_TBL *wanted;
+static huffman_table* find_table(jpeg_entropy* entropy, JHUFF_TBL* const* codes, int number, int is_dc) {
+    const JHUFF_TBL* wanted;
     int i, oldest = 0, lasting = 1;
-    if (number < 0 || number >= NUM_HUFF_TBLS || codes[number] == NULL)
-        return NULL;
+    if (number < 0 || number >= NUM_HUFF_TBLS || codes[number] == NULL) return NULL;
     wanted = codes[number];
     for (i = 0; i < TABLES; i++) {
-        if (huffman_matches(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc))
-            break;
-        if (entropy->last_used[i] < entropy->last_used[oldest])
-            oldest = i;
+        if (huffman_matches(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc)) break;
+        if (entropy->last_used[i] < entropy->last_used[oldest]) oldest = i;
     }
     if (i == TABLES) {
         i = oldest;
-        if (!huffman_build(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc))
-            return NULL;
+        if (!huffman_build(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc)) return NULL;
         lasting = (uint64_t)entropy->num_blocks * entropy->num_mcus >= MANY_BLOCKS;
     }
-    if (lasting && !is_dc && !entropy->tables[i].has_skips)
-        huffman_build_skips(&entropy->tables[i]);
+    if (lasting && !is_dc && !entropy->tables[i].has_skips) huffman_build_skips(&entropy->tables[i]);
     entropy->last_used[i] = entropy->images;
     return &entropy->tables[i];
 }
 
 /* Whether a marker that the library does not read beyond lies in the data; as a rule it is at its end. */
-static int is_ended(const uint8_t *data, const uint8_t *end)
-{
+static int is_ended(const uint8_t* data, const uint8_t* end) {
     for (; end - data >= 2; end--)
         if (end[-2] == 0xFF && end[-1] >= 0xC0 && end[-1] != 0xFF &&
             (end[-1] < JPEG_RST0 || end[-1] > JPEG_RST0 + 7))
@@ -255,8 +229,7 @@ static int is_ended(const uint8_t *data, const uint8_t *end)
 }
 
 /* Prepare for the scan; 0 if it is not one for us. */
-static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
-{
+static int plan_scan(jpeg_entropy* entropy, j_decompress_ptr library) {
     int i;
     if (library->Ss != 0 || library->Se != DCTSIZE2 - 1 || library->Ah != 0 || library->Al != 0 ||
         library->comps_in_scan != library->num_components || library->unread_marker != 0 ||
@@ -267,8 +240,8 @@ static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
     entropy->num_mcus = (uint64_t)library->MCUs_per_row * library->MCU_rows_in_scan;
     for (i = 0; i < entropy->num_blocks; i++) {
         const int number = library->MCU_membership[i];
-        const jpeg_component_info *component = library->cur_comp_info[number];
-        block_plan *plan = &entropy->blocks[i];
+        const jpeg_component_info* component = library->cur_comp_info[number];
+        block_plan* plan = &entropy->blocks[i];
         if (i > 0 && number == plan[-1].component) {
             *plan = plan[-1];
             continue;
@@ -276,8 +249,7 @@ static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
         plan->component = number;
         plan->dc = find_table(entropy, library->dc_huff_tbl_ptrs, component->dc_tbl_no, 1);
         plan->ac = find_table(entropy, library->ac_huff_tbl_ptrs, component->ac_tbl_no, 0);
-        if (plan->dc == NULL || plan->ac == NULL)
-            return 0;
+        if (plan->dc == NULL || plan->ac == NULL) return 0;
         plan->needs_dc = component->component_needed;
         plan->needs_ac = component->component_needed && BLOCK_SIZE(component) > 1;
     }
@@ -289,8 +261,7 @@ static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
     entropy->restart_interval = entropy->until_restart = library->restart_interval;
     entropy->next_restart = 0;
     entropy->done = entropy->postponed = 0;
-    entropy->may_jump = entropy->restart_interval != 0 &&
-                        entropy->restart_interval < entropy->num_mcus &&
+    entropy->may_jump = entropy->restart_interval != 0 && entropy->restart_interval < entropy->num_mcus &&
                         is_ended(entropy->reader.at, entropy->data_end);
     entropy->column = 0;
     entropy->num_columns = library->MCUs_per_row;
@@ -298,73 +269,62 @@ static int plan_scan(jpeg_entropy *entropy, j_decompress_ptr library)
     return 1;
 }
 
-static void start_pass(j_decompress_ptr library)
-{
-    jpeg_entropy *entropy = (jpeg_entropy *)(void *)library->entropy;
+static void start_pass(j_decompress_ptr library) {
+    jpeg_entropy* entropy = (jpeg_entropy*)(void*)library->entropy;
     if (plan_scan(entropy, library)) {
         entropy->state = JPEG_ENTROPY_OWN;
         return;
     }
     library->entropy = entropy->library_decoder;
-    ((const entropy_head *)(void *)library->entropy)->start_pass(library);
+    ((const entropy_head*)(void*)library->entropy)->start_pass(library);
 }
 
-static void unexpected(j_decompress_ptr library)
-{
+static void unexpected(j_decompress_ptr library) {
     ERREXIT(library, JERR_NOTIMPL);
 }
 
-jpeg_entropy *jpeg_entropy_new(void)
-{
-    jpeg_entropy *entropy = calloc(1, sizeof *entropy);
+jpeg_entropy* jpeg_entropy_new(void) {
+    jpeg_entropy* entropy = calloc(1, sizeof *entropy);
     int i;
-    if (entropy == NULL)
-        return NULL;
+    if (entropy == NULL) return NULL;
     entropy->head.start_pass = start_pass;
     entropy->head.decode_mcu = decode_mcu;
 #if SIMD_X86
-    if (__builtin_cpu_supports("bmi2"))
-        entropy->head.decode_mcu = decode_mcu_bmi2;
+    if (__builtin_cpu_supports("bmi2")) entropy->head.decode_mcu = decode_mcu_bmi2;
 #endif
     for (i = 0; i < TABLES; i++)
         entropy->tables[i].is_dc = -1; /* matches nothing */
     return entropy;
 }
 
-void jpeg_entropy_free(jpeg_entropy *entropy)
-{
+void jpeg_entropy_free(jpeg_entropy* entropy) {
     free(entropy);
 }
 
-void jpeg_entropy_probe(jpeg_entropy *entropy)
-{
+void jpeg_entropy_probe(jpeg_entropy* entropy) {
     int i;
     for (i = 0; i < OTHER_FUNCTIONS; i++)
         entropy->head.others[i] = unexpected;
 }
 
-void jpeg_entropy_install(jpeg_entropy *entropy, j_decompress_ptr library)
-{
+void jpeg_entropy_install(jpeg_entropy* entropy, j_decompress_ptr library) {
     if (library->arith_code || library->progressive_mode || library->buffered_image ||
         library->data_precision != 8 || jpeg_has_multiple_scans(library))
         return;
     entropy->library_decoder = library->entropy;
-    library->entropy = (struct jpeg_entropy_decoder *)(void *)&entropy->head;
+    library->entropy = (struct jpeg_entropy_decoder*)(void*)&entropy->head;
 }
 
-void jpeg_entropy_columns(jpeg_entropy *entropy, JDIMENSION first, JDIMENSION last)
-{
+void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION last) {
     entropy->first_column = first;
     entropy->last_column = last;
 }
 
-void jpeg_entropy_reset(jpeg_entropy *entropy)
-{
+void jpeg_entropy_reset(jpeg_entropy* entropy) {
     entropy->state = JPEG_ENTROPY_LIBRARY;
 }
 
-enum jpeg_entropy_state jpeg_entropy_in_use(const jpeg_entropy *entropy)
-{
+enum jpeg_entropy_state jpeg_entropy_in_use(const jpeg_entropy* entropy) {
     return entropy->state;
 }
 

@@ -28,10 +28,10 @@
 
 /* Width in pixels of a block after the scaled inverse DCT: 8, 4, 2 or 1. */
 #if JPEG_LIB_VERSION >= 70
-#define BLOCK_SIZE(component) ((component)->DCT_h_scaled_size)
+#define BLOCK_SIZE(component)        ((component)->DCT_h_scaled_size)
 #define SMALLEST_BLOCK_SIZE(library) ((library)->min_DCT_h_scaled_size)
 #else
-#define BLOCK_SIZE(component) ((component)->DCT_scaled_size)
+#define BLOCK_SIZE(component)        ((component)->DCT_scaled_size)
 #define SMALLEST_BLOCK_SIZE(library) ((library)->min_DCT_scaled_size)
 #endif
 
@@ -41,23 +41,23 @@ typedef struct jpeg_entropy jpeg_entropy;
 enum jpeg_entropy_state { JPEG_ENTROPY_LIBRARY, JPEG_ENTROPY_OWN, JPEG_ENTROPY_GIVEN_BACK };
 
 /* NULL if there is no memory. */
-jpeg_entropy *jpeg_entropy_new(void);
-void jpeg_entropy_free(jpeg_entropy *entropy); /* NULL is allowed */
+jpeg_entropy* jpeg_entropy_new(void);
+void jpeg_entropy_free(jpeg_entropy* entropy); /* NULL is allowed */
 
 /* Put ours in the place of the library's, if this is an image for it.  To be called within
  * jpeg_start_decompress when the library has set up its entropy decoder but not begun the scan: that
  * is when it realizes its virtual arrays. */
-void jpeg_entropy_install(jpeg_entropy *entropy, j_decompress_ptr library);
+void jpeg_entropy_install(jpeg_entropy* entropy, j_decompress_ptr library);
 
 /* Of the columns of MCUs only these will be looked at.  All of them after install. */
-void jpeg_entropy_columns(jpeg_entropy *entropy, JDIMENSION first, JDIMENSION last);
+void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION last);
 
 /* The next image will be the library's again. */
-void jpeg_entropy_reset(jpeg_entropy *entropy);
+void jpeg_entropy_reset(jpeg_entropy* entropy);
 
-enum jpeg_entropy_state jpeg_entropy_in_use(const jpeg_entropy *entropy);
+enum jpeg_entropy_state jpeg_entropy_in_use(const jpeg_entropy* entropy);
 
 /* From now on report an error if the library calls any other function of an entropy decoder. */
-void jpeg_entropy_probe(jpeg_entropy *entropy);
+void jpeg_entropy_probe(jpeg_entropy* entropy);
 
 #endif

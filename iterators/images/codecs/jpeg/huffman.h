@@ -14,7 +14,7 @@
 
 /* 10 bits hold the codes of nearly all coefficients, and the tables of an image leave room in a
  * first-level cache of 32 kB; with 11 bits they do not. */
-#define HUFFMAN_BITS 10
+#define HUFFMAN_BITS    10
 #define HUFFMAN_LONGEST 16
 /* Most bits that an entry may drop: three of them at a time are in the bit buffer. */
 #define HUFFMAN_MOST 18
@@ -29,7 +29,7 @@ enum {
 /* What the next bits begin with: one coefficient, or two, or the end of the block, or a coefficient and
  * then the end.  Of one coefficient alone some lower bits may be missing. */
 typedef struct {
-    uint8_t drop, step; /* bits and positions of everything */
+    uint8_t drop, step;             /* bits and positions of everything */
     uint8_t first_drop, first_step; /* of the first symbol; drop 0: its code does not fit */
     int16_t value;
     int8_t second_value; /* or length of the code, if bits of the value are missing */
@@ -53,27 +53,23 @@ typedef struct {
 
 /* The coefficient that `size` bits stand for: the upper half is positive, the lower half negative.  No
  * branch, as nothing could predict it. */
-static inline int huffman_extend(int bits, int size)
-{
+static inline int huffman_extend(int bits, int size) {
     const int upper = bits << 1 >> size; /* 1 or 0 */
     return bits + ((upper - 1) & (1 - (1 << size)));
 }
 
 /* Step of an AC symbol: the zeros before a coefficient and itself, 16 zeros, or the end of the block
  * (of which libjpeg knows 15, as a remnant of progressive files). */
-static inline int huffman_step(int symbol)
-{
-    if (symbol & 15)
-        return (symbol >> 4) + 1;
+static inline int huffman_step(int symbol) {
+    if (symbol & 15) return (symbol >> 4) + 1;
     return symbol == 0xF0 ? 16 : HUFFMAN_END;
 }
 
 /* All entries that begin with this code. */
-static inline void huffman_fill(huffman_table *table, uint32_t code, int length, int symbol)
-{
+static inline void huffman_fill(huffman_table* table, uint32_t code, int length, int symbol) {
     const int spare = HUFFMAN_BITS - length, size = symbol & 15;
     const int step = table->is_dc ? 0 : huffman_step(symbol);
-    huffman_entry *entry = table->entries + (code << spare);
+    huffman_entry* entry = table->entries + (code << spare);
     huffman_entry filled;
     int value, copy;
     filled.second_value = 0;
@@ -108,28 +104,24 @@ static inline void huffman_fill(huffman_table *table, uint32_t code, int length,
 
 /* Let entries with room for a second symbol have it.  The first ones stay as they are, so that it does
  * not matter in which order this is done. */
-static inline void huffman_pair(huffman_table *table)
-{
+static inline void huffman_pair(huffman_table* table) {
     const uint32_t mask = (1 << HUFFMAN_BITS) - 1;
     uint32_t bits;
     for (bits = 0; bits <= mask; bits++) {
-        huffman_entry *entry = &table->entries[bits];
-        const huffman_entry *next = &table->entries[bits << entry->first_drop & mask];
+        huffman_entry* entry = &table->entries[bits];
+        const huffman_entry* next = &table->entries[bits << entry->first_drop & mask];
         if (entry->step >= HUFFMAN_END || next->step == HUFFMAN_RARE ||
             entry->first_drop + next->first_drop > HUFFMAN_BITS || next->value < INT8_MIN ||
             next->value > INT8_MAX)
             continue;
         entry->drop = (uint8_t)(entry->first_drop + next->first_drop);
-        entry->step =
-            (uint8_t)(entry->first_step + (next->first_step ? next->first_step : HUFFMAN_END));
-        if (next->first_step)
-            entry->second_value = (int8_t)next->value;
+        entry->step = (uint8_t)(entry->first_step + (next->first_step ? next->first_step : HUFFMAN_END));
+        if (next->first_step) entry->second_value = (int8_t)next->value;
     }
 }
 
 /* Number of symbols if these are codes that both we and libjpeg accept, otherwise -1. */
-static inline int huffman_check(const uint8_t *lengths, const uint8_t *symbols, int is_dc)
-{
+static inline int huffman_check(const uint8_t* lengths, const uint8_t* symbols, int is_dc) {
     uint32_t code = 0;
     int length, i, count = 0;
     for (length = 1; length <= HUFFMAN_LONGEST; length++) {
@@ -138,31 +130,26 @@ static inline int huffman_check(const uint8_t *lengths, const uint8_t *symbols, 
         if (lengths[length] && code >= 1u << length) /* the code of all ones is not allowed */
             return -1;
     }
-    if (count > 256)
-        return -1;
+    if (count > 256) return -1;
     for (i = 0; is_dc && i < count; i++)
-        if (symbols[i] > 15)
-            return -1;
+        if (symbols[i] > 15) return -1;
     return count;
 }
 
-static inline int huffman_matches(const huffman_table *table, const uint8_t *lengths,
-                                  const uint8_t *symbols, int is_dc)
-{
+static inline int huffman_matches(const huffman_table* table, const uint8_t* lengths, const uint8_t* symbols,
+                                  int is_dc) {
     return table->is_dc == is_dc && memcmp(table->lengths, lengths, sizeof table->lengths) == 0 &&
            memcmp(table->symbols, symbols, (size_t)table->count) == 0;
 }
 
 /* Build a table; 0 if the codes are not acceptable. */
-static inline int huffman_build(huffman_table *table, const uint8_t *lengths,
-                                const uint8_t *symbols, int is_dc)
-{
+static inline int huffman_build(huffman_table* table, const uint8_t* lengths, const uint8_t* symbols,
+                                int is_dc) {
     const int count = huffman_check(lengths, symbols, is_dc);
     const huffman_entry nothing = {0, HUFFMAN_RARE, 0, 0, 0, 0, 0};
     uint32_t code = 0;
     int length, i, at = 0;
-    if (count < 0)
-        return 0;
+    if (count < 0) return 0;
     table->has_skips = 0;
     table->is_dc = is_dc;
     table->count = count;
@@ -172,15 +159,13 @@ static inline int huffman_build(huffman_table *table, const uint8_t *lengths,
         code <<= 1;
         table->symbol_at[length] = at - (int32_t)code;
         for (i = 0; i < lengths[length]; i++, code++, at++)
-            if (length <= HUFFMAN_BITS)
-                huffman_fill(table, code, length, symbols[at]);
+            if (length <= HUFFMAN_BITS) huffman_fill(table, code, length, symbols[at]);
         table->limit[length] = code << (HUFFMAN_LONGEST - length);
         if (length == HUFFMAN_BITS) /* what is left belongs to longer codes */
             for (i = (int)code; i < 1 << HUFFMAN_BITS; i++)
                 table->entries[i] = nothing;
     }
-    if (!is_dc)
-        huffman_pair(table);
+    if (!is_dc) huffman_pair(table);
     for (i = 0; i < 1 << HUFFMAN_BITS; i++)
         table->moves[i] = (uint16_t)(table->entries[i].step << 8 | table->entries[i].drop);
     return 1;
@@ -188,27 +173,24 @@ static inline int huffman_build(huffman_table *table, const uint8_t *lengths,
 
 /* For AC symbols that nobody wants the value of: how far all symbols that can be told from the same
  * bits lead.  The last value may reach beyond those bits. */
-static inline void huffman_build_skips(huffman_table *table)
-{
+static inline void huffman_build_skips(huffman_table* table) {
     const uint32_t mask = (1 << HUFFMAN_BITS) - 1;
     uint32_t bits;
     for (bits = 0; bits <= mask; bits++) {
         int drop = 0, steps = 0;
         while (drop < HUFFMAN_BITS && steps < HUFFMAN_END) {
-            const huffman_entry *entry = &table->entries[bits << drop & mask];
+            const huffman_entry* entry = &table->entries[bits << drop & mask];
             int length = entry->missing ? entry->second_value : entry->first_drop;
             int step = entry->first_step ? entry->first_step : HUFFMAN_END;
             /* Bits behind ours count as zeros in this look-up: it tells the truth only if the code
              * itself (here: with its value, if the entry has it) lies within ours. */
-            if (drop + length > HUFFMAN_BITS || length == 0)
-                break;
+            if (drop + length > HUFFMAN_BITS || length == 0) break;
             if (entry->step == HUFFMAN_RARE) {
                 step = huffman_step(entry->value);
                 length += entry->value & 15;
             } else
                 length = entry->first_drop;
-            if (step != HUFFMAN_END && steps + step > 63)
-                break;
+            if (step != HUFFMAN_END && steps + step > 63) break;
             drop += length;
             steps += step;
         }
@@ -220,13 +202,11 @@ static inline void huffman_build_skips(huffman_table *table)
 
 /* The symbol of a code that is longer than HUFFMAN_BITS, given the next 16 bits, and its length; -1
  * if there is no such code. */
-static inline int huffman_search(const huffman_table *table, uint32_t bits, int *length)
-{
+static inline int huffman_search(const huffman_table* table, uint32_t bits, int* length) {
     int l = HUFFMAN_BITS + 1;
     while (l <= HUFFMAN_LONGEST && bits >= table->limit[l])
         l++;
-    if (l > HUFFMAN_LONGEST)
-        return -1;
+    if (l > HUFFMAN_LONGEST) return -1;
     *length = l;
     return table->symbols[table->symbol_at[l] + (int32_t)(bits >> (HUFFMAN_LONGEST - l))];
 }

@@ -20,7 +20,7 @@ typedef struct {
     int64_t most[JPEG_NUM_LIMITS];
 } jpeg_limits;
 
-static const char *const jpeg_limit_names[JPEG_NUM_LIMITS] = {
+static const char* const jpeg_limit_names[JPEG_NUM_LIMITS] = {
     [JPEG_MAX_PIXELS] = "max_pixels",
     [JPEG_MAX_SCANS] = "max_scans",
     [JPEG_MAX_SCAN_PIXELS] = "max_scan_pixels",
@@ -40,8 +40,7 @@ static const jpeg_limits jpeg_default_limits = {{
 enum jpeg_work { JPEG_WORK_OK, JPEG_WORK_SCANS, JPEG_WORK_PASSES };
 
 /* The passes that an image of this size may take: always enough for one scan of each component. */
-static inline int allowed_passes(const jpeg_limits *limits, int width, int height)
-{
+static inline int allowed_passes(const jpeg_limits* limits, int width, int height) {
     const int64_t pixels = (int64_t)width * height;
     const int64_t most = limits->most[JPEG_MAX_SCAN_PIXELS] / (pixels > 0 ? pixels : 1);
     return most < 4 ? 4 : most > INT_MAX / 8 ? INT_MAX / 8 : (int)most;
@@ -49,47 +48,38 @@ static inline int allowed_passes(const jpeg_limits *limits, int width, int heigh
 
 /* Which limit the scans of an image exceed, if one.  Markers are read as libjpeg reads them: where it
  * would make something else of damaged ones it gives up, or `check_scan` finds out. */
-static inline enum jpeg_work count_scans(const uint8_t *data, size_t size,
-                                         const jpeg_limits *limits, int width, int height)
-{
+static inline enum jpeg_work count_scans(const uint8_t* data, size_t size, const jpeg_limits* limits,
+                                         int width, int height) {
     const int most_passes = allowed_passes(limits, width, height);
     const uint8_t *at = data, *const end = data + size;
     int scans = 0, passes = 0;
-    while (at < end && (at = (const uint8_t *)memchr(at, 0xFF, (size_t)(end - at))) != NULL &&
-           end - at >= 5) {
+    while (at < end && (at = (const uint8_t*)memchr(at, 0xFF, (size_t)(end - at))) != NULL && end - at >= 5) {
         const unsigned marker = at[1], components = at[4] <= 4 ? at[4] : 4;
         const size_t length = (size_t)at[2] << 8 | at[3];
         at += marker == 0xFF ? 1 : 2;
         if (marker < 0xC0 || marker == 0xFF || (marker >= 0xD0 && marker <= 0xD8))
             continue; /* not followed by a length */
-        if (marker == 0xD9)
-            break;
+        if (marker == 0xD9) break;
         if (marker == 0xDA) {
             passes += (int)components;
-            if (++scans > limits->most[JPEG_MAX_SCANS])
-                return JPEG_WORK_SCANS;
-            if (passes > most_passes)
-                return JPEG_WORK_PASSES;
+            if (++scans > limits->most[JPEG_MAX_SCANS]) return JPEG_WORK_SCANS;
+            if (passes > most_passes) return JPEG_WORK_PASSES;
         }
-        if (length > (size_t)(end - at))
-            break;
+        if (length > (size_t)(end - at)) break;
         at += length;
     }
     return JPEG_WORK_OK;
 }
 
 /* The same for a scan that is being decoded, by its number. */
-static inline enum jpeg_work check_scan(int number, const jpeg_limits *limits, int width,
-                                        int height)
-{
-    return number > limits->most[JPEG_MAX_SCANS]                       ? JPEG_WORK_SCANS
+static inline enum jpeg_work check_scan(int number, const jpeg_limits* limits, int width, int height) {
+    return number > limits->most[JPEG_MAX_SCANS]            ? JPEG_WORK_SCANS
            : number > allowed_passes(limits, width, height) ? JPEG_WORK_PASSES
                                                             : JPEG_WORK_OK;
 }
 
-static inline void explain_work(enum jpeg_work found, const jpeg_limits *limits, int width,
-                                int height, char *message, size_t size)
-{
+static inline void explain_work(enum jpeg_work found, const jpeg_limits* limits, int width, int height,
+                                char* message, size_t size) {
     if (found == JPEG_WORK_SCANS)
         snprintf(message, size, "more than %lld scans; raise max_scans if they are meant",
                  (long long)limits->most[JPEG_MAX_SCANS]);
@@ -102,12 +92,11 @@ static inline void explain_work(enum jpeg_work found, const jpeg_limits *limits,
 }
 
 /* Say that an image has more pixels than the limit. */
-static inline void explain_pixels(const jpeg_limits *limits, int width, int height, char *message,
-                                  size_t size)
-{
+static inline void explain_pixels(const jpeg_limits* limits, int width, int height, char* message,
+                                  size_t size) {
     snprintf(message, size,
-             "%d x %d pixels are more than the limit of %lld; raise max_pixels if they are meant",
-             width, height, (long long)limits->most[JPEG_MAX_PIXELS]);
+             "%d x %d pixels are more than the limit of %lld; raise max_pixels if they are meant", width,
+             height, (long long)limits->most[JPEG_MAX_PIXELS]);
 }
 
 #endif

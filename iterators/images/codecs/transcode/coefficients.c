@@ -23,12 +23,11 @@ struct jpeg_coefficients {
     char message[JMSG_LENGTH_MAX];
     int status; /* set before jumping to `failure` */
     jpeg_limits limits;
-    jvirt_barray_ptr *arrays;
+    jvirt_barray_ptr* arrays;
     jpeg_frame frame;
 };
 
-static int fail(jpeg_coefficients *coefficients, int status, const char *message)
-{
+static int fail(jpeg_coefficients* coefficients, int status, const char* message) {
     coefficients->status = status;
     snprintf(coefficients->message, sizeof coefficients->message, "%s", message);
     return status;
@@ -36,27 +35,23 @@ static int fail(jpeg_coefficients *coefficients, int status, const char *message
 
 /* ---- what libjpeg calls ---- */
 
-static void on_error(j_common_ptr library)
-{
-    jpeg_coefficients *coefficients = library->client_data;
+static void on_error(j_common_ptr library) {
+    jpeg_coefficients* coefficients = library->client_data;
     const int code = library->err->msg_code;
     library->err->format_message(library, coefficients->message);
-    coefficients->status = code == JERR_OUT_OF_MEMORY ? JPEG_NO_MEMORY
-                           : code == JERR_BAD_PRECISION || code == JERR_SOF_UNSUPPORTED ||
-                                   code == JERR_ARITH_NOTIMPL
-                               ? JPEG_UNSUPPORTED
-                               : JPEG_CORRUPT;
+    coefficients->status =
+        code == JERR_OUT_OF_MEMORY ? JPEG_NO_MEMORY
+        : code == JERR_BAD_PRECISION || code == JERR_SOF_UNSUPPORTED || code == JERR_ARITH_NOTIMPL
+            ? JPEG_UNSUPPORTED
+            : JPEG_CORRUPT;
     LONG_JUMP(coefficients->failure, 1);
 }
 
-static void on_message(j_common_ptr library, int level)
-{
-    if (level < 0)
-        on_error(library);
+static void on_message(j_common_ptr library, int level) {
+    if (level < 0) on_error(library);
 }
 
-static int refuse_scans(jpeg_coefficients *coefficients, enum jpeg_work found)
-{
+static int refuse_scans(jpeg_coefficients* coefficients, enum jpeg_work found) {
     coefficients->status = JPEG_TOO_MANY_SCANS;
     explain_work(found, &coefficients->limits, (int)coefficients->library.image_width,
                  (int)coefficients->library.image_height, coefficients->message,
@@ -64,12 +59,11 @@ static int refuse_scans(jpeg_coefficients *coefficients, enum jpeg_work found)
     return JPEG_TOO_MANY_SCANS;
 }
 
-static void on_progress(j_common_ptr library)
-{
-    jpeg_coefficients *coefficients = library->client_data;
-    const enum jpeg_work found = check_scan(
-        coefficients->library.input_scan_number, &coefficients->limits,
-        (int)coefficients->library.image_width, (int)coefficients->library.image_height);
+static void on_progress(j_common_ptr library) {
+    jpeg_coefficients* coefficients = library->client_data;
+    const enum jpeg_work found =
+        check_scan(coefficients->library.input_scan_number, &coefficients->limits,
+                   (int)coefficients->library.image_width, (int)coefficients->library.image_height);
     if (found != JPEG_WORK_OK) {
         refuse_scans(coefficients, found);
         LONG_JUMP(coefficients->failure, 1);
@@ -77,9 +71,8 @@ static void on_progress(j_common_ptr library)
 }
 
 /* A file that has its end marker is never asked for more. */
-static boolean fill_input(j_decompress_ptr library)
-{
-    jpeg_coefficients *coefficients = library->client_data;
+static boolean fill_input(j_decompress_ptr library) {
+    jpeg_coefficients* coefficients = library->client_data;
     fail(coefficients, JPEG_TRUNCATED, "the data ends inside the image");
     LONG_JUMP(coefficients->failure, 1);
     return FALSE;
@@ -88,14 +81,11 @@ static boolean fill_input(j_decompress_ptr library)
 /* ---- what the file is ---- */
 
 /* Why the coefficients are not all there is to know, or NULL. */
-static const char *find_obstacle(const struct jpeg_decompress_struct *library)
-{
+static const char* find_obstacle(const struct jpeg_decompress_struct* library) {
     int i, k;
-    if (library->num_components > JPEG_MAX_COMPONENTS)
-        return "it has more than four components";
+    if (library->num_components > JPEG_MAX_COMPONENTS) return "it has more than four components";
     for (i = 0; i < library->num_components; i++) {
-        if (library->comp_info[i].quant_table == NULL)
-            return "it lacks a component";
+        if (library->comp_info[i].quant_table == NULL) return "it lacks a component";
         for (k = 0; library->coef_bits != NULL && k < DCTSIZE2; k++)
             if (library->coef_bits[i][k] != 0) /* decoders smooth such an image */
                 return "it is progressive and lacks its last scans";
@@ -103,15 +93,13 @@ static const char *find_obstacle(const struct jpeg_decompress_struct *library)
     return NULL;
 }
 
-static int ceil_div(int value, int by)
-{
+static int ceil_div(int value, int by) {
     return (value + by - 1) / by;
 }
 
-static void describe(jpeg_coefficients *coefficients)
-{
-    const struct jpeg_decompress_struct *library = &coefficients->library;
-    jpeg_frame *frame = &coefficients->frame;
+static void describe(jpeg_coefficients* coefficients) {
+    const struct jpeg_decompress_struct* library = &coefficients->library;
+    jpeg_frame* frame = &coefficients->frame;
     const int single = library->num_components == 1; /* its MCUs are blocks, whatever the sampling */
     int i, k;
     frame->width = (int)library->image_width;
@@ -122,8 +110,8 @@ static void describe(jpeg_coefficients *coefficients)
     frame->mcu_rows = ceil_div(frame->height, single ? 8 : 8 * library->max_v_samp_factor);
     frame->sequential = !library->progressive_mode && library->input_scan_number == 1;
     for (i = 0; i < frame->components; i++) {
-        const jpeg_component_info *from = &library->comp_info[i];
-        jpeg_component *to = &frame->component[i];
+        const jpeg_component_info* from = &library->comp_info[i];
+        jpeg_component* to = &frame->component[i];
         to->id = from->component_id;
         to->columns = from->h_samp_factor;
         to->rows = from->v_samp_factor;
@@ -137,15 +125,13 @@ static void describe(jpeg_coefficients *coefficients)
 /* ---- one file ---- */
 
 /* 0 if there is no memory, or the library is of another version. */
-static int create(jpeg_coefficients *coefficients)
-{
+static int create(jpeg_coefficients* coefficients) {
     coefficients->library.err = jpeg_std_error(&coefficients->errors);
     coefficients->errors.error_exit = on_error;
     coefficients->errors.emit_message = on_message;
     coefficients->errors.output_message = ignore_output;
     coefficients->library.client_data = coefficients->writer.client_data = coefficients;
-    if (SET_JUMP(coefficients->failure))
-        return 0;
+    if (SET_JUMP(coefficients->failure)) return 0;
     jpeg_create_decompress(&coefficients->library);
     coefficients->progress.progress_monitor = on_progress;
     coefficients->library.progress = &coefficients->progress;
@@ -158,9 +144,8 @@ static int create(jpeg_coefficients *coefficients)
     return 1;
 }
 
-jpeg_coefficients *jpeg_coefficients_new(void)
-{
-    jpeg_coefficients *coefficients = calloc(1, sizeof *coefficients);
+jpeg_coefficients* jpeg_coefficients_new(void) {
+    jpeg_coefficients* coefficients = calloc(1, sizeof *coefficients);
     if (coefficients != NULL && !create(coefficients)) {
         jpeg_coefficients_free(coefficients);
         return NULL;
@@ -168,42 +153,36 @@ jpeg_coefficients *jpeg_coefficients_new(void)
     return coefficients;
 }
 
-void jpeg_coefficients_free(jpeg_coefficients *coefficients)
-{
-    if (coefficients == NULL)
-        return;
+void jpeg_coefficients_free(jpeg_coefficients* coefficients) {
+    if (coefficients == NULL) return;
     jpeg_destroy_compress(&coefficients->writer);
     jpeg_destroy_decompress(&coefficients->library);
     free(coefficients);
 }
 
-int jpeg_coefficients_read(jpeg_coefficients *coefficients, const uint8_t *data, size_t size,
-                           const jpeg_limits *limits)
-{
-    struct jpeg_decompress_struct *library = &coefficients->library;
-    const char *obstacle;
+int jpeg_coefficients_read(jpeg_coefficients* coefficients, const uint8_t* data, size_t size,
+                           const jpeg_limits* limits) {
+    struct jpeg_decompress_struct* library = &coefficients->library;
+    const char* obstacle;
     enum jpeg_work found;
     if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return fail(coefficients, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
     coefficients->limits = *limits;
     coefficients->source.next_input_byte = data;
     coefficients->source.bytes_in_buffer = size;
-    if (SET_JUMP(coefficients->failure))
-        return coefficients->status;
+    if (SET_JUMP(coefficients->failure)) return coefficients->status;
     jpeg_read_header(library, TRUE);
     if ((int64_t)library->image_width * (int64_t)library->image_height > limits->most[JPEG_MAX_PIXELS]) {
         fail(coefficients, JPEG_TOO_LARGE, "");
-        explain_pixels(limits, (int)library->image_width, (int)library->image_height,
-                       coefficients->message, sizeof coefficients->message);
+        explain_pixels(limits, (int)library->image_width, (int)library->image_height, coefficients->message,
+                       sizeof coefficients->message);
         return JPEG_TOO_LARGE;
     }
     if (library->data_precision != 8)
         return fail(coefficients, JPEG_UNSUPPORTED, "its samples have not 8 bits");
-    if (library->arith_code)
-        return fail(coefficients, JPEG_UNSUPPORTED, "it is coded arithmetically");
+    if (library->arith_code) return fail(coefficients, JPEG_UNSUPPORTED, "it is coded arithmetically");
     found = count_scans(data, size, limits, (int)library->image_width, (int)library->image_height);
-    if (found != JPEG_WORK_OK)
-        return refuse_scans(coefficients, found);
+    if (found != JPEG_WORK_OK) return refuse_scans(coefficients, found);
     coefficients->arrays = jpeg_read_coefficients(library);
     obstacle = find_obstacle(library);
     if (coefficients->arrays == NULL || obstacle != NULL)
@@ -212,21 +191,18 @@ int jpeg_coefficients_read(jpeg_coefficients *coefficients, const uint8_t *data,
     return JPEG_OK;
 }
 
-const jpeg_frame *jpeg_coefficients_frame(const jpeg_coefficients *coefficients)
-{
+const jpeg_frame* jpeg_coefficients_frame(const jpeg_coefficients* coefficients) {
     return &coefficients->frame;
 }
 
-int jpeg_coefficients_rows(jpeg_coefficients *coefficients, int component, int first, int count,
-                           const int16_t **rows)
-{
+int jpeg_coefficients_rows(jpeg_coefficients* coefficients, int component, int first, int count,
+                           const int16_t** rows) {
     j_common_ptr library = (j_common_ptr)&coefficients->library;
     JBLOCKARRAY found;
     int i;
-    if (SET_JUMP(coefficients->failure))
-        return 0;
-    found = library->mem->access_virt_barray(library, coefficients->arrays[component],
-                                             (JDIMENSION)first, (JDIMENSION)count, FALSE);
+    if (SET_JUMP(coefficients->failure)) return 0;
+    found = library->mem->access_virt_barray(library, coefficients->arrays[component], (JDIMENSION)first,
+                                             (JDIMENSION)count, FALSE);
     for (i = 0; i < count; i++)
         rows[i] = found[i][0];
     return 1;
@@ -235,18 +211,17 @@ int jpeg_coefficients_rows(jpeg_coefficients *coefficients, int component, int f
 /* ---- writing ---- */
 
 /* The largest absolute value that a baseline scan codes. */
-#define LARGEST_AC 1023
+#define LARGEST_AC            1023
 #define LARGEST_DC_DIFFERENCE 2047
 
 /* Tenths of bits that a coefficient, one beyond 1, and a block take with the shortest codes; as found
  * for photographs of many sizes and qualities, most of whose scans it tells to 5 %. */
 #define COEFFICIENT_WEIGHT 39
-#define LARGER_WEIGHT 35
-#define BLOCK_WEIGHT 44
+#define LARGER_WEIGHT      35
+#define BLOCK_WEIGHT       44
 
 /* What coding a block takes; negative if one of its coefficients is too large. */
-static int weigh_block(const int16_t *block)
-{
+static int weigh_block(const int16_t* block) {
     int16_t coefficients = 0, larger = 0, too_large = 0;
     int k;
     for (k = 0; k < JPEG_BLOCK; k++) {
@@ -254,23 +229,19 @@ static int weigh_block(const int16_t *block)
         larger += block[k] > 1 || block[k] < -1;
         too_large |= k > 0 && (block[k] > LARGEST_AC || block[k] < -LARGEST_AC);
     }
-    return too_large ? -1
-                     : COEFFICIENT_WEIGHT * coefficients + LARGER_WEIGHT * larger + BLOCK_WEIGHT;
+    return too_large ? -1 : COEFFICIENT_WEIGHT * coefficients + LARGER_WEIGHT * larger + BLOCK_WEIGHT;
 }
 
-static int64_t weigh_component(jpeg_coefficients *coefficients, int component)
-{
-    const jpeg_component *of = &coefficients->frame.component[component];
+static int64_t weigh_component(jpeg_coefficients* coefficients, int component) {
+    const jpeg_component* of = &coefficients->frame.component[component];
     int64_t weight = 0;
     int row, column, least = 0, most = 0;
     for (row = 0; row < of->height; row++) {
-        const int16_t *block;
-        if (!jpeg_coefficients_rows(coefficients, component, row, 1, &block))
-            return -1;
+        const int16_t* block;
+        if (!jpeg_coefficients_rows(coefficients, component, row, 1, &block)) return -1;
         for (column = 0; column < of->width; column++, block += JPEG_BLOCK) {
             const int found = weigh_block(block);
-            if (found < 0)
-                return -1;
+            if (found < 0) return -1;
             weight += found;
             least = block[0] < least ? block[0] : least;
             most = block[0] > most ? block[0] : most;
@@ -279,48 +250,40 @@ static int64_t weigh_component(jpeg_coefficients *coefficients, int component)
     return most - least > LARGEST_DC_DIFFERENCE ? -1 : weight;
 }
 
-int64_t jpeg_coefficients_scan_bytes(jpeg_coefficients *coefficients)
-{
+int64_t jpeg_coefficients_scan_bytes(jpeg_coefficients* coefficients) {
     int64_t weight = 0;
     int i;
     for (i = 0; i < coefficients->frame.components; i++) {
         const int64_t found = weigh_component(coefficients, i);
-        if (found < 0)
-            return -1;
+        if (found < 0) return -1;
         weight += found;
     }
     return weight / (10 * 8);
 }
 
 /* Jumps to `failure`, as all that writes. */
-static void prepare_writer(jpeg_coefficients *coefficients)
-{
-    struct jpeg_compress_struct *writer = &coefficients->writer;
-    if (writer->err != NULL)
-        return;
+static void prepare_writer(jpeg_coefficients* coefficients) {
+    struct jpeg_compress_struct* writer = &coefficients->writer;
+    if (writer->err != NULL) return;
     writer->err = &coefficients->errors;
     jpeg_create_compress(writer);
     jpeg_copy_critical_parameters(&coefficients->library, writer);
     writer->write_JFIF_header = writer->write_Adobe_marker = FALSE;
 }
 
-static int is_same_code(const JHUFF_TBL *one, const JHUFF_TBL *other)
-{
+static int is_same_code(const JHUFF_TBL* one, const JHUFF_TBL* other) {
     int count = 0, length;
-    if (one == NULL || memcmp(one->bits + 1, other->bits + 1, 16) != 0)
-        return 0;
+    if (one == NULL || memcmp(one->bits + 1, other->bits + 1, 16) != 0) return 0;
     for (length = 1; length <= 16; length++)
         count += one->bits[length];
     return memcmp(one->huffval, other->huffval, (size_t)count) == 0;
 }
 
-int jpeg_coefficients_standard_codes(jpeg_coefficients *coefficients)
-{
-    const struct jpeg_decompress_struct *library = &coefficients->library;
-    const struct jpeg_compress_struct *writer = &coefficients->writer;
+int jpeg_coefficients_standard_codes(jpeg_coefficients* coefficients) {
+    const struct jpeg_decompress_struct* library = &coefficients->library;
+    const struct jpeg_compress_struct* writer = &coefficients->writer;
     int i;
-    if (!coefficients->frame.sequential || SET_JUMP(coefficients->failure))
-        return 0;
+    if (!coefficients->frame.sequential || SET_JUMP(coefficients->failure)) return 0;
     prepare_writer(coefficients);
     for (i = 0; i < library->num_components; i++) {
         const jpeg_component_info *from = &library->comp_info[i], *to = &writer->comp_info[i];
@@ -335,17 +298,15 @@ int jpeg_coefficients_standard_codes(jpeg_coefficients *coefficients)
 
 typedef struct {
     struct jpeg_destination_mgr manager; /* first: libjpeg's callbacks find us by its address */
-    jpeg_bytes *bytes;
+    jpeg_bytes* bytes;
 } destination;
 
 /* Called when all there is has been filled. */
-static boolean grow_output(j_compress_ptr library)
-{
-    destination *to = (destination *)library->dest;
+static boolean grow_output(j_compress_ptr library) {
+    destination* to = (destination*)library->dest;
     const size_t size = to->bytes->size;
-    uint8_t *data = size > 0 && size <= SIZE_MAX / 2 ? realloc(to->bytes->data, 2 * size) : NULL;
-    if (data == NULL)
-        ERREXIT1(library, JERR_OUT_OF_MEMORY, 0);
+    uint8_t* data = size > 0 && size <= SIZE_MAX / 2 ? realloc(to->bytes->data, 2 * size) : NULL;
+    if (data == NULL) ERREXIT1(library, JERR_OUT_OF_MEMORY, 0);
     to->bytes->data = data;
     to->bytes->size = 2 * size;
     to->manager.next_output_byte = data + size;
@@ -353,34 +314,28 @@ static boolean grow_output(j_compress_ptr library)
     return TRUE;
 }
 
-static void begin_output(j_compress_ptr library)
-{
-    destination *to = (destination *)library->dest;
+static void begin_output(j_compress_ptr library) {
+    destination* to = (destination*)library->dest;
     to->bytes->data = malloc(to->bytes->size);
-    if (to->bytes->data == NULL)
-        ERREXIT1(library, JERR_OUT_OF_MEMORY, 0);
+    if (to->bytes->data == NULL) ERREXIT1(library, JERR_OUT_OF_MEMORY, 0);
     to->manager.next_output_byte = to->bytes->data;
     to->manager.free_in_buffer = to->bytes->size;
 }
 
-static void end_output(j_compress_ptr library)
-{
-    destination *to = (destination *)library->dest;
+static void end_output(j_compress_ptr library) {
+    destination* to = (destination*)library->dest;
     to->bytes->size -= to->manager.free_in_buffer;
 }
 
-int jpeg_coefficients_write(jpeg_coefficients *coefficients, int restart, int standard,
-                            jpeg_bytes *bytes)
-{
-    struct jpeg_compress_struct *writer = &coefficients->writer;
+int jpeg_coefficients_write(jpeg_coefficients* coefficients, int restart, int standard, jpeg_bytes* bytes) {
+    struct jpeg_compress_struct* writer = &coefficients->writer;
     destination to;
     memset(&to, 0, sizeof to);
     to.bytes = bytes;
     to.manager.init_destination = begin_output;
     to.manager.empty_output_buffer = grow_output;
     to.manager.term_destination = end_output;
-    if (SET_JUMP(coefficients->failure))
-        return coefficients->status;
+    if (SET_JUMP(coefficients->failure)) return coefficients->status;
     prepare_writer(coefficients);
     writer->dest = &to.manager;
     writer->restart_interval = (unsigned)restart;
@@ -390,8 +345,7 @@ int jpeg_coefficients_write(jpeg_coefficients *coefficients, int restart, int st
     return JPEG_OK;
 }
 
-const char *jpeg_coefficients_message(const jpeg_coefficients *coefficients)
-{
+const char* jpeg_coefficients_message(const jpeg_coefficients* coefficients) {
     return coefficients->message;
 }
 

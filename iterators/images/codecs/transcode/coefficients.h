@@ -11,63 +11,62 @@
 #include "../jpeg/decoder.h" /* for jpeg_status and jpeg_limits */
 
 #define JPEG_MAX_COMPONENTS 4
-#define JPEG_BLOCK 64
+#define JPEG_BLOCK          64
 
 typedef struct {
-    int id;                             /* as the file names it */
-    int columns, rows;                  /* sampling factors: blocks in an MCU of all components */
-    int width, height;                  /* in blocks, without those that only fill up an MCU */
-    uint16_t quantisation[JPEG_BLOCK];  /* in rows, not in zigzag order */
+    int id;                            /* as the file names it */
+    int columns, rows;                 /* sampling factors: blocks in an MCU of all components */
+    int width, height;                 /* in blocks, without those that only fill up an MCU */
+    uint16_t quantisation[JPEG_BLOCK]; /* in rows, not in zigzag order */
 } jpeg_component;
 
 typedef struct {
     int width, height; /* in pixels */
     int components;
     int mcus_per_row, mcu_rows; /* of a scan of all components */
-    int colours;         /* that components stand for, as the library numbers them */
-    int sequential;      /* one scan of Huffman codes that is not progressive */
+    int colours;                /* that components stand for, as the library numbers them */
+    int sequential;             /* one scan of Huffman codes that is not progressive */
     jpeg_component component[JPEG_MAX_COMPONENTS];
 } jpeg_frame;
 
 typedef struct jpeg_coefficients jpeg_coefficients;
 
 /* NULL if there is no memory. */
-jpeg_coefficients *jpeg_coefficients_new(void);
-void jpeg_coefficients_free(jpeg_coefficients *coefficients); /* NULL is allowed */
+jpeg_coefficients* jpeg_coefficients_new(void);
+void jpeg_coefficients_free(jpeg_coefficients* coefficients); /* NULL is allowed */
 
 /* Read a file.  A jpeg_status; `data` is not needed any more then.  Needs 2 bytes for each
  * coefficient. */
-int jpeg_coefficients_read(jpeg_coefficients *coefficients, const uint8_t *data, size_t size,
-                           const jpeg_limits *limits);
+int jpeg_coefficients_read(jpeg_coefficients* coefficients, const uint8_t* data, size_t size,
+                           const jpeg_limits* limits);
 
 /* What was read. */
-const jpeg_frame *jpeg_coefficients_frame(const jpeg_coefficients *coefficients);
+const jpeg_frame* jpeg_coefficients_frame(const jpeg_coefficients* coefficients);
 
 /* The first blocks of `count` rows from row `first` on, at most as many as the component has rows in
  * an MCU; each block is 64 numbers in rows.  Valid until the next call for the same component.  0 if
  * that failed. */
-int jpeg_coefficients_rows(jpeg_coefficients *coefficients, int component, int first, int count,
-                           const int16_t **rows);
+int jpeg_coefficients_rows(jpeg_coefficients* coefficients, int component, int first, int count,
+                           const int16_t** rows);
 
 /* About how many bytes one scan of them takes with the shortest codes and without restart markers.
  * Negative if no baseline scan can hold them. */
-int64_t jpeg_coefficients_scan_bytes(jpeg_coefficients *coefficients);
+int64_t jpeg_coefficients_scan_bytes(jpeg_coefficients* coefficients);
 
 /* Whether the file is sequential and has the codes that the standard suggests (ITU-T T.81, annex K.3). */
-int jpeg_coefficients_standard_codes(jpeg_coefficients *coefficients);
+int jpeg_coefficients_standard_codes(jpeg_coefficients* coefficients);
 
 typedef struct {
-    uint8_t *data; /* to be freed, after failures as well */
+    uint8_t* data; /* to be freed, after failures as well */
     size_t size;
 } jpeg_bytes;
 
 /* Write them as one sequential scan with a restart marker after every `restart` MCUs; 0: none.  Of the
  * file that this makes, all before the Huffman codes is to be thrown away.  `bytes->size` is the size
  * that is tried first.  A jpeg_status. */
-int jpeg_coefficients_write(jpeg_coefficients *coefficients, int restart, int standard,
-                            jpeg_bytes *bytes);
+int jpeg_coefficients_write(jpeg_coefficients* coefficients, int restart, int standard, jpeg_bytes* bytes);
 
 /* Why reading or writing failed. */
-const char *jpeg_coefficients_message(const jpeg_coefficients *coefficients);
+const char* jpeg_coefficients_message(const jpeg_coefficients* coefficients);
 
 #endif

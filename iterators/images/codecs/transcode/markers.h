@@ -25,29 +25,24 @@ enum {
 };
 
 typedef struct {
-    int marker;         /* 0: there is none where one should be */
-    const uint8_t *data; /* the byte 0xFF before the marker */
-    size_t size;        /* of marker, length and payload */
+    int marker;          /* 0: there is none where one should be */
+    const uint8_t* data; /* the byte 0xFF before the marker */
+    size_t size;         /* of marker, length and payload */
 } jpeg_segment;
 
 /* The segment at `*at`, without fill bytes; `*at` moves behind it. */
-static inline jpeg_segment next_segment(const uint8_t *data, size_t size, size_t *at)
-{
+static inline jpeg_segment next_segment(const uint8_t* data, size_t size, size_t* at) {
     jpeg_segment found = {0, NULL, 2};
     size_t place = *at, length;
-    if (place >= size || data[place] != 0xFF)
-        return found;
+    if (place >= size || data[place] != 0xFF) return found;
     while (size - place >= 2 && data[place + 1] == 0xFF)
         place++;
-    if (size - place < 2)
-        return found;
+    if (size - place < 2) return found;
     found.data = data + place;
     if (data[place + 1] != JPEG_MARKER_EOI) {
-        if (size - place < 4)
-            return found;
+        if (size - place < 4) return found;
         length = (size_t)data[place + 2] << 8 | data[place + 3];
-        if (length < 2 || length > size - place - 2)
-            return found;
+        if (length < 2 || length > size - place - 2) return found;
         found.size = length + 2;
     }
     found.marker = data[place + 1];
@@ -56,15 +51,12 @@ static inline jpeg_segment next_segment(const uint8_t *data, size_t size, size_t
 }
 
 /* Move `*at` from the first byte of entropy-coded data to the marker that ends it. */
-static inline void pass_scan(const uint8_t *data, size_t size, size_t *at)
-{
+static inline void pass_scan(const uint8_t* data, size_t size, size_t* at) {
     while (size - *at >= 2) {
-        const uint8_t *found = memchr(data + *at, 0xFF, size - *at - 1);
-        if (found == NULL)
-            break;
+        const uint8_t* found = memchr(data + *at, 0xFF, size - *at - 1);
+        if (found == NULL) break;
         *at = (size_t)(found - data);
-        if (found[1] != 0 && found[1] != 0xFF &&
-            (found[1] < JPEG_MARKER_RST0 || found[1] > JPEG_MARKER_RST7))
+        if (found[1] != 0 && found[1] != 0xFF && (found[1] < JPEG_MARKER_RST0 || found[1] > JPEG_MARKER_RST7))
             return;
         *at += found[1] == 0xFF ? 1 : 2;
     }
@@ -72,22 +64,20 @@ static inline void pass_scan(const uint8_t *data, size_t size, size_t *at)
 }
 
 typedef struct {
-    size_t header;           /* before the first scan, and no less than is kept of that */
-    size_t end;              /* behind the marker that ends the image */
-    int wide_quantisation;   /* some quantisation table has 16 bits a number */
+    size_t header;         /* before the first scan, and no less than is kept of that */
+    size_t end;            /* behind the marker that ends the image */
+    int wide_quantisation; /* some quantisation table has 16 bits a number */
 } jpeg_outline_of_scans;
 
 /* Walk over a whole file.  NULL, or why its scans cannot be replaced by one. */
-static inline const char *read_segments(const uint8_t *data, size_t size,
-                                        jpeg_outline_of_scans *found)
-{
+static inline const char* read_segments(const uint8_t* data, size_t size, jpeg_outline_of_scans* found) {
     static const char unusual[] = "its segments are in an unusual order";
     int frames = 0, scans = 0;
     size_t at = 2;
     memset(found, 0, sizeof *found);
     for (;;) {
         const jpeg_segment segment = next_segment(data, size, &at);
-        const uint8_t *payload = segment.data + 4;
+        const uint8_t* payload = segment.data + 4;
         size_t i;
         switch (segment.marker) {
         case 0:
@@ -96,8 +86,7 @@ static inline const char *read_segments(const uint8_t *data, size_t size,
             found->end = at;
             return frames == 1 && scans > 0 ? NULL : unusual;
         case JPEG_MARKER_SOS:
-            if (scans++ == 0)
-                found->header = at;
+            if (scans++ == 0) found->header = at;
             pass_scan(data, size, &at);
             continue;
         case JPEG_MARKER_DHT:

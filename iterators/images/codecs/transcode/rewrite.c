@@ -22,11 +22,10 @@ typedef struct {
     jpeg_bytes scan;
     int restart, standard;
     jpeg_outline_of_scans outline;
-    jpeg_rewritten *result;
+    jpeg_rewritten* result;
 } job;
 
-static int fail(job *work, int status, const char *message)
-{
+static int fail(job* work, int status, const char* message) {
     snprintf(work->result->message, sizeof work->result->message, "%s", message);
     return status;
 }
@@ -34,53 +33,44 @@ static int fail(job *work, int status, const char *message)
 /* ---- what to write ---- */
 
 /* Choose restart interval and codes for a scan of about so many bytes.  0 if there is nothing to gain. */
-static int choose(job *work, const jpeg_rewrite_options *options, int64_t bytes)
-{
-    const jpeg_frame *frame = jpeg_coefficients_frame(work->source);
+static int choose(job* work, const jpeg_rewrite_options* options, int64_t bytes) {
+    const jpeg_frame* frame = jpeg_coefficients_frame(work->source);
     const int keeps = options->tables == JPEG_TABLES_AUTO && bytes < SMALL_SCAN;
     work->restart = options->restart;
     work->standard = options->tables == JPEG_TABLES_STANDARD;
-    if (keeps)
-        work->standard = !frame->sequential || jpeg_coefficients_standard_codes(work->source);
+    if (keeps) work->standard = !frame->sequential || jpeg_coefficients_standard_codes(work->source);
     if (work->restart == JPEG_RESTART_AUTO) {
-        work->restart = choose_restart(frame->width, frame->height, frame->mcus_per_row,
-                                       frame->mcu_rows, bytes);
-        if (work->restart == 0 && keeps && frame->sequential)
-            return 0;
+        work->restart =
+            choose_restart(frame->width, frame->height, frame->mcus_per_row, frame->mcu_rows, bytes);
+        if (work->restart == 0 && keeps && frame->sequential) return 0;
     }
     return 1;
 }
 
 /* ---- writing ---- */
 
-static uint8_t *put(uint8_t *to, const void *data, size_t size)
-{
+static uint8_t* put(uint8_t* to, const void* data, size_t size) {
     memcpy(to, data, size);
     return to + size;
 }
 
 /* Everything before the first scan but for what belongs to the way of coding. */
-static uint8_t *put_header(uint8_t *to, const uint8_t *data, size_t size, int wide_quantisation)
-{
+static uint8_t* put_header(uint8_t* to, const uint8_t* data, size_t size, int wide_quantisation) {
     size_t at = 2;
     to = put(to, data, 2);
     for (;;) {
         const jpeg_segment segment = next_segment(data, size, &at);
-        if (segment.marker == JPEG_MARKER_SOS)
-            return to;
-        if (segment.marker == JPEG_MARKER_DHT || segment.marker == JPEG_MARKER_DRI)
-            continue;
+        if (segment.marker == JPEG_MARKER_SOS) return to;
+        if (segment.marker == JPEG_MARKER_DHT || segment.marker == JPEG_MARKER_DRI) continue;
         to = put(to, segment.data, segment.size);
         if (segment.marker >= JPEG_MARKER_SOF0 && segment.marker <= JPEG_MARKER_SOF2)
-            *(to - segment.size + 1) =
-                (uint8_t)(wide_quantisation ? JPEG_MARKER_SOF1 : JPEG_MARKER_SOF0);
+            *(to - segment.size + 1) = (uint8_t)(wide_quantisation ? JPEG_MARKER_SOF1 : JPEG_MARKER_SOF0);
     }
 }
 
 /* The new scan and what it needs; its codes, which the library writes one by one, in one segment. */
-static uint8_t *put_scan(uint8_t *to, const jpeg_bytes *scan)
-{
-    uint8_t *codes = NULL;
+static uint8_t* put_scan(uint8_t* to, const jpeg_bytes* scan) {
+    uint8_t* codes = NULL;
     size_t at = 2, length = 2;
     for (;;) {
         const jpeg_segment segment = next_segment(scan->data, scan->size, &at);
@@ -101,20 +91,16 @@ static uint8_t *put_scan(uint8_t *to, const jpeg_bytes *scan)
 }
 
 /* The whole file.  A jpeg_status. */
-static int write_file(job *work, const uint8_t *data, size_t size)
-{
+static int write_file(job* work, const uint8_t* data, size_t size) {
     const size_t tail = size - work->outline.end;
-    uint8_t *to;
+    uint8_t* to;
     int status;
     work->scan.size = size + size / 8 + 2048;
     status = jpeg_coefficients_write(work->source, work->restart, work->standard, &work->scan);
-    if (status == JPEG_NO_MEMORY)
-        return fail(work, status, jpeg_coefficients_message(work->source));
-    if (status != JPEG_OK)
-        return fail(work, JPEG_UNSUPPORTED, unfit);
+    if (status == JPEG_NO_MEMORY) return fail(work, status, jpeg_coefficients_message(work->source));
+    if (status != JPEG_OK) return fail(work, JPEG_UNSUPPORTED, unfit);
     to = work->result->data = malloc(work->outline.header + work->scan.size + tail);
-    if (to == NULL)
-        return fail(work, JPEG_NO_MEMORY, "not enough memory");
+    if (to == NULL) return fail(work, JPEG_NO_MEMORY, "not enough memory");
     to = put_header(to, data, size, work->outline.wide_quantisation);
     to = put_scan(to, &work->scan);
     to = put(to, data + work->outline.end, tail);
@@ -124,9 +110,8 @@ static int write_file(job *work, const uint8_t *data, size_t size)
 
 /* ---- proving ---- */
 
-static int same_blocks(job *work, int component)
-{
-    const jpeg_component *of = &jpeg_coefficients_frame(work->source)->component[component];
+static int same_blocks(job* work, int component) {
+    const jpeg_component* of = &jpeg_coefficients_frame(work->source)->component[component];
     const size_t row_size = (size_t)of->width * JPEG_BLOCK * sizeof(int16_t);
     int row;
     for (row = 0; row < of->height; row++) {
@@ -140,16 +125,13 @@ static int same_blocks(job *work, int component)
 }
 
 /* Whether the result, read back, is the source but for the way of coding. */
-static int check(job *work, const jpeg_limits *limits)
-{
+static int check(job* work, const jpeg_limits* limits) {
     const jpeg_frame *before = jpeg_coefficients_frame(work->source), *after;
     int i, status;
     work->written = jpeg_coefficients_new();
-    if (work->written == NULL)
-        return fail(work, JPEG_NO_MEMORY, "not enough memory");
+    if (work->written == NULL) return fail(work, JPEG_NO_MEMORY, "not enough memory");
     status = jpeg_coefficients_read(work->written, work->result->data, work->result->size, limits);
-    if (status == JPEG_NO_MEMORY)
-        return fail(work, status, jpeg_coefficients_message(work->written));
+    if (status == JPEG_NO_MEMORY) return fail(work, status, jpeg_coefficients_message(work->written));
     after = jpeg_coefficients_frame(work->written);
     if (status != JPEG_OK || !after->sequential || before->width != after->width ||
         before->height != after->height || before->components != after->components ||
@@ -164,30 +146,22 @@ static int check(job *work, const jpeg_limits *limits)
 
 /* ---- all of it ---- */
 
-static int run(job *work, const uint8_t *data, size_t size, const jpeg_rewrite_options *options)
-{
-    const int automatic =
-        options->restart == JPEG_RESTART_AUTO && options->tables == JPEG_TABLES_AUTO;
-    const char *obstacle;
+static int run(job* work, const uint8_t* data, size_t size, const jpeg_rewrite_options* options) {
+    const int automatic = options->restart == JPEG_RESTART_AUTO && options->tables == JPEG_TABLES_AUTO;
+    const char* obstacle;
     int64_t bytes;
     int status;
     work->source = jpeg_coefficients_new();
-    if (work->source == NULL)
-        return fail(work, JPEG_NO_MEMORY, "not enough memory");
+    if (work->source == NULL) return fail(work, JPEG_NO_MEMORY, "not enough memory");
     status = jpeg_coefficients_read(work->source, data, size, &options->limits);
-    if (status != JPEG_OK)
-        return fail(work, status, jpeg_coefficients_message(work->source));
+    if (status != JPEG_OK) return fail(work, status, jpeg_coefficients_message(work->source));
     obstacle = read_segments(data, size, &work->outline);
-    if (obstacle != NULL)
-        return fail(work, JPEG_UNSUPPORTED, obstacle);
+    if (obstacle != NULL) return fail(work, JPEG_UNSUPPORTED, obstacle);
     bytes = jpeg_coefficients_scan_bytes(work->source);
-    if (bytes < 0)
-        return fail(work, JPEG_UNSUPPORTED, unfit);
-    if (!choose(work, options, bytes))
-        return JPEG_OK;
+    if (bytes < 0) return fail(work, JPEG_UNSUPPORTED, unfit);
+    if (!choose(work, options, bytes)) return JPEG_OK;
     status = write_file(work, data, size);
-    if (status != JPEG_OK)
-        return status;
+    if (status != JPEG_OK) return status;
     if ((work->result->size == size && memcmp(work->result->data, data, size) == 0) ||
         (automatic && jpeg_coefficients_frame(work->source)->sequential &&
          work->result->size > size + size / GROWTH_LIMIT)) {
@@ -197,18 +171,15 @@ static int run(job *work, const uint8_t *data, size_t size, const jpeg_rewrite_o
     return check(work, &options->limits);
 }
 
-int jpeg_rewrite(const uint8_t *data, size_t size, const jpeg_rewrite_options *options,
-                 jpeg_rewritten *result)
-{
-    job *work = calloc(1, sizeof *work);
+int jpeg_rewrite(const uint8_t* data, size_t size, const jpeg_rewrite_options* options,
+                 jpeg_rewritten* result) {
+    job* work = calloc(1, sizeof *work);
     int status;
     memset(result, 0, sizeof *result);
-    if (work == NULL)
-        return JPEG_NO_MEMORY;
+    if (work == NULL) return JPEG_NO_MEMORY;
     work->result = result;
     status = run(work, data, size, options);
-    if (status != JPEG_OK)
-        jpeg_rewrite_free(result);
+    if (status != JPEG_OK) jpeg_rewrite_free(result);
     jpeg_coefficients_free(work->source);
     jpeg_coefficients_free(work->written);
     free(work->scan.data);
@@ -216,8 +187,7 @@ int jpeg_rewrite(const uint8_t *data, size_t size, const jpeg_rewrite_options *o
     return status;
 }
 
-void jpeg_rewrite_free(jpeg_rewritten *result)
-{
+void jpeg_rewrite_free(jpeg_rewritten* result) {
     free(result->data);
     result->data = NULL;
     result->size = 0;

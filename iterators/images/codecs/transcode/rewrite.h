@@ -26,16 +26,16 @@ typedef struct {
 } jpeg_rewrite_options;
 
 typedef struct {
-    uint8_t *data; /* NULL: the file should stay as it is; otherwise for jpeg_rewrite_free */
+    uint8_t* data; /* NULL: the file should stay as it is; otherwise for jpeg_rewrite_free */
     size_t size;
     char message[256]; /* why it failed */
 } jpeg_rewritten;
 
 /* A jpeg_status; with anything but JPEG_OK the file must stay as it is.  JPEG_UNAVAILABLE if this was
  * built without libjpeg-turbo. */
-int jpeg_rewrite(const uint8_t *data, size_t size, const jpeg_rewrite_options *options,
-                   jpeg_rewritten *result);
+int jpeg_rewrite(const uint8_t* data, size_t size, const jpeg_rewrite_options* options,
+                 jpeg_rewritten* result);
 
-void jpeg_rewrite_free(jpeg_rewritten *result);
+void jpeg_rewrite_free(jpeg_rewritten* result);
 
 #endif
