@@ -255,8 +255,10 @@ def test_an_interrupt_at_any_step_costs_no_batch(pack, name, when, turn):
     def run(provider, interrupts):
         found = []
         for number in range(30):
+            if number == 5:
+                state = provider.state_dict()
             if number == 10 and name == "cancel":
-                provider.load_state_dict(provider.state_dict())
+                provider.load_state_dict(state)
             try:
                 found.append((provider.next().index.tolist(), provider.current.data[0].tobytes()))
             except StopIteration:
