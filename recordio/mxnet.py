@@ -1,7 +1,7 @@
 """`MXRecordIO` and `MXIndexedRecordIO`: MXNet's names and rules over this package's files.
 
 Thin on purpose: frames, maps and atomic output live in the modules below.  For new code there are
-`RecordReader` and `RecordWriter`.  Nothing here knows MXNet's other URI schemes.
+`RecordReader` and `RecordWriter`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the console commands share: messages, signals, progress bars and exit codes.
-
-Nothing here knows what a command does; nothing is read or written but the terminal.
-"""
+"""What the console commands share: messages, signals, progress bars and exit codes."""
 
 from __future__ import annotations
 

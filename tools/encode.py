@@ -3,7 +3,6 @@
 Decoding, resampling and encoding are OpenCV's, in the order of MXNet's tool: centre crop, resize,
 encode; raw images are written by `iterators.images.codecs.pnm`, and where
 `iterators.images.codecs.jpeg.resize` gives the same pixels in less time, it does the first two.
-Nothing here knows about lists, threads or record files.
 """
 
 from __future__ import annotations

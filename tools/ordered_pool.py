@@ -1,7 +1,7 @@
 """Apply a function to many items in threads and give the results in the order of the items.
 
 The threads share this process, so they help only where the function releases the GIL.  How much may
-wait for the consumer is limited in bytes.  Nothing here knows about images or files.
+wait for the consumer is limited in bytes.
 """
 
 from __future__ import annotations

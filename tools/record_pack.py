@@ -1,7 +1,6 @@
 """A record file with what stands beside it: its index, class names and the names of its files.
 
-This is what commands that read records have in common.  Nothing here writes, and payloads are not
-decoded.
+This is what commands that read records have in common.
 """
 
 from __future__ import annotations

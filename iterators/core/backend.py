@@ -1,8 +1,7 @@
 """The few array operations that conversions need, once for each array library.
 
 NumPy arrays, scipy sparse matrices and torch tensors; scipy and torch are looked at only when the
-caller has imported them, which whoever holds such an array has done.  Nothing here knows what an
-axis means, and nothing here changes its arguments.
+caller has imported them, which whoever holds such an array has done.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where the arrays of a batch live: NumPy, torch on the CPU without a copy, or a CUDA device.
 
-A provider fills host memory and passes it through a *placement*; `to_device` moves one array.
-Torch is imported only when a device is asked for.  Nothing here knows what the arrays mean.
+A provider fills host memory and passes it through a *placement*; `to_device` moves one array. Torch
+is imported only when a device is asked for.
 """
 
 from __future__ import annotations

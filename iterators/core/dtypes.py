@@ -1,7 +1,6 @@
 """Names of element types: one spelling for NumPy's, torch's and the older systems' names.
 
 Everything in the project that compares element types compares the names that `dtype_name` gives.
-Nothing here touches an array.
 """
 
 from __future__ import annotations

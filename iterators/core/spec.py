@@ -2,7 +2,7 @@
 
 A `FieldSpec` describes stored data.  A `Form` is what somebody asks for; `iterators.spaces` has the
 forms, and this module knows no other, so that whatever holds data can be asked in any form without
-knowing the spaces.  Nothing here touches an array.
+knowing the spaces.
 """
 
 from __future__ import annotations

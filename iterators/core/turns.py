@@ -1,4 +1,4 @@
-"""Threads that share an iterator take turns; nothing here knows what they do in theirs."""
+"""Threads that share an iterator take turns."""
 
 from __future__ import annotations
 

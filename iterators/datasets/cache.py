@@ -1,7 +1,4 @@
-"""The folder in which downloaded and prepared data is kept, and files that are made once.
-
-Nothing here reads what is in the files, and nothing is ever deleted but temporary files.
-"""
+"""The folder in which downloaded and prepared data is kept, and files that are made once."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Arrays of one kind that stand at the same place of every example - the images, the labels - are laid
 side by side, so that what crosses between processes is one description for all of them, and the
 examples that come out are neighbouring views.  Everything else is pickled, with the memory of large
-arrays kept apart.  Nothing here knows processes.
+arrays kept apart.
 """
 
 from __future__ import annotations

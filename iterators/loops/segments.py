@@ -2,8 +2,8 @@
 
 A worker creates a segment and hands it over through its connection.  Where the system has file
 descriptors, the segment has no name from the start (Linux) or loses it before anybody hears of it
-(macOS), so that the memory is gone when the last process that maps it is, however it ended.
-Windows keeps a name as long as somebody has it open.  Nothing here knows what is in the memory.
+(macOS), so that the memory is gone when the last process that maps it is, however it ended. Windows
+keeps a name as long as somebody has it open.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Named parts of what a sample sees: their names, and what remains of them after an index.
 
-A field is a *selector*, applied to the data of the sample, or a sample of its own.  Nothing here
-touches data.
+A field is a *selector*, applied to the data of the sample, or a sample of its own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which family a batch belongs to: numeric (NumPy, scipy), symbolic (torch), or without data.
 
-A composite batch is a tuple of batches of one family.  Nothing here looks at shapes or values.
+A composite batch is a tuple of batches of one family.
 """
 
 from __future__ import annotations

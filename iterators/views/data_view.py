@@ -1,7 +1,7 @@
 """`DataView`: one array, handed out in many forms, collecting gradients for all of them.
 
 It remembers what was handed out and what is to be summed; `forms` says which layouts are meant and
-`iterators.core.layout` does the conversions and their adjoints.  Nothing here touches an axis.
+`iterators.core.layout` does the conversions and their adjoints.
 """
 
 from __future__ import annotations

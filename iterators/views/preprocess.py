@@ -2,7 +2,7 @@
 
 A preprocess reads a form of a view, computes on the host with NumPy in float64, and puts the result
 back with `replace`, so that order of axes, library and device of the base stay.  An integer base is
-made floating point first.  Nothing here draws random numbers.
+made floating point first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`TextSet` and `SentenceSet`: words to predict from the words before them.
 
-Words are integers, positions in a vocabulary.  Nothing here splits text or decides which rows make
-up a batch; that is the business of `text_samplers`.
+Words are integers, positions in a vocabulary.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The checksums that are stored, computed by google-crc32c.
 
 They are compared by `recordio.frames.checksums` without it, so that two implementations have to
-agree.  Nothing here opens a file.
+agree.
 """
 
 from __future__ import annotations

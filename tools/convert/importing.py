@@ -1,7 +1,6 @@
 """Items of a source become a record file, an index and, where files had names, a list.
 
-Nothing here knows where items come from.  What cannot be converted is reported; files appear whole
-or not at all.
+What cannot be converted is reported; files appear whole or not at all.
 """
 
 from __future__ import annotations

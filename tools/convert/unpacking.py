@@ -1,7 +1,7 @@
 """Compressed archives as streams that never hold more than was asked for.
 
 ``tarfile`` unpacks as much as a piece of the compressed file gives, which can be gigabytes, and
-reads headers of any length.  Nothing here knows what is in an archive.
+reads headers of any length.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `cutting` cuts places into batches, and `position` says where a run is; all others follow these two.
 Permutations, blocks and weights (`epochs`) are dealt to parts (`parts`) and planned as batches
 (`plans`).  Beside them are the orders of the older designs: Pylearn2's modes (`modes`), Chainer's
-sweeps (`sweeps`, `sweep_orders`) and dp's samplers (`sampling`).  Nothing here reads data.
+sweeps (`sweeps`, `sweep_orders`) and dp's samplers (`sampling`).
 """
 
 from .cutting import Tail

@@ -1,8 +1,7 @@
 """Decode one encoded image, of any format, into an array.
 
-libjpeg-turbo decodes the ordinary JPEG, `pnm` raw pixels, OpenCV everything else.  Nothing here
-looks at records or labels, resizes, or changes a setting of OpenCV.  The image stage asks the
-sources of `table`, the last of which comes here.
+libjpeg-turbo decodes the ordinary JPEG, `pnm` raw pixels, OpenCV everything else.  The image stage
+asks the sources of `table`, the last of which comes here.
 """
 
 from __future__ import annotations
