@@ -17,7 +17,7 @@ from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size
 
 __all__ = ["IRHeader", "pack", "pack_img", "unpack", "unpack_img"]
 
-_HEADER = struct.Struct("<IfQQ")
+HEADER = struct.Struct("<IfQQ")
 
 IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
 IRHeader.__doc__ = """Header of an image record, stored in 24 bytes.
@@ -76,9 +76,9 @@ def pack(header, s):
     """
     _, label, id, id2 = IRHeader(*header)
     if isinstance(label, numbers.Number):
-        return _HEADER.pack(0, label, id, id2) + s
+        return HEADER.pack(0, label, id, id2) + s
     labels = _as_labels(label)
-    return _HEADER.pack(labels.size, 0.0, id, id2) + labels.tobytes() + s
+    return HEADER.pack(labels.size, 0.0, id, id2) + labels.tobytes() + s
 
 
 def _as_labels(label):
@@ -118,20 +118,20 @@ def unpack(s):
     (IRHeader(flag=0, label=3.0, id=7, id2=0), b'image')
     """
     size = memoryview(s).nbytes
-    if size < _HEADER.size:
+    if size < HEADER.size:
         raise RecordHeaderError(
-            f"{size} bytes are too few for an image header of {_HEADER.size} bytes"
+            f"{size} bytes are too few for an image header of {HEADER.size} bytes"
         )
-    header = IRHeader._make(_HEADER.unpack_from(s))
+    header = IRHeader._make(HEADER.unpack_from(s))
     if header.flag == 0:
-        return header, s[_HEADER.size :]
-    end = _HEADER.size + 4 * header.flag
+        return header, s[HEADER.size :]
+    end = HEADER.size + 4 * header.flag
     if size < end:
         raise RecordHeaderError(
-            f"the header announces {header.flag} labels, but {size - _HEADER.size} bytes follow",
+            f"the header announces {header.flag} labels, but {size - HEADER.size} bytes follow",
             record_id=header.id,
         )
-    labels = np.frombuffer(s, "<f4", header.flag, _HEADER.size)
+    labels = np.frombuffer(s, "<f4", header.flag, HEADER.size)
     labels.flags.writeable = False
     return header._replace(label=labels), s[end:]
 

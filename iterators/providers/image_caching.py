@@ -10,7 +10,6 @@ import logging
 import os
 import re
 import shutil
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from recordio.errors import CacheFileError, RecordIOError
+from recordio.header import HEADER
 from recordio.image_size import check_pixels, image_size
 
 from ..core.order import Order, SequentialOrder
@@ -43,8 +43,6 @@ CGROUP_FILES = (
     ("memory.max", "memory.current"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
-
-HEADER = struct.Struct("<IfQQ")
 
 logger = logging.getLogger("iterators")
 

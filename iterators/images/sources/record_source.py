@@ -26,6 +26,7 @@ from recordio.frames.encoder import MAGIC
 from recordio.frames.frame import find_head, survey
 from recordio.frames.mapping import is_lost
 from recordio.frames.reader import RecordReader
+from recordio.header import HEADER
 from recordio.limits import bounded_lines
 from recordio.partition import part_by_bytes, part_by_count
 
@@ -34,7 +35,6 @@ from .source import RecordFiles, Source
 
 __all__ = ["RecordSource", "file_versions", "list_lines", "read_label_list", "read_label_vectors"]
 
-HEADER = struct.Struct("<IfQQ")
 READ_AT_ONCE = 4096
 FRAME_BYTES = 8
 #: The frame and the header of a record in one piece, and the first value behind them.
