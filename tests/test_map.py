@@ -24,7 +24,7 @@ def first_line(path):
         found = re.search(r'"""(.*?)(?:"""|\n)', text)
         return found[1] if found else ""
     comment = " ".join(re.search(r"/\*(.*?)\*/", text, re.S)[1].replace("\n *", "\n").split())
-    return re.split(r"(?<=[.;:]) ", comment)[0].rstrip(";:.") + "."
+    return re.split(r"(?<=\.) ", comment)[0]
 
 
 def files_of(folder):

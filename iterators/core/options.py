@@ -1,4 +1,4 @@
-"""Keyword arguments, each described once: name, type, default, check, documentation.
+"""The machinery of keyword arguments that are described once: name, type, default, check, text.
 
 A family of keywords is a frozen dataclass below `Options` whose fields `option` makes; one that
 adds to another inherits from it.  `Options.of` checks what somebody passed to a class, and

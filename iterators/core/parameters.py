@@ -1,4 +1,4 @@
-"""Checks of keyword arguments, with one wording for all errors.
+"""Checks of single keyword arguments, and the one wording of their errors, unknown names included.
 
 Every function returns the value in its proper type or raises an error that names the parameter, the
 value and what is allowed.  Strings such as ``"True"`` or ``"3"`` are accepted where MXNet accepts

@@ -1,4 +1,4 @@
-"""Images in files and zip archives, as arrays of channel, row and column, with labels if there are.
+"""Images in files and zip archives, as arrays of channel, row and column, with any labels.
 
 Pillow reads them, and the pixels are what it finds in the file: nothing is turned, resized or
 converted to other colours.  Image records are in `iterators.datasets.records`.

@@ -1,4 +1,4 @@
-"""The parts of a renderer that are others for images with boxes, and the plan that chooses them.
+"""The parts of a renderer that differ for images with boxes, and the plan that chooses them.
 
 The label is the vector of objects, which changes together with the image; and the image may be
 smaller than its place, lies at the top left of it, and is mirrored within itself.

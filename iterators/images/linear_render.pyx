@@ -1,4 +1,4 @@
-"""The part of a renderer that is another for an `Augmenter`, and the plan that chooses it.
+"""The part of a renderer that differs for an `Augmenter`, and the plan that chooses it.
 
 The changes of colour of an `Augmenter` and the normalisation are one affine map of RGB, applied in
 float while the finished image is written to its place.

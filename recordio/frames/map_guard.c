@@ -1,4 +1,4 @@
-/* How map_guard.h is done: a table of all maps of the process, and the handler of SIGBUS.
+/* Mapped files that may become shorter: a table of all maps of the process, and the handler of SIGBUS.
  *
  * The handler may run in any thread at any moment, so it takes no lock and no memory.  The table has
  * none either, and can be used in a child of a fork; it grows, and never shrinks.

@@ -1,8 +1,7 @@
-"""Files as memory.
+"""Files as read-only memory, and what of it was lost since.
 
-Maps are read-only.  A file that becomes shorter while it is mapped, or whose disk fails, does not
-end the process: what is lost reads as zeros, and whoever reads asks afterwards whether anything
-was.  Nothing here looks for records; `recordio.frames.frame` does.
+A file that becomes shorter while it is mapped, or whose disk fails, does not end the process: what
+is lost reads as zeros, and whoever reads asks afterwards whether anything was.
 """
 
 import mmap

@@ -1,5 +1,4 @@
-/* Words and heads of record parts: what the compiled modules of this package share.
-   Nothing here knows where the bytes come from. */
+/* The magic word and the flag and length of a record part, read and written. */
 #ifndef RECORDIO_WORDS_H
 #define RECORDIO_WORDS_H
 

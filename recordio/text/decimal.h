@@ -1,5 +1,5 @@
-/* Decimal text to numbers: doubles rounded correctly, as Python's float() rounds, and integers that
-   notice overflow.  Nothing here depends on the locale, and nothing here knows lines or fields.
+/* Decimal text, nan and inf to numbers: doubles rounded as Python's float() rounds, integers with
+   overflow noticed.  The locale does not matter.
 
    Every text must hold a line end, and at least 8 readable bytes behind it: no parser goes beyond a
    line end, but eight characters are loaded together. */

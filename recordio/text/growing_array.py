@@ -1,4 +1,4 @@
-"""An array of rows that grows while it is filled, for text whose number of rows nobody knows yet.
+"""An array of rows that grows while it is filled, for text whose number of rows is not yet known.
 
 Rows are handed out to be filled in any order and by any thread; nothing here fills them.
 """

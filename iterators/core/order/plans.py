@@ -1,4 +1,4 @@
-"""An epoch of a part, cut into batches of one size."""
+"""`BatchPlan`, an epoch of a part cut into batches of one size, and `RollOverPlan`."""
 
 from __future__ import annotations
 

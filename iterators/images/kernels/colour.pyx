@@ -1,9 +1,8 @@
 # cython: language_level=3
-"""Change brightness, contrast, saturation, hue and lighting of 8-bit RGB images.
+"""Change brightness, contrast, saturation, hue and lighting: the Python face of ``colour.h``.
 
-This is the Python face of ``colour.h``, which the image stage applies row by row.  It never draws
-random numbers: factors and shifts are given.  The arithmetic is that of MXNet's default augmenter,
-bit by bit, including its grey with the weights of red and blue exchanged.
+The image stage applies the same code row by row. The arithmetic is that of MXNet's default
+augmenter, bit by bit, including its grey with the weights of red and blue exchanged.
 """
 
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer

@@ -1,4 +1,4 @@
-/* The hue, lightness and saturation of colour_rows.h, sixteen pixels at a time.
+/* Hue, lightness and saturation of sixteen pixels at a time, with AVX-512.
  *
  * The same operations in the same order as there, so that the bytes are the same; masks stand for
  * blends.  Memory is read and written without masks, which AMD Zen 4 takes 50 cycles for.

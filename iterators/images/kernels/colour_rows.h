@@ -1,5 +1,4 @@
-/* The arithmetic of colour.h on one row: a plain form that defines the result, AVX2, and AVX-512 for
- * what costs most.
+/* The colours of one row changed: a plain form that defines the result, AVX2, and AVX-512 for what costs most.
  *
  * `colour_*_at` takes the best form up to a level; all give the same bytes.
  */

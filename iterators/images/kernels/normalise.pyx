@@ -1,8 +1,7 @@
 # cython: language_level=3
-"""Turn 8-bit pixels into normalised samples of a batch, in any layout and element type.
+"""Turn pixels into normalised samples of a batch: the Python face of ``normalise.h``.
 
-This is the Python face of ``normalise.h``, which the image stage calls for every row it completes.
-It never draws random numbers: contrast, illumination and mirror are given.
+The image stage calls the same code for every row that it completes.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

@@ -1,4 +1,4 @@
-/* The arithmetic of normalise.h: one element at a time, and fast paths for the usual layouts. */
+/* One row of pixels normalised into any layout and one of four element types. */
 #ifndef RECORDIO_NORMALISE_ROWS_H
 #define RECORDIO_NORMALISE_ROWS_H
 

@@ -1,4 +1,4 @@
-/* Fast paths of normalise.h for x86: planar and interleaved rows, the same bytes as the plain loop.
+/* One row normalised with the vector instructions of x86: planar and interleaved, the same bytes as the plain loop.
  *
  * Eight pixels at a time.  Planar: the channels are spread over the lanes with byte shuffles, computed,
  * turned round when mirrored, and stored each to its plane.  Interleaved: values are computed in the

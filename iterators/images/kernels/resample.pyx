@@ -1,8 +1,8 @@
 # cython: language_level=3
-"""Resize images with OpenCV's 8-bit arithmetic, whole or through a crop and a window.
+"""Resize images, whole or through a crop and a window: the Python face of ``resample.h``.
 
-This is the Python face of the streaming resampler in ``resample.h``, which the image stage and the
-packing tool use.  It never decodes, never converts colours and never depends on the machine.
+The image stage and the packing tool use the same streaming resampler.  The arithmetic is OpenCV's
+with 8 bits, on every machine.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

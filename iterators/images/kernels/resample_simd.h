@@ -1,4 +1,4 @@
-/* The row kernels of resample_rows.h for x86: the same bytes, sooner.
+/* Rows resampled with the vector instructions of x86: the same bytes as resample_rows.h, sooner.
  *
  * Pixels of 3 and 4 channels are handled one 128-bit lane per pixel: a shuffle pairs the channels of
  * two neighbouring pixels, a multiply-add makes the weighted sums.  Each pixel's weights therefore

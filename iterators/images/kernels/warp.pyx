@@ -1,8 +1,8 @@
 # cython: language_level=3
-"""Rotate, shear, scale and crop images in one step, with the bytes of OpenCV 4.8's ``warpAffine``.
+"""Rotate, shear, scale and crop images in one step: the Python face of ``warp.h``.
 
-This is the Python face of ``warp.h``, which the image stage calls for every row that it completes.
-It never decodes, never draws random numbers and never depends on the machine.
+The image stage calls the same code for every row that it completes.  The bytes are those of OpenCV
+4.8's ``warpAffine``, on every machine.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

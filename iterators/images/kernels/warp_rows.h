@@ -1,4 +1,4 @@
-/* The arithmetic of warp.h: where target pixels come from, and what is mixed there.
+/* One row of a warp: where its pixels come from, what is mixed there, and what is seen outside the image.
  *
  * This is the definition of the results; warp_simd.h repeats the parts inside the image faster.
  * Positions are whole numbers of 1/32 pixel.  Bilinear weights are products of two such fractions;

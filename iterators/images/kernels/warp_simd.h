@@ -1,4 +1,4 @@
-/* The loops of warp_rows.h for x86: the same bytes, sooner.
+/* One row of a warp with the vector instructions of x86: the same bytes as warp_rows.h, sooner.
  *
  * Pixels of 3 and 4 channels take one 128-bit lane each: a shuffle brings the taps of a channel side
  * by side, multiply-adds make the weighted sums.  The lanes of a 256-bit register hold pixels k and

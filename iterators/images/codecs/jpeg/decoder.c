@@ -1,4 +1,4 @@
-/* How decoder.h is done with libjpeg-turbo; every jump of libjpeg's error handling stays here. */
+/* JPEG rows of a rectangle at a scale, by libjpeg-turbo; every jump of its error handling stays here. */
 #include "decoder.h"
 #include "outline.h"
 

@@ -1,4 +1,4 @@
-/* How entropy.h is done: MCUs, restart markers, and giving back.
+/* An entropy decoder put in the place of libjpeg's: MCUs, restart markers, and giving the scan back.
  *
  * Nothing of the library's own state is touched before the scan is given back: neither its source nor
  * its entropy decoder nor what it knows of markers.  That is why the library can then start the scan

@@ -1,4 +1,4 @@
-/* Whether the entropy decoder of entropy.h works with the libjpeg-turbo that was found at run time.
+/* A trial of our entropy decoder with the libjpeg-turbo that is found at run time.
  *
  * It is handed to the library at a place that is no interface, and the library may be another than the
  * one this was compiled for.  So before it is used, a built-in image is decoded with it and without,

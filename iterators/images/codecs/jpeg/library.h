@@ -1,6 +1,5 @@
-/* What every user of libjpeg in memory needs: jumps out of errors, and callbacks that do no more than
- * they must.  Include it behind jpeglib.h.
- */
+/* Errors and data sources of libjpeg for images in memory, shared by all that use it.
+ * Include it after jpeglib.h. */
 #ifndef ITERATORS_JPEG_LIBRARY_H
 #define ITERATORS_JPEG_LIBRARY_H
 

@@ -1,4 +1,4 @@
-/* How coefficients.h is done with libjpeg-turbo; every jump of its error handling stays here. */
+/* JPEG coefficients read and written by libjpeg-turbo; every jump of its error handling stays here. */
 #include "coefficients.h"
 
 #ifdef HAVE_LIBJPEG_TURBO

@@ -1,4 +1,4 @@
-/* How rewrite.h is done: read, choose, write, read again, compare. */
+/* One JPEG file rewritten without loss: read, choose, write, read again, compare. */
 #include "rewrite.h"
 
 #ifdef HAVE_LIBJPEG_TURBO
