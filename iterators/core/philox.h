@@ -1,7 +1,8 @@
 /* Philox4x32-10, a random function of (key, counter).
  *
- * By Salmon, Moraes, Dror and Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3".  It has no state, so a draw depends on what it is for - seed,
- * epoch, record, purpose - and never on which thread came first. */
+ * By Salmon, Moraes, Dror and Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3". It has no
+ * state, so a draw depends on what it is for - seed, epoch, record, purpose - and never on which
+ * thread came first. */
 #ifndef ITERATORS_PHILOX_H
 #define ITERATORS_PHILOX_H
 

@@ -1,7 +1,8 @@
 /* A table for correct rounding, as the Eisel-Lemire algorithm wants it.
 
-   It has the first 128 bits of 5**q for q from -342 to 308, the high word first; rounded up from -27 to -1, where a product can be exact, and cut off
-   elsewhere.  The tests compute the table again with exact integers. */
+   It has the first 128 bits of 5**q for q from -342 to 308, the high word first; rounded up from
+   -27 to -1, where a product can be exact, and cut off elsewhere. The tests compute the table again
+   with exact integers. */
 #ifndef RECORDIO_POWERS_OF_FIVE_H
 #define RECORDIO_POWERS_OF_FIVE_H
 
