@@ -21,6 +21,7 @@ from ..core.options import divided
 from ..core.order import BatchPlan, Order, check_of
 from ..core.parameters import choice
 from ..core.random import derive_key
+from ..images.codecs.jpeg.jpeg import DEFAULT_LIMITS
 from ..images.plan import RenderPlan
 from ..images.sources.record_source import RecordSource
 from ..images.stage import Stage
@@ -92,9 +93,7 @@ class RecordImageProvider(PlannedProvider):
             check_effect(recipe, dtype, options.mean_img)
         options = replace(options, dtype=dtype)
         place = placement(options.device, ring=options.prefetch_buffer)
-        plan_class: Any = partial(
-            self.plan_class, **options.values("max_pixels", "max_scans", "max_scan_pixels")
-        )
+        plan_class: Any = partial(self.plan_class, **options.values(*DEFAULT_LIMITS))
         source = self._open(options)
         labels = self._plan_labels(source, recipe, options)
         listed = labels["labels"]
