@@ -123,7 +123,8 @@ class PlannedProvider(AbstractDataProvider):
         self._requests: deque[_Request] = deque()
         self._turns = Turns()  # for position, requests and engine
         self._inside = False
-        self._batches_left = plan.batches  # from a place on
+        # From a place on; each batch asks for the same two places several times.
+        self._batches_left = functools.lru_cache(maxsize=4)(plan.batches)
         self._skipped = Skipped(on_error, error_budget, plan.order.count())
         for error in skipped:
             self._skipped.add(error)
