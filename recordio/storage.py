@@ -110,12 +110,17 @@ class AtomicOutput:
         temporary = Temporary(path)
         self._temporary.append(temporary)
         descriptor = temporary.make()
+        file = None
         try:
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, mode)
-            return io.BufferedWriter(_OwnFile(descriptor, "wb"), _BUFFER)
+            file = _OwnFile(descriptor, "wb")
+            return io.BufferedWriter(file, _BUFFER)
         except BaseException:
-            os.close(descriptor)
+            if file is None:
+                os.close(descriptor)
+            else:
+                file.close()
             raise
 
     @property

@@ -326,3 +326,16 @@ def test_a_killed_program_leaves_only_recognisable_files(pair):
     for path in pair[0].parent.glob("*.partial"):
         path.unlink()
     assert is_untouched(pair)
+
+
+def test_no_memory_for_the_buffer_is_that_and_leaves_nothing(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("recordio.storage.io.BufferedWriter", refuse)
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    with pytest.raises(MemoryError):
+        AtomicOutput(tmp_path / "a")
+    assert os.listdir(tmp_path) == []
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == before

@@ -18,6 +18,7 @@ It is made with its final length, but takes room on the disk only for what is wr
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -34,7 +35,7 @@ import numpy as np
 
 from recordio.errors import CacheFileError
 from recordio.frames.mapping import map_descriptor
-from recordio.temporary import Temporary
+from recordio.storage import TEMPORARY_SUFFIX
 
 from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
 
@@ -89,8 +90,9 @@ def open_cache_file(
     Raises
     ------
     CacheFileError
-        If the file is something else, damaged, was made with other settings, or cannot be made or
-        opened.
+        If the file is something else, damaged, or was made with other settings.
+    OSError
+        If it cannot be made or opened.
     """
     wanted = {
         "version": VERSION,
@@ -103,12 +105,7 @@ def open_cache_file(
         _make(path, wanted, capacity)
     if not os.path.isfile(path):
         raise CacheFileError(f"is no regular file, so it cannot be a cache: {_OTHER}", path=path)
-    try:
-        file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
-    except OSError as error:
-        raise CacheFileError(
-            f"a cache that cannot be written is of no use: {error.strerror}", path=path
-        ) from error
+    file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         found = _description(path, file, wanted)
         table, data = _places(found)
@@ -128,9 +125,9 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
     description = {"id": secrets.token_hex(8), **wanted}
     table, data = _places(description)
     text = json.dumps({**description, "table_place": table, "data_place": data}).encode()
-    temporary = Temporary(path)
+    temporary = f"{path}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
     try:
-        with open(temporary.make(), "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(MAGIC + bytes(8) + DESCRIPTION.pack(len(text), zlib.crc32(text)) + text)
             # Zeros that are written, so that there is room for them on the disk.
             for place in range(file.tell(), data, 1 << 20):
@@ -138,7 +135,7 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
             file.truncate(data + capacity)
             file.flush()
             os.fsync(file.fileno())
-        _publish(temporary.path, path)
+        _publish(temporary, path)
     except OSError as error:
         raise CacheFileError(
             f"a cache for {wanted['records']} records cannot be made here: "
@@ -146,7 +143,8 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
             path=path,
         ) from error
     finally:
-        temporary.remove()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
 
 
 def _places(description: Mapping[str, Any]) -> tuple[int, int]:
@@ -235,6 +233,8 @@ def _map(path: str, file: int, size: int) -> memoryview:
     try:
         return map_descriptor(file, size, path)
     except (OSError, OverflowError, ValueError) as error:
+        if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+            raise  # too many open files: nothing is wrong with this one
         raise CacheFileError(
             f"the cache of {size} bytes cannot be mapped ({error}): {_OTHER}", path=path
         ) from error
