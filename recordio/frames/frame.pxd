@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from recordio.frames.mapping cimport map_guard
+from recordio.frames.mapping cimport map_guard, map_is_whole
 
 cdef enum:
     FRAME_HEAD = 8                  # bytes of the head of a part: magic word, flag and length
@@ -39,7 +39,12 @@ cdef int frame_scan(
 
 # What a status is worth after reading: FRAME_LOST if bytes that it depends on have been lost from
 # the map meanwhile, else the status.  With FRAME_OK the whole record must be there.
-cdef int frame_confirm(map_guard* guard, int status, Frame* frame) noexcept nogil
+cdef inline int frame_confirm(map_guard* guard, int status, Frame* frame) noexcept nogil:
+    if status == FRAME_OK and map_is_whole(guard, frame.end):
+        return status
+    return frame_doubt(guard, status, frame)
+
+cdef int frame_doubt(map_guard* guard, int status, Frame* frame) noexcept nogil
 
 # Copy bytes [start, start + count) of the payload, magic words put back.
 cdef void frame_read(

@@ -93,7 +93,7 @@ cdef int frame_scan(
             return FRAME_OK
 
 
-cdef int frame_confirm(map_guard* guard, int status, Frame* frame) noexcept nogil:
+cdef int frame_doubt(map_guard* guard, int status, Frame* frame) noexcept nogil:
     cdef int64_t end = frame.end if status == FRAME_OK else frame.end + FRAME_HEAD
     if guard == NULL or status == FRAME_END or status == FRAME_BAD_OFFSET:
         return status

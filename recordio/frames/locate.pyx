@@ -16,7 +16,7 @@ from recordio.frames.frame cimport (
     frame_confirm,
     frame_scan,
 )
-from recordio.frames.mapping cimport map_guard
+from recordio.frames.mapping cimport map_guard, map_is_whole
 from recordio.frames.views cimport prefetch
 
 
@@ -55,7 +55,11 @@ cdef int locate_many(
 
 
 cdef int confirm_many(map_guard* guard, Frame* frames, int64_t* count) noexcept nogil:
-    cdef int64_t i
+    cdef int64_t i, end = 0
+    for i in range(count[0]):
+        end = max(end, frames[i].end)
+    if map_is_whole(guard, end):
+        return FRAME_OK
     for i in range(count[0]):
         if frame_confirm(guard, FRAME_OK, &frames[i]) != FRAME_OK:
             count[0] = i

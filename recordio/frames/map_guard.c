@@ -34,17 +34,6 @@
 /* Values of `begin` that are no address. */
 enum { SLOT_FREE = 0, SLOT_TAKEN = 1 };
 
-struct map_guard {
-    uintptr_t begin;
-    uintptr_t end;     /* behind the last page */
-    int64_t size;      /* of the file when it was mapped */
-    int64_t last_page; /* where it begins in the file */
-    int file;
-    int damaged;                    /* whether anything below has been noted */
-    int64_t shortest;               /* size that the file has been found to have */
-    int64_t failed_from, failed_to; /* pages that could not be read for other reasons lie in here */
-};
-
 typedef struct block {
     map_guard maps[BLOCK_MAPS];
     struct block* next;
@@ -82,12 +71,7 @@ static int is_lost(const map_guard* guard, int64_t begin, int64_t end) {
 
 int map_lost(map_guard* guard, int64_t begin, int64_t end) {
     int64_t size;
-    if (guard == NULL) return 0;
-    /* When a file is cut, its last page goes, and touching it tells.  That costs next to nothing,
-     * and is not enough only for a cut within the last page, whose end then reads as zeros. */
-    (void)*(const volatile uint8_t*)(guard->begin + (uintptr_t)guard->size - 1);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&guard->damaged, __ATOMIC_RELAXED) && end <= guard->last_page) return 0;
+    if (map_is_whole(guard, end)) return 0;
     size = size_now(guard);
     if (size >= 0 && size < guard->size) {
         lower(&guard->shortest, size);

@@ -2,13 +2,11 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-# Declared here and not included, so that modules elsewhere need no path to map_guard.h.
-cdef extern from *:
-    """
-    typedef struct map_guard map_guard;
-    """
+cdef extern from "recordio/frames/map_guard.h" nogil:
     ctypedef struct map_guard:
         pass
+    # The quick half of `map_lost`, without a call: true if nothing before `end` has been lost.
+    bint map_is_whole(const map_guard* guard, int64_t end)
 
 # Where the bytes of a memoryview begin; they stay there as long as the memoryview lives.
 cdef const uint8_t* address_of(view) except? NULL

@@ -1,7 +1,6 @@
 """Read the records of one file through a memory map: in order, by position or by key.
 
-Records come out as read-only memoryviews of the file, without a copy.  Nothing here decodes what is
-in a record, and nothing here writes.
+Records come out as read-only memoryviews of the file, without a copy.
 """
 
 import os
@@ -510,7 +509,7 @@ cdef class RecordIterator:
     cdef int ready              # records in `frames`
     cdef int cursor             # next of them to be handed out
     cdef int status             # what ended the last look ahead
-    cdef bint running           # in `__next__`, which lets other threads run
+    cdef bint looking           # ahead, while other threads run
     cdef Frame[AHEAD] frames
     cdef Frame damage
 
@@ -524,22 +523,17 @@ cdef class RecordIterator:
 
     @cython.critical_section
     def __next__(self):
-        if self.running:
-            raise ValueError("the iterator is in use by another thread: give each its own")
-        self.running = True
-        try:
-            return self.following()
-        finally:
-            self.running = False
-
-    cdef object following(self):
         cdef Frame frame
-        cdef int status = FRAME_OK
+        cdef int status
+        if self.looking:
+            raise ValueError("the iterator is in use by another thread: give each its own")
         self.reader.check_open()
         if self.cursor == self.ready:
             if self.status == FRAME_OK:
+                self.looking = True
                 with nogil:
                     self.look_ahead()
+                self.looking = False
             if self.cursor == self.ready:
                 if self.status == FRAME_END:
                     raise StopIteration
@@ -547,7 +541,8 @@ cdef class RecordIterator:
                     self.status, self.reader.path, self.damage.end, self.delivered
                 )
         frame = self.frames[self.cursor]
-        record = confirmed_view(self.view, self.base, self.guard, &frame, &status)
+        record = payload_view(self.view, self.base, &frame)
+        status = frame_confirm(self.guard, FRAME_OK, &frame)
         if status != FRAME_OK:
             raise frame_error(status, self.reader.path, frame.end, self.delivered)
         if self.reader.checksums is not None:
