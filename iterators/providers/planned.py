@@ -123,8 +123,8 @@ class PlannedProvider(AbstractDataProvider):
         self._requests: deque[_Request] = deque()
         self._turns = Turns()  # for position, requests and engine
         self._inside = False
-        # From a place on; each batch asks for the same two places several times.
-        self._batches_left = functools.lru_cache(maxsize=4)(plan.batches)
+        # From a place on: asked for as the last batch submitted, and later as the next one delivered.
+        self._batches_left = functools.lru_cache(maxsize=64)(plan.batches)
         self._skipped = Skipped(on_error, error_budget, plan.order.count())
         for error in skipped:
             self._skipped.add(error)
@@ -317,16 +317,14 @@ class PlannedProvider(AbstractDataProvider):
             # the engine's step and ours.
             self._engine.cancel()
             self._requests.clear()
-        if self._requests:
-            last = self._requests[-1].position
-            following = self._settle(self._behind(last))
         while len(self._requests) < depth:
+            if self._requests:
+                following = self._settle(self._behind(self._requests[-1].position))
             epoch, done = following
             rows, pad = self._plan.rows(epoch, 0, done)
             draws = self._plan.draws(0, done)
             self._engine.submit(rows, epoch, draws)
             self._requests.append(_Request(following, pad, draws))
-            following = self._settle(self._behind(following))
 
     def _behind(self, position: Position) -> Position:
         """Where the batch at a position ends, which may be behind the end of the epoch."""
