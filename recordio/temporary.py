@@ -2,8 +2,7 @@
 
 A process keeps a lock on what it makes here for as long as it lives, and the system frees that lock
 when the process ends in any way.  What stands under such a name without a lock was left behind, and
-makes room for the next output to the same target.  Nothing here looks into a file, and nothing but
-these names is ever removed.
+makes room for the next output to the same target.  Only these names are ever removed.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Functions of a key: `philox`, a block of random bits for a counter; `uniform`, a number for every
 place; and `permute`, a pseudo-random permutation of ``range(n)`` evaluated only at the places that
 are asked for.  None has state, so an epoch of any size needs no stored order, and every thread,
-process and resumed run sees the same numbers.  Nothing here knows what the numbers are used for.
+process and resumed run sees the same numbers.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t

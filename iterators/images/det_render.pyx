@@ -21,10 +21,11 @@ from iterators.images.augment.geometry cimport Geometry, GeometryDrawer
 from iterators.images.kernels.normalise cimport normalise_row
 from iterators.images.label_reader cimport LabelReader
 from iterators.images.plan cimport RenderPlan
-from iterators.images.status cimport (
-    HEADER_SIZE, MESSAGE_SIZE, RENDER_LABEL, RENDER_OK, Outcome, outcome_fail,
-)
 from iterators.images.row_writer cimport RowWriter
+from iterators.images.status cimport (
+    MESSAGE_SIZE, RENDER_LABEL, RENDER_OK, Outcome, outcome_fail,
+)
+from recordio.header cimport HEADER_SIZE
 
 from .augment.changes import changes_of
 

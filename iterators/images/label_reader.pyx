@@ -4,8 +4,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from iterators.images.status cimport (
-    HEADER_SIZE, RENDER_LABEL_WIDTH, RENDER_NOT_LISTED, RENDER_OK, Outcome, outcome_fail,
+    RENDER_LABEL_WIDTH, RENDER_NOT_LISTED, RENDER_OK, Outcome, outcome_fail,
 )
+from recordio.header cimport HEADER_LABEL, HEADER_SIZE
 
 
 cdef class LabelReader:
@@ -66,5 +67,5 @@ cdef class RowLabels(LabelReader):
             return outcome.status
         if self.width != (<Py_ssize_t>flag if flag else 1):
             return outcome_fail(outcome, RENDER_LABEL_WIDTH, b"")
-        memcpy(row, record + (HEADER_SIZE if flag else 4), 4 * self.width)
+        memcpy(row, record + (HEADER_SIZE if flag else HEADER_LABEL), 4 * self.width)
         return RENDER_OK

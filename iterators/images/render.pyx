@@ -21,9 +21,10 @@ from iterators.images.image_steps cimport StepRunner
 from iterators.images.kernels.normalise cimport normalise_done
 from iterators.images.plan cimport RenderPlan
 from iterators.images.status cimport (
-    HEADER_SIZE, RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS,
-    Outcome, outcome_error, outcome_fail,
+    RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS, Outcome,
+    outcome_error, outcome_fail,
 )
+from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_SIZE
 
 cdef extern from "iterators/core/sync.h" nogil:
     double sync_now()
@@ -143,8 +144,8 @@ cdef class Renderer:
         cdef uint32_t flag
         if length < HEADER_SIZE:
             return outcome_fail(outcome, RENDER_SHORT_HEADER, b"")
-        memcpy(&flag, record, 4)
-        memcpy(&outcome.record_id, record + 8, 8)
+        memcpy(&flag, record + HEADER_FLAG, 4)
+        memcpy(&outcome.record_id, record + HEADER_ID, 8)
         outcome.found = flag if flag else 1
         content[0] = HEADER_SIZE + <size_t>4 * flag
         if content[0] > length:

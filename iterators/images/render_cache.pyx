@@ -6,8 +6,8 @@ else is resized, and all draws are those of the whole image.  Where that cannot 
 image is damaged, or an image on the way is too large - the image is not cached, and everything is
 as if there were no cache.
 
-Nothing here keeps pixels (`image_cache` does), and nothing decodes or resamples: the sources and
-steps of `render` make the whole image as they make a sample.
+`image_cache` keeps the pixels; the sources and steps of `render` make the whole image as they make
+a sample.
 """
 
 from libc.stdint cimport int64_t, uint8_t

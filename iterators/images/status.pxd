@@ -16,7 +16,6 @@ cdef enum RenderStatus:
 
 
 cdef enum:
-    HEADER_SIZE = 24        # IRHeader: flag, label, id, id2
     MESSAGE_SIZE = 200
 
 

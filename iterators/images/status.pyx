@@ -1,9 +1,8 @@
-"""What became of one sample, noted without the GIL and turned into an exception with it.
-
-Nothing here renders or reads a record.
-"""
+"""What became of one sample, noted without the GIL and turned into an exception with it."""
 
 from libc.string cimport strncpy
+
+from recordio.header cimport HEADER_SIZE
 
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError
 

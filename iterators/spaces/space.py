@@ -216,11 +216,6 @@ class Space(Form):
         stored._check_sizes(self)
         return stored._conversion(self)
 
-    def reformat(self, batch: Any, space: Space) -> Any:
-        """`format_as` for tensors, `np_format_as` for everything else."""
-        convert = self.np_format_as if is_numeric_batch(batch) else self.format_as
-        return convert(batch, space)
-
     def _convert(self, batch: Any, space: Space, numeric: bool) -> Any:
         if not isinstance(space, Space):
             raise TypeError(f"expected a space, not {space!r}")

@@ -1,7 +1,7 @@
 """CRC-32C of bytes, by the processor's instruction for it where there is one.
 
 This is what compares checksums, without the GIL; those that are stored are computed by a library,
-in `recordio.frames.checksum_library`.  Nothing here opens a file.
+in `recordio.frames.checksum_library`.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

@@ -1,6 +1,6 @@
 """Write the frame of a record: head, payload, pad bytes; the magic word escaped.
 
-The other direction is in `recordio.frames.frame`.  Nothing here opens a file.
+The other direction is in `recordio.frames.frame`.
 """
 
 from cpython.buffer cimport (

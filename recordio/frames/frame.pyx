@@ -1,7 +1,7 @@
 """The record frame: where a record begins and ends in the bytes of a file.
 
 A record is one part, or several where its payload held the magic word.  Everything here works on
-bytes in memory, and without the GIL.  Nothing here opens a file or writes a frame.
+bytes in memory, and without the GIL.
 """
 
 from typing import NamedTuple

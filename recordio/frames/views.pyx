@@ -1,7 +1,4 @@
-"""Records as views of the memory that holds them, without a copy where that is possible.
-
-Nothing here locates a record; `recordio.frames.frame` does.
-"""
+"""Records as views of the memory that holds them, without a copy where that is possible."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t

@@ -1,7 +1,7 @@
 """LibSVM text to a sparse matrix and labels.
 
 A line is ``label index:value ...``.  What MXNet's LibSVMIter reads is read here, except that a
-missing value or an index out of range is an error.  Nothing here sorts or merges indices.
+missing value or an index out of range is an error.
 """
 
 import os

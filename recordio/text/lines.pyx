@@ -1,7 +1,7 @@
 """Text files as chunks of whole lines, whatever they are stored in.
 
-Local files and folders, fsspec URLs, and gzip around any of them.  Nothing here looks into a line,
-and no more than one chunk (or one line, if that is longer) is read at a time.
+Local files and folders, fsspec URLs, and gzip around any of them.  At most one chunk, or one
+line if that is longer, is read at a time.
 """
 
 import gzip

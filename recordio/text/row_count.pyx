@@ -1,6 +1,6 @@
 """How many rows text files have and where some of them are, without parsing them.
 
-A row is a line that is not blank.  Nothing here looks at what a row says.
+A row is a line that is not blank.
 """
 
 import array

@@ -16,9 +16,9 @@ import numpy as np
 
 from recordio.frames.frame cimport FRAME_HEAD, FRAME_OK, Frame, frame_read, frame_scan
 from recordio.frames.reader cimport RecordReader
+from recordio.header cimport HEADER_SIZE
 
 cdef enum:
-    HEADER_SIZE = 24        # IRHeader: flag, label, id, id2
     LEAST_HEADER = 2
     LEAST_OBJECT = 5
     LEAST_LABEL = 7

@@ -3,8 +3,7 @@
 A `RowSource` gives the rows of a rectangle of an image, wherever they come from: decoded as they
 are asked for, converted, or in memory already.  It is a struct of functions, so that one is called
 without the GIL and at the price of a pointer for a strip of rows; a `RowDecoder` owns one together
-with what it needs.  Nothing here knows a format: each codec brings a source of its own, and
-`codecs.table` says which there are.
+with what it needs.  Each codec brings a source of its own, and `codecs.table` says which there are.
 """
 
 from libc.stddef cimport ptrdiff_t

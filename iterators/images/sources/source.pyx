@@ -2,7 +2,6 @@
 
 A `Source` answers one question, without the GIL and in any thread: which bytes are record number i.
 What it hands out is a whole record - header, labels, encoded image - whatever it was made from.
-Nothing here decodes, knows an order, or keeps a thread.
 """
 
 import errno
@@ -24,6 +23,7 @@ from recordio.frames.frame cimport FRAME_HEAD, FRAME_LOST, FRAME_OK, Frame, MAX_
 from recordio.frames.frame cimport frame_confirm, frame_error, frame_join, frame_scan
 from recordio.frames.mapping cimport map_lost
 from recordio.frames.reader cimport RecordReader
+from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_LABEL, HEADER_SIZE
 
 cdef extern from "iterators/images/sources/image_file.h" nogil:
     ctypedef char image_file_char       # wchar_t on Windows
@@ -46,7 +46,6 @@ cdef extern from "iterators/images/sources/readahead.h" nogil:
     void readahead_range(const uint8_t* base, int64_t begin, int64_t end)
 
 cdef enum:
-    HEADER_SIZE = 24        # flag, label, id, id2
     NO_MEMORY = -1          # status of `fetch`; FrameStatus and errno are not negative
     ANNOUNCED = 1 << 14     # records announced since a page was last missing
     PIECE = 1 << 17         # bytes announced at once; of more the system may read only the first
@@ -377,10 +376,10 @@ cdef class ImageFiles(Source):
         cdef bint single = self.label_width == 1
         cdef uint32_t flag = 0 if single else <uint32_t>self.label_width
         memset(record, 0, HEADER_SIZE)
-        memcpy(record, &flag, 4)
-        memcpy(record + 8, self.ids + number, 8)
+        memcpy(record + HEADER_FLAG, &flag, 4)
+        memcpy(record + HEADER_ID, self.ids + number, 8)
         if self.label_width:
-            memcpy(record + (4 if single else HEADER_SIZE),
+            memcpy(record + (HEADER_LABEL if single else HEADER_SIZE),
                    self.labels + number * self.label_width, 4 * self.label_width)
 
     cdef object failure(self, int64_t number, int status):
