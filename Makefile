@@ -99,11 +99,11 @@ help:  ## this list
 	@echo 'PYTHON=... chooses the interpreter (3.10 or newer; now: $(PYTHON)).'
 
 
-.venv/installed: .venv/$(TAG) $(INSTALLED)
-	.venv/bin/python -m pip install '.[demo]'
+# Compiled in place, once for the demo and the tests; edited Python files need no new installation.
+.venv/installed: .venv/$(TAG) $(COMPILED)
+	.venv/bin/python -m pip install --editable '.[demo]'
 	@touch $@
 
-# Compiled in place, so that edited Python files need no new installation.
 .venv-test/installed: .venv-test/$(TAG) $(COMPILED)
 	.venv-test/bin/python -m pip install --editable '.[test]'
 	@.venv-test/bin/python -m iterators

@@ -92,16 +92,23 @@ class BuildExt(build_ext):
                 "libjpeg-turbo-devel, Homebrew: jpeg-turbo): OpenCV will decode JPEG, slower",
                 file=sys.stderr,
             )
+        # What depends on libjpeg-turbo is compiled again when it has come or gone.
+        known = Path(BUILD_BASE, f"libjpeg-{sys.implementation.cache_tag}.txt")
+        answer = repr((found, compile_args, link_args))
+        self.libjpeg_changed = not known.is_file() or known.read_text() != answer
         for extension in self.extensions:
             if extension.name in USES_LIBJPEG and found:
                 extension.define_macros.append(("HAVE_LIBJPEG_TURBO", "1"))
                 extension.extra_compile_args += compile_args
                 extension.extra_link_args += link_args
         super().build_extensions()
+        known.parent.mkdir(parents=True, exist_ok=True)
+        known.write_text(answer)
 
     def build_extension(self, extension):
-        """Compile again what depends on libjpeg-turbo: it may have come or gone since."""
-        forced, self.force = self.force, self.force or extension.name in USES_LIBJPEG
+        """Compile one, whatever its files' times say where libjpeg-turbo has changed."""
+        forced = self.force
+        self.force = forced or (self.libjpeg_changed and extension.name in USES_LIBJPEG)
         super().build_extension(extension)
         self.force = forced
 

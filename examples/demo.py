@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import torch
 from PIL import Image, ImageDraw
 from tqdm import tqdm
 
@@ -110,7 +109,6 @@ def stream(prefix):
         std_r=STD[0],
         std_g=STD[1],
         std_b=STD[2],
-        device="cpu",
     ) as batches:
         total = min(max(5000, batches.num_samples), 20000)
         print(f"\nStreaming {total} augmented images, {len(batches)} batches an epoch")
@@ -129,8 +127,8 @@ def stream(prefix):
 def contact_sheet(batch, classes, file, columns=8):
     """Write the images of a batch side by side, each with its label."""
     count = batch.count_samples()
-    images = batch.data[0][:count].permute(0, 2, 3, 1).numpy() * STD + MEAN
-    labels = batch.label[0][:count].numpy().astype(int)
+    images = batch.data[0][:count].transpose(0, 2, 3, 1) * STD + MEAN
+    labels = batch.label[0][:count].astype(int)
     height, width = images.shape[1:3]
     rows = -(-len(images) // columns)
     sheet = Image.new("RGB", (columns * width, rows * (height + 20)), "white")
@@ -153,7 +151,7 @@ def read_classes(file):
 
 
 def digit_batches(prefix, **augmentation):
-    """Batches of digits as torch tensors (batch, 1, 8, 8)."""
+    """Batches of digits as arrays (batch, 1, 8, 8)."""
     return ImageRecordIter(
         path_imgrec=f"{prefix}.rec",
         path_imgidx=f"{prefix}.idx",
@@ -161,60 +159,42 @@ def digit_batches(prefix, **augmentation):
         batch_size=64,
         mean_r=78,
         std_r=96,
-        device="cpu",
         **augmentation,
     )
 
 
-def train(prefix, epochs=10):
-    """Train a small convolutional network through the iterator; return its accuracy."""
-    torch.manual_seed(1)
-    network = torch.nn.Sequential(
-        torch.nn.Conv2d(1, 32, 3, padding=1),
-        torch.nn.BatchNorm2d(32),
-        torch.nn.ReLU(),
-        torch.nn.Conv2d(32, 64, 3, padding=1),
-        torch.nn.BatchNorm2d(64),
-        torch.nn.ReLU(),
-        torch.nn.MaxPool2d(2),
-        torch.nn.Flatten(),
-        torch.nn.Dropout(0.25),
-        torch.nn.Linear(64 * 4 * 4, 10),
+def train(prefix, epochs=30):
+    """Train a small network of scikit-learn through the iterator; return its accuracy."""
+    from sklearn.neural_network import MLPClassifier
+    from threadpoolctl import threadpool_limits
+
+    network, classes = MLPClassifier(256, alpha=1e-3, random_state=1), np.arange(10)
+    training = digit_batches(
+        f"{prefix}_train", shuffle=True, seed=1, max_rotate_angle=10, max_shear_ratio=0.1
     )
-    optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
-    training = digit_batches(f"{prefix}_train", shuffle=True, seed=1)
     held_out = digit_batches(f"{prefix}_val")
 
     print(f"\nTraining on {training.num_samples} digits, testing on {held_out.num_samples} others")
-    with training, held_out:
+    with training, held_out, threadpool_limits(1):  # small matrices: more threads only wait
         for epoch in range(1, epochs + 1):
-            network.train()
             losses = []
             for batch in training:
-                loss = torch.nn.functional.cross_entropy(
-                    network(batch.data[0]), batch.label[0].long()
-                )
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
-            scheduler.step()
-            accuracy = evaluate(network, held_out)
-            print(f"epoch {epoch:2}  loss {np.mean(losses):.4f}  accuracy {accuracy:.2%}")
+                network.partial_fit(batch.data[0].reshape(-1, 64), batch.label[0], classes=classes)
+                losses.append(network.loss_)
+            if epoch % 5 == 0:
+                accuracy = evaluate(network, held_out)
+                print(f"epoch {epoch:2}  loss {np.mean(losses):.4f}  accuracy {accuracy:.2%}")
     return accuracy
 
 
 def evaluate(network, batches):
     """Share of the samples that the network labels correctly."""
-    network.eval()
     correct = total = 0
-    with torch.no_grad():
-        for batch in batches:
-            count = batch.count_samples()  # the last batch is padded
-            answers = network(batch.data[0]).argmax(1)
-            correct += (answers == batch.label[0])[:count].sum().item()
-            total += count
+    for batch in batches:
+        count = batch.count_samples()  # the last batch is padded
+        answers = network.predict(batch.data[0].reshape(-1, 64))
+        correct += (answers == batch.label[0])[:count].sum()
+        total += count
     return correct / total
 
 

@@ -10,4 +10,6 @@ it: `spaces` (Pylearn2), `views` (torch's ``dp``), `samples` (a design note), `d
 
 import lazy_loader
 
+import recordio  # noqa: F401  (which tells what is wrong where nothing is compiled)
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

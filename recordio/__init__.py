@@ -3,6 +3,15 @@
 This package imports nothing of `iterators`; it can be used on its own.
 """
 
+from importlib.util import find_spec
+
+if find_spec("recordio.frames.frame") is None:
+    raise ImportError(
+        f"{__path__[0]} holds the sources of this package, and nothing there is compiled. Python"
+        " looks into the current folder first: to use the package that is installed, start Python"
+        " in another folder; to use these sources, run `pip install --editable .` in theirs"
+    )
+
 from recordio.errors import (
     ArrayFileError,
     CacheFileError,

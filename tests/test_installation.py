@@ -2,8 +2,9 @@
 
 import importlib
 import importlib.metadata
-import importlib.util
+import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -49,11 +50,28 @@ def test_every_pyx_is_importable_as_a_compiled_extension(name):
     assert module.__file__.endswith(tuple(EXTENSION_SUFFIXES))
 
 
-def test_torch_is_installed():
-    assert importlib.util.find_spec("torch"), "the suite needs torch: pip install '.[test]'"
+@pytest.mark.parametrize(
+    "statement",
+    ["import recordio", "import iterators", "from iterators.core.random import derive_key"],
+)
+def test_sources_that_are_not_compiled_say_what_to_do(statement, tmp_path):
+    for package in ("recordio", "iterators"):
+        for source in (ROOT / package).rglob("*.py*"):
+            if source.suffix in (".py", ".pyi"):
+                target = tmp_path / source.relative_to(ROOT)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, target)
+    ran = subprocess.run(
+        [sys.executable, "-c", statement], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode == 1
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith("ImportError") and str(tmp_path) in last and "--editable" in last
 
 
 def test_libjpeg_turbo_is_used_where_its_headers_are():
+    if os.environ.get("RECORDIO_WITHOUT_LIBJPEG"):
+        pytest.skip("built without libjpeg-turbo on request")
     header = headers_of_libjpeg_turbo()
     if header is None:
         pytest.skip("no libjpeg-turbo headers on this machine: OpenCV decodes")
