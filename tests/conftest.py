@@ -18,6 +18,14 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+def pytest_runtest_setup(item):
+    """Skip what is about JPEG images decoded by libjpeg-turbo where it was not found."""
+    from iterators.images.codecs.jpeg import jpeg
+
+    if item.get_closest_marker("libjpeg") and not jpeg.available():
+        pytest.skip("built without libjpeg-turbo")
+
+
 @pytest.fixture(scope="session")
 def golden():
     """Folder of files written by MXNet 1.9.1 and what its iterators return for them."""

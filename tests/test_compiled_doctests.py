@@ -12,9 +12,13 @@ MODULES = [
     for package in ("recordio", "iterators")
     for source in sorted((ROOT / package).rglob("*.pyx"))
 ]
+JPEG = "iterators.images.codecs.jpeg.jpeg"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.libjpeg if name == JPEG else ()) for name in MODULES],
+)
 def test_examples_in_compiled_modules_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # examples may write files
     failed, _ = doctest.testmod(importlib.import_module(name))

@@ -4,7 +4,6 @@ import cv2
 import numpy as np
 import pytest
 
-from iterators.images.codecs.jpeg import jpeg
 from recordio import ImageDecodeError, LabelError, RecordTooLargeError, unpack
 from recordio.tools import encode as encode_module
 from recordio.tools.encode import EncodeOptions, encode_image, encode_record
@@ -167,7 +166,7 @@ def test_decoding_and_resizing_in_one_pass_changes_no_byte(
     assert encode_image(data, options) == stored
 
 
-@pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
+@pytest.mark.libjpeg
 @pytest.mark.parametrize(("method", "resize"), [(1, 10), (1, 48), (3, 10), (9, 10)])
 @pytest.mark.parametrize("check", ["header", "decode"])
 def test_an_ordinary_jpeg_does_not_reach_the_decoder_of_opencv(

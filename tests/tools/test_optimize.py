@@ -20,7 +20,7 @@ from recordio.tools.encode import EncodeOptions
 from recordio.tools.im2rec import main as im2rec_main
 from recordio.tools.optimize import Tally, optimize_image, optimize_records
 
-pytestmark = pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
+pytestmark = pytest.mark.libjpeg
 posix_only = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
 COMMAND = [sys.executable, "-m", "recordio.tools.cli"]
 

@@ -31,6 +31,7 @@ def numbers_hidden(text):
     return re.sub(r"\d{3,}", "N", re.sub(r" +", " ", text))
 
 
+@pytest.mark.libjpeg
 def test_every_example_runs_and_prints_what_is_shown(folder, command, capfdbinary):
     for block in blocks("console"):
         for example in block.split("$ ")[1:]:

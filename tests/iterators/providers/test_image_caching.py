@@ -367,6 +367,7 @@ def test_boxes(boxes, recipe, resize, mode):
 # -- what is cached --------------------------------------------------------------------------------
 
 
+@pytest.mark.libjpeg
 def test_only_sound_images_are_cached_and_each_is_decoded_once(pack):
     sound = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 20]
     with provider_of(pack, cache="ram", preprocess_threads=1, **resized) as provider:

@@ -238,6 +238,7 @@ def test_a_crop_is_the_part_of_the_picture_that_opencv_decodes(pack):
         assert np.abs(image - want).max() <= 2
 
 
+@pytest.mark.libjpeg
 def test_without_scaled_decoding_the_pixels_are_those_of_opencv(tmp_path, photos):
     from iterators.images.codecs.jpeg import jpeg
     from iterators.images.kernels.resample import resize

@@ -166,6 +166,7 @@ def test_png_through_any_chain_of_steps_is_the_composition(recipe, size, seed):
     compare(recipe, record_of(image, ".png"), image)
 
 
+@pytest.mark.libjpeg
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(recipes(), sizes, st.integers(0, 9), st.sampled_from(["420", "444", "progressive"]))
 def test_jpeg_decoded_in_part_is_jpeg_decoded_in_whole(recipe, size, seed, kind):
@@ -188,6 +189,7 @@ def test_jpeg_decoded_in_part_is_jpeg_decoded_in_whole(recipe, size, seed, kind)
     compare(recipe, record, image)
 
 
+@pytest.mark.libjpeg
 def test_lossless_content_gives_the_same_pixels_from_jpeg_and_png():
     """Flat blocks of 16 pixels at full quality come out of JPEG as they went in."""
     grey = np.random.default_rng(0).integers(0, 256, (6, 5), np.uint8).repeat(16, 0).repeat(16, 1)
@@ -208,6 +210,7 @@ def test_lossless_content_gives_the_same_pixels_from_jpeg_and_png():
         assert np.array_equal(rendered(recipe, jpg), rendered(recipe, png))
 
 
+@pytest.mark.libjpeg
 @pytest.mark.parametrize("method", [1, 2, 3, 4])
 def test_scaled_decoding_comes_close_to_the_whole(method, photos):
     image = photos["astronaut"]

@@ -15,7 +15,7 @@ from PIL import Image
 from iterators.images.codecs.jpeg import jpeg
 from recordio.errors import ImageDecodeError
 
-pytestmark = pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
+pytestmark = pytest.mark.libjpeg
 
 SAMPLINGS = {
     name: getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{name}")

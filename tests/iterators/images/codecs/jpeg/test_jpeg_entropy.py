@@ -21,7 +21,7 @@ from recordio import IRHeader, RecordWriter, pack
 from recordio.errors import ImageDecodeError
 
 # Where ours cannot be used with the library that was found, this fails: better now than later.
-pytestmark = pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
+pytestmark = pytest.mark.libjpeg
 
 LIBRARY, OWN, GIVEN_BACK = 0, 1, 2
 SAMPLINGS = {

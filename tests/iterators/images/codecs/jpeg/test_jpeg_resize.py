@@ -13,8 +13,6 @@ from PIL import Image
 from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.jpeg.resize import decode_resized
 
-needs_libjpeg = pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
-
 SAMPLINGS = ("411", "420", "422", "440", "444")
 METHODS = {1: cv2.INTER_LINEAR, 3: cv2.INTER_AREA}
 
@@ -68,7 +66,7 @@ def in_steps(data, short_side, method=1, channels=3, square=False):
     return cv2.resize(image, size, interpolation=METHODS[method])
 
 
-@needs_libjpeg
+@pytest.mark.libjpeg
 @settings(max_examples=150, deadline=None)
 @given(
     height=st.integers(1, 150),
@@ -95,14 +93,14 @@ def test_the_pixels_are_those_of_opencv_in_steps(
     np.testing.assert_array_equal(result, reference)
 
 
-@needs_libjpeg
+@pytest.mark.libjpeg
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_the_size_itself_copies_the_decoded_pixels(sampling):
     data = encode(picture(61, 83), sampling)
     np.testing.assert_array_equal(decode_resized(data, 61), in_steps(data, 61))
 
 
-@needs_libjpeg
+@pytest.mark.libjpeg
 @pytest.mark.parametrize("progressive", [False, True])
 def test_a_file_cut_anywhere_is_left_to_opencv(progressive):
     data = encode(picture(24, 40), progressive=progressive)
@@ -110,14 +108,14 @@ def test_a_file_cut_anywhere_is_left_to_opencv(progressive):
         assert decode_resized(data[:end], 12) is None, end
 
 
-@needs_libjpeg
+@pytest.mark.libjpeg
 def test_damage_below_the_crop_is_damage():
     data = encode(picture(200, 40))
     cut = data[: len(data) * 9 // 10] + data[-2:]
     assert decode_resized(cut, 20, square=True) is None
 
 
-@needs_libjpeg
+@pytest.mark.libjpeg
 def test_bytes_behind_the_end_do_not_matter():
     data = encode(picture(24, 40))
     expected = decode_resized(data, 12)
@@ -167,7 +165,7 @@ def test_a_result_that_would_be_too_large_is_not_made():
         assert decode_resized(data, 100, largest_side=15_000).shape == (100, 15_000, 3)
 
 
-@needs_libjpeg
+@pytest.mark.libjpeg
 def test_any_buffer_will_do():
     data = encode(picture(30, 40))
     expected = decode_resized(data, 15)
@@ -189,7 +187,7 @@ def test_arguments_out_of_range_are_refused(arguments, message):
         decode_resized(encode(picture(10, 10)), **arguments)
 
 
-@needs_libjpeg
+@pytest.mark.libjpeg
 def test_threads_do_not_disturb_each_other():
     files = [encode(picture(40 + 7 * i, 90 - 5 * i, seed=i)) for i in range(8)]
     expected = [in_steps(data, 24) for data in files]

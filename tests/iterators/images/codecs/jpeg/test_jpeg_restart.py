@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from iterators.images.codecs.jpeg import jpeg
 from recordio.errors import ImageDecodeError
 
-pytestmark = pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
+pytestmark = pytest.mark.libjpeg
 
 LIBRARY, OWN, GIVEN_BACK = 0, 1, 2
 MCU_SIZES = {"411": (32, 8), "420": (16, 16), "422": (16, 8), "440": (8, 16), "444": (8, 8)}

@@ -21,8 +21,6 @@ from recordio.errors import ImageDecodeError
 from recordio.tools.encode import EncodeOptions, encode_image
 from recordio.tools.images import decode_image
 
-needs_library = pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
-
 
 def progressive(mode="RGB", size=(60, 50), subsampling=0):
     """A progressive file, and where its scans and what belongs to them begin."""
@@ -108,7 +106,7 @@ def test_too_many_scans_are_refused_at_every_door(door, kind):
         DOORS[door](too_long)
 
 
-@needs_library
+@pytest.mark.libjpeg
 def test_what_is_not_decoded_here_is_refused_by_its_scans_too():
     for data in (MANY_CMYK, LONG_CMYK):
         with pytest.raises(ImageDecodeError, match="suspicious"):
@@ -162,7 +160,7 @@ def test_limits_of_providers_and_data_sets(tmp_path, kind):
             open_pack(tmp_path, SOUND, kind, **{name: 0})
 
 
-@needs_library
+@pytest.mark.libjpeg
 def test_sequential_scans_of_one_component_each_are_counted():
     file = io.BytesIO()
     Image.fromarray(np.zeros((50, 60, 3), np.uint8)).save(file, "JPEG", subsampling=0)
@@ -178,7 +176,7 @@ def test_sequential_scans_of_one_component_each_are_counted():
         jpeg.decode(data[:start] + body * 2 + b"\xff\xd9", max_scan_pixels=3000 * 5)
 
 
-@needs_library
+@pytest.mark.libjpeg
 def test_a_sequential_image_of_one_scan_is_limited_by_its_pixels_alone():
     data = cv2.imencode(".jpg", np.zeros((50, 60, 3), np.uint8))[1].tobytes()
     assert jpeg.decode(data, max_scan_pixels=1).shape == (50, 60, 3)
@@ -210,7 +208,7 @@ def test_check_is_safe_on_every_cut_and_on_other_formats():
         jpeg.check_limits(data)
 
 
-@needs_library
+@pytest.mark.libjpeg
 @pytest.mark.parametrize("restart", [0, 2])
 @pytest.mark.parametrize("limits", [{"max_pixels": 2999}, {"max_scans": 5}, {"max_scan_pixels": 9}])
 def test_both_entropy_decoders_refuse_the_same(restart, limits, monkeypatch):

@@ -17,7 +17,7 @@ from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.transcode.transcode import coefficients, rewrite
 from recordio.errors import ImageDecodeError
 
-pytestmark = pytest.mark.skipif(not jpeg.available(), reason="built without libjpeg-turbo")
+pytestmark = pytest.mark.libjpeg
 
 SAMPLINGS = {
     name: getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{name}")
