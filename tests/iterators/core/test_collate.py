@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from iterators import concat_examples
+
+torch = pytest.importorskip("torch")
 
 
 def same(found, expected):

@@ -5,10 +5,11 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
 
 from iterators import ConcatWithAsyncTransfer, Converter, converter
 from iterators.core.device import NumpyDevice
+
+torch = pytest.importorskip("torch")
 
 
 @converter()

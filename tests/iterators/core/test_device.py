@@ -3,9 +3,10 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
-import torch
 
 from iterators.core.device import NumpyDevice, get_device, placement, to_device
+
+torch = pytest.importorskip("torch")
 
 
 def test_numpy_stays_numpy():

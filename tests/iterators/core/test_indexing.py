@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,8 @@ from iterators.core.indexing import (
     resolve_rows,
     rows_as_index,
 )
+
+torch = pytest.importorskip("torch")
 
 BOUNDS = st.none() | st.integers(-15, 15)
 SLICES = st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-4, 4).filter(bool))

@@ -8,11 +8,12 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iterators.core.layout import LabelError, Layout, LayoutError, plan
+
+torch = pytest.importorskip("torch")
 
 #: The first use of a library takes longer than hypothesis allows for an example.
 unhurried = settings(deadline=None)

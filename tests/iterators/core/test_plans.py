@@ -6,11 +6,12 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iterators.core.layout import Layout, LayoutError, plan
+
+torch = pytest.importorskip("torch")
 
 unhurried = settings(deadline=None, max_examples=150)
 

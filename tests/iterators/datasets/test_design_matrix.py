@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,8 @@ from iterators import CompositeSpace, Conv2DSpace, IndexSpace, NullSpace, Vector
 from iterators.core.layout import Layout
 from iterators.core.spec import FieldSpec
 from iterators.datasets import DefaultViewConverter, DenseDesignMatrix, VectorSpacesDataset
+
+torch = pytest.importorskip("torch")
 
 BC01 = ("b", "c", 0, 1)
 

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
@@ -23,6 +22,8 @@ from recordio.errors import (
     RecordHeaderError,
     RecordIOError,
 )
+
+torch = pytest.importorskip("torch")
 
 BOUNDS = st.none() | st.integers(-30, 30)
 SLICES = st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-4, 4).filter(bool))

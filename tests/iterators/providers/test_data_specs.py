@@ -6,7 +6,6 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse
-import torch
 
 import recordio
 from iterators import (
@@ -36,6 +35,8 @@ from iterators.core.layout import Layout
 from iterators.core.spec import SpecError
 from iterators.providers.batch_form import SpecBatch
 from iterators.spaces import SimpleSpace
+
+torch = pytest.importorskip("torch")
 
 CLASSES = [1, 0, 2, 2, 1]
 ROWS = np.arange(60.0, dtype=np.float32).reshape(5, 12)

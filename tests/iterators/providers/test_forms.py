@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 import recordio
 from iterators import (
@@ -15,6 +14,8 @@ from iterators import (
     VectorSequenceSpace,
     VectorSpace,
 )
+
+torch = pytest.importorskip("torch")
 
 LABELS = [3, 0, 9, 4, 4]
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-import torch
 
 import recordio
 from iterators import (
@@ -19,6 +18,8 @@ from iterators import (
 )
 from iterators.images.augment.mean_image import read_mean_image, write_mean_image
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError
+
+torch = pytest.importorskip("torch")
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CASES = json.loads((GOLDEN / "det_cases.json").read_text())

@@ -7,7 +7,6 @@ import threading
 import cv2
 import numpy as np
 import pytest
-import torch
 
 import recordio
 from iterators import (
@@ -20,6 +19,8 @@ from iterators import (
 )
 from iterators.spaces import CompositeSpace
 from recordio.errors import ErrorBudgetError, ImageDecodeError, ImageFileError, LabelError
+
+torch = pytest.importorskip("torch")
 
 
 def of(**arguments):

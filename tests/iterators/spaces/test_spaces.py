@@ -7,7 +7,6 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +27,8 @@ from iterators.spaces import (
     is_numeric_batch,
     is_symbolic_batch,
 )
+
+torch = pytest.importorskip("torch")
 
 AXES = list(itertools.permutations(("b", "c", 0, 1)))
 unhurried = settings(deadline=None)

@@ -4,12 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
 from iterators.datasets import TabularDataset, tabular
+
+torch = pytest.importorskip("torch")
 
 BOUNDS = st.none() | st.integers(-15, 15)
 SLICES = st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-4, 4).filter(bool))
