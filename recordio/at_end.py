@@ -1,7 +1,7 @@
 """What has to be done when an object is dropped, and at the latest when its process ends.
 
-`weakref.finalize` promises that, but a forked worker of multiprocessing ends without the functions of
-`atexit`; multiprocessing has finalizers of its own, which nobody else runs.
+`weakref.finalize` promises that, but a forked worker of multiprocessing ends without the functions
+of `atexit`; multiprocessing has finalizers of its own, which nobody else runs.
 """
 
 from __future__ import annotations

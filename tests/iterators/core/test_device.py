@@ -139,7 +139,7 @@ def test_a_torch_device_is_taken_by_torch_and_equal_to_its_own():
     device, theirs = get_device("cpu"), torch.device("cpu")
     assert torch.device(device) == theirs
     assert torch.zeros(2, device=device).to(device).device == theirs
-    assert device == theirs and theirs == device and not device != theirs
+    assert device == theirs and theirs == device and (device != theirs) is False
     assert hash(device) == hash(theirs) and device != "cpu" and device != NumpyDevice()
     assert pickle.loads(pickle.dumps(device)) == device == copy.copy(device)
     assert (str(device), repr(device)) == ("cpu", "TorchDevice('cpu')")
