@@ -37,6 +37,13 @@ from .split import (
 from .tabular import TabularDataset
 from .text import TextDataset
 from .transform import TransformDataset
+from .well_known import (
+    get_cifar10,
+    get_cifar100,
+    get_fashion_mnist,
+    get_kuzushiji_mnist,
+    get_mnist,
+)
 
 __all__ = [
     "ChecksumError",
@@ -62,10 +69,15 @@ __all__ = [
     "ZippedImageDataset",
     "cache_or_load_file",
     "cached_download",
+    "get_cifar10",
+    "get_cifar100",
     "get_cross_validation_datasets",
     "get_cross_validation_datasets_random",
     "get_dataset_directory",
     "get_dataset_root",
+    "get_fashion_mnist",
+    "get_kuzushiji_mnist",
+    "get_mnist",
     "open_pickle_dataset",
     "open_pickle_dataset_writer",
     "set_dataset_root",
