@@ -220,7 +220,7 @@ class _Unpickler(pickle._Unpickler):  # the one in Python: in C a few bytes can 
         (size,) = struct.unpack("<Q", self.read(8))
         self.append(bytearray(self.read(size)))  # that of Python takes the memory first
 
-    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8  # type: ignore[assignment]
 
     def get_extension(self, code):
         raise pickle.UnpicklingError("it names an extension")
