@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-import itertools
 import os
 from collections import Counter
+from itertools import chain
+from typing import Any
 
 from recordio.files import open_text
 
@@ -14,25 +15,26 @@ from .text_sets import TextSet
 
 __all__ = ["PennTreeBank", "TextSource"]
 
-#: Stands at the end of every line.
+#: Stands for the end of a line.
 END = "<eos>"
 
 
 class TextSource(DataSource):
-    """Three texts of one vocabulary, with a sentence a line.
+    r"""Up to three texts of one vocabulary, with a sentence a line.
 
     Parameters
     ----------
-    data_path : str or os.PathLike
-        Folder of the files.
+    train, valid, test : str, optional
+        Names of files, UTF-8; with `string` the texts themselves.  There is no set without its
+        text.
     context_size : int
         Words before each target; see `TextSet`.
     recurrent : bool
         Targets are the words behind every word of the context.
-    train_file, valid_file, test_file : str
-        Names of the files, UTF-8; with `string` the texts themselves.
+    data_path : str or os.PathLike
+        Folder of the files.
     string : bool
-        Whether they are the texts.
+        Whether the texts are given, and not their files.
 
     Attributes
     ----------
@@ -48,14 +50,13 @@ class TextSource(DataSource):
 
     Notes
     -----
-    Words are what stands between spaces; every line ends in the word ``<eos>``.
+    Words are what stands between spaces; the end of a line is the word ``<eos>``.
 
     Examples
     --------
-    >>> source = TextSource(None, 2, train_file="the cat sat", valid_file="the cat ran",
-    ...                     test_file="a cat sat", string=True)
+    >>> source = TextSource("the cat sat\n", "the cat ran\n", context_size=2, string=True)
     >>> source.vocabulary()
-    ['the', 'cat', 'sat', '<eos>', 'ran', 'a']
+    ['the', 'cat', 'sat', '<eos>', 'ran']
     >>> batch = source.train_set.batch(2)
     >>> batch.inputs.forward_get("bt").tolist(), batch.targets.forward_get("b").tolist()
     ([[0, 1], [1, 2]], [2, 3])
@@ -65,30 +66,28 @@ class TextSource(DataSource):
 
     def __init__(
         self,
-        data_path: str | os.PathLike[str] | None,
+        train: str | None = None,
+        valid: str | None = None,
+        test: str | None = None,
         context_size: int = 1,
         recurrent: bool = False,
-        train_file: str = "train_data.txt",
-        valid_file: str = "valid_data.txt",
-        test_file: str = "test_data.txt",
+        data_path: str | os.PathLike[str] = "",
         string: bool = False,
     ) -> None:
-        if data_path is None and not string:
-            raise ValueError("data_path=None: say which folder the files are in, or string=True")
-        texts = []
-        for text in (train_file, valid_file, test_file):
-            with (
-                io.StringIO(text) if string else open_text(os.path.join(data_path or "", text)) as f
-            ):
-                texts.append([word for line in f for word in (*line.split(), END)])
-        self.vocab = {word: i for i, word in enumerate(dict.fromkeys(itertools.chain(*texts)))}
-        self._counts = Counter(texts[0] + texts[1])
-        classes = list(self.vocab)
-        sets = []
-        for which, words in zip(("train", "valid", "test"), texts, strict=True):
+        texts: dict[str, list[str]] = {}
+        for which, text in (("train", train), ("valid", valid), ("test", test)):
+            if text is None:
+                continue
+            with io.StringIO(text) if string else open_text(os.path.join(data_path, text)) as lines:
+                whole = lines.read()
+            texts[which] = whole.replace("\n", f" {END} ").split()
+        self.vocab = {word: i for i, word in enumerate(dict.fromkeys(chain(*texts.values())))}
+        self._counts = Counter(chain(texts.get("train", ()), texts.get("valid", ())))
+        sets: dict[str, Any] = {}
+        for which, words in texts.items():
             numbers = [self.vocab[word] for word in words]
-            sets.append(TextSet(numbers, which, context_size, recurrent, classes))
-        super().__init__(*sets)
+            sets[f"{which}_set"] = TextSet(numbers, which, context_size, recurrent, [*self.vocab])
+        super().__init__(**sets)
 
     @property
     def classes(self) -> list[str]:
@@ -132,4 +131,4 @@ class PennTreeBank(TextSource):
         valid_file: str = "ptb.valid.txt",
         test_file: str = "ptb.test.txt",
     ) -> None:
-        super().__init__(data_path, context_size, recurrent, train_file, valid_file, test_file)
+        super().__init__(train_file, valid_file, test_file, context_size, recurrent, data_path)

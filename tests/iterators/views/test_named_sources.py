@@ -140,9 +140,9 @@ def test_running_text(tmp_path):
     batch = source.train_set.batch(1)
     assert batch.inputs.input.tolist() == [[0, 1]] and batch.targets.input.tolist() == [[1, 0]]
     assert source.test_set.data.tolist() == [5, 0, 2] and batch.inputs.classes[5] == "e"
-    with pytest.raises(FileNotFoundError, match="train_data"):
-        TextSource(tmp_path)
-    with pytest.raises(ValueError, match="string=True"):
-        TextSource(None)
+    with pytest.raises(FileNotFoundError, match=r"ptb\.text"):
+        TextSource("ptb.text", data_path=tmp_path)
+    only = TextSource("a b", context_size=1, string=True)
+    assert only.vocabulary() == ["a", "b"] and only.valid_set is None is only.test_set
     with pytest.raises(ValueError, match="none behind"):
-        TextSource(None, 5, train_file="a", valid_file="b", test_file="c", string=True)
+        TextSource("a b", context_size=5, string=True)
