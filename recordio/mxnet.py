@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import weakref
 
+from recordio.at_end import at_end
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
 from recordio.files import StoredFile, open_text
 from recordio.frames.reader import RecordReader
@@ -52,10 +52,12 @@ class MXRecordIO:
 
     * Damage, a truncated tail included, raises a `RecordIOError` with path, offset and record, each
       time it is met; it never turns into an end of the file.
-    * A writer works on a temporary file.  `close`, dropping the object and the end of the program
-      publish it, so that until then the old file stays; a ``with`` block that is left by an
-      exception publishes nothing.  `reset` of a writer gives up what was written and starts an
-      empty file.
+    * A writer works on a temporary file.  `close`, dropping the object and the end of the process
+      publish it, so that until then the old file stays.  That is the end of the program, of a child
+      of ``os.fork`` that leaves by ``sys.exit``, and of a worker of multiprocessing, forked or not;
+      a signal (``Process.terminate``, leaving the ``with`` block of a ``Pool``) and ``os._exit``
+      publish nothing.  Neither does a ``with`` block that is left by an exception.  `reset` of a
+      writer gives up what was written and starts an empty file.
     * `write` takes any bytes-like object.
     * Pickling leaves the object open.  A reader is unpickled open at its first record, a writer
       closed.
@@ -104,8 +106,8 @@ class MXRecordIO:
         self.close()
         if self.writable:
             self._writer = self._open_writer(path)
-            # Unlike __del__, a finalizer also runs, in time, at the end of the program.
-            self._publisher = weakref.finalize(self, _publish, self._writer)
+            # Unlike __del__, this also runs, in time, at the end of the program.
+            self._publisher = at_end(self, _publish, self._writer)
         else:
             self._reader = self._open_reader(path)
             self._offset = 0

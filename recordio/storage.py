@@ -10,8 +10,8 @@ import contextlib
 import io
 import os
 import stat
-import weakref
 
+from recordio.at_end import at_end
 from recordio.errors import RecordIOError
 from recordio.temporary import REPLACED_SUFFIX, Temporary
 from recordio.temporary import TEMPORARY_SUFFIX as TEMPORARY_SUFFIX  # found here as well
@@ -92,7 +92,7 @@ class AtomicOutput:
         self.closed = False
         self._owner = os.getpid()
         self._temporary: list[Temporary] = []
-        self._cleanup = weakref.finalize(self, _remove, self._temporary, self._owner)
+        self._cleanup = at_end(self, _remove, self._temporary, self._owner)
         try:
             for path in self.paths:
                 self.files += (self._create(path),)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .collate import concat_examples
-from .device import NumpyDevice, get_device
+from .device import TorchDevice, get_device
 
 __all__ = ["ConcatWithAsyncTransfer", "Converter", "converter"]
 
@@ -53,8 +53,9 @@ class _FunctionConverter(Converter):
 def converter() -> Callable[[Callable[..., Any]], Converter]:
     """Make a decorator that turns ``f(batch, device)`` into a `Converter`.
 
-    The function gets a device object (`NumpyDevice` or `torch.device`) where the caller passed an
-    integer or a string, and None where that passed None.
+    The function gets a device object (`NumpyDevice` or `TorchDevice`), with ``device.send(arrays)``
+    and ``device.xp``, where the caller passed an integer, a string or a `torch.device`; and None
+    where that passed None.
 
     Raises
     ------
@@ -122,9 +123,9 @@ class ConcatWithAsyncTransfer(Converter):
             self._device, self._fixed = target, True
         elif target != self._device:
             raise ValueError(f"the device was {self._device} at the first call, now it is {target}")
-        if target is None or isinstance(target, NumpyDevice) or target.type != "cuda":
+        if not isinstance(target, TorchDevice) or target.type != "cuda":
             return concat_examples(batch, target, padding)
-        return self._transfer(concat_examples(batch, "cpu", padding), target)
+        return self._transfer(concat_examples(batch, "cpu", padding), target.device)
 
     def _transfer(self, arrays: Any, device: Any) -> Any:
         import torch

@@ -1,7 +1,7 @@
 """Where the arrays of a batch live: NumPy, torch on the CPU without a copy, or a CUDA device.
 
-A provider fills host memory and passes it through a *placement*; `to_device` moves one array. Torch
-is imported only when a device is asked for.
+A provider fills host memory and passes it through a *placement*; `to_device` and Chainer's device
+objects move single arrays. Torch is imported only when a device is asked for.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ __all__ = [
     "DeviceNormalisation",
     "NumpyDevice",
     "Placement",
+    "TorchDevice",
     "get_device",
     "placement",
     "to_device",
@@ -193,14 +194,64 @@ def placement(device: Any, ring: int = 4) -> Placement:
     return CudaPlacement(torch, target, ring)
 
 
-class NumpyDevice:
+class _Device:
+    """What Chainer's device objects can do."""
+
+    def send(self, arrays: Any) -> Any:
+        """Arrays on this device; the same memory where that is possible.
+
+        Parameters
+        ----------
+        arrays : array, None, or list, tuple or dict of what is allowed here
+            An array is a numpy.ndarray, scipy sparse or torch.Tensor.
+
+        Returns
+        -------
+        The same structure with the arrays of this device; None stays None.
+
+        Raises
+        ------
+        TypeError
+            If anything in it is no array, or torch has no such element type.
+        """
+        if isinstance(arrays, (list, tuple)):
+            make = getattr(
+                type(arrays), "_make", type(arrays)
+            )  # named tuples have a constructor each
+            return make(map(self.send, arrays))
+        if isinstance(arrays, dict):
+            return {key: self.send(value) for key, value in arrays.items()}
+        if arrays is None:
+            return None
+        host = isinstance(arrays, (np.ndarray, np.generic)) or is_sparse(arrays)
+        if not host and not is_tensor(arrays):
+            raise TypeError(f"expected an array or a tensor, not {type(arrays).__name__}")
+        return self._take(arrays, host)
+
+    def _take(self, x: Any, host: bool) -> Any:
+        raise NotImplementedError
+
+
+class NumpyDevice(_Device):
     """Host memory, with NumPy arrays in it; all instances are equal.
+
+    Attributes
+    ----------
+    xp : module
+        numpy.
 
     Examples
     --------
     >>> str(NumpyDevice()), NumpyDevice() == get_device(-1)
     ('@numpy', True)
+    >>> NumpyDevice().send((np.zeros(1), None))
+    (array([0.]), None)
     """
+
+    xp = np
+
+    def _take(self, x: Any, host: bool) -> Any:
+        return x if host else x.numpy(force=True)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NumpyDevice)
@@ -215,18 +266,90 @@ class NumpyDevice:
         return "NumpyDevice()"
 
 
-def get_device(spec: Any) -> Any:
+class TorchDevice(_Device, str):
+    """A device of torch: the name of one, so that torch takes it wherever it takes a device.
+
+    Equal to the `torch.device` of that name.
+
+    Attributes
+    ----------
+    xp : module
+        torch, whose functions have NumPy's names in part: ``stack``, ``asarray``, ``zeros``.
+    device : torch.device
+    type : str
+        ``"cpu"`` or ``"cuda"``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> device = get_device("cpu")
+    >>> device.send({"x": np.ones(2)}), device == torch.device("cpu")
+    ({'x': tensor([1., 1.], dtype=torch.float64)}, True)
+    >>> torch.zeros(1).to(device)
+    tensor([0.])
+    """
+
+    __slots__ = ()
+
+    @property
+    def xp(self) -> Any:
+        """The module torch."""
+        import torch
+
+        return torch
+
+    @property
+    def device(self) -> Any:
+        """The `torch.device`."""
+        return self.xp.device(str(self))
+
+    @property
+    def type(self) -> str:
+        """What kind of device it is."""
+        return self.device.type
+
+    def _take(self, x: Any, host: bool) -> Any:
+        if host and is_sparse(x):
+            x = as_tensor(self.xp, x.tocsr())
+        elif host:
+            x = np.asarray(x)
+            if not x.flags.writeable or any(stride < 0 for stride in x.strides):
+                x = x.copy()  # torch has neither read-only tensors nor negative strides
+            x = as_tensor(self.xp, x)
+        return x.to(self.device)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, TorchDevice):
+            return str(self) == str(other)
+        return isinstance(other, self.xp.device) and self.device == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+    def __str__(self) -> str:
+        return str.__str__(self)
+
+    def __repr__(self) -> str:
+        return f"TorchDevice({str(self)!r})"
+
+
+def get_device(spec: Any) -> NumpyDevice | TorchDevice:
     """The device that a user names.
 
     Parameters
     ----------
-    spec : int, str, NumpyDevice or torch.device
-        -1 and ``"@numpy"`` are NumPy's host memory.  0 and more, and Chainer's ``"@cupy:0"``, are
-        the CUDA device with that number.  Other strings are torch's: ``"cpu"``, ``"cuda:1"``.
+    spec : int, str, NumpyDevice, TorchDevice or torch.device
+        Negative numbers and ``"@numpy"`` are NumPy's host memory.  0 and more, and Chainer's
+        ``"@cupy:0"``, are the CUDA device with that number.  Other strings are torch's: ``"cpu"``,
+        ``"cuda:1"``.
 
     Returns
     -------
-    NumpyDevice or torch.device
+    NumpyDevice or TorchDevice
+        Both have ``send(arrays)`` and ``xp``, as Chainer's devices.
 
     Raises
     ------
@@ -242,15 +365,13 @@ def get_device(spec: Any) -> Any:
     >>> get_device(-1)
     NumpyDevice()
     >>> get_device("cpu")
-    device(type='cpu')
+    TorchDevice('cpu')
     """
-    if isinstance(spec, NumpyDevice):
+    if isinstance(spec, (NumpyDevice, TorchDevice)):
         return spec
     name = spec
     if isinstance(spec, (int, np.integer)):
-        if spec < -1:
-            raise ValueError(f"device={spec!r}: expected -1 for NumPy or the number of a GPU")
-        name = "@numpy" if spec == -1 else f"cuda:{spec}"
+        name = "@numpy" if spec < 0 else f"cuda:{spec}"
     if isinstance(name, str) and name.startswith("@"):
         if name == "@numpy":
             return NumpyDevice()
@@ -275,26 +396,27 @@ def get_device(spec: Any) -> Any:
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (found.index or 0) >= count:
             raise RuntimeError(f"device={spec!r}: torch finds {count} CUDA devices")
-    return found
+    return TorchDevice(found)
 
 
 def to_device(device: Any, x: Any) -> Any:
-    """An array on a device; the same memory where that is possible.
+    """An array on a device, or several; the same memory where that is possible.
 
     Parameters
     ----------
-    device : None, int, str, NumpyDevice or torch.device
+    device : None, int, str, NumpyDevice, TorchDevice or torch.device
         As for `get_device`; None leaves `x` as it is, whatever it is.
-    x : numpy.ndarray, scipy sparse or torch.Tensor
+    x : array, or list, tuple or dict of arrays
+        An array is a numpy.ndarray, scipy sparse or torch.Tensor.
 
     Returns
     -------
-    numpy.ndarray or torch.Tensor
+    numpy.ndarray or torch.Tensor, in the structure of `x`
 
     Raises
     ------
     TypeError
-        If `x` is no array, or torch has no such element type.
+        If `x` has anything that is no array, or torch has no such element type.
     RuntimeError, ValueError
         As `get_device`.
 
@@ -302,25 +424,7 @@ def to_device(device: Any, x: Any) -> Any:
     --------
     >>> to_device("cpu", np.arange(3))
     tensor([0, 1, 2])
-    >>> to_device(-1, to_device("cpu", np.arange(3)))
-    array([0, 1, 2])
+    >>> to_device(-2, [to_device("cpu", np.arange(3)), np.ones(1)])
+    [array([0, 1, 2]), array([1.])]
     """
-    if device is None:
-        return x
-    target = get_device(device)
-    host = isinstance(x, (np.ndarray, np.generic)) or is_sparse(x)
-    if not host and not is_tensor(x):
-        raise TypeError(f"expected an array or a tensor, not {type(x).__name__}")
-    if isinstance(target, NumpyDevice):
-        return x if host else x.numpy(force=True)
-    if host:
-        import torch
-
-        if is_sparse(x):
-            x = as_tensor(torch, x.tocsr())
-        else:
-            x = np.asarray(x)
-            if not x.flags.writeable or any(stride < 0 for stride in x.strides):
-                x = x.copy()  # torch has neither read-only tensors nor negative strides
-            x = as_tensor(torch, x)
-    return x.to(target)
+    return x if device is None else get_device(device).send(x)

@@ -24,8 +24,14 @@ ALIASES = {
     "float": "float32",
     "double": "float64",
 }
-LUA = {f"torch.{word.capitalize()}Tensor": name for word, name in ALIASES.items()}
-CUDA_WORDS = {"cuda", "Cuda", "torch.CudaTensor"}
+#: Tensor types by their words: element type, and the device if they name one.
+TENSORS: dict[str, tuple[str, str | None]] = {"torch.CudaTensor": ("float32", "cuda")}
+for _word, _type in {**ALIASES, "bool": "bool", "BFloat16": "bfloat16"}.items():
+    _word = _word[0].upper() + _word[1:]
+    TENSORS[f"torch.{_word}Tensor"] = (_type, None)
+    TENSORS[f"torch.cuda.{_word}Tensor"] = (_type, "cuda")  # PyTorch's
+    TENSORS[f"torch.Cuda{_word}Tensor"] = (_type, "cuda")  # Torch 7's
+CUDA_WORDS = {"cuda", "Cuda"}
 #: What NumPy has no name for.
 TORCH_ONLY = {"bfloat16"}
 
@@ -131,8 +137,10 @@ def parse_type(text: Any) -> tuple[str, str | None]:
     ----------
     text : str, numpy.dtype, type or torch.dtype
         A name, one of the words of Torch 7 (``"float"`` is float32, ``"int"`` is int32, ``"long"``
-        is int64, ``"cuda"`` is float32 on a CUDA device), or ``torch.FloatTensor`` and its
-        siblings; a text may end in ``@device``.
+        is int64, ``"cuda"`` is float32 on a CUDA device), or a tensor type: ``torch.FloatTensor``,
+        ``torch.cuda.HalfTensor``, Torch 7's ``torch.CudaLongTensor`` and their siblings; a text may
+        end in ``@device``.  The classes of these names may be given as well; a class that does not
+        name CUDA is one on the CPU.
 
     Returns
     -------
@@ -150,14 +158,22 @@ def parse_type(text: Any) -> tuple[str, str | None]:
     (('float16', 'cuda:1'), ('float64', None), ('float32', 'cuda'))
     """
     if not isinstance(text, str):
+        if type(text).__name__ == "tensortype":  # torch.FloatTensor itself
+            word = f"{text.__module__}.{text.__name__}"
+            if word not in TENSORS:
+                raise ValueError(f"{word} is no type of dense tensors on the CPU or a CUDA device")
+            found, where = TENSORS[word]
+            return found, where or "cpu"
         return dtype_name(text), None
     word, at, device = text.partition("@")
     if at and not device:
         raise ValueError(f"{text!r}: a device is missing behind the @")
     if word in CUDA_WORDS:
         return "float32", device or "cuda"
-    lowered = word[:1].lower() + word[1:]
-    name = LUA.get(word) or ALIASES.get(lowered)
+    if word in TENSORS:
+        found, where = TENSORS[word]
+        return found, device or where
+    name = ALIASES.get(word[:1].lower() + word[1:])
     if name is None:
         try:
             name = dtype_name(word)

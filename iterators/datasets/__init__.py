@@ -1,6 +1,7 @@
 """Floor 3: Chainer's datasets, over files of every kind, and Pylearn2's, over arrays and spaces."""
 
 from . import tabular
+from .array_dataset import VectorSpacesDataset
 from .cache import (
     cache_or_load_file,
     get_dataset_directory,
@@ -8,7 +9,7 @@ from .cache import (
     set_dataset_root,
 )
 from .combine import ConcatenatedDataset, DictDataset, TupleDataset
-from .design_matrix import DefaultViewConverter, DenseDesignMatrix, VectorSpacesDataset
+from .design_matrix import DenseDesignMatrix, from_dataset
 from .download import ChecksumError, cached_download
 from .image_files import (
     ImageDataset,
@@ -37,6 +38,15 @@ from .split import (
 from .tabular import TabularDataset
 from .text import TextDataset
 from .transform import TransformDataset
+from .transformer import TransformerDataset
+from .view_converter import DefaultViewConverter
+from .well_known import (
+    get_cifar10,
+    get_cifar100,
+    get_fashion_mnist,
+    get_kuzushiji_mnist,
+    get_mnist,
+)
 
 __all__ = [
     "ChecksumError",
@@ -57,15 +67,22 @@ __all__ = [
     "TabularDataset",
     "TextDataset",
     "TransformDataset",
+    "TransformerDataset",
     "TupleDataset",
     "VectorSpacesDataset",
     "ZippedImageDataset",
     "cache_or_load_file",
     "cached_download",
+    "from_dataset",
+    "get_cifar10",
+    "get_cifar100",
     "get_cross_validation_datasets",
     "get_cross_validation_datasets_random",
     "get_dataset_directory",
     "get_dataset_root",
+    "get_fashion_mnist",
+    "get_kuzushiji_mnist",
+    "get_mnist",
     "open_pickle_dataset",
     "open_pickle_dataset_writer",
     "set_dataset_root",

@@ -1,195 +1,23 @@
-"""Datasets in memory that can be asked for batches in any form, under the names of Pylearn2.
-
-They store arrays together with the order in which a row holds an image.  What they are asked for,
-and every conversion, belongs to others: they know no space by name.
-"""
+"""Pylearn2's `DenseDesignMatrix`: examples as the rows of a matrix, which may hold images."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ..core.backend import backend_of, is_stored_sparse
-from ..core.finite_iterator import DATASET_SEED, FiniteDatasetIterator, iterate
+from ..core.finite_iterator import FiniteDatasetIterator
 from ..core.layout import Layout, plan
-from ..core.order.modes import generator
-from ..core.spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
+from ..core.order.modes import draw
+from ..core.parameters import integer, real
+from ..core.spec import FieldSpec, Form, SpecError
 from ..spaces.space import space_of
+from .array_dataset import FEATURES, TARGETS, ArrayDataset
+from .view_converter import DefaultViewConverter, RowsAsImages, converter_for
 
-__all__ = ["DefaultViewConverter", "DenseDesignMatrix", "VectorSpacesDataset"]
-
-FEATURES, TARGETS = "features", "targets"
-
-
-class DefaultViewConverter:
-    """Between rows and images; a row holds channel after channel, each row by row.
-
-    Parameters
-    ----------
-    shape : sequence of int
-        Rows, columns, channels.
-    axes : sequence
-        Axes of the images, ``'b'``, ``'c'``, ``0`` (rows) and ``1`` (columns) in some order.
-
-    Notes
-    -----
-    The order inside a row is not that of ``VectorSpace.np_format_as(Conv2DSpace)``, where channels
-    vary fastest.
-
-    Examples
-    --------
-    >>> converter = DefaultViewConverter((2, 2, 3))
-    >>> images = converter.design_mat_to_topo_view(np.arange(12)[None])
-    >>> images[0, 0, 1].tolist()
-    [1, 5, 9]
-    """
-
-    def __init__(self, shape: Any, axes: Any = ("b", 0, 1, "c")) -> None:
-        if len(shape) != 3:
-            raise SpecError(f"shape={shape!r}: expected rows, columns and channels")
-        self.shape = tuple(int(size) for size in shape)
-        self.axes = tuple(axes)
-        rows, columns, channels = self.shape
-        sizes = {"h": rows, "w": columns, "c": channels}
-        self.topo_layout = Layout(self.axes, **sizes)
-        if sorted(self.topo_layout.axes) != sorted("bhwc"):
-            raise SpecError(f"axes={axes!r}: expected 'b', 'c', 0 and 1 in some order")
-        self.row_layout = Layout("bf", f_order="chw", **sizes)
-
-    def view_shape(self) -> tuple[int, ...]:
-        """Rows, columns, channels."""
-        return self.shape
-
-    def design_mat_to_topo_view(self, design_matrix: Any) -> Any:
-        """Rows ``(n, f)`` as images in `axes`."""
-        return plan(self.row_layout, self.topo_layout)(design_matrix)
-
-    def topo_view_to_design_mat(self, topo_view: Any) -> Any:
-        """Images in `axes` as rows ``(n, f)``."""
-        return plan(self.topo_layout, self.row_layout)(topo_view)
-
-    def topo_space(self, dtype: Any = "float64") -> Form:
-        """The space of the images."""
-        return space_of(FieldSpec(self.topo_layout, np.dtype(dtype).name))
+__all__ = ["DenseDesignMatrix", "from_dataset"]
 
 
-class _ArrayDataset:
-    """Fields of equal length, by name."""
-
-    def __init__(
-        self, fields: Mapping[str, Any], specs: Mapping[str, FieldSpec], default: Any, rng: Any
-    ) -> None:
-        self._fields = dict(fields)
-        self.field_specs: Mapping[str, FieldSpec] = dict(specs)
-        self._default_specs = default
-        self.rng = generator(rng, DATASET_SEED)
-        self._iteration: tuple[Any, ...] = (None, None, None, None)
-
-    def get_num_examples(self) -> int:
-        """Number of examples."""
-        name = next(iter(self._fields))
-        return int(self._fields[name].shape[self.field_specs[name].layout.axis("b")])
-
-    def __len__(self) -> int:
-        return self.get_num_examples()
-
-    def get(self, sources: tuple[str, ...], indexes: Any) -> tuple[Any, ...]:
-        """Rows of several fields as they are stored.
-
-        Parameters
-        ----------
-        sources : tuple of str
-        indexes : slice or sequence of int
-
-        Raises
-        ------
-        ValueError
-            If a source does not exist.
-        """
-        for name in sources:
-            if name not in self._fields:
-                raise SpecError(f"there is no source {name!r}; this dataset has {self.sources}")
-        return tuple(self._rows(name, indexes) for name in sources)
-
-    def _rows(self, name: str, indexes: Any) -> Any:
-        axis = self.field_specs[name].layout.axis("b")
-        field = self._fields[name]
-        return field[(slice(None),) * axis + (indexes,)] if axis else field[indexes]
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Names of all fields."""
-        return tuple(self._fields)
-
-    def has_targets(self) -> bool:
-        """Whether there is a field of targets."""
-        return TARGETS in self._fields
-
-    def set_iteration_scheme(
-        self,
-        mode: Any = None,
-        batch_size: int | None = None,
-        num_batches: int | None = None,
-        data_specs: Any = None,
-    ) -> None:
-        """What `iterator` and ``for batch in dataset`` do when they are not told."""
-        self._iteration = (mode, batch_size, num_batches, data_specs)
-
-    def iterator(
-        self,
-        mode: Any = None,
-        batch_size: int | None = None,
-        num_batches: int | None = None,
-        rng: Any = None,
-        data_specs: Any = None,
-        return_tuple: bool = False,
-    ) -> FiniteDatasetIterator:
-        """Batches of one epoch in any form.
-
-        Parameters
-        ----------
-        mode : str or class, optional
-            ``"sequential"`` (the default), ``"shuffled_sequential"``,
-            ``"batchwise_shuffled_sequential"``, ``"random_slice"``, ``"random_uniform"``,
-            ``"even_sequential"``, ``"even_shuffled_sequential"``,
-            ``"even_batchwise_shuffled_sequential"`` or ``"even_sequences"``.
-        batch_size, num_batches : int, optional
-            The random modes need both, ``"even_sequences"`` the first, all others one of them.
-        rng : seed or generator, optional
-            By default the dataset's own, which goes on from iterator to iterator.
-        data_specs : (Space, source), optional
-            Flat; what a batch must look like.  By default the features as they are stored.
-        return_tuple : bool
-            Give a tuple for a single source as well.
-
-        Raises
-        ------
-        ValueError
-            For a mode or source that does not exist, and more batches than there are examples for.
-        AssertionError
-            If `data_specs` is not flat.
-        """
-        scheme = self._iteration
-        if batch_size is None and num_batches is None:
-            batch_size, num_batches = scheme[1:3]
-        specs = data_specs if data_specs is not None else scheme[3]
-        return iterate(
-            self,
-            scheme[0] if mode is None else mode,
-            batch_size,
-            num_batches,
-            rng,
-            self._default_specs if specs is None else specs,
-            return_tuple,
-        )
-
-    def __iter__(self) -> FiniteDatasetIterator:
-        return self.iterator()
-
-
-class DenseDesignMatrix(_ArrayDataset):
+class DenseDesignMatrix(RowsAsImages, ArrayDataset):
     """Examples as the rows of a matrix, with targets if there are any.
 
     Parameters
@@ -206,6 +34,10 @@ class DenseDesignMatrix(_ArrayDataset):
         Axes of `topo_view`: ``'b'``, ``'c'``, ``0`` (rows) and ``1`` (columns).
     rng : seed or generator, optional
         The dataset's own generator; the default seed is (17, 2, 946).
+    preprocessor : object with ``apply(dataset, can_fit)``, optional
+        Applied at once: everything in `iterators.views.preprocess`, or something of your own.
+    fit_preprocessor : bool
+        Whether it may take its parameters from these examples.
     X_labels, y_labels : int, optional
         That half consists of labels below this number.
 
@@ -219,6 +51,7 @@ class DenseDesignMatrix(_ArrayDataset):
 
     Examples
     --------
+    >>> import numpy as np
     >>> data = DenseDesignMatrix(X=np.arange(12.0).reshape(4, 3), y=np.array([0, 1, 1, 0]),
     ...                          y_labels=2)
     >>> for batch in data.iterator(batch_size=3):
@@ -237,6 +70,8 @@ class DenseDesignMatrix(_ArrayDataset):
         view_converter: DefaultViewConverter | None = None,
         axes: Any = ("b", 0, 1, "c"),
         rng: Any = None,
+        preprocessor: Any = None,
+        fit_preprocessor: bool = False,
         X_labels: int | None = None,
         y_labels: int | None = None,
     ) -> None:
@@ -245,8 +80,25 @@ class DenseDesignMatrix(_ArrayDataset):
         if topo_view is not None:
             if view_converter is not None:
                 raise SpecError("topo_view brings its own view_converter: leave it out")
-            view_converter = _converter_for(topo_view, axes)
+            view_converter = converter_for(topo_view, axes)
             X = view_converter.topo_view_to_design_mat(topo_view)
+        if fit_preprocessor and preprocessor is None:
+            raise SpecError("fit_preprocessor=True without a preprocessor")
+        super().__init__(rng)
+        self._set(X, y, view_converter, X_labels, y_labels)
+        self.preprocessor = preprocessor
+        if preprocessor is not None:
+            self.apply_preprocessor(preprocessor, fit_preprocessor)
+
+    def _set(
+        self,
+        X: Any,
+        y: Any,
+        view_converter: DefaultViewConverter | None,
+        X_labels: int | None,
+        y_labels: int | None,
+    ) -> None:
+        """Hold these from now on, if they belong together."""
         for name, array in (("X", X), ("y", y)):
             if array is not None and (is_stored_sparse(array) or backend_of(array).name != "numpy"):
                 raise TypeError(
@@ -255,7 +107,6 @@ class DenseDesignMatrix(_ArrayDataset):
                 )
         if X.ndim != 2:
             raise SpecError(f"X has the axes example and feature, unlike an array of {X.shape}")
-        self.view_converter = view_converter
         rows = None if view_converter is None else view_converter.row_layout
         fields = {FEATURES: X}
         specs = {FEATURES: _field_spec("X", X, X_labels, rows)}
@@ -268,17 +119,61 @@ class DenseDesignMatrix(_ArrayDataset):
             specs[TARGETS] = _field_spec("y", y, y_labels, None)
         elif y_labels is not None:
             raise SpecError("y_labels without y")
-        super().__init__(fields, specs, (space_of(specs[FEATURES]), FEATURES), rng)
+        self._view_converter, self._X_labels, self._y_labels = view_converter, X_labels, y_labels
+        self._hold(fields, specs, (space_of(specs[FEATURES]), FEATURES))
+
+    # -- what is stored ---------------------------------------------------------------------------
 
     @property
     def X(self) -> Any:
-        """The design matrix."""
+        """The design matrix ``(n, features)``; one of as many rows may be assigned.
+
+        Raises
+        ------
+        ValueError
+            If what is assigned does not fit `y`, or a row of it does not fit `view_converter`.
+        TypeError
+            If it is no dense NumPy array.
+        """
         return self._fields[FEATURES]
+
+    @X.setter
+    def X(self, value: Any) -> None:
+        self._set(value, self.y, self._view_converter, self._X_labels, self._y_labels)
 
     @property
     def y(self) -> Any:
-        """The targets ``(n, targets)``, or None."""
+        """The targets ``(n, targets)``, or None; others may be assigned."""
         return self._fields.get(TARGETS)
+
+    @y.setter
+    def y(self, value: Any) -> None:
+        labels = None if value is None else self._y_labels
+        self._set(self.X, value, self._view_converter, self._X_labels, labels)
+
+    @property
+    def X_labels(self) -> int | None:
+        """The number below which all features are labels, or None."""
+        return self._X_labels
+
+    @property
+    def y_labels(self) -> int | None:
+        """The number below which all targets are labels, or None."""
+        return self._y_labels
+
+    @property
+    def view_converter(self) -> DefaultViewConverter | None:
+        """Says how a row holds an image; another one, or None, may be assigned."""
+        return self._view_converter
+
+    @view_converter.setter
+    def view_converter(self, value: DefaultViewConverter | None) -> None:
+        self._set(self.X, self.y, value, self._X_labels, self._y_labels)
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples."""
+        return self.get_num_examples()
 
     def get_data_specs(self) -> tuple[Form, Any]:
         """Space and source of what is stored."""
@@ -297,88 +192,277 @@ class DenseDesignMatrix(_ArrayDataset):
             return self.X
         return self._converter().topo_view_to_design_mat(topo)
 
-    def get_topological_view(self, mat: Any = None) -> Any:
-        """The examples, or other rows, as images."""
-        return self._converter().design_mat_to_topo_view(self.X if mat is None else mat)
+    def set_design_matrix(self, X: Any) -> None:
+        """Same as assigning to `X`."""
+        self.X = X
 
     def get_targets(self) -> Any:
         """`y`."""
         return self.y
 
-    def _converter(self) -> DefaultViewConverter:
-        if self.view_converter is None:
-            raise SpecError("this dataset does not know how its rows hold images: view_converter=")
-        return self.view_converter
+    def convert_to_one_hot(self, min_class: int = 0) -> None:
+        """Make rows of zeros and a one of targets that are classes.
+
+        Parameters
+        ----------
+        min_class : int
+            The class that becomes the first column.
+
+        Raises
+        ------
+        ValueError
+            If there are no targets, several a row, none that are integers, or classes below
+            `min_class`.
+
+        Notes
+        -----
+        There are `y_labels` columns less `min_class`, or, without `y_labels`, as many as the
+        greatest class asks for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> data = DenseDesignMatrix(X=np.zeros((3, 2)), y=np.array([1, 3, 2]))
+        >>> data.convert_to_one_hot(min_class=1)
+        >>> data.y.tolist()
+        [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+        """
+        y = self.y
+        if y is None or y.shape[1] != 1 or y.dtype.kind not in "iu":
+            kept = "no targets" if y is None else f"{y.dtype} targets of shape {y.shape}"
+            raise SpecError(f"classes are integers, one a row; this dataset has {kept}")
+        if y.size and y.min() < min_class:
+            raise SpecError(f"there is the class {y.min()}: give it, or a lower one, as min_class=")
+        highest = int(y.max(initial=min_class)) if self._y_labels is None else self._y_labels - 1
+        count = highest + 1 - min_class
+        labels = space_of(FieldSpec(_labels(1, count), "int64"))
+        rows = space_of(FieldSpec(Layout("bf", f=count), "float64"))
+        hot = labels.np_format_as(y.astype("int64") - min_class, rows)
+        self._set(self.X, hot, self._view_converter, self._X_labels, None)
+
+    def set_topological_view(self, V: Any, axes: Any = ("b", 0, 1, "c")) -> None:
+        """Hold other images from now on.
+
+        Parameters
+        ----------
+        V : numpy.ndarray, 4 axes
+            As many images as there are targets.
+        axes : sequence
+            The order of their axes, as in the constructor.
+        """
+        converter = converter_for(V, axes)
+        X = converter.topo_view_to_design_mat(V)
+        self._set(X, self.y, converter, self._X_labels, self._y_labels)
+
+    # -- preprocessing ----------------------------------------------------------------------------
+
+    def feature_view(self) -> Any:
+        """The examples as a view over the same memory.
+
+        Returns
+        -------
+        DataView or ImageView
+            ``bf``, or ``bchw`` where rows hold images.
+        """
+        from ..views import DataView, ImageView
+
+        if self._view_converter is None:
+            return DataView("bf", self.X)
+        images = DefaultViewConverter(self._view_converter.shape, ("b", "c", 0, 1))
+        return ImageView("bchw", images.design_mat_to_topo_view(self.X))
+
+    def apply_preprocessor(self, preprocessor: Any, can_fit: bool = False) -> None:
+        """Change `X` by what has ``apply(dataset, can_fit)``, as `iterators.views.ZCA` has.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from iterators.views import Standardize
+        >>> data = DenseDesignMatrix(X=np.array([[1.0], [3.0]]))
+        >>> data.apply_preprocessor(Standardize(global_std=True, std_eps=0), can_fit=True)
+        >>> data.X.round(3).tolist()
+        [[-0.707], [0.707]]
+        """
+        preprocessor.apply(self, can_fit)
+
+    # -- batches and parts ------------------------------------------------------------------------
+
+    def set_iteration_scheme(
+        self,
+        mode: Any = None,
+        batch_size: int | None = None,
+        num_batches: int | None = None,
+        data_specs: Any = None,
+        *,
+        topo: bool | None = None,
+        targets: bool | None = None,
+    ) -> None:
+        """What `iterator` and ``for batch in dataset`` do when they are not told."""
+        data_specs = self._requested(data_specs, topo, targets)
+        super().set_iteration_scheme(mode, batch_size, num_batches, data_specs)
+
+    def iterator(
+        self,
+        mode: Any = None,
+        batch_size: int | None = None,
+        num_batches: int | None = None,
+        rng: Any = None,
+        data_specs: Any = None,
+        return_tuple: bool = False,
+        *,
+        topo: bool | None = None,
+        targets: bool | None = None,
+    ) -> FiniteDatasetIterator:
+        """Batches of one epoch in any form; see `VectorSpacesDataset.iterator`.
+
+        Parameters
+        ----------
+        mode, batch_size, num_batches, rng, data_specs, return_tuple
+            As there.
+        topo : bool, optional
+            Pylearn2's older way to ask: the features as images, in the axes of `view_converter`.
+        targets : bool, optional
+            Likewise: the targets beside the features.
+
+        Raises
+        ------
+        ValueError
+            For `topo` or `targets` beside `data_specs`, or where there is no such thing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> data = DenseDesignMatrix(topo_view=np.zeros((5, 2, 2, 1)), y=np.arange(5))
+        >>> images, classes = data.iterator(batch_size=5, topo=True, targets=True).next()
+        >>> images.shape, classes.shape
+        ((5, 2, 2, 1), (5, 1))
+        """
+        data_specs = self._requested(data_specs, topo, targets)
+        return super().iterator(mode, batch_size, num_batches, rng, data_specs, return_tuple)
+
+    def _requested(self, data_specs: Any, topo: bool | None, targets: bool | None) -> Any:
+        """The data_specs that are meant."""
+        if topo is None and targets is None:
+            return data_specs
+        if data_specs is not None:
+            raise SpecError("data_specs says all that topo and targets would: give one of them")
+        spec = self.field_specs[FEATURES]
+        if topo:
+            spec = FieldSpec(self._converter().topo_layout, spec.dtype)
+        if not targets:
+            return space_of(spec), FEATURES
+        if not self.has_targets():
+            raise SpecError("targets=True, but this dataset has none")
+        return space_of((spec, self.field_specs[TARGETS])), (FEATURES, TARGETS)
+
+    def get_batch_design(self, batch_size: int, include_labels: bool = False) -> Any:
+        """Consecutive examples from a random place.
+
+        Parameters
+        ----------
+        batch_size : int
+        include_labels : bool
+            Give a tuple with their targets, or None where there are none.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer examples.
+        """
+        batch_size = integer("batch_size", batch_size, low=1)
+        if batch_size > len(self):
+            raise SpecError(f"batch_size={batch_size}, but there are {len(self)} examples")
+        start = int(draw(self.rng, len(self) - batch_size + 1))
+        rows = slice(start, start + batch_size)
+        if not include_labels:
+            return self.X[rows]
+        return self.X[rows], None if self.y is None else self.y[rows]
+
+    def get_batch_topo(self, batch_size: int, include_labels: bool = False) -> Any:
+        """The same as images."""
+        X, y = self.get_batch_design(batch_size, True)
+        images = self.get_topological_view(X)
+        return (images, y) if include_labels else images
+
+    def split_dataset_holdout(self, train_size: int = 0, train_prop: float = 0) -> tuple[Any, Any]:
+        """The first rows of `X`, and the others.
+
+        Parameters
+        ----------
+        train_size : int
+            How many the first are, or
+        train_prop : float
+            which share of all, 0 to 1.
+
+        Returns
+        -------
+        train, valid : numpy.ndarray
+
+        Raises
+        ------
+        ValueError
+            Unless exactly one of them is given, and is possible.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> data = DenseDesignMatrix(X=np.zeros((10, 3)))
+        >>> [len(part) for part in data.split_dataset_holdout(train_prop=0.8)]
+        [8, 2]
+        """
+        if bool(train_size) == bool(train_prop):
+            raise SpecError("give either train_size or train_prop")
+        if train_prop:
+            train_size = round(len(self) * real("train_prop", train_prop, low=0, high=1))
+        size = integer("train_size", train_size, low=0, high=len(self))
+        return self.X[:size], self.X[size:]
+
+    def split_dataset_nfolds(self, nfolds: int) -> list[Any]:
+        """`X` in so many pieces of consecutive rows, the last of which may be shorter.
+
+        Raises
+        ------
+        ValueError
+            If so many pieces of equal length cannot be made of the rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> data = DenseDesignMatrix(X=np.zeros((10, 3)))
+        >>> [len(fold) for fold in data.split_dataset_nfolds(4)]
+        [3, 3, 3, 1]
+        """
+        specs = (space_of(self.field_specs[FEATURES]), FEATURES)
+        folds = list(self.iterator("sequential", num_batches=nfolds, data_specs=specs))
+        if len(folds) != nfolds:
+            raise SpecError(f"nfolds={nfolds}: {len(self)} rows give {len(folds)} equal pieces")
+        return folds
 
 
-class VectorSpacesDataset(_ArrayDataset):
-    """Any number of fields, each in a space of its own.
-
-    Parameters
-    ----------
-    data : array or tuple of array
-        In the form of `data_specs`.
-    data_specs : (Space, source)
-        Flat, every source once.
-    rng : seed or generator, optional
-        The dataset's own generator; the default seed is (17, 2, 946).
+def from_dataset(dataset: DenseDesignMatrix, num_examples: int) -> DenseDesignMatrix:
+    """Consecutive examples of a dataset, from a random place, as a dataset of their own.
 
     Raises
     ------
-    AssertionError
-        If `data_specs` is not flat, repeats a source, or the fields differ in length.
-    TypeError, ValueError
-        If the data is not in the form of its space.
+    ValueError
+        If there are fewer.
 
     Examples
     --------
-    >>> from iterators import VectorSpace
-    >>> data = VectorSpacesDataset(np.zeros((5, 3)), (VectorSpace(3), "features"))
-    >>> [batch.shape for batch in data.iterator("even_sequential", batch_size=2)]
-    [(2, 3), (2, 3)]
+    >>> import numpy as np
+    >>> data = DenseDesignMatrix(X=np.arange(10.0)[:, None], y=np.arange(10))
+    >>> part = from_dataset(data, 4)
+    >>> len(part), bool((part.X == part.y).all())
+    (4, True)
     """
-
-    def __init__(self, data: Any, data_specs: Any, rng: Any = None) -> None:
-        space, source = check_data_specs(data_specs)
-        if not is_flat_specs((space, source)):
-            raise SpecError("the data_specs of a dataset must be flat")
-        sources = (source,) if isinstance(source, str) else source
-        named = [name for name in sources if name]
-        if len(set(named)) < len(named):
-            raise SpecError(f"{sources} names a source twice")
-        single: Any = space
-        single.np_validate(data)
-        parts = (data,) if isinstance(source, str) else data
-        spaces: Any = (space,) if space.components is None else space.components
-        fields, specs = {}, {}
-        for name, part, own in zip(sources, parts, spaces, strict=True):
-            if own.is_null:
-                continue
-            fields[name] = part
-            dtype = own.dtype or part.dtype.name
-            specs[name] = FieldSpec(own.layout, dtype, getattr(own, "sparse", False))
-        lengths = {part.shape[specs[name].layout.axis("b")] for name, part in fields.items()}
-        if len(lengths) != 1:
-            raise SpecError(f"the fields have different numbers of examples: {sorted(lengths)}")
-        self.data_specs = (space, source)
-        self._data = data
-        super().__init__(fields, specs, (space, source), rng)
-
-    def get_data_specs(self) -> tuple[Form, Any]:
-        """Space and source of what is stored."""
-        return self.data_specs
-
-    def get_data(self) -> Any:
-        """Everything that is stored."""
-        return self._data
-
-
-def _converter_for(topo_view: Any, axes: Any) -> DefaultViewConverter:
-    if topo_view.ndim != 4:
-        raise SpecError(f"topo_view has 4 axes, unlike an array of shape {topo_view.shape}")
-    layout = Layout(axes)
-    shape = [topo_view.shape[layout.axis(axis)] for axis in "hwc"]
-    return DefaultViewConverter(shape, axes)
+    X, y = dataset.get_batch_design(num_examples, include_labels=True)
+    return DenseDesignMatrix(
+        X=X.copy(),
+        y=None if y is None else y.copy(),
+        view_converter=dataset.view_converter,
+        X_labels=dataset.X_labels,
+        y_labels=dataset.y_labels,
+    )
 
 
 def _field_spec(name: str, array: Any, labels: int | None, rows: Layout | None) -> FieldSpec:
@@ -388,7 +472,11 @@ def _field_spec(name: str, array: Any, labels: int | None, rows: Layout | None) 
             raise TypeError(f"{name}_labels={labels}: {name} holds {array.dtype}, not integers")
         if array.size and not 0 <= array.min() <= array.max() < labels:
             raise SpecError(f"{name}_labels={labels}: {name} holds {array.min()} to {array.max()}")
-        return FieldSpec(Layout("bt", t=width, index_of="k", k=labels), array.dtype.name)
+        return FieldSpec(_labels(width, labels), array.dtype.name)
     if rows is not None and rows.sizes["f"] != width:
         raise SpecError(f"a row of {name} has {width} elements, but images have {rows.sizes['f']}")
     return FieldSpec(Layout("bf", f=width) if rows is None else rows, array.dtype.name)
+
+
+def _labels(width: int, count: int) -> Layout:
+    return Layout("bt", t=width, index_of="k", k=count)

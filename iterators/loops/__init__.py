@@ -12,6 +12,7 @@ from .serializers import (
     Serializer,
     load_npz,
     save_npz,
+    serialize,
 )
 from .worker import WorkerError
 from .worker_pool import WorkerDiedError
@@ -33,4 +34,5 @@ __all__ = [
     "WorkerError",
     "load_npz",
     "save_npz",
+    "serialize",
 ]

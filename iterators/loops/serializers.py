@@ -15,6 +15,8 @@ import numpy as np
 
 from recordio.storage import AtomicOutput
 
+from ..core.backend import is_tensor
+
 __all__ = [
     "Deserializer",
     "DictionarySerializer",
@@ -22,6 +24,7 @@ __all__ = [
     "Serializer",
     "load_npz",
     "save_npz",
+    "serialize",
 ]
 
 #: How None is written to a file: numpy would pickle it.
@@ -134,7 +137,16 @@ class NpzDeserializer(Deserializer):
         return NpzDeserializer(self.npz, path, self.strict, self.ignore_names)
 
     def __call__(self, key: str, value: Any) -> Any:
-        """The saved value in the type of `value`; if that is an array, it is filled."""
+        """The saved value in the type of `value`; if that is an array, it is filled.
+
+        Raises
+        ------
+        TypeError
+            If the type of `value` cannot hold what was saved: a float where an int is wanted, 64
+            bits where 32 are.  Python's integers hold every integer.
+        ValueError
+            If an array was saved with another shape, or holds integers too large for the other.
+        """
         key = self.path + key.lstrip("/")
         if any(name(key) if callable(name) else name == key for name in self.ignore_names):
             return value
@@ -147,16 +159,56 @@ class NpzDeserializer(Deserializer):
             return None
         if value is None:
             return saved
-        if isinstance(value, np.ndarray):
-            if value.shape != saved.shape:
-                raise ValueError(f"{key}: saved with shape {saved.shape}, not {value.shape}")
-            np.copyto(value, saved, casting="same_kind")
+        if isinstance(value, np.ndarray) or is_tensor(value):
+            _fill(key, value, saved)
             return value
-        if hasattr(value, "copy_"):
-            import torch
+        kind = type(value)
+        if not _holds(kind, saved.dtype):
+            raise TypeError(f"{key}: {saved.dtype} was saved, which {kind.__name__} cannot hold")
+        return kind(saved[()])
 
-            return value.copy_(torch.from_numpy(saved))
-        return type(value)(saved[()])
+
+def _holds(kind: type, saved: np.dtype) -> bool:
+    """Whether a type of single values can hold every number of the saved type (Chainer's rule)."""
+    if saved.kind not in "iufc" or (saved.kind in "iu" and kind is int):
+        return True
+    return np.can_cast(saved, kind, casting="safe")
+
+
+def _fill(key: str, target: Any, saved: np.ndarray) -> None:
+    """Copy what was saved into an array or a tensor, whose floats may be the shorter ones."""
+    if tuple(target.shape) != saved.shape:
+        raise ValueError(f"{key}: saved with shape {saved.shape}, not {tuple(target.shape)}")
+    source: Any = saved
+    if isinstance(target, np.ndarray):
+        integer = target.dtype.kind in "iu"
+        fits = np.can_cast(saved.dtype, target.dtype, "same_kind")
+    else:
+        import torch
+
+        source, target = torch.from_numpy(saved), target.detach()
+        fits = torch.can_cast(source.dtype, target.dtype)
+        integer = not (target.is_floating_point() or target.is_complex())
+    if not fits:
+        raise TypeError(f"{key}: {saved.dtype} was saved, which {target.dtype} cannot hold")
+    kept = source.astype(target.dtype) if source is saved else source.to(target.dtype)
+    if integer and not bool((kept == source).all()):
+        raise ValueError(f"{key}: holds integers that are too large for {target.dtype}")
+    target[...] = kept
+
+
+def serialize(obj: Any) -> dict[str, Any]:
+    """What an object remembers, as a dictionary of arrays with flat keys.
+
+    Examples
+    --------
+    >>> from iterators import SerialIterator
+    >>> serialize(SerialIterator(range(5), 2, shuffle=False))["epoch"]
+    array(0)
+    """
+    serializer = DictionarySerializer()
+    serializer.save(obj)
+    return dict(serializer.target)
 
 
 def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
@@ -166,7 +218,8 @@ def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
     ----------
     file : path or binary file
         Written as named, no suffix is added; an old file is replaced once the new one is whole.
-    obj : object with a method ``serialize``
+    obj : object with a method ``serialize``, or dict
+        A dictionary of arrays is written as it is.
     compression : bool
 
     Examples
@@ -181,11 +234,13 @@ def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
     >>> next(second)
     [2, 3]
     """
-    serializer = DictionarySerializer()
-    serializer.save(obj)
-    arrays: dict[str, Any] = {
-        key: NONE if a.dtype.hasobject else a for key, a in serializer.target.items()
-    }
+    target: dict[str, Any] = {}
+    if isinstance(obj, dict):
+        for key, value in obj.items():
+            DictionarySerializer(target)(key, value)
+    else:
+        target = serialize(obj)
+    arrays: dict[str, Any] = {key: NONE if a.dtype.hasobject else a for key, a in target.items()}
     save: Any = np.savez_compressed if compression else np.savez
     if isinstance(file, (str, os.PathLike)):
         with AtomicOutput(file) as output:

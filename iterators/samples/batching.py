@@ -20,7 +20,8 @@ __all__ = ["Minibatches"]
 class Minibatches(Dataset):
     """Minibatches of a data set; `Dataset._minibatches` makes it.
 
-    ``mb()`` is a stacked array when all batches are full, otherwise a list of arrays.
+    ``mb()`` is a stacked array when all batches are full, otherwise a list of arrays.  Their shape
+    is that of the full ones also when the last one is short, and `_size` counts what there is.
 
     Examples
     --------
@@ -104,21 +105,25 @@ class Minibatches(Dataset):
         return self._like(self._source._field(name), self._batches, ())
 
     def _shape(self) -> tuple[int, ...]:
+        """Length of every axis; where the last minibatch is shorter, that of the others counts."""
         if isinstance(self._batches, Endless):
             raise TypeError("data without an end have no shape")
         if not len(self._batches):
             return (0,)
-        # All batches but the last of the data are alike.
-        ends = {self._batch(int(self._batches[i]))._shape() for i in (0, len(self._batches) - 1)}
-        if len(ends) > 1 or self._is_ragged():
-            raise ValueError("the last minibatch is shorter: they have no common shape")
-        return (len(self._batches), *ends.pop())
+        whole = next((n for n in self._batches if n != self._short), self._short)
+        return (len(self._batches), *self._batch(int(whole))._shape())
 
-    def _is_ragged(self) -> bool:
-        length, rest = int(self._source._length()), int(self._source._length()) % self._batch_size
-        short = length // self._batch_size
-        numbers = np.asarray(self._batches)
-        return bool(rest and (numbers == short).any() and (numbers != short).any())
+    def _size(self) -> int:
+        """Number of values in all minibatches, of which the last may be shorter."""
+        self._shape()
+        short = [n == self._short for n in self._batches]
+        kinds = {bool(is_short): int(n) for is_short, n in zip(short, self._batches, strict=True)}
+        return sum(short.count(kind) * self._batch(n)._size() for kind, n in kinds.items())
+
+    @property
+    def _short(self) -> int:
+        """Number of the minibatch that is short, if there is one."""
+        return int(self._source._length()) // self._batch_size
 
     def _write(self, value: Any) -> None:
         self._check_writable()

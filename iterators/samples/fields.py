@@ -1,17 +1,18 @@
 """Named parts of what a sample sees: their names, and what remains of them after an index.
 
-A field is a *selector*, applied to the data of the sample, or a sample of its own.
+A field is a *selector*, applied to the data of the sample, a *group* of fields, or a sample of its
+own.
 """
 
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Selector", "check_name", "is_selector", "on_axis", "remaining"]
+__all__ = ["Group", "Selector", "check_name", "declared", "is_selector", "on_axis", "remaining"]
 
 
 class Selector:
@@ -49,6 +50,75 @@ class Selector:
         else:
             moved = places[0] - start
         return Selector((moved, *self.rest))
+
+
+class Group:
+    """Fields under a common name, themselves about the data of the sample.
+
+    Parameters
+    ----------
+    parts : dict of str to Selector, Group or sample
+    """
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: dict[str, Any]) -> None:
+        self.parts = parts
+
+    @property
+    def selects(self) -> bool:
+        """Whether there are selectors only."""
+        return all(selects(part) for part in self.parts.values())
+
+    def within(self, start: int, stop: float, length: int | None) -> Group | None:
+        """The group for the elements from `start` to `stop`; None if a part is not among them."""
+        if not self.selects:
+            return None
+        moved = {name: part.within(start, stop, length) for name, part in self.parts.items()}
+        return None if None in moved.values() else Group(moved)
+
+
+def selects(field: Any) -> bool:
+    """Whether a field is a selector or a group of nothing else."""
+    return isinstance(field, Selector) or (isinstance(field, Group) and field.selects)
+
+
+def declared(
+    fields: Mapping[str, Any], has_data: bool, stored: Callable[..., Any]
+) -> dict[str, Any]:
+    """The fields that a user declares.
+
+    Parameters
+    ----------
+    fields : mapping of str to object
+        Selectors, mappings of fields, data, samples.
+    has_data : bool
+        Whether there is something to select from.
+    stored : callable
+        Makes a sample of data of its own, and of fields with ``stored(fields=...)``.
+
+    Returns
+    -------
+    dict of str to Selector, Group or sample
+
+    Raises
+    ------
+    ValueError
+        For names that cannot be names of fields, and a mapping without fields.
+    """
+    entries: dict[str, Any] = {}
+    for name, field in fields.items():
+        check_name(name, entries)
+        if isinstance(field, Mapping):
+            if not field:
+                raise ValueError(f"field {name!r} is a mapping without fields")
+            parts = declared(field, has_data, stored)
+            entries[name] = Group(parts) if has_data else stored(fields=parts)
+        elif has_data and is_selector(field):
+            entries[name] = Selector(field)
+        else:
+            entries[name] = stored(field)
+    return entries
 
 
 def is_selector(value: Any) -> bool:
@@ -102,13 +172,13 @@ def on_axis(index: Any, axis: int, axes: int | None) -> Any:
 
 def remaining(
     fields: dict[str, Any], part: Any, length: int | None
-) -> dict[str, Selector]:  # fmt: skip
+) -> dict[str, Selector | Group]:  # fmt: skip
     """The fields that lie completely inside a slice of their axis, counted from its start.
 
     Parameters
     ----------
     fields : dict
-        `Selector` objects; others belong to other data and are left out.
+        `Selector` objects and groups of them; others belong to other data and are left out.
     part : object
         What the axis of the fields is indexed by.  Only slices of step 1 keep fields.
     length : int or None
@@ -123,7 +193,7 @@ def remaining(
         return {}
     kept = {}
     for name, field in fields.items():
-        moved = field.within(start, stop, length) if isinstance(field, Selector) else None
+        moved = field.within(start, stop, length) if selects(field) else None
         if moved is not None:
             kept[name] = moved
     return kept

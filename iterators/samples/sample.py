@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.backend import is_tensor
 from .arithmetic import computed, equal
-from .fields import Selector, check_name, is_selector, on_axis, remaining
+from .fields import Group, Selector, check_name, declared, on_axis, remaining, selects
 from .region import ReadOnlyError, Region
 from .sequence_region import region_of
 
@@ -36,7 +36,9 @@ class Sample:
     fields : mapping of str to object, optional
         With `data`: an int, slice, list of ints or a tuple that begins with one of them selects
         from the data - along the first axis of a sample, the second axis of a dataset; anything
-        else is data of its own.  Without `data`: data or samples.  Fields may overlap.
+        else is data of its own.  Without `data`: data or samples.  Fields may overlap.  A mapping
+        is a field with fields: ``{"input": {"x1": 0, "x2": slice(1, 3)}}`` declares ``s.input.x1``
+        and ``s.input.x2``, and ``s.input()`` is the dict of both.
     meta : mapping, optional
         Facts about the data, kept by what does not change the axes that they describe.
     readonly : bool
@@ -93,15 +95,7 @@ class Sample:
     ) -> None:
         if data is None and not fields:
             raise ValueError("a sample needs data, fields or both")
-        entries: dict[str, Any] = {}
-        for name, field in dict(fields or {}).items():
-            check_name(name, entries)
-            if isinstance(field, Sample):
-                entries[name] = field
-            elif data is not None and is_selector(field):
-                entries[name] = Selector(field)
-            else:
-                entries[name] = type(self)(field)
+        entries = declared(dict(fields or {}), data is not None, self._stored)
         if isinstance(data, Sample):
             data, region = None, data._region
         else:
@@ -254,10 +248,7 @@ class Sample:
                               fields_meta=self._fields_meta)  # fmt: skip
         data = self._region.read()
         data = data.clone() if is_tensor(data) else copy.deepcopy(data)
-        fields = {
-            name: field.index if isinstance(field, Selector) else self._field(name)._copy()
-            for name, field in self._entries.items()
-        }
+        fields = {name: self._declaration(entry) for name, entry in self._entries.items()}
         return type(self)(data, fields, self._own_meta, fields_meta=self._fields_meta)
 
     def _readonly(self, flag: bool = True) -> Any:
@@ -313,10 +304,11 @@ class Sample:
         Parameters
         ----------
         name : str
-        sample : Sample or data
+        sample : Sample, data, or mapping of fields
         """
         check_name(name)
-        self._entries[name] = sample if isinstance(sample, Sample) else type(self)(sample)
+        fields = sample if isinstance(sample, Mapping) else None
+        self._entries[name] = self._stored(None if fields else sample, fields)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
@@ -375,14 +367,32 @@ class Sample:
             raise AttributeError(f"no field {name!r}; the fields are: {known}") from None
 
     def _field(self, name: str) -> Any:
-        entry = self._entry(name)
+        return self._seen(self._entry(name), self._fields_meta.get(name, NOTHING))
+
+    def _seen(self, entry: Any, meta: Mapping[str, Any] = NOTHING) -> Any:
+        """The sample that sees a field."""
         if isinstance(entry, _Later):
             entry = entry()
         if isinstance(entry, Sample):
             return entry._readonly() if self._is_readonly and not entry._is_readonly else entry
+        if isinstance(entry, Group):
+            parts = {name: self._seen(part) for name, part in entry.parts.items()}
+            return self._view(type(self), None, parts, meta)
         assert self._region is not None  # a composite has no selectors
         region = self._region.select(self._field_index(entry), rowwise=self._field_axis == 1)
-        return self._view(type(self), region, {}, self._fields_meta.get(name, NOTHING))
+        return self._view(type(self), region, {}, meta)
+
+    def _declaration(self, entry: Any) -> Any:
+        """A field as the constructor takes it, with copies of what is no part of the data."""
+        if isinstance(entry, Selector):
+            return entry.index
+        if isinstance(entry, Group):
+            return {name: self._declaration(part) for name, part in entry.parts.items()}
+        return self._seen(entry)._copy()
+
+    def _stored(self, data: Any = None, fields: Mapping[str, Any] | None = None) -> Sample:
+        """A field that is no part of the data of this sample."""
+        return data if isinstance(data, Sample) else type(self)(data, fields)
 
     def _field_index(self, selector: Selector) -> Any:
         return (slice(None),) * self._field_axis + selector.index
@@ -465,7 +475,7 @@ class Dataset(Sample):
             return self._view(kind, region, fields, NOTHING, kept)
         # Fields with storage of their own are indexed when they are asked for: they may be shorter.
         later: dict[str, Any] = {
-            name: field if isinstance(field, Selector) else _Later(self, name, rows)
+            name: field if selects(field) else _Later(self, name, rows)
             for name, field in self._entries.items()
         }
         meta = NOTHING if isinstance(index, tuple) and len(index) > 2 else self._own_meta

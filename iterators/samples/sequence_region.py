@@ -15,7 +15,11 @@ from ..core.backend import is_tensor
 from .array_region import ArrayRegion
 from .region import Endless, FailedRegion, ReadOnlyError, Region, is_index_list, select_rows
 
-__all__ = ["SequenceRegion", "region_of"]
+__all__ = ["Rows", "SequenceRegion", "region_of", "stacked"]
+
+
+class Rows(list):
+    """Rows that belong together: several values that are read of them make one array."""
 
 
 def region_of(data: Any) -> Region:
@@ -30,8 +34,30 @@ def region_of(data: Any) -> Region:
     if (isinstance(data, np.ndarray) and data.ndim) or is_tensor(data):
         return ArrayRegion(data)
     if hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, np.ndarray, np.generic)):
-        return SequenceRegion(data)
+        return (_StackedRegion if isinstance(data, Rows) else SequenceRegion)(data)
     return _Value(data)
+
+
+def stacked(rows: list[Any]) -> Any:
+    """Rows of equal arrays, of numbers, or of lists of numbers as one array; others as they are.
+
+    Examples
+    --------
+    >>> stacked([np.zeros(2), np.ones(2)]).shape, stacked([1, 2]), stacked([[1], [2, 3]])
+    ((2, 2), array([1, 2]), [[1], [2, 3]])
+    """
+    if rows and all(is_tensor(row) and row.shape == rows[0].shape for row in rows):
+        import torch
+
+        return torch.stack(rows)
+    # A tuple is a record, whose entries are no numbers of one kind.
+    if not rows or any(isinstance(row, tuple) or is_tensor(row) for row in rows):
+        return rows
+    try:
+        array = np.array(rows)
+    except ValueError:  # of different shapes
+        return rows
+    return array if array.dtype.kind in "biufc" else rows
 
 
 class SequenceRegion(Region):
@@ -71,7 +97,7 @@ class SequenceRegion(Region):
         if isinstance(self.rows, int):
             if isinstance(index, tuple) and len(index) == 1:
                 (index,) = index
-            return SequenceRegion(self._data, self._rows, (*self._steps, index))
+            return type(self)(self._data, self._rows, (*self._steps, index))
         rest: tuple = ()
         if isinstance(index, tuple):
             if not rowwise and len(index) > 1:
@@ -90,7 +116,7 @@ class SequenceRegion(Region):
             raise TypeError(
                 f"rows are chosen by numbers, slices, lists and masks, not by {index!r}"
             ) from None
-        return SequenceRegion(self._data, rows, (*self._steps, *rest))
+        return type(self)(self._data, rows, (*self._steps, *rest))
 
     # -- facts ------------------------------------------------------------------------------------
 
@@ -168,6 +194,15 @@ class SequenceRegion(Region):
             self._data[number] = value
         else:
             raise ReadOnlyError(f"a {type(row or self._data).__name__} cannot be written")
+
+
+class _StackedRegion(SequenceRegion):
+    """The same of `Rows`."""
+
+    def read(self) -> Any:
+        """The data."""
+        found = super().read()
+        return found if isinstance(self.rows, int) else stacked(list(found))
 
 
 class _Value(Region):

@@ -6,12 +6,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
-from ..core.backend import is_tensor
-from .fields import Selector, check_name
+from .fields import Selector, check_name, is_selector
 from .sample import NOTHING, Dataset, Sample
-from .sequence_region import region_of
+from .sequence_region import Rows, region_of, stacked
 
 __all__ = ["StreamDataset"]
 
@@ -28,6 +25,12 @@ class StreamDataset:
     meta : mapping, optional
         Facts about a row.
 
+    Notes
+    -----
+    Several rows together - minibatches, `_take`, `_materialize` - are one array, and so are their
+    fields, wherever they are arrays of one shape, numbers or lists of numbers.  Rows such as
+    ``(image, label)`` stay a list, and each of their fields is an array.
+
     Examples
     --------
     >>> stream = StreamDataset(lambda: iter([[1, 2, 9], [3, 4, 8], [5, 6, 7]]),
@@ -35,9 +38,11 @@ class StreamDataset:
     >>> [row.target() for row in stream], [row() for row in stream.input]
     ([9, 8, 7], [[1, 2], [3, 4], [5, 6]])
     >>> [batch.target() for batch in stream._minibatches(2)]
-    [[9, 8], [7]]
+    [array([9, 8]), array([7])]
+    >>> [batch() for batch in stream.target._minibatches(2)]
+    [array([9, 8]), array([7])]
     >>> stream._take(2)[1].input()
-    [3, 4]
+    array([3, 4])
     """
 
     __slots__ = ("_entries", "_factory", "_own_meta", "_step")
@@ -57,6 +62,11 @@ class StreamDataset:
             raise TypeError("a stream needs a function that returns a new iterable for every loop")
         entries: dict[str, Selector] = {}
         for name, index in dict(fields or {}).items():
+            if not is_selector(index):
+                raise TypeError(
+                    f"field {name!r}: a field of a stream selects from its rows by an int, a "
+                    f"slice, a list of ints or a tuple, not by a {type(index).__name__}"
+                )
             entries[check_name(name, entries)] = Selector(index)
         object.__setattr__(self, "_factory", iterable_factory)
         object.__setattr__(self, "_entries", entries)
@@ -142,7 +152,8 @@ class StreamDataset:
 
     def _dataset(self, rows: list[Any]) -> Dataset:
         indices = {name: field.index for name, field in self._entries.items()}
-        return Dataset(_stacked(rows), indices, self._own_meta)
+        together = stacked(rows)
+        return Dataset(Rows(rows) if together is rows else together, indices, self._own_meta)
 
 
 class _StreamMinibatches(StreamDataset):
@@ -180,14 +191,3 @@ class _StreamMinibatches(StreamDataset):
 
     def _minibatches(self, batch_size: int, drop_last: bool = False) -> StreamDataset:
         raise TypeError("these are minibatches already")
-
-
-def _stacked(rows: list[Any]) -> Any:
-    """Rows of equal arrays as one array; others as they are."""
-    if rows and all(isinstance(row, np.ndarray) and row.shape == rows[0].shape for row in rows):
-        return np.stack(rows)
-    if rows and all(is_tensor(row) and row.shape == rows[0].shape for row in rows):
-        import torch
-
-        return torch.stack(rows)
-    return rows

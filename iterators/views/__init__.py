@@ -5,11 +5,13 @@ A `View` holds one array and hands it out in other orders of axes, element types
 """
 
 from .batch_views import view_batch
+from .carry import Carry
 from .class_view import ClassView
 from .data_view import DataView
 from .image_sets import ImageClassSet
 from .image_view import ImageView
 from .list_view import ListView
+from .named_sources import Cifar10, Cifar100, Mnist, NotMnist, SmallImageSource
 from .preprocess import (
     GCN,
     ZCA,
@@ -25,6 +27,7 @@ from .sequence_view import SequenceView
 from .sets import BaseSet, Batch, DataSet, DataSource
 from .text_samplers import SentenceSampler, TextSampler
 from .text_sets import SentenceSet, TextSet
+from .text_sources import PennTreeBank, TextSource
 from .view import View
 
 __all__ = [
@@ -33,6 +36,9 @@ __all__ = [
     "BaseSet",
     "Batch",
     "Binarize",
+    "Carry",
+    "Cifar10",
+    "Cifar100",
     "ClassView",
     "DataSet",
     "DataSource",
@@ -42,7 +48,10 @@ __all__ = [
     "ImageView",
     "LeCunLCN",
     "ListView",
+    "Mnist",
+    "NotMnist",
     "ParallelPreprocess",
+    "PennTreeBank",
     "Pipeline",
     "Preprocess",
     "RandomSampler",
@@ -51,9 +60,11 @@ __all__ = [
     "SentenceSet",
     "SequenceView",
     "ShuffleSampler",
+    "SmallImageSource",
     "Standardize",
     "TextSampler",
     "TextSet",
+    "TextSource",
     "View",
     "view_batch",
 ]

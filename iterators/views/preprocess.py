@@ -7,6 +7,7 @@ made floating point first.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -39,6 +40,24 @@ def _numbers(view: DataView, form: str) -> np.ndarray:
     return convert(view.forward_get(form), Kind("float64", None, "numpy"))
 
 
+def _of_views(apply: Callable[[Any, Any, bool], None]) -> Callable[..., None]:
+    """An ``apply`` for views as one for data sets of Pylearn2's kind as well.
+
+    Those offer their rows by ``feature_view()`` and take others by ``set_design_matrix(X)``.
+    """
+
+    @functools.wraps(apply)
+    def wrapped(self: Any, view: Any, can_fit: bool = False) -> None:
+        if not hasattr(view, "set_design_matrix"):
+            apply(self, view, can_fit)
+            return
+        features = view.feature_view()
+        apply(self, features, can_fit)
+        view.set_design_matrix(features.forward_get("bf"))
+
+    return wrapped
+
+
 def _made_floating(view: Any) -> DataView:
     """The view, its base made floating point as NumPy promotes integers together with float32."""
     if not isinstance(view, DataView):
@@ -65,8 +84,9 @@ class Preprocess(ABC):
 
         Parameters
         ----------
-        view : View
-            Changed through `replace`: converted copies and gradients are forgotten.
+        view : View, or DenseDesignMatrix
+            A view is changed through `replace`: converted copies and gradients are forgotten.  A
+            data set of Pylearn2's kind gets another ``X``.
         can_fit : bool
             Whether parameters may be taken from these data.
 
@@ -86,6 +106,7 @@ class _Rowwise(Preprocess):
         self.batch_size = integer("batch_size", batch_size, low=1)
         self.progress = boolean("progress", progress)
 
+    @_of_views
     def apply(self, view: View, can_fit: bool = False) -> None:
         """Change the values of a view in the memory of its base; there is nothing to fit."""
         target = _made_floating(view)
@@ -131,6 +152,7 @@ class Standardize(Preprocess):
         self.mean: Any = None
         self.std: Any = None
 
+    @_of_views
     def apply(self, view: View, can_fit: bool = False) -> None:
         """See `Preprocess.apply`."""
         target = _made_floating(view)
@@ -288,6 +310,7 @@ class ZCA(Preprocess):
             self.colouring = (vectors * np.sqrt(values)) @ vectors.T if self.compute_undo else None
             bar.update()
 
+    @_of_views
     def apply(self, view: View, can_fit: bool = False) -> None:
         """See `Preprocess.apply`."""
         target = _made_floating(view)
@@ -423,6 +446,7 @@ class Binarize(Preprocess):
     def __init__(self, threshold: float) -> None:
         self.threshold = real("threshold", threshold)
 
+    @_of_views
     def apply(self, view: View, can_fit: bool = False) -> None:
         """See `Preprocess.apply`; there is nothing to fit."""
         if not isinstance(view, DataView):

@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import lzma
+import pickle
 import struct
 from pathlib import Path
 
@@ -190,6 +191,12 @@ def tars() -> dict[str, bytes]:
     }
 
 
+def cifar_batches() -> dict[str, bytes]:
+    """Batches of two images, as Python 2 and as Python 3 write them."""
+    batch = {"data": np.zeros((2, 3072), np.uint8), "fine_labels": [3, 98]}
+    return {f"protocol_{number}": pickle.dumps(batch, number) for number in (0, 2, 5)}
+
+
 def all_seeds() -> dict[str, dict[str, bytes]]:
     """Name of the target -> name of the file -> its bytes."""
     frames = (GOLDEN / "frames.rec").read_bytes()
@@ -239,6 +246,7 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
         "cache": {"four": whole_file()},
         "tfrecord": tf_records(),
         "webdataset": tars(),
+        "cifar": cifar_batches(),
         "states": {
             name: json.dumps({"of": name, "state": json.loads(text)}).encode()
             for name, text in first_states().items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .dataset import TabularDataset
-from .stack import Join
+from .stack import GeneratedKey, Join
 
 __all__ = ["from_data"]
 
@@ -99,14 +99,12 @@ def _members(entries: list[tuple[Any, Any]], size: int | None) -> list[TabularDa
     if size is None:
         raise ValueError("only functions are given: how many rows there are must be, as size=")
     members: list[TabularDataset] = []
-    for number, (key, column) in enumerate(entries):
+    for key, column in entries:
         if callable(column):
             members.append(RowNumbers(size).transform(key, column))
             continue
         if key is None:
-            key = f"column_{number}"
-            while key in taken:
-                key += "_"
+            key = GeneratedKey.new(taken)
         members.append(Column(key, column))
     return members
 

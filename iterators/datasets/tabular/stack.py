@@ -5,7 +5,8 @@ They refer to their members and ask only those that have a part of what is wante
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+from collections.abc import Container
+from itertools import accumulate, count, pairwise
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,36 @@ from ...core.backend import backend_of, is_tensor
 from ...core.indexing import resolve_rows, rows_as_index
 from .dataset import TabularDataset
 
-__all__ = ["Concatenation", "Join"]
+__all__ = ["Concatenation", "GeneratedKey", "Join"]
+
+
+class GeneratedKey(str):
+    """The name of a column that was given none: no two columns share one, and none means anything.
+
+    Examples
+    --------
+    >>> GeneratedKey.new() == GeneratedKey.new()
+    False
+    """
+
+    __slots__ = ()
+    _numbers = count()
+
+    @classmethod
+    def new(cls, taken: Container[str] = ()) -> GeneratedKey:
+        """The next name that is not taken."""
+        while (key := cls(f"_{next(cls._numbers)}")) in taken:
+            pass
+        return key
 
 
 class Concatenation(TabularDataset):
     """The rows of several tables with the same keys."""
 
     def __init__(self, *datasets: TabularDataset) -> None:
+        wanted = _given(datasets[0].keys)
         for i, dataset in enumerate(datasets):
-            if dataset.keys != datasets[0].keys:
+            if _given(dataset.keys) != wanted:
                 raise ValueError(
                     f"table {i} has the keys {dataset.keys}, but table 0 has {datasets[0].keys}"
                 )
@@ -70,6 +92,11 @@ class Concatenation(TabularDataset):
             column[order] if hasattr(column, "shape") else [column[i] for i in order]
             for column in columns
         )
+
+
+def _given(keys: tuple[str, ...]) -> list[str | None]:
+    """The keys that users gave; None for the others, which have nothing to be compared by."""
+    return [None if isinstance(key, GeneratedKey) else key for key in keys]
 
 
 def _as_index(rows: np.ndarray) -> Any:

@@ -1,6 +1,6 @@
 """All targets by name; another parser is one more line here, and a folder of its own in corpus/."""
 
-from .archives import TFRECORD, WEBDATASET
+from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
 from .detection import DETECTION
 from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
@@ -33,6 +33,7 @@ TARGETS = {
         CACHE,
         TFRECORD,
         WEBDATASET,
+        CIFAR,
         STATES,
     )
 }

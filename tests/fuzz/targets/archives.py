@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import gzip
 import io
+import os
 import random
 import struct
 import tarfile
 
+import numpy as np
+
 from recordio import RecordIOError
+from recordio.image_sets import read_cifar
 from recordio.tools.convert.format import Import, Item, Source
 from recordio.tools.convert.tf_example import decode_example, encode_example
 from recordio.tools.convert.tfrecord import FROM_TFRECORD, checksums, read_frames
@@ -259,3 +263,15 @@ def archive(*files: tuple[str, bytes], mode: str = "w") -> bytes:
 WEBDATASET = Target(
     "webdataset", check_webdataset, change_webdataset, mend_tar, words=(bytes(512), b"ustar\x0000")
 )
+
+
+# ---- CIFAR
+
+
+def check_cifar(data: bytes) -> None:
+    """A pickle of which nothing is run."""
+    images, labels = read_cifar(os.path.dirname(scratch("train", data)), 100)
+    assert images.shape == (len(labels), 3, 32, 32) and images.dtype == labels.dtype == np.uint8
+
+
+CIFAR = Target("cifar", check_cifar, words=(b"cnumpy\ndtype\n", b"\x80\x02", b"R", b"b", b"tb"))

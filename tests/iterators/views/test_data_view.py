@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iterators import ClassView, DataView, ImageView, SequenceView, View
+from iterators.core.dtypes import parse_type
+from iterators.views.kinds import kind_of, requested_kind
 
 torch = pytest.importorskip("torch")
 
@@ -644,3 +646,32 @@ def test_axes_that_are_not_there():
         view.find_axis("c")
     with pytest.raises(ValueError, match="same axes"):
         view.transpose("bhwc")
+
+
+WORDS = {
+    "Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64",
+    "Half": "float16", "Float": "float32", "Double": "float64", "Bool": "bool",
+    "BFloat16": "bfloat16",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_tensor_types_by_their_words_and_as_classes(word):
+    assert parse_type(f"torch.{word}Tensor") == (WORDS[word], None)
+    for name in (f"torch.cuda.{word}Tensor", f"torch.Cuda{word}Tensor"):
+        assert parse_type(name) == (WORDS[word], "cuda")
+        assert parse_type(f"{name}@cuda:1") == (WORDS[word], "cuda:1")
+    assert parse_type(getattr(torch, f"{word}Tensor")) == (WORDS[word], "cpu")
+    assert parse_type(getattr(torch.cuda, f"{word}Tensor")) == (WORDS[word], "cuda")
+    base = kind_of(np.zeros(3))
+    assert requested_kind(getattr(torch, f"{word}Tensor"), base).library == "torch"
+    assert requested_kind(f"torch.cuda.{word}Tensor", base).device.startswith("cuda")
+
+
+def test_a_tensor_class_gives_a_tensor():
+    view = DataView("bf", np.zeros((2, 3)))
+    found = view.forward_get("bf", torch.FloatTensor)
+    assert isinstance(found, torch.Tensor) and found.dtype == torch.float32
+    assert isinstance(view.forward_get("bf", "torch.FloatTensor"), np.ndarray)
+    with pytest.raises(ValueError, match=r"torch\.sparse"):
+        view.forward_get("bf", torch.sparse.FloatTensor)

@@ -1,5 +1,7 @@
 """`from_data`: tables of lists, arrays and functions."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -116,3 +118,15 @@ def test_data_that_contradicts_itself_is_a_value_error(data, size):
 def test_other_things_are_type_errors(data):
     with pytest.raises(TypeError):
         tabular.from_data(data)
+
+
+def test_tables_without_names_can_be_joined_and_stacked():
+    first, second = tabular.from_data(np.arange(3)), tabular.from_data(np.arange(3) * 10)
+    joined = first.join(second, tabular.from_data({"_0": [7, 8, 9]}))
+    assert joined[1] == {key: value for key, value in zip(joined.keys, (1, 10, 8), strict=True)}
+    assert joined.astuple()[2] == (2, 20, 9)
+    assert joined.slice[:, second.keys[0]].fetch().tolist() == [0, 10, 20]
+    assert first.concat(second).fetch().tolist() == [0, 1, 2, 0, 10, 20]
+    assert pickle.loads(pickle.dumps(first)).concat(second).keys == first.keys
+    with pytest.raises(ValueError, match="keys"):
+        first.concat(tabular.from_data(("named", [1])))

@@ -1,0 +1,239 @@
+"""The files of well-known sets of small images as arrays: MNIST and its siblings, and CIFAR.
+
+Nothing is downloaded, scaled or split.  CIFAR's files are pickled; they are read here without
+running anything that they name.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import pickle
+import struct
+import tarfile
+from pathlib import Path
+
+import numpy as np
+
+from recordio.errors import ArrayFileError
+from recordio.idx_array import read_idx_array
+from recordio.limits import SMALLEST_LIMIT
+
+__all__ = ["read_cifar", "read_mnist"]
+
+#: Pictures of CIFAR: channels, rows, columns.
+_CIFAR_IMAGE = (3, 32, 32)
+#: Names of the files by number of classes, and the name of their labels.
+_CIFAR_FILES = {
+    10: ([f"data_batch_{number}" for number in range(1, 6)], ["test_batch"], "labels"),
+    100: (["train"], ["test"], "fine_labels"),
+}
+
+
+def read_mnist(folder, part="train"):
+    """Read the images and labels of MNIST, or of a set in the same files (Fashion, Kuzushiji).
+
+    Parameters
+    ----------
+    folder : str or os.PathLike
+        With ``train-images-idx3-ubyte``, ``train-labels-idx1-ubyte`` and the same of ``t10k``,
+        plain or ``.gz``; ``train-images.idx3-ubyte`` is found as well.
+    part : {"train", "test"}
+
+    Returns
+    -------
+    images : numpy.ndarray, (n, rows, columns), uint8
+    labels : numpy.ndarray, (n,), uint8
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is missing.
+    ArrayFileError
+        If a file is damaged, or the two do not belong together.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from recordio import write_idx_array
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> write_idx_array(folder / "t10k-images-idx3-ubyte", np.zeros((5, 28, 28), np.uint8))
+    >>> write_idx_array(folder / "t10k-labels-idx1-ubyte.gz", np.arange(5, dtype=np.uint8))
+    >>> images, labels = read_mnist(folder, "test")
+    >>> images.shape, labels.tolist()
+    ((5, 28, 28), [0, 1, 2, 3, 4])
+    """
+    prefix = {"train": "train", "test": "t10k"}[part]
+    image_file = _find(folder, f"{prefix}-images-idx3-ubyte")
+    label_file = _find(folder, f"{prefix}-labels-idx1-ubyte")
+    images, labels = read_idx_array(image_file), read_idx_array(label_file)
+    for array, axes, path in ((images, 3, image_file), (labels, 1, label_file)):
+        if array.dtype != np.uint8 or array.ndim != axes:
+            raise ArrayFileError(
+                f"expected bytes along {axes} axes, not {array.dtype} of shape {array.shape}",
+                path=path,
+            )
+    if len(images) != len(labels):
+        raise ArrayFileError(
+            f"has {len(images)} images, but {label_file} has {len(labels)} labels", path=image_file
+        )
+    return images, labels
+
+
+def _find(folder, name):
+    names = [name + end for name in (name, name.replace("-idx", ".idx")) for end in ("", ".gz")]
+    for candidate in names:
+        path = os.path.join(os.fspath(folder), candidate)
+        if os.path.exists(path):
+            return path
+    raise FileNotFoundError(
+        errno.ENOENT, "no such file, nor one that ends in .gz", os.path.join(folder, name)
+    )
+
+
+def read_cifar(path, classes=10, part="train"):
+    """Read the images and labels of CIFAR-10 or CIFAR-100 from the files "for Python".
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The archive as it is downloaded (``cifar-10-python.tar.gz``), or a folder with its files.
+    classes : {10, 100}
+        Which of the two; of CIFAR-100 the labels are the fine ones.
+    part : {"train", "test"}
+
+    Returns
+    -------
+    images : numpy.ndarray, (n, 3, 32, 32), uint8
+        Channels are red, green and blue.
+    labels : numpy.ndarray, (n,), uint8
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is missing, in the archive or in the folder.
+    ArrayFileError
+        If a file is damaged, larger than 2**28 bytes, or holds anything but lists, texts, numbers
+        and arrays of bytes.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> batch = {"data": np.zeros((2, 3072), np.uint8), "fine_labels": [98, 3]}
+    >>> _ = (folder / "test").write_bytes(pickle.dumps(batch, protocol=2))
+    >>> images, labels = read_cifar(folder, 100, "test")
+    >>> images.shape, labels.tolist()
+    ((2, 3, 32, 32), [98, 3])
+    """
+    train, test, key = _CIFAR_FILES[classes]
+    names = {"train": train, "test": test}[part]
+    contents = _contents(Path(path), names)
+    batches = [_batch(contents[name], key, f"{path}: {name}", classes) for name in names]
+    images, labels = (np.concatenate(arrays) for arrays in zip(*batches, strict=True))
+    return images, labels
+
+
+def _contents(path, names):
+    """The bytes of files by name, from a folder or an archive."""
+    found = {}
+    if path.is_dir():
+        for name in names:
+            _check_size(os.path.getsize(path / name), path / name)
+            found[name] = (path / name).read_bytes()
+        return found
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                name = os.path.basename(member.name)
+                if name in names and member.isfile():
+                    _check_size(member.size, f"{path}: {member.name}")
+                    found[name] = archive.extractfile(member).read()
+    except (tarfile.TarError, EOFError) as error:
+        raise ArrayFileError(f"is no archive that can be read: {error}", path=str(path)) from error
+    for name in names:
+        if name not in found:
+            raise FileNotFoundError(errno.ENOENT, f"no {name} in the archive", str(path))
+    return found
+
+
+def _check_size(size, path):
+    if size > SMALLEST_LIMIT:
+        raise ArrayFileError(f"has {size} bytes, more than a file of CIFAR", path=str(path))
+
+
+def _batch(data, key, place, classes):
+    """Images and labels of one file."""
+    try:
+        stored = _Unpickler(data).load()
+        fields = {_bytes(name).decode(): value for name, value in stored.items()}
+        images, labels = fields["data"].array(), np.array(fields[key])
+    except (MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        raise ArrayFileError(f"is no batch of CIFAR: {error!r}", path=place) from error
+    if images.ndim != 2 or images.shape[1] != np.prod(_CIFAR_IMAGE):
+        raise ArrayFileError(f"holds images of shape {images.shape[1:]}, not (3072,)", path=place)
+    if labels.shape != images.shape[:1] or (labels.size and labels.dtype.kind not in "iu"):
+        raise ArrayFileError(f"has {len(images)} images and {labels.shape} labels", path=place)
+    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
+        raise ArrayFileError(f"has labels from {labels.min()} to {labels.max()}", path=place)
+    return images.reshape(len(images), *_CIFAR_IMAGE), labels.astype(np.uint8)
+
+
+class _Named:
+    """Stands for what a pickle calls: keeps what it was given and runs nothing."""
+
+    def __init__(self, *given):
+        self.given = given
+        self.state = None
+
+    def __setstate__(self, state):
+        self.state = state
+
+    def array(self):
+        """The array of bytes that NumPy would make of it."""
+        if self.state is None:  # as NumPy writes arrays since protocol 5
+            data, kind, shape, order = self.given
+        else:
+            _, shape, kind, fortran, data = self.state
+            order = "F" if fortran else "C"
+        if kind.given[0] not in ("u1", "uint8"):
+            raise ValueError(f"an array of {kind.given[0]!r}, not of bytes")
+        return np.frombuffer(bytearray(_bytes(data)), np.uint8).reshape(shape, order=order)
+
+
+def _bytes(text):
+    """The bytes that a text of Python 2 consists of; Python 3 writes them as a call of encode."""
+    text = text.given[0] if isinstance(text, _Named) else text
+    return text.encode("latin-1") if isinstance(text, str) else bytes(memoryview(text))
+
+
+class _Unpickler(pickle._Unpickler):  # the one in Python: in C a few bytes can claim all memory
+    def __init__(self, data):
+        super().__init__(io.BytesIO(data), encoding="latin-1")
+
+    dispatch = dict(pickle._Unpickler.dispatch)
+
+    def load_bytearray8(self):
+        (size,) = struct.unpack("<Q", self.read(8))
+        self.append(bytearray(self.read(size)))  # that of Python takes the memory first
+
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8  # type: ignore[assignment]
+
+    def get_extension(self, code):
+        raise pickle.UnpicklingError("it names an extension")
+
+    def find_class(self, module, name):
+        known = {
+            "numpy": ("ndarray", "dtype"),
+            "numpy.core.multiarray": ("_reconstruct",),
+            "numpy._core.multiarray": ("_reconstruct",),
+            "numpy._core.numeric": ("_frombuffer",),
+            "numpy.core.numeric": ("_frombuffer",),
+            "_codecs": ("encode",),
+        }
+        if name not in known.get(module, ()):
+            raise pickle.UnpicklingError(f"it names {module}.{name}")
+        return _Named
