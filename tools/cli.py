@@ -20,15 +20,16 @@ from collections.abc import Callable, Sequence
 from recordio import build_index, repair, verify, write_checksums
 from recordio.errors import RecordIOError
 from recordio.frames.checksums import checksums_path
+from recordio.image_size import DEFAULT_MAX_PIXELS
 from recordio.ordered import default_threads
 
-from .console import Interruption, printable, run_command, say, say_skipped
+from .console import Interruption, add_version, printable, run_command, say, say_skipped
 from .convert.exporting import export_records
 from .convert.format import Import
 from .convert.importing import companions, import_records
 from .convert.registry import EXPORTS, IMPORTS
 from .info import collect_info, format_info
-from .outputs import check_outputs
+from .outputs import check_outputs, local_path
 from .record_pack import RecordPack, pack_prefix
 from .show import head_lines, save_records, write_records
 
@@ -75,6 +76,7 @@ def build_parser(target: str | None = None) -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_version(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(
@@ -100,7 +102,9 @@ def build_parser(target: str | None = None) -> argparse.ArgumentParser:
 def _add_import(command: argparse.ArgumentParser, source: Import) -> None:
     for name, text, several in source.sources:
         command.add_argument(name, metavar=name.upper(), help=text, nargs="+" if several else None)
-    command.add_argument("prefix", metavar="PREFIX", help="write PREFIX.rec and PREFIX.idx")
+    command.add_argument(
+        "prefix", metavar="PREFIX", type=local_path, help="write PREFIX.rec and PREFIX.idx"
+    )
     source.add_options(command)
     output = command.add_argument_group("output")
     output.add_argument("--shuffle", action="store_true", help="put the records in random order")
@@ -121,17 +125,17 @@ def _add_import(command: argparse.ArgumentParser, source: Import) -> None:
 
 def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     info = add("info", "count and measure what is in a record file, and look for damage", _info)
-    info.add_argument("pack", metavar="PACK", help=PACK_HELP)
+    info.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
     info.add_argument("--json", action="store_true", help="print one JSON object")
 
     head = add("head", "show the first records as a table", _head)
-    head.add_argument("pack", metavar="PACK", help=PACK_HELP)
+    head.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
     head.add_argument(
         "-n", type=_natural, default=10, metavar="N", help="how many records (default: 10)"
     )
 
     cat = add("cat", "write what is in records to standard output or to files", _cat)
-    cat.add_argument("pack", metavar="PACK", help=PACK_HELP)
+    cat.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
     cat.add_argument("keys", metavar="KEY", type=int, nargs="+", help="keys of the records")
     cat.add_argument(
         "--position",
@@ -147,11 +151,12 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     cat.add_argument("--force", action="store_true", help="replace existing files")
 
     check = add("check", "look for damage in a record file and its index, and repair it", _check)
-    check.add_argument("pack", metavar="PACK", help=CHECK_HELP)
+    check.add_argument("pack", metavar="PACK", type=local_path, help=CHECK_HELP)
     task = check.add_mutually_exclusive_group()
     task.add_argument(
         "--repair",
         metavar="PREFIX",
+        type=local_path,
         help="copy all whole records to PREFIX.rec and PREFIX.idx, keeping their keys; with "
         "checksums those that are as they were",
     )
@@ -161,12 +166,32 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
         help="write PREFIX.crc, a checksum of every record, if no damage is found; needs "
         "google-crc32c",
     )
+    task.add_argument(
+        "--decode",
+        action="store_true",
+        help="decode every image as well, and count warnings of the decoder as damage: the record "
+        "format has no checksums, and a damaged JPEG image mostly decodes to something",
+    )
+    check.add_argument(
+        "--max-pixels",
+        type=_natural,
+        metavar="N",
+        help="with --decode: do not decode images with more pixels (default: 2**26)",
+    )
+    check.add_argument(
+        "--threads",
+        type=_threads,
+        metavar="N",
+        help="with --decode: number of threads (default: all cores)",
+    )
     check.add_argument("--force", action="store_true", help="replace existing files")
 
     _add_optimize(add)
 
     index = add("index", "write the index of a record file", _index)
-    index.add_argument("pack", metavar="PACK", help="the record file, or its name without .rec")
+    index.add_argument(
+        "pack", metavar="PACK", type=local_path, help="the record file, or its name without .rec"
+    )
     index.add_argument(
         "--keys",
         choices=["position", "id"],
@@ -187,8 +212,10 @@ def _add_optimize(add: Callable[..., argparse.ArgumentParser]) -> None:
         "labels, ids, keys and order stay the same; what is no JPEG image, or cannot be\n"
         "rewritten, is copied as it is.",
     )
-    optimize.add_argument("pack", metavar="PACK", help=PACK_HELP)
-    optimize.add_argument("prefix", metavar="PREFIX", help="write PREFIX.rec and PREFIX.idx")
+    optimize.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
+    optimize.add_argument(
+        "prefix", metavar="PREFIX", type=local_path, help="write PREFIX.rec and PREFIX.idx"
+    )
     optimize.add_argument(
         "--restart",
         type=_restart,
@@ -212,8 +239,10 @@ def _add_export(add: Callable[..., argparse.ArgumentParser], target: str) -> Non
         f"Turn the records of a pack into files of another format:\n\n{formats}\n\n"
         "`recordio export --to FORMAT --help` shows the options of a format.",
     )
-    export.add_argument("pack", metavar="PACK", help=PACK_HELP)
-    export.add_argument("target", metavar="TARGET", help="what to write, see above")
+    export.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
+    export.add_argument(
+        "target", metavar="TARGET", type=local_path, help="what to write, see above"
+    )
     export.add_argument(
         "--to",
         choices=list(EXPORTS),
@@ -227,7 +256,7 @@ def _add_export(add: Callable[..., argparse.ArgumentParser], target: str) -> Non
 
 def _natural(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of records")
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
     return int(text)
 
 
@@ -272,6 +301,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = parser.parse_args(words)
     if getattr(settings, "seed", None) is not None and not settings.shuffle:
         parser.error("argument --seed: it needs --shuffle")
+    if settings.command == "check" and not settings.decode:
+        for name in ("max_pixels", "threads"):
+            if getattr(settings, name) is not None:
+                parser.error(f"argument --{name.replace('_', '-')}: it needs --decode")
     return run_command("recordio", lambda interruption: settings.action(settings, interruption))
 
 
@@ -355,6 +388,17 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
         check_outputs(outputs, settings.force)
         report = repair(pack, outputs[0], index, outputs[1], checksums)
         _tell(f"wrote {outputs[0]}: {report.records} records")
+    if settings.decode:
+        from .decode_check import check_contents, warnings_are_noticed  # slow to load
+
+        if not warnings_are_noticed():
+            _tell("note: built without libjpeg-turbo: warnings of the JPEG decoder go unnoticed")
+        check_contents(
+            report,
+            max_pixels=settings.max_pixels or DEFAULT_MAX_PIXELS,
+            threads=settings.threads or default_threads(),
+            cancelled=interruption.requested,
+        )
     _print(str(report))
     return int(not report.ok)
 

@@ -13,15 +13,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio import IRHeader, RecordReader
-from recordio.errors import RecordHeaderError, RecordIOError
-from recordio.frames.mapping import check_kept
+from recordio.errors import IndexFileError, RecordHeaderError, RecordIOError
+from recordio.frames.frame import find_head, survey
+from recordio.frames.index_file import read_index
+from recordio.frames.mapping import check_kept, map_file
 from recordio.limits import bounded_lines
 
 from .console import progress_bar
 from .image_list import ListEntry, read_list
 from .payloads import labels_of, read_payload
 
-__all__ = ["Record", "RecordPack", "name_of", "pack_prefix", "read_classes"]
+__all__ = [
+    "Record",
+    "RecordPack",
+    "keys_by_offset",
+    "name_of",
+    "pack_prefix",
+    "read_classes",
+    "whole_offsets",
+]
 
 #: Endings of the names of parts that share one file of class names.
 PART = re.compile(r"_(train|test|val|\d+)$")
@@ -54,6 +64,42 @@ class Record(NamedTuple):
     def labels(self) -> list[float]:
         """The labels in the header."""
         return labels_of(self.header)
+
+
+def whole_offsets(path: str) -> Iterator[int]:
+    """Where the whole records of a file begin, also in a damaged one.
+
+    Parameters
+    ----------
+    path : str
+        The record file.
+
+    Yields
+    ------
+    int
+        Offset in bytes, in the order of the file.
+    """
+    data = map_file(path)
+    place = 0
+    while place < len(data):
+        run = survey(data, place)
+        yield from run.offsets.tolist()
+        place = run.end
+        if run.kind == "end":
+            break
+        if run.kind != "ok":
+            place = find_head(data, run.end + 4)
+
+
+def keys_by_offset(index: str | None) -> dict[int, int] | None:
+    """Key of the record at each offset; None without an index that can be read."""
+    if index is None:
+        return None
+    try:
+        keys, offsets = read_index(index)
+    except IndexFileError:
+        return None
+    return dict(zip(offsets.tolist(), keys.tolist(), strict=True))
 
 
 def pack_prefix(path: str) -> str:
