@@ -28,6 +28,7 @@ from .convert.exporting import export_records
 from .convert.format import Import
 from .convert.importing import companions, import_records
 from .convert.registry import EXPORTS, IMPORTS
+from .convert.shards import add_shard_options
 from .info import collect_info, format_info
 from .outputs import check_outputs, local_path
 from .record_pack import RecordPack, pack_prefix
@@ -57,6 +58,8 @@ exit codes:
 """
 PACK_HELP = "the record file, or its name without .rec; PREFIX.idx is used if it is there"
 CHECK_HELP = "the record file, or its name without .rec; PREFIX.idx and PREFIX.crc are used, too"
+
+MOST_NAMED = 4  # files in a message
 
 #: What a sub-command does with its settings.
 Action = Callable[[argparse.Namespace, Interruption], int]
@@ -251,7 +254,11 @@ def _add_export(add: Callable[..., argparse.ArgumentParser], target: str) -> Non
         help="the format (default: %(default)s)",
     )
     export.add_argument("--force", action="store_true", help="replace existing files, not folders")
-    EXPORTS[target].add_options(export.add_argument_group(f"--to {target}"))
+    chosen = EXPORTS[target]
+    options = export.add_argument_group(f"--to {target}")
+    if chosen.outputs("TARGET"):
+        add_shard_options(options)
+    chosen.add_options(options)
 
 
 def _natural(text: str) -> int:
@@ -342,7 +349,10 @@ def _export(settings: argparse.Namespace, interruption: Interruption) -> int:
         report = export_records(pack, settings.target, EXPORTS[settings.to], settings)
     if report.left_out:
         _tell(f"note: {report.left_out} records only list identities and were left out")
-    _tell(f"wrote {', '.join(report.paths)}: {report.records} records in {report.seconds:.1f} s")
+    written = ", ".join(report.paths)
+    if len(report.paths) > MOST_NAMED:
+        written = f"{len(report.paths)} files, {report.paths[0]} to {report.paths[-1]}"
+    _tell(f"wrote {written}: {report.records} records in {report.seconds:.1f} s")
     return 0
 
 

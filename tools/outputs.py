@@ -13,7 +13,14 @@ from collections.abc import Iterator, Sequence
 from recordio.errors import RecordIOError
 from recordio.temporary import Temporary
 
-__all__ = ["check_outputs", "local_path", "naming_output", "new_folder", "url_refused"]
+__all__ = [
+    "check_outputs",
+    "local_path",
+    "naming_output",
+    "new_folder",
+    "temporary_folder",
+    "url_refused",
+]
 
 #: What fetches a file, by the scheme of its URL.
 DOWNLOADERS = {
@@ -160,3 +167,14 @@ def new_folder(path: str) -> Iterator[str]:
         temporary.remove()
         raise
     temporary.release()
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str) -> Iterator[str]:
+    """A folder beside some output, which is removed with what is left in it when the block ends."""
+    temporary = Temporary(os.path.abspath(prefix), folder=True)
+    try:
+        temporary.make()
+        yield temporary.path
+    finally:
+        temporary.remove()

@@ -5,6 +5,7 @@ This is what commands that read records have in common.
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -200,9 +201,11 @@ class RecordPack:
         self._progress = progress
         self._cancelled = cancelled
         self._wanted: np.ndarray | None = None
+        self._part: np.ndarray | None = None
+        self._beside: dict[str, Any] = {}  # files that were read already, shared with parts
 
     def __len__(self) -> int:
-        return len(self._positions())
+        return len(self.positions())
 
     def __iter__(self) -> Iterator[Record]:
         """The records with their headers; without the identities of a face-recognition pack.
@@ -214,7 +217,7 @@ class RecordPack:
         TruncatedRecordError
             The file became shorter while the record was worked on.
         """
-        for position in self.watched(self._positions()):
+        for position in self.watched(self.positions()):
             whole = self.reader[position]
             header, content, kind = read_payload(whole)
             if header is None:
@@ -245,7 +248,26 @@ class RecordPack:
         """How many records only describe the others: those of face-recognition packs do."""
         return len(self.reader) - len(self)
 
-    def _positions(self) -> Any:
+    def part(self, positions: np.ndarray) -> RecordPack:
+        """Some of the records, with the same files beside them.
+
+        Parameters
+        ----------
+        positions : numpy.ndarray
+            Places in the whole pack.
+        """
+        result = copy.copy(self)
+        result._part = positions
+        return result
+
+    def everything(self) -> Any:
+        """Positions of all records, those that list identities too; of a part those in it."""
+        return range(len(self.reader)) if self._part is None else self._part
+
+    def positions(self) -> Any:
+        """Positions of the records without those that list identities; of a part those in it."""
+        if self._part is not None:
+            return self._part
         if self._wanted is not None:
             return self._wanted
         everything = range(len(self.reader))
@@ -290,9 +312,11 @@ class RecordPack:
 
         Bad lines are passed over: a record without a line gets a name made of its key.
         """
-        if not os.path.isfile(f"{self.prefix}.lst"):
-            return {}
-        return {entry.id: entry for entry in read_list(f"{self.prefix}.lst").entries}
+        if "names" not in self._beside:
+            path = f"{self.prefix}.lst"
+            entries = read_list(path).entries if os.path.isfile(path) else []
+            self._beside["names"] = {entry.id: entry for entry in entries}
+        return self._beside["names"]
 
 
 def name_of(record: Record, names: dict[int, ListEntry], suffixes: tuple[str, ...]) -> str:

@@ -26,6 +26,7 @@ from ..record_pack import RecordPack, name_of
 from .csv import one_file
 from .folders import add_check_option, safe_parts
 from .format import Export, Import, Item, Items, Source, add_content_limit, natural, unreadable
+from .shards import matching_files
 from .unpacking import UNPACKING_ERRORS, BoundedReader, open_unpacked
 
 if TYPE_CHECKING:
@@ -104,8 +105,10 @@ def open_webdataset(settings: argparse.Namespace) -> Source:
     """Open the archives."""
     left_out: collections.Counter[str] = collections.Counter()
 
+    paths = matching_files(settings.source)
+
     def items() -> Items:
-        for path in settings.source:
+        for path in paths:
             for key, files in samples(path, wanted_files(settings), settings.max_metadata_bytes):
                 try:
                     yield as_item(key, files, settings, left_out)
@@ -342,7 +345,13 @@ def add_file(archive: tarfile.TarFile, name: str, content: Any) -> None:
 FROM_WEBDATASET = Import(
     "webdataset",
     "tar files of WebDataset",
-    [("source", "the archives, plain or compressed, or fsspec URLs", True)],
+    [
+        (
+            "source",
+            "the archives, plain or compressed, or fsspec URLs; {000..009} and * stand for many",
+            True,
+        )
+    ],
     open_webdataset,
     add_import_options,
     "The files KEY.jpg, KEY.cls, ... that follow one another become a record: the image\n"
