@@ -120,7 +120,10 @@ def test_missing_folders_and_files_are_named(rows, tmp_path, command, capsys):
     for name in COMMANDS[:-1]:
         extra = {
             "cat": ["1"],
-            "from-mnist": [tmp_path / "missing", tmp_path / "t"],
+            **dict.fromkeys(
+                ("from-mnist", "from-coco", "from-voc", "from-yolo"),
+                [tmp_path / "missing", tmp_path / "t"],
+            ),
             "optimize": [tmp_path / "t"],
         }.get(name, [])
         target = [tmp_path / "t"] if name.startswith("from-") and not extra else []

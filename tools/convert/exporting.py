@@ -115,7 +115,7 @@ def _write_shards(
 ) -> int:
     """Write all shards into a folder beside them, and rename them when all are whole."""
     records = 0
-    renamed = []
+    renamed: list[tuple[str, str]] = []
     with temporary_folder(export.outputs(shards[0][0])[0]) as folder:
         for name, positions in shards:
             targets = export.outputs(name)

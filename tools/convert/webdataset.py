@@ -25,7 +25,16 @@ from ..payloads import check_content, number_text, suffixes_of
 from ..record_pack import RecordPack, name_of
 from .csv import one_file
 from .folders import add_check_option, safe_parts
-from .format import Export, Import, Item, Items, Source, add_content_limit, natural, unreadable
+from .format import (
+    Export,
+    Import,
+    Item,
+    Items,
+    Source,
+    add_content_limit,
+    add_metadata_limit,
+    unreadable,
+)
 from .shards import matching_files
 from .unpacking import UNPACKING_ERRORS, BoundedReader, open_unpacked
 
@@ -45,7 +54,6 @@ END_MARKER = 1024
 #: No longer names: those of this system end here, too.
 LONGEST_NAME, LONGEST_ENDING = 4096, 255
 MOST_FILES = 1000
-DEFAULT_METADATA_BYTES = 1 << 22
 
 #: What of a file is to be read: given its ending and those before it in the sample, how many bytes
 #: it may have and the option that says so; None if it is not wanted.
@@ -91,14 +99,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
     )
     add_check_option(parser)
     add_content_limit(parser)
-    parser.add_argument(
-        "--max-metadata-bytes",
-        type=natural,
-        default=DEFAULT_METADATA_BYTES,
-        metavar="N",
-        help="refuse label files, and headers between the files of an archive, with more bytes "
-        "(default: 2**22)",
-    )
+    add_metadata_limit(parser, "label files, and headers between the files of an archive,")
 
 
 def open_webdataset(settings: argparse.Namespace) -> Source:
