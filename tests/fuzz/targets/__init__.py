@@ -1,5 +1,6 @@
 """All targets by name; another parser is one more line here, and a folder of its own in corpus/."""
 
+from .annotations import COCO, VOC, YOLO
 from .archives import TFRECORD, WEBDATASET
 from .caches import CACHE
 from .detection import DETECTION
@@ -33,6 +34,9 @@ TARGETS = {
         CACHE,
         TFRECORD,
         WEBDATASET,
+        COCO,
+        VOC,
+        YOLO,
         STATES,
     )
 }
