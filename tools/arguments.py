@@ -11,8 +11,10 @@ from collections.abc import Sequence
 
 from recordio.image_size import DEFAULT_MAX_PIXELS
 
+from .console import add_version
 from .image_list import split_entries
-from .scan import DEFAULT_EXTENSIONS
+from .outputs import local_path
+from .scan import DEFAULT_EXTENSIONS, READABLE_EXTENSIONS
 
 __all__ = [
     "IMAGE_OPTIONS",
@@ -29,6 +31,7 @@ FLAGS = (
     "--list",
     "--recursive",
     "--shuffle",
+    "--stratify",
     "--pass-through",
     "--center-crop",
     "--pack-label",
@@ -38,7 +41,7 @@ FLAGS = (
     "--strict",
 )
 #: Options that matter only where a list is made, and only where images are changed or packed.
-LIST_OPTIONS = ("recursive", "exts", "shuffle", "train_ratio", "test_ratio", "chunks")
+LIST_OPTIONS = ("recursive", "exts", "shuffle", "train_ratio", "test_ratio", "stratify", "chunks")
 IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
 PACK_OPTIONS = (
     *IMAGE_OPTIONS,
@@ -64,10 +67,6 @@ BOOLEAN_WORDS = {
     "off": False,
     "0": False,
 }
-#: Suffixes that may be written without their dot after ``--exts``.
-KNOWN_SUFFIXES = frozenset(
-    ["bmp", "gif", "jp2", "jpe", "jpeg", "jpg", "pgm", "png", "ppm", "tif", "tiff", "webp"]
-)
 
 DESCRIPTION = """\
 Pack a folder of images into a record file (PREFIX.rec) with its index (PREFIX.idx).
@@ -105,13 +104,15 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_version(parser)
     parser.add_argument(
         "prefix",
         metavar="PREFIX",
+        type=local_path,
         help="start of the output names.  Every .lst file whose path starts with it is packed; if "
         "it is a folder, every .lst file in it",
     )
-    parser.add_argument("root", metavar="ROOT", help="the folder with the images")
+    parser.add_argument("root", metavar="ROOT", type=local_path, help="the folder with the images")
 
     lists = parser.add_argument_group("making lists")
     lists.add_argument(
@@ -129,7 +130,8 @@ def build_parser() -> argparse.ArgumentParser:
         "--exts",
         action="append",
         metavar=".EXT ...",
-        help="suffixes to accept, in any case (default: .jpeg .jpg .png)",
+        help="suffixes to accept, in any case, such as .webp .gif .bmp .tiff; what else there is "
+        "is counted in a note (default: .jpeg .jpg .png)",
     )
     lists.add_argument(
         "--no-shuffle",
@@ -151,6 +153,11 @@ def build_parser() -> argparse.ArgumentParser:
         default=0.0,
         metavar="R",
         help="part of the images for PREFIX_test.lst; needs --train-ratio below 1 (default: 0)",
+    )
+    lists.add_argument(
+        "--stratify",
+        action="store_true",
+        help="split every class in the same proportions (default: the list as a whole)",
     )
     lists.add_argument(
         "--chunks",
@@ -318,7 +325,7 @@ def modern_spelling(words: Sequence[str]) -> list[str]:
 
 
 def _looks_like_suffix(word: str) -> bool:
-    if word.lower().lstrip("*.") in KNOWN_SUFFIXES:
+    if f".{word.lower().lstrip('*.')}" in READABLE_EXTENSIONS:  # the dot may be left out
         return True
     return word.startswith(".") and word.strip(".") != "" and not any(c in word for c in "/\\")
 

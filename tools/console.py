@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
 from typing import TextIO
 
 from .image_list import Skipped, skipped_path
 
 __all__ = [
     "Interruption",
+    "add_version",
     "printable",
     "progress_bar",
     "run_command",
@@ -79,6 +82,28 @@ class Interruption:
             yield
         finally:
             self.deferred = False
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    """The option ``--version``, which prints the name of the command, the package and its version.
+
+    Examples
+    --------
+    >>> parser = argparse.ArgumentParser("demo")
+    >>> add_version(parser)
+    >>> parser.parse_args(["--version"])  # doctest: +SKIP
+    demo (recordio-iterators 0.1.0)
+    """
+    try:
+        version = metadata.version("recordio-iterators")
+    except metadata.PackageNotFoundError:
+        version = "in a checkout that is not installed"
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"%(prog)s (recordio-iterators {version})",
+        help="print the version of the package, and exit",
+    )
 
 
 def run_command(command: str, action: Callable[[Interruption], int]) -> int:

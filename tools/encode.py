@@ -25,6 +25,7 @@ from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size
 
 from .image_header import ANY_SIZE, ImageHeader, read_image_header
 from .image_list import ListEntry
+from .images import check_jpeg, decode_gif
 from .optimize import Tally, optimize_image
 
 __all__ = [
@@ -89,9 +90,10 @@ class EncodeOptions:
         Store all labels of an entry with more than one; otherwise the first alone.
     check : ``"header"``, ``"decode"`` or ``"none"``
         How files that are stored untouched are examined.  ``header``: JPEG and PNG must be complete
-        (PNG checksums included), other formats are decoded; ``decode``: everything is decoded;
-        ``none``: nothing, any file is stored.  Files to be re-encoded are always decoded; ``none``
-        then takes what the decoder makes of a truncated file.
+        (PNG checksums included), other formats are decoded; ``decode``: everything is decoded, and
+        a warning of libjpeg counts as damage, also in files to be re-encoded; ``none``: nothing,
+        any file is stored.  Files to be re-encoded are always decoded; ``none`` then takes what the
+        decoder makes of a truncated file.
     optimize : bool
         Rewrite what is stored without loss, so that parts of it are decoded faster; see
         `iterators.optimize_jpeg`.  What cannot be rewritten is stored as it is.
@@ -219,8 +221,10 @@ def encode_image(data: bytes, options: EncodeOptions) -> bytes:
     header = None
     if options.check != "none":
         header = read_image_header(data)
+    decoded = options.check == "decode" and check_jpeg(data, options.max_pixels)
     if options.pass_through or _needs_no_change(header, options):
-        if options.check == "decode" or (options.check == "header" and header is None):
+        wanted = options.check == "decode" or (options.check == "header" and header is None)
+        if wanted and not decoded:
             _decode(data, cv2.IMREAD_UNCHANGED, options.max_pixels)
         return data
     image = _decode_resized_jpeg(data, options, header)
@@ -281,6 +285,8 @@ def _decode(data: bytes, color: int, max_pixels: int) -> np.ndarray:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), color)
     except cv2.error as error:
         raise ImageDecodeError(f"OpenCV cannot decode it: {error.err}") from None
+    if image is None and data.startswith(b"GIF8"):
+        image = decode_gif(data, color)
     if image is None:
         known = data.startswith((JPEG_START, b"\x89PNG"))
         raise ImageDecodeError(

@@ -22,6 +22,7 @@ from .arguments import IMAGE_OPTIONS, LIST_OPTIONS, PACK_OPTIONS, given_options,
 from .console import Interruption, printable, run_command, say, say_skipped
 from .image_list import (
     ImageList,
+    ListEntry,
     read_list,
     shuffle_entries,
     split_entries,
@@ -29,7 +30,7 @@ from .image_list import (
     write_list,
     write_skipped,
 )
-from .scan import scan_images
+from .scan import describe_left_out, scan_images
 
 if TYPE_CHECKING:
     from .pack import PackReport
@@ -69,10 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _check_places(settings: argparse.Namespace) -> None:
     if not os.path.isdir(settings.root):
-        raise RecordIOError("ROOT is not a folder", path=settings.root)
-    folder = os.path.dirname(settings.prefix)
-    if not os.path.isdir(folder):
-        raise RecordIOError("the folder for the output does not exist; make it first", path=folder)
+        what = "is not a folder" if os.path.exists(settings.root) else "does not exist"
+        raise RecordIOError(f"ROOT, the folder with the images, {what}", path=settings.root)
 
 
 def _note_without_effect(settings: argparse.Namespace, names: Sequence[str], why: str) -> None:
@@ -83,25 +82,55 @@ def _note_without_effect(settings: argparse.Namespace, names: Sequence[str], why
 
 def _scan(settings: argparse.Namespace, recursive: bool) -> ImageList:
     found = scan_images(settings.root, recursive, settings.exts)
-    if found.entries:
-        return found
-    hint = f"no file in it ends with {', '.join(settings.exts)}"
-    if not recursive and scan_images(settings.root, True, settings.exts).entries:
-        hint = "the images are in sub-folders: add --recursive"
-    raise RecordIOError(f"no images found; {hint}", path=settings.root)
+    left_out = describe_left_out(found.left_out, settings.exts)
+    if not found.entries:
+        hint = f"no file in it ends with {', '.join(settings.exts)}"
+        if not recursive and scan_images(settings.root, True, settings.exts).entries:
+            hint = "the images are in sub-folders: add --recursive"
+        elif left_out:
+            hint += f"; {left_out}"
+        raise RecordIOError(f"no images found; {hint}", path=settings.root)
+    if left_out:
+        say("im2rec", f"note: {left_out}")
+    os.makedirs(os.path.dirname(settings.prefix), exist_ok=True)
+    return found
 
 
 def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[NamedList]:
     """The lists of a scan, each with its file name; what the scan skipped goes with the first."""
     if settings.train_ratio == 1 and settings.test_ratio:
         say("im2rec", "note: no effect of --test-ratio: it needs --train-ratio below 1")
+    if settings.train_ratio == 1 and settings.chunks == 1:
+        _note_without_effect(settings, ["stratify"], "it needs --train-ratio below 1, or --chunks")
     entries = shuffle_entries(found.entries) if settings.shuffle else found.entries
     parts = split_entries(
-        prefix, entries, settings.chunks, settings.train_ratio, settings.test_ratio
+        prefix,
+        entries,
+        settings.chunks,
+        settings.train_ratio,
+        settings.test_ratio,
+        settings.stratify,
     )
+    if settings.stratify:
+        _note_missing_classes(parts, found)
     lists = [(path, ImageList(list(part))) for path, part in parts]
     lists[0][1].skipped.extend(found.skipped)
     return lists
+
+
+def _note_missing_classes(
+    parts: Sequence[tuple[str, Sequence[ListEntry]]], found: ImageList
+) -> None:
+    """Say which parts lack classes: those of one image can be in one part alone."""
+    classes = {entry.labels for entry in found.entries}
+    for path, entries in parts:
+        if missing := classes - {entry.labels for entry in entries}:
+            name = found.classes[int(min(missing)[0])]
+            say(
+                "im2rec",
+                f"note: {len(missing)} of {len(classes)} classes have too few images to be in "
+                f"{path}; the first is {name}",
+            )
 
 
 def _write_lists(prefix: str, lists: Sequence[NamedList], classes: Sequence[str]) -> None:
@@ -155,6 +184,8 @@ def find_lists(prefix: str) -> list[str]:
         ]
 
     beside = os.path.dirname(prefix)
+    if not os.path.isdir(beside):
+        return []
     if not os.path.isdir(prefix):
         return matching(beside, prefix)
     return matching(prefix, prefix) or matching(beside, f"{prefix}.lst", f"{prefix}_")
@@ -186,11 +217,24 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
         lists = _split(settings, prefix, found)
     if not any(images.entries or images.skipped for _, images in lists):
         raise RecordIOError("the list is empty; --list makes it anew", path=lists[0][0])
+    if not settings.pack_label:
+        _note_dropped_labels(lists)
     with interruption.deferring():
         done, code = _pack_lists(lists, settings, interruption)
         if classes is not None and done:
             _write_lists(prefix, done, classes)
     return code
+
+
+def _note_dropped_labels(lists: Sequence[NamedList]) -> None:
+    for path, images in lists:
+        several = [len(entry.labels) for entry in images.entries if len(entry.labels) > 1]
+        if several:
+            say(
+                "im2rec",
+                f"note: only the first label is stored: {len(several)} of {len(images.entries)} "
+                f"lines of {path} have several, up to {max(several)}; --pack-label stores all",
+            )
 
 
 def _pack_lists(

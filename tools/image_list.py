@@ -11,6 +11,7 @@ import math
 import os
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -37,6 +38,9 @@ __all__ = [
 
 #: The seed of MXNet's tool: a list has the same order on every run.
 SHUFFLE_SEED = 100
+
+#: Multiples of it, taken modulo 1, are spread evenly however many there are.
+GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 #: Image headers hold ids up to 2**64 - 1, but the id is also the key, and an index ends here.
 LARGEST_ID = 2**63 - 1
@@ -74,11 +78,14 @@ class ImageList:
         that was read from a file.
     skipped : list of Skipped
         What could not be taken up.
+    left_out : Counter of str
+        Files that a scan passed over because of their suffix: how many of each, in lower case.
     """
 
     entries: list[ListEntry] = field(default_factory=list)
     classes: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
 
 
 def shuffle_entries(entries: Sequence[ListEntry]) -> list[ListEntry]:
@@ -100,6 +107,7 @@ def split_entries(
     chunks: int = 1,
     train_ratio: float = 1.0,
     test_ratio: float = 0.0,
+    stratify: bool = False,
 ) -> list[tuple[str, Sequence[ListEntry]]]:
     """Cut a list into chunks and each chunk into test, train and validation parts.
 
@@ -116,6 +124,10 @@ def split_entries(
         More than one: names get ``_0``, ``_1``, ...
     train_ratio, test_ratio : float, 0 to 1, together at most 1
         The rest is for validation.
+    stratify : bool
+        Every chunk and part takes its share of each class, that is, of the entries with the same
+        labels: the share of the class rounded up or down, or one image more or less where that
+        keeps the sizes of the parts.  Inside a part the entries keep their order.
 
     Returns
     -------
@@ -141,12 +153,13 @@ def split_entries(
             raise ValueError(f"the {name} ratio must lie between 0 and 1, not {ratio}")
     if train_ratio != 1 and train_ratio + test_ratio > 1 + 1e-9:
         raise ValueError(f"train and test ratio add up to {train_ratio + test_ratio}, more than 1")
+    positions = _by_share(entries) if stratify else range(len(entries))
     chunk_size = -(-len(entries) // chunks)
     train_size, test_size = int(chunk_size * train_ratio), int(chunk_size * test_ratio)
-    lists: list[tuple[str, Sequence[ListEntry]]] = []
+    lists: list[tuple[str, Sequence[int]]] = []
     for number in range(chunks):
         name = f"{prefix}_{number}" if chunks > 1 else prefix
-        chunk = entries[number * chunk_size : (number + 1) * chunk_size]
+        chunk = positions[number * chunk_size : (number + 1) * chunk_size]
         if train_ratio == 1.0:
             lists.append((f"{name}.lst", chunk))
             continue
@@ -155,7 +168,23 @@ def split_entries(
         lists.append((f"{name}_train.lst", chunk[test_size : test_size + train_size]))
         if train_ratio + test_ratio < 1.0:
             lists.append((f"{name}_val.lst", chunk[test_size + train_size :]))
-    return lists
+    return [(name, [entries[position] for position in sorted(part)]) for name, part in lists]
+
+
+def _by_share(entries: Sequence[ListEntry]) -> list[int]:
+    """Positions in an order of which every stretch holds the same share of each class.
+
+    The i-th of n entries of a class stands at (i + start) / n of the way.  The start differs from
+    class to class, so that small classes do not all have their first entry at the same place.
+    """
+    classes: dict[tuple[float, ...], list[int]] = {}
+    for position, entry in enumerate(entries):
+        classes.setdefault(entry.labels, []).append(position)
+    places = []
+    for number, members in enumerate(classes.values()):
+        start = (number + 0.5) * GOLDEN_RATIO % 1
+        places += [((i + start) / len(members), position) for i, position in enumerate(members)]
+    return [position for _, position in sorted(places)]
 
 
 def format_line(entry: ListEntry) -> str:

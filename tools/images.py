@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+from collections.abc import Iterator
 from typing import Any
 
 import cv2
 import numpy as np
 
+from iterators.images.codecs import general
 from iterators.images.codecs.jpeg import jpeg
+from iterators.images.codecs.transcode.transcode import coefficients
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size
+from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size, open_image
 
-from .image_header import ANY_SIZE
+from .image_header import ANY_SIZE, read_image_header
 
-__all__ = ["add_pixel_limit", "decode_image", "encode_image", "swap_red_and_blue"]
+__all__ = [
+    "add_pixel_limit",
+    "check_decodes",
+    "check_jpeg",
+    "decode_gif",
+    "decode_image",
+    "encode_image",
+    "one_opencv_thread",
+    "swap_red_and_blue",
+]
 
 #: Fast to write; levels above gain little on photographs and cost several times as much.
 PNG_LEVEL = 3
 JPEG_QUALITY = 95
+
+#: How `coefficients` calls an image at the first warning of libjpeg.
+DAMAGE = ("damaged", "truncated")
 
 
 def encode_image(image: np.ndarray, suffix: str) -> bytes:
@@ -119,6 +136,98 @@ def decode_image(
     return image
 
 
+def check_jpeg(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> bool:
+    """Read all coefficients of a JPEG image, and refuse it at the first warning of libjpeg.
+
+    A decoder goes on where the entropy-coded data is damaged: the pixels from there on are grey or
+    colourful noise.  Its warnings are the only sign, and the most common one, of bytes that are
+    left over behind the last pixel, comes only to who reads the file to its end.
+
+    Parameters
+    ----------
+    content : bytes-like
+        The encoded image.
+    max_pixels : int
+        Images with more are refused before anything is read.
+
+    Returns
+    -------
+    bool
+        False if it was not examined: it is no JPEG image, or one of a rare kind, coded
+        arithmetically or with 12 bits; or libjpeg-turbo was not found when `iterators` was built.
+
+    Raises
+    ------
+    ImageDecodeError
+        It is damaged, truncated or too large.
+
+    Examples
+    --------
+    >>> check_jpeg(encode_image(np.eye(2, dtype=np.uint8), ".png"))
+    False
+    """
+    if bytes(content[:3]) != b"\xff\xd8\xff" or not jpeg.available():
+        return False
+    check_pixels(image_size(content), max_pixels, "--max-pixels")
+    jpeg.check_limits(content, max_pixels=ANY_SIZE)
+    try:
+        coefficients(content, max_pixels=ANY_SIZE)
+    except ImageDecodeError as error:
+        if error.reason not in DAMAGE:
+            return False
+        raise ImageDecodeError(
+            f"the JPEG image is {error.reason}: a decoder warns of it and makes up the rest; pack "
+            "it again from its source"
+        ) from None
+    return True
+
+
+def check_decodes(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> None:
+    """Decode an image of any format as the iterators do, and refuse every kind of damage.
+
+    Parameters
+    ----------
+    content : bytes-like
+        The encoded image.
+    max_pixels : int
+        Images with more are refused before anything is decoded.
+
+    Raises
+    ------
+    ImageDecodeError
+        It is damaged, truncated or too large, or no image.
+    """
+    read_image_header(bytes(content))  # knows the checksums of PNG, and truncation
+    check_jpeg(content, max_pixels)
+    check_pixels(image_size(content), max_pixels, "--max-pixels")
+    general.decode(content, max_pixels=ANY_SIZE)
+
+
+def decode_gif(content: Any, mode: int) -> np.ndarray | None:
+    """The first frame of a GIF file by Pillow: OpenCV before 4.11 knows no GIF.
+
+    Parameters
+    ----------
+    content : bytes-like
+        The file.
+    mode : int
+        OpenCV's: 1 colour, 0 grey, -1 as stored.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        As `cv2.imdecode` gives it; None if it is damaged.
+    """
+    try:
+        with open_image(io.BytesIO(content), ("GIF",)) as image:
+            with_alpha = mode == cv2.IMREAD_UNCHANGED and "transparency" in image.info
+            pixels = np.asarray(image.convert("RGBA" if with_alpha else "RGB"))
+    except (ImageDecodeError, OSError, SyntaxError, ValueError, EOFError):
+        return None
+    pixels = swap_red_and_blue(pixels)
+    return cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY) if mode == cv2.IMREAD_GRAYSCALE else pixels
+
+
 def swap_red_and_blue(image: np.ndarray) -> np.ndarray:
     """RGB to BGR, RGBA to BGRA, and back; images without colour stay as they are.
 
@@ -130,3 +239,14 @@ def swap_red_and_blue(image: np.ndarray) -> np.ndarray:
     if image.ndim == 2:
         return image
     return image[..., [2, 1, 0, *range(3, image.shape[2])]]
+
+
+@contextlib.contextmanager
+def one_opencv_thread() -> Iterator[None]:
+    """Keep OpenCV from starting threads of its own: ours already use every core."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)

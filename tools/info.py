@@ -16,12 +16,10 @@ import numpy as np
 
 from recordio import RecordReader, verify
 from recordio.errors import RecordIOError
-from recordio.frames.frame import find_head, survey
-from recordio.frames.mapping import map_file
 
 from .console import progress_bar
 from .payloads import describe, labels_of, read_payload
-from .record_pack import RecordPack
+from .record_pack import RecordPack, keys_by_offset, whole_offsets
 
 __all__ = ["PackInfo", "collect_info", "format_info"]
 
@@ -141,21 +139,10 @@ def collect_info(
         index_lines=report.index_lines,
         problems=[str(problem) for problem in report.problems],
     )
-    _look_at_records(info, _keys(path, index), progress, cancelled)
+    _look_at_records(info, keys_by_offset(index), progress, cancelled)
     if report.ok:
         info.identities = _count_identities(path)
     return info
-
-
-def _keys(path: str, index: str | None) -> dict[int, int] | None:
-    """Key by offset, if there is an index that can be used."""
-    if index is None:
-        return None
-    try:
-        with RecordReader(path, index) as reader:
-            return dict(zip(reader.offsets.tolist(), reader.keys.tolist(), strict=True))
-    except RecordIOError:
-        return None
 
 
 def _count_identities(path: str) -> int | None:
@@ -177,44 +164,35 @@ def _look_at_records(
     smallest, largest = float("inf"), float("-inf")
     agree = keys is not None
     number = 0
-    data = map_file(info.path)
     with (
         RecordReader(info.path) as reader,
         progress_bar(info.records, os.path.basename(info.path), "records", progress) as advance,
     ):
-        place = 0
-        while place < len(data):
-            run = survey(data, place)
-            for offset in run.offsets.tolist():
-                if cancelled():
-                    raise KeyboardInterrupt
-                record, _ = reader.read_at(offset)
-                assert record is not None
-                sizes[number] = len(record)
-                number += 1
-                advance(1)
-                header, content, kind = read_payload(record)
-                kinds[kind] += 1
-                try:
-                    if shape := describe(content, kind):
-                        shapes[shape] += 1
-                except RecordIOError:
-                    info.damaged_contents += 1
-                if header is None:
-                    continue
-                labels = labels_of(header)
-                info.headers += 1
-                widths[len(labels)] += 1
-                label = labels[0] if labels[0] == labels[0] else NAN
-                smallest, largest = min(smallest, label), max(largest, label)
-                if len(first_labels) <= MANY_LABELS:
-                    first_labels.add(label)
-                agree = agree and keys is not None and keys.get(offset) == header.id
-            place = run.end
-            if run.kind == "end":
-                break
-            if run.kind != "ok":
-                place = find_head(data, run.end + 4)
+        for offset in whole_offsets(info.path):
+            if cancelled():
+                raise KeyboardInterrupt
+            record, _ = reader.read_at(offset)
+            assert record is not None
+            sizes[number] = len(record)
+            number += 1
+            advance(1)
+            header, content, kind = read_payload(record)
+            kinds[kind] += 1
+            try:
+                if shape := describe(content, kind):
+                    shapes[shape] += 1
+            except RecordIOError:
+                info.damaged_contents += 1
+            if header is None:
+                continue
+            labels = labels_of(header)
+            info.headers += 1
+            widths[len(labels)] += 1
+            label = labels[0] if labels[0] == labels[0] else NAN
+            smallest, largest = min(smallest, label), max(largest, label)
+            if len(first_labels) <= MANY_LABELS:
+                first_labels.add(label)
+            agree = agree and keys is not None and keys.get(offset) == header.id
     if number:
         info.sizes = {
             "min": int(sizes.min()),

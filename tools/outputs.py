@@ -5,6 +5,7 @@ Single files and groups of files are `recordio.storage`'s; nothing here looks in
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,23 @@ from collections.abc import Iterator, Sequence
 from recordio.errors import RecordIOError
 from recordio.temporary import Temporary
 
-__all__ = ["check_outputs", "naming_output", "new_folder"]
+__all__ = [
+    "check_outputs",
+    "local_path",
+    "naming_output",
+    "new_folder",
+    "temporary_folder",
+    "url_refused",
+]
+
+#: What fetches a file, by the scheme of its URL.
+DOWNLOADERS = {
+    "s3": "aws s3 cp",
+    "gs": "gcloud storage cp",
+    "hdfs": "hdfs dfs -get",
+    "http": "curl -O",
+    "https": "curl -O",
+}
 
 
 @contextlib.contextmanager
@@ -24,6 +41,40 @@ def naming_output(path: str) -> Iterator[None]:
         if error.filename is None:
             error.filename = path
         raise
+
+
+def url_refused(path: str) -> str:
+    """Why a command does not take a URL where it needs a file or a folder of this machine.
+
+    Returns
+    -------
+    str
+        Empty for a path.
+
+    Examples
+    --------
+    >>> url_refused("s3://bucket/train.rec")
+    'a URL, where a path of this machine is needed: download what is read (aws s3 cp, fsspec) ...
+    >>> url_refused("data/train.rec")
+    ''
+    """
+    scheme, found, _ = path.partition("://")
+    if not found:
+        return ""
+    tool = DOWNLOADERS.get(scheme)
+    return (
+        "a URL, where a path of this machine is needed: download what is read "
+        f"({f'{tool}, ' if tool else ''}fsspec) and upload what was written; only the sources of "
+        "recordio from-csv, from-libsvm, from-mnist, from-numpy, from-coco, from-webdataset and "
+        "from-tfrecord may be URLs"
+    )
+
+
+def local_path(text: str) -> str:
+    """An argument that must be a path of this machine; for ``add_argument(type=...)``."""
+    if reason := url_refused(text) or (not text and "it is empty"):
+        raise argparse.ArgumentTypeError(f"{text}: {reason}" if text else reason)
+    return text
 
 
 def check_outputs(paths: Sequence[str], force: bool) -> None:
@@ -49,6 +100,8 @@ def check_outputs(paths: Sequence[str], force: bool) -> None:
     recordio.errors.RecordIOError: no/such/folder: the folder for the output does not exist; ...
     """
     for path in paths:
+        if reason := url_refused(path):
+            raise RecordIOError(reason, path=path)
         folder = os.path.dirname(path) or "."
         if not os.path.isdir(folder):
             raise RecordIOError(
@@ -114,3 +167,14 @@ def new_folder(path: str) -> Iterator[str]:
         temporary.remove()
         raise
     temporary.release()
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str) -> Iterator[str]:
+    """A folder beside some output, which is removed with what is left in it when the block ends."""
+    temporary = Temporary(os.path.abspath(prefix), folder=True)
+    try:
+        temporary.make()
+        yield temporary.path
+    finally:
+        temporary.remove()

@@ -11,7 +11,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from recordio.ordered import default_threads
 from .console import progress_bar
 from .encode import EncodeOptions, encode_record
 from .image_list import ImageList, ListEntry, Skipped, read_list, write_skipped
+from .images import one_opencv_thread
 from .optimize import Tally, check_available
 from .ordered_pool import map_in_order
 from .outputs import naming_output
@@ -286,14 +287,3 @@ def _as_image_list(source: Source) -> ImageList:
     if isinstance(source, (str, os.PathLike)):
         return read_list(source)
     return ImageList(list(source))
-
-
-@contextlib.contextmanager
-def one_opencv_thread() -> Iterator[None]:
-    """Keep OpenCV from starting threads of its own: ours already use every core."""
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
-    try:
-        yield
-    finally:
-        cv2.setNumThreads(before)

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 
 from recordio import build_index
 
-from .console import Interruption, run_command, say
+from .console import Interruption, add_version, run_command, say
+from .outputs import local_path
 
 __all__ = ["main"]
 
@@ -49,8 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("record", metavar="RECORD", help="the record file")
-    parser.add_argument("index", metavar="INDEX", help="the index to write or to replace")
+    add_version(parser)
+    parser.add_argument("record", metavar="RECORD", type=local_path, help="the record file")
+    parser.add_argument(
+        "index", metavar="INDEX", type=local_path, help="the index to write or to replace"
+    )
     parser.add_argument(
         "--keys",
         choices=["position", "id"],

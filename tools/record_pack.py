@@ -5,6 +5,7 @@ This is what commands that read records have in common.
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -13,15 +14,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio import IRHeader, RecordReader
-from recordio.errors import RecordHeaderError, RecordIOError
-from recordio.frames.mapping import check_kept
+from recordio.errors import IndexFileError, RecordHeaderError, RecordIOError
+from recordio.frames.frame import find_head, survey
+from recordio.frames.index_file import read_index
+from recordio.frames.mapping import check_kept, map_file
 from recordio.limits import bounded_lines
 
 from .console import progress_bar
 from .image_list import ListEntry, read_list
 from .payloads import labels_of, read_payload
 
-__all__ = ["Record", "RecordPack", "name_of", "pack_prefix", "read_classes"]
+__all__ = [
+    "Record",
+    "RecordPack",
+    "keys_by_offset",
+    "name_of",
+    "pack_prefix",
+    "read_classes",
+    "whole_offsets",
+]
 
 #: Endings of the names of parts that share one file of class names.
 PART = re.compile(r"_(train|test|val|\d+)$")
@@ -54,6 +65,42 @@ class Record(NamedTuple):
     def labels(self) -> list[float]:
         """The labels in the header."""
         return labels_of(self.header)
+
+
+def whole_offsets(path: str) -> Iterator[int]:
+    """Where the whole records of a file begin, also in a damaged one.
+
+    Parameters
+    ----------
+    path : str
+        The record file.
+
+    Yields
+    ------
+    int
+        Offset in bytes, in the order of the file.
+    """
+    data = map_file(path)
+    place = 0
+    while place < len(data):
+        run = survey(data, place)
+        yield from run.offsets.tolist()
+        place = run.end
+        if run.kind == "end":
+            break
+        if run.kind != "ok":
+            place = find_head(data, run.end + 4)
+
+
+def keys_by_offset(index: str | None) -> dict[int, int] | None:
+    """Key of the record at each offset; None without an index that can be read."""
+    if index is None:
+        return None
+    try:
+        keys, offsets = read_index(index)
+    except IndexFileError:
+        return None
+    return dict(zip(offsets.tolist(), keys.tolist(), strict=True))
 
 
 def pack_prefix(path: str) -> str:
@@ -154,9 +201,11 @@ class RecordPack:
         self._progress = progress
         self._cancelled = cancelled
         self._wanted: np.ndarray | None = None
+        self._part: np.ndarray | None = None
+        self._beside: dict[str, Any] = {}  # files that were read already, shared with parts
 
     def __len__(self) -> int:
-        return len(self._positions())
+        return len(self.positions())
 
     def __iter__(self) -> Iterator[Record]:
         """The records with their headers; without the identities of a face-recognition pack.
@@ -168,7 +217,7 @@ class RecordPack:
         TruncatedRecordError
             The file became shorter while the record was worked on.
         """
-        for position in self.watched(self._positions()):
+        for position in self.watched(self.positions()):
             whole = self.reader[position]
             header, content, kind = read_payload(whole)
             if header is None:
@@ -199,7 +248,26 @@ class RecordPack:
         """How many records only describe the others: those of face-recognition packs do."""
         return len(self.reader) - len(self)
 
-    def _positions(self) -> Any:
+    def part(self, positions: np.ndarray) -> RecordPack:
+        """Some of the records, with the same files beside them.
+
+        Parameters
+        ----------
+        positions : numpy.ndarray
+            Places in the whole pack.
+        """
+        result = copy.copy(self)
+        result._part = positions
+        return result
+
+    def everything(self) -> Any:
+        """Positions of all records, those that list identities too; of a part those in it."""
+        return range(len(self.reader)) if self._part is None else self._part
+
+    def positions(self) -> Any:
+        """Positions of the records without those that list identities; of a part those in it."""
+        if self._part is not None:
+            return self._part
         if self._wanted is not None:
             return self._wanted
         everything = range(len(self.reader))
@@ -244,9 +312,11 @@ class RecordPack:
 
         Bad lines are passed over: a record without a line gets a name made of its key.
         """
-        if not os.path.isfile(f"{self.prefix}.lst"):
-            return {}
-        return {entry.id: entry for entry in read_list(f"{self.prefix}.lst").entries}
+        if "names" not in self._beside:
+            path = f"{self.prefix}.lst"
+            entries = read_list(path).entries if os.path.isfile(path) else []
+            self._beside["names"] = {entry.id: entry for entry in entries}
+        return self._beside["names"]
 
 
 def name_of(record: Record, names: dict[int, ListEntry], suffixes: tuple[str, ...]) -> str:

@@ -6,13 +6,23 @@ Only names are looked at: image files are never opened, and nothing is written.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from .image_list import ImageList, ListEntry, Skipped
 
-__all__ = ["DEFAULT_EXTENSIONS", "scan_images"]
+__all__ = ["DEFAULT_EXTENSIONS", "READABLE_EXTENSIONS", "describe_left_out", "scan_images"]
 
 DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
+#: What can be packed when it is asked for.
+READABLE_EXTENSIONS = frozenset(
+    (".bmp", ".gif", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".ppm")
+    + (".tif", ".tiff", ".webp")
+)
+#: Images that no decoder here is sure to read.
+FOREIGN_EXTENSIONS = frozenset(
+    [".arw", ".avif", ".cr2", ".dng", ".heic", ".heif", ".jxl", ".nef", ".psd", ".svg"]
+)
 
 
 def scan_images(
@@ -38,6 +48,7 @@ def scan_images(
     ImageList
         Ids are positions in scan order.  Skipped are folders that cannot be read, links that lead
         nowhere or back into one of their own parents, and names that a list line cannot hold.
+        Left out, and counted by suffix, are other files, except hidden ones.
 
     Raises
     ------
@@ -60,7 +71,7 @@ def scan_images(
     """
     accepted = frozenset(extension.lower() for extension in extensions)
     found = ImageList()
-    for folder, names in _walk(os.fspath(root), recursive, accepted, found.skipped):
+    for folder, names in _walk(os.fspath(root), recursive, accepted, found):
         labelled = False
         for name in names:
             path = f"{folder}/{name}" if folder else name
@@ -75,14 +86,55 @@ def scan_images(
     return found
 
 
+def describe_left_out(left_out: Counter[str], accepted: Iterable[str], separator: str = " ") -> str:
+    """What a scan left out because of its suffix, and the option that takes it.
+
+    Parameters
+    ----------
+    left_out : Counter of str
+        `ImageList.left_out`.
+    accepted : iterable of str
+        The suffixes that were asked for.
+    separator : str
+        What stands between those of ``--exts``.
+
+    Returns
+    -------
+    str
+        Empty if nothing was left out.
+
+    Examples
+    --------
+    >>> describe_left_out(Counter({".webp": 4, ".heic": 2, ".txt": 1}), [".jpg"])
+    'left out 4 .webp, 2 .heic, 1 other file: give --exts .jpg .webp; .heic must be converted first'
+    """
+    readable = [suffix for suffix in left_out if suffix in READABLE_EXTENSIONS]
+    foreign = [suffix for suffix in left_out if suffix in FOREIGN_EXTENSIONS]
+    parts = [
+        f"{left_out[suffix]} {suffix}"
+        for suffix in sorted([*readable, *foreign], key=lambda suffix: (-left_out[suffix], suffix))
+    ]
+    if others := left_out.total() - sum(left_out[suffix] for suffix in [*readable, *foreign]):
+        parts.append(f"{others} other file{'s' if others > 1 else ''}")
+    if not parts:
+        return ""
+    advice = []
+    if readable:
+        advice.append(f"give --exts {separator.join([*accepted, *sorted(readable)])}")
+    if foreign:
+        advice.append(f"{', '.join(sorted(foreign))} must be converted first")
+    return f"left out {', '.join(parts)}" + (f": {'; '.join(advice)}" if advice else "")
+
+
 def _walk(
-    root: str, recursive: bool, accepted: frozenset[str], skipped: list[Skipped]
+    root: str, recursive: bool, accepted: frozenset[str], found: ImageList
 ) -> Iterator[tuple[str, list[str]]]:
     """Folders top-down, each with the sorted names of its images.
 
     A stack instead of recursion: a path may have more parts than Python has frames.
     """
     # A folder is known by device and inode; `parents` is a linked list up to the root.
+    skipped = found.skipped
     status = os.stat(root)
     stack: list[tuple[str, tuple]] = [("", ((status.st_dev, status.st_ino), None))]
     while stack:
@@ -110,11 +162,15 @@ def _walk(
                         skipped.append(Skipped(path, reason))
                     else:
                         folders.append((path, (identity, parents)))
-                elif os.path.splitext(item.name)[1].lower() in accepted:
-                    if item.is_file():
-                        names.append(item.name)
-                    elif item.is_symlink() and not os.path.exists(item.path):
-                        skipped.append(Skipped(path, "the link leads to no file"))
+                    continue
+                suffix = os.path.splitext(item.name)[1].lower()
+                if suffix not in accepted:
+                    if not item.name.startswith("."):
+                        found.left_out[suffix] += 1
+                elif item.is_file():
+                    names.append(item.name)
+                elif item.is_symlink() and not os.path.exists(item.path):
+                    skipped.append(Skipped(path, "the link leads to no file"))
             except OSError as error:
                 skipped.append(Skipped(path, f"cannot be examined: {error.strerror}"))
         yield folder, names

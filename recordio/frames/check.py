@@ -106,6 +106,8 @@ class Report:
         Lines in it.
     checksums : int or None
         Records that were compared with their checksums.
+    images : int or None
+        Images that were decoded without a warning; by the command ``recordio check --decode``, not by this module.
     problems : list of Problem
         Empty if all is well.
     """
@@ -119,6 +121,7 @@ class Report:
     index_path: str | None = None
     index_lines: int | None = None
     checksums: int | None = None
+    images: int | None = None
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -135,6 +138,8 @@ class Report:
             lines.append(f"{self.index_path}: {self.index_lines} lines")
         if self.checksums is not None:
             lines.append(f"{checksums_path(self.path)}: {self.checksums} checksums")
+        if self.images is not None:
+            lines.append(f"{self.path}: {self.images} images decoded without a warning")
         lines += [str(problem) for problem in self.problems] or ["no problems"]
         return "\n".join(lines)
 

@@ -247,10 +247,38 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
         "tfrecord": tf_records(),
         "webdataset": tars(),
         "cifar": cifar_batches(),
+        **annotations(),
         "states": {
             name: json.dumps({"of": name, "state": json.loads(text)}).encode()
             for name, text in first_states().items()
         },
+    }
+
+
+def annotations() -> dict[str, dict[str, bytes]]:
+    """The same two boxes in every form."""
+    coco = {
+        "images": [{"id": 7, "file_name": "a.png", "width": 8, "height": 4}],
+        "categories": [{"id": 3, "name": "cat"}, {"id": 18, "name": "dog"}],
+        "annotations": [
+            {"id": 1, "image_id": 7, "category_id": 3, "bbox": [1, 1, 4.5, 2], "iscrowd": 0},
+            {"id": 2, "image_id": 7, "category_id": 18, "bbox": [0, 0, 8, 4], "iscrowd": 1},
+        ],
+    }
+    boxes = "".join(
+        f"<object><name>{name}</name><difficult>{difficult}</difficult><bndbox><xmin>{left}</xmin>"
+        f"<ymin>{top}</ymin><xmax>{right}</xmax><ymax>{bottom}</ymax></bndbox></object>"
+        for name, difficult, left, top, right, bottom in (
+            ("cat", 0, 2, 2, 5, 3),
+            ("dog", 1, 1, 1, 8, 4),
+        )
+    )
+    size = "<size><width>8</width><height>4</height></size>"
+    voc = f"<annotation><filename>a.png</filename>{size}{boxes}</annotation>"
+    return {
+        "coco": {"two": json.dumps(coco).encode()},
+        "voc": {"two": voc.encode(), "unsized": voc.replace(size, "").encode()},
+        "yolo": {"two": b"0 0.4 0.5 0.5 0.5\n1 0.5 0.5 1 1\n", "none": b"\n"},
     }
 
 

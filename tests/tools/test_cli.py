@@ -120,7 +120,10 @@ def test_missing_folders_and_files_are_named(rows, tmp_path, command, capsys):
     for name in COMMANDS[:-1]:
         extra = {
             "cat": ["1"],
-            "from-mnist": [tmp_path / "missing", tmp_path / "t"],
+            **dict.fromkeys(
+                ("from-mnist", "from-coco", "from-voc", "from-yolo"),
+                [tmp_path / "missing", tmp_path / "t"],
+            ),
             "optimize": [tmp_path / "t"],
         }.get(name, [])
         target = [tmp_path / "t"] if name.startswith("from-") and not extra else []
@@ -262,3 +265,29 @@ def test_bars_are_for_terminals_only(rows, tmp_path, command, capsys):
     assert [line.partition(":")[0] for line in lines] == ["recordio"]
     with RecordReader(tmp_path / "t.rec") as reader:
         assert len(reader) == 300
+
+
+def test_urls_where_a_path_is_needed_say_what_can_be_done(rows, tmp_path, command, capsys):
+    for words in (
+        ["info", "s3://bucket/a.rec"],
+        ["head", "gs://bucket/a"],
+        ["check", "s3://bucket/a"],
+        ["export", "s3://bucket/a", tmp_path / "a"],
+        ["from-csv", rows, "s3://bucket/a"],
+    ):
+        with pytest.raises(SystemExit) as ended:
+            command(*words)
+        assert ended.value.code == 2
+        assert "a URL, where a path of this machine is needed" in capsys.readouterr().err
+    assert command("from-imagefolder", "s3://bucket/photos", tmp_path / "a") == 1
+    assert "download what is read (aws s3 cp, fsspec)" in capsys.readouterr().err
+
+
+def test_the_version_is_printed(command, capsys):
+    from recordio.tools.rec2idx import main as rec2idx
+
+    for run, name in ((command, "recordio"), (lambda word: rec2idx([word]), "rec2idx")):
+        with pytest.raises(SystemExit) as ended:
+            run("--version")
+        assert ended.value.code == 0
+        assert capsys.readouterr().out.startswith(f"{name} (recordio-iterators ")

@@ -4,11 +4,18 @@ import signal
 import subprocess
 import sys
 
+import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
+from iterators import ImageRecordIter
+from iterators.images.codecs.jpeg import jpeg
 from recordio import RecordReader, unpack, unpack_img
+from recordio.tools.encode import EncodeOptions, encode_image
 from recordio.tools.im2rec import find_lists, main
+from recordio.tools.image_list import read_list
+from recordio.tools.images import decode_gif
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
 
@@ -175,11 +182,136 @@ def test_an_empty_list_is_an_error(photo_folder, output, capsys):
 
 @pytest.mark.parametrize("mode", [[], ["--list"]])
 def test_missing_folders_are_named(photo_folder, output, capsys, mode):
-    assert run(*mode, output / "nowhere" / "p", photo_folder) == 1
-    assert "make it first" in capsys.readouterr().err
-    assert run(*mode, output / "p", photo_folder / "nowhere") == 1
-    assert "ROOT is not a folder" in capsys.readouterr().err
+    assert run(*mode, output / "new" / "p", photo_folder / "nowhere") == 1
+    assert "ROOT, the folder with the images, does not exist" in capsys.readouterr().err
+    (output / "file").touch()
+    assert run(*mode, output / "new" / "p", output / "file") == 1
+    assert "ROOT, the folder with the images, is not a folder" in capsys.readouterr().err
+    assert names(output) == ["file"]
+
+
+@pytest.mark.parametrize("mode", [[], ["--list", "--recursive"]])
+def test_the_folder_of_the_output_is_made(photo_folder, output, mode):
+    assert run(*mode, output / "new" / "deep" / "p", photo_folder) == 0
+    assert "p.lst" in names(output / "new" / "deep")
+
+
+def test_urls_are_refused_with_what_can_be_done(photo_folder, output, capsys):
+    for words in (["s3://bucket/set", photo_folder], [output / "p", "s3://bucket/photos"]):
+        with pytest.raises(SystemExit) as ended:
+            run(*words)
+        assert ended.value.code == 2
+        assert "download what is read (aws s3 cp, fsspec)" in capsys.readouterr().err
     assert names(output) == []
+
+
+FORMATS = {"a.webp": "WEBP", "b.gif": "GIF", "c.bmp": "BMP", "d.tiff": "TIFF", "e.tif": "TIFF"}
+
+
+@pytest.fixture
+def other_formats(tmp_path, images):
+    """A folder of images in five other formats, some of them with a second picture."""
+    root = tmp_path / "others"
+    root.mkdir()
+    first = Image.fromarray(images.gradient(24, 36)).quantize(64).convert("RGB")
+    second = Image.new("RGB", (36, 24), "red")
+    for name, kind in FORMATS.items():
+        several = {} if kind == "BMP" else {"save_all": True, "append_images": [second]}
+        lossless = {"lossless": True} if kind == "WEBP" else {}
+        first.save(root / name, kind, **several, **lossless)
+    (root / "f.jpg").write_bytes(images.jpeg())
+    for name in ("g.heic", "h.txt", ".hidden"):
+        (root / name).write_bytes(b"not looked at")
+    return root, np.asarray(first)
+
+
+def test_what_was_left_out_is_said(other_formats, output, capsys):
+    root, _ = other_formats
+    for mode in ([], ["--list"]):
+        assert run(*mode, output / "p", root) == 0
+        said = capsys.readouterr().err
+        if not mode:
+            assert (
+                "left out 1 .bmp, 1 .gif, 1 .heic, 1 .tif, 1 .tiff, 1 .webp, 1 other file: give "
+                "--exts .jpeg .jpg .png .bmp .gif .tif .tiff .webp; .heic must be converted first"
+            ) in said
+        assert "left out" in said
+    assert run("--list", "--exts", ".png", "--", output / "q", root) == 1
+    assert "no images found" in (said := capsys.readouterr().err) and "1 .webp" in said
+
+
+@pytest.mark.parametrize("mode", ["--encoding=.png", "--pass-through"])
+def test_other_formats_are_packed_when_they_are_asked_for(other_formats, output, mode, capsys):
+    root, first = other_formats
+    suffixes = sorted({os.path.splitext(name)[1] for name in FORMATS})
+    assert run(mode, "--no-shuffle", "--exts", *suffixes, "--", output / "p", root) == 0
+    assert "left out 1 .heic, 1 .jpg" in capsys.readouterr().err
+    provider = ImageRecordIter(
+        path_imgrec=str(output / "p.rec"), data_shape=(3, 24, 36), batch_size=5, dtype="uint8"
+    )
+    (batch,) = provider
+    assert sorted(batch.index) == [0, 1, 2, 3, 4]
+    for pixels in batch.data[0]:
+        np.testing.assert_array_equal(pixels.transpose(1, 2, 0), first)
+
+
+def test_the_first_frame_of_a_gif_without_opencv(other_formats, monkeypatch):
+    root, first = other_formats
+    data = (root / "b.gif").read_bytes()
+    expected = cv2.cvtColor(first, cv2.COLOR_RGB2GRAY)
+    monkeypatch.setattr(cv2, "imdecode", lambda *arguments: None)
+    png = encode_image(data, EncodeOptions(encoding=".png"))
+    monkeypatch.undo()
+    decoded = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_COLOR)
+    np.testing.assert_array_equal(decoded, first[..., ::-1])
+    np.testing.assert_array_equal(decode_gif(data, cv2.IMREAD_GRAYSCALE), expected)
+    assert decode_gif(data[:40], cv2.IMREAD_COLOR) is None
+
+
+def test_labels_that_are_dropped_are_told_of(photo_folder, output, capsys):
+    (output / "p.lst").write_text("0\t1\t2\t3\tcat/00.jpg\n1\t4\tcat/01.jpg\n")
+    assert run(output / "p", photo_folder) == 0
+    said = capsys.readouterr().err
+    assert "only the first label is stored: 1 of 2 lines" in said
+    assert "up to 3; --pack-label stores all" in said
+    assert run("--pack-label", output / "p", photo_folder) == 0
+    assert "first label" not in capsys.readouterr().err
+
+
+def test_classes_are_split_in_the_same_proportions(photo_folder, output, capsys):
+    options = ["--list", "--recursive", "--train-ratio", "0.5", "--test-ratio", "0.25"]
+    assert run(*options, "--stratify", output / "p", photo_folder) == 0
+    assert "too few" not in capsys.readouterr().err
+    for part, counts in (("train", [6, 4]), ("test", [3, 2]), ("val", [3, 2])):
+        labels = [entry.labels[0] for entry in read_list(output / f"p_{part}.lst").entries]
+        assert [labels.count(label) for label in (0, 1)] == counts
+    for path in (photo_folder / "dog").iterdir():
+        if path.name != "00.png":
+            path.unlink()
+    assert run(*options, "--stratify", output / "q", photo_folder) == 0
+    assert "note: 1 of 2 classes have too few images to be in" in capsys.readouterr().err
+    assert run("--list", "--stratify", output / "r", photo_folder / "cat") == 0
+    assert "no effect of --stratify" in capsys.readouterr().err
+
+
+def test_damage_inside_of_a_jpeg_is_found_by_decoding(photo_folder, output, images):
+    if not jpeg.available():
+        pytest.skip("without libjpeg-turbo its warnings are not known")
+    data = bytearray(images.jpeg(200, 300, quality=95))
+    start = data.index(b"\xff\xda") + 600
+    data[start : start + 400] = bytes(range(1, 201)) * 2
+    (photo_folder / "cat" / "00.jpg").write_bytes(data)
+    for options in ([], ["--pass-through"], ["--resize", "20"]):
+        assert run(*options, output / "p", photo_folder) == 0
+        assert run(*options, "--check", "decode", output / "p", photo_folder) == 1
+        assert "a decoder warns" in (output / "p.skipped.txt").read_text()
+
+
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as ended:
+        run("--version")
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("im2rec (recordio-iterators ")
 
 
 def test_names_with_spaces_unicode_and_other_bytes(tmp_path, output, images):

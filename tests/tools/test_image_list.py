@@ -3,7 +3,7 @@ import os
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordio import RecordIOError
@@ -182,3 +182,34 @@ def test_a_line_without_end_is_no_list(tmp_path):
     (tmp_path / "a.lst").write_bytes(b"0\t1\ta.jpg\n" + bytes(1 << 22))
     with pytest.raises(RecordIOError, match=r"a\.lst, line 2: .* this is no list"):
         read_list(tmp_path / "a.lst")
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=12),
+    chunks=st.integers(1, 3),
+    test=st.sampled_from([0.0, 0.1, 0.25]),
+    train=st.sampled_from([0.5, 0.6, 0.75, 1.0]),
+)
+def test_stratified_parts_have_the_share_of_every_class(sizes, chunks, test, train):
+    labels = [label for label, size in enumerate(sizes) for _ in range(size)]
+    entries = shuffle_entries([ListEntry(i, (label,), "") for i, label in enumerate(labels)])
+    plain = split_entries("p", entries, chunks, train, test)
+    parts = split_entries("p", entries, chunks, train, test, stratify=True)
+    assert [(name, len(part)) for name, part in parts] == [
+        (name, len(part)) for name, part in plain
+    ]
+    order = {entry.id: place for place, entry in enumerate(entries)}
+    assert sorted(entry.id for _, part in parts for entry in part) == sorted(order)
+    for _, part in parts:
+        assert sorted(part, key=lambda entry: order[entry.id]) == part
+        for label, size in enumerate(sizes):
+            found = sum(entry.labels == (label,) for entry in part)
+            assert abs(found - size * len(part) / len(entries)) <= 2
+
+
+def test_classes_that_divide_evenly_are_divided_evenly():
+    entries = [ListEntry(i, (float(i % 3),), "") for i in range(60)]
+    for _, part in split_entries("p", entries, 2, 0.5, 0.1, stratify=True):
+        counts = [sum(entry.labels == (label,) for entry in part) for label in (0, 1, 2)]
+        assert counts == [len(part) // 3] * 3

@@ -8,13 +8,17 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from recordio.errors import EmptyRecordFileError, RecordIOError
 
-from ..outputs import check_outputs, naming_output
+from ..outputs import check_outputs, naming_output, temporary_folder
 from ..record_pack import RecordPack
 from .format import Export
+from .shards import older_shards, plan_shards
 
 __all__ = ["ExportReport", "export_records"]
 
@@ -55,7 +59,8 @@ def export_records(
     export : Export
         The format.
     settings : argparse.Namespace
-        Its options, and `force`: whether existing files are replaced.
+        Its options, and `force`: whether existing files are replaced; `shard_records` and
+        `shard_bytes`, if they are there.
 
     Returns
     -------
@@ -71,16 +76,52 @@ def export_records(
     start = time.perf_counter()
     if target == "-":
         raise RecordIOError("exports are written to files, not to standard output", path=target)
-    paths = list(export.outputs(target))
-    check_outputs(paths, settings.force)
-    for path in paths:
-        if os.path.exists(path) and os.path.samefile(path, pack.path):
-            raise RecordIOError("the record file itself would be replaced", path=path)
     if not len(pack):
         raise EmptyRecordFileError(
             "there is nothing to export: the file holds no records", path=pack.path
         )
+    positions = pack.everything() if getattr(settings, "raw", False) else pack.positions()
+    sizes = (getattr(settings, "shard_records", None), getattr(settings, "shard_bytes", None))
+    shards = None
+    if export.outputs(target):
+        shards = plan_shards(target, pack.reader, positions, *sizes)
+    names = [target] if shards is None else [name for name, _ in shards]
+    paths = [path for name in names for path in export.outputs(name)]
+    check_outputs(paths, settings.force)
+    for path in paths:
+        if os.path.exists(path) and os.path.samefile(path, pack.path):
+            raise RecordIOError("the record file itself would be replaced", path=path)
     left_out = pack.without_images
+    if shards is not None and sizes != (None, None):
+        for path in older_shards(target, names):
+            raise RecordIOError(
+                "an older shard, which would be read with the new ones: remove it, or give another "
+                "target",
+                path=path,
+            )
     with naming_output(paths[0] if paths else target):
-        records = export.write(pack, paths or [target], settings)
+        if shards is None:
+            records = export.write(pack, paths or [target], settings)
+        else:
+            records = _write_shards(pack, shards, export, settings)
     return ExportReport(paths or [target], records, left_out, time.perf_counter() - start)
+
+
+def _write_shards(
+    pack: RecordPack,
+    shards: Sequence[tuple[str, np.ndarray]],
+    export: Export,
+    settings: argparse.Namespace,
+) -> int:
+    """Write all shards into a folder beside them, and rename them when all are whole."""
+    records = 0
+    renamed: list[tuple[str, str]] = []
+    with temporary_folder(export.outputs(shards[0][0])[0]) as folder:
+        for name, positions in shards:
+            targets = export.outputs(name)
+            paths = [os.path.join(folder, os.path.basename(path)) for path in targets]
+            records += export.write(pack.part(positions), paths, settings)
+            renamed += zip(paths, targets, strict=True)
+        for path, target in renamed:
+            os.replace(path, target)
+    return records

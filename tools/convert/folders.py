@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 from recordio import RecordIOError
 
-from ..image_list import Skipped
-from ..outputs import new_folder
+from ..image_list import ImageList, Skipped
+from ..outputs import new_folder, url_refused
 from ..payloads import IMAGE_KINDS, check_content, number_text, suffixes_of
 from ..record_pack import Record, RecordPack, name_of
-from ..scan import DEFAULT_EXTENSIONS, scan_images
+from ..scan import DEFAULT_EXTENSIONS, describe_left_out, scan_images
 from .format import Export, Import, Item, Items, Source
 from .labels import table_line
 
@@ -30,13 +30,18 @@ FORBIDDEN = re.compile(r'[\0-\x1f<>:"|?*\\]' if os.name == "nt" else "\0")
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
     """The options of from-imagefolder."""
+    add_suffix_option(parser)
+    add_check_option(parser)
+
+
+def add_suffix_option(parser: argparse._ActionsContainer) -> None:
+    """The option that says which files are images."""
     parser.add_argument(
         "--exts",
         default=",".join(DEFAULT_EXTENSIONS),
         metavar=".EXT,...",
         help=f"suffixes to accept, in any case (default: {','.join(DEFAULT_EXTENSIONS)})",
     )
-    add_check_option(parser)
 
 
 def add_check_option(parser: argparse._ActionsContainer) -> None:
@@ -52,17 +57,12 @@ def add_check_option(parser: argparse._ActionsContainer) -> None:
 
 def open_folder(settings: argparse.Namespace) -> Source:
     """Find the images; every folder that holds some is a class, as for im2rec."""
-    extensions = [f".{part.strip().lstrip('.')}" for part in settings.exts.split(",")]
-    found = scan_images(settings.source, True, extensions)
+    found, notes = find_images(settings.source, settings.exts)
 
     def items() -> Items:
         for entry in found.entries:
-            path = os.path.join(settings.source, entry.path)
             try:
-                with open(path, "rb") as file:
-                    content = file.read(2**29 + 1)
-                if settings.check == "header":
-                    check_content(content)
+                content = read_content(os.path.join(settings.source, entry.path), settings.check)
                 yield Item(entry.labels, content, entry.path)
             except OSError as error:
                 yield Skipped(entry.path, error.strerror or str(error))
@@ -70,7 +70,26 @@ def open_folder(settings: argparse.Namespace) -> Source:
                 yield Skipped(entry.path, error.reason)
         yield from found.skipped
 
-    return Source(items(), len(found.entries) + len(found.skipped), found.classes)
+    return Source(items(), len(found.entries) + len(found.skipped), found.classes, lambda: notes)
+
+
+def find_images(root: str, suffixes: str) -> tuple[ImageList, list[str]]:
+    """The images below a folder, and what is to be said about the other files in it."""
+    if reason := url_refused(root):
+        raise RecordIOError(reason, path=root)
+    extensions = [f".{part.strip().lstrip('.')}" for part in suffixes.split(",")]
+    found = scan_images(root, True, extensions)
+    left_out = describe_left_out(found.left_out, extensions, ",")
+    return found, [f"note: {left_out}"] if left_out else []
+
+
+def read_content(path: str, check: str) -> bytes:
+    """The content of an image file, examined as `add_check_option` says."""
+    with open(path, "rb") as file:
+        content = file.read(2**29 + 1)
+    if check == "header":
+        check_content(content)
+    return content
 
 
 def add_export_options(parser: argparse._ActionsContainer) -> None:

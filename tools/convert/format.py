@@ -25,6 +25,7 @@ __all__ = [
     "Source",
     "add_array_limit",
     "add_content_limit",
+    "add_metadata_limit",
     "add_text_limit",
     "natural",
     "no_options",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 DEFAULT_CONTENT_BYTES = 1 << 28
+DEFAULT_METADATA_BYTES = 1 << 22
 
 
 class Item(NamedTuple):
@@ -98,6 +100,17 @@ def add_content_limit(parser: argparse._ActionsContainer) -> None:
         default=DEFAULT_CONTENT_BYTES,
         metavar="N",
         help="refuse images, arrays or other contents with more bytes (default: 2**28)",
+    )
+
+
+def add_metadata_limit(parser: argparse._ActionsContainer, what: str) -> None:
+    """The option of formats with small files, or parts of files, beside the contents."""
+    parser.add_argument(
+        "--max-metadata-bytes",
+        type=natural,
+        default=DEFAULT_METADATA_BYTES,
+        metavar="N",
+        help=f"refuse {what} with more bytes (default: 2**22)",
     )
 
 

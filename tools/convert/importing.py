@@ -16,11 +16,10 @@ import numpy as np
 from recordio import IRHeader, RecordReader, RecordWriter, pack
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
 from recordio.storage import AtomicOutput
-from recordio.temporary import Temporary
 
 from ..console import progress_bar
 from ..image_list import ListEntry, Skipped, format_line, safe_name, write_classes, write_skipped
-from ..outputs import naming_output
+from ..outputs import naming_output, temporary_folder
 from ..payloads import EXACT_IN_FLOAT32
 from .format import Item, Source
 
@@ -127,7 +126,7 @@ def import_records(
                 _write(items, writer, report, names.add)
                 _check_any(report)
         else:
-            folder = stack.enter_context(_temporary_folder(prefix))
+            folder = stack.enter_context(temporary_folder(prefix))
             _write_shuffled(items, folder, prefix, report, names, shuffle, progress, cancelled)
     if source.classes:
         write_classes(f"{prefix}.classes.txt", source.classes)
@@ -255,16 +254,6 @@ def _check_any(report: ImportReport) -> None:
         f"not one of {len(report.skipped)} items could be converted; the first, {path}: {reason}",
         path=report.path,
     )
-
-
-@contextlib.contextmanager
-def _temporary_folder(prefix: str) -> Iterator[str]:
-    temporary = Temporary(os.path.abspath(prefix), folder=True)
-    try:
-        temporary.make()
-        yield temporary.path
-    finally:
-        temporary.remove()
 
 
 class _NameList:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .coco import FROM_COCO
 from .csv import FROM_CSV, TO_CSV
 from .folders import FROM_FOLDER, TO_FOLDERS
 from .format import Export, Import
@@ -10,7 +11,9 @@ from .libsvm import FROM_LIBSVM, TO_LIBSVM
 from .mnist import FROM_MNIST, TO_MNIST
 from .numpy_files import FROM_NUMPY, TO_NPY
 from .tfrecord import FROM_TFRECORD, TO_TFRECORD
+from .voc import FROM_VOC
 from .webdataset import FROM_WEBDATASET, TO_WEBDATASET
+from .yolo import FROM_YOLO
 
 __all__ = ["EXPORTS", "IMPORTS"]
 
@@ -23,6 +26,9 @@ IMPORTS: dict[str, Import] = {
         FROM_LIBSVM,
         FROM_NUMPY,
         FROM_FOLDER,
+        FROM_COCO,
+        FROM_VOC,
+        FROM_YOLO,
         FROM_WEBDATASET,
         FROM_TFRECORD,
     )

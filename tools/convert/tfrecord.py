@@ -29,6 +29,7 @@ from ..record_pack import RecordPack
 from .csv import one_file
 from .folders import add_check_option
 from .format import Export, Import, Item, Items, Source, add_content_limit
+from .shards import matching_files
 from .tf_example import Feature, decode_example, encode_example
 
 __all__ = ["FROM_TFRECORD", "TO_TFRECORD", "read_frames"]
@@ -89,8 +90,10 @@ def open_tfrecord(settings: argparse.Namespace) -> Source:
     limit = min(settings.max_content_bytes, LARGEST)
     wanted = {settings.content, settings.label, *CONTENTS, *LABELS}
 
+    paths = matching_files(settings.source)
+
     def items() -> Items:
-        for path in settings.source:
+        for path in paths:
             for number, (offset, data) in enumerate(read_frames(path, checksum, limit)):
                 if settings.raw:
                     yield Item(None, data)
@@ -220,7 +223,7 @@ def write_tfrecord(pack: RecordPack, paths: Sequence[str], settings: argparse.Na
 
 def raw_records(pack: RecordPack) -> Iterator[bytes]:
     """Every record as it is."""
-    for position in pack.watched(range(len(pack.reader))):
+    for position in pack.watched(pack.everything()):
         yield pack.reader.read_many([position], copy=True)[0]
 
 
@@ -237,7 +240,7 @@ def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
 FROM_TFRECORD = Import(
     "tfrecord",
     "TFRecord files of tf.train.Example",
-    [("source", "the files, plain or gzip, or fsspec URLs", True)],
+    [("source", "the files, plain or gzip, or fsspec URLs; {000..009} and * stand for many", True)],
     open_tfrecord,
     add_import_options,
     "Each example becomes an image record: the encoded image untouched, the label in the header.",

@@ -25,7 +25,17 @@ from ..payloads import check_content, number_text, suffixes_of
 from ..record_pack import RecordPack, name_of
 from .csv import one_file
 from .folders import add_check_option, safe_parts
-from .format import Export, Import, Item, Items, Source, add_content_limit, natural, unreadable
+from .format import (
+    Export,
+    Import,
+    Item,
+    Items,
+    Source,
+    add_content_limit,
+    add_metadata_limit,
+    unreadable,
+)
+from .shards import matching_files
 from .unpacking import UNPACKING_ERRORS, BoundedReader, open_unpacked
 
 if TYPE_CHECKING:
@@ -44,7 +54,6 @@ END_MARKER = 1024
 #: No longer names: those of this system end here, too.
 LONGEST_NAME, LONGEST_ENDING = 4096, 255
 MOST_FILES = 1000
-DEFAULT_METADATA_BYTES = 1 << 22
 
 #: What of a file is to be read: given its ending and those before it in the sample, how many bytes
 #: it may have and the option that says so; None if it is not wanted.
@@ -90,22 +99,17 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
     )
     add_check_option(parser)
     add_content_limit(parser)
-    parser.add_argument(
-        "--max-metadata-bytes",
-        type=natural,
-        default=DEFAULT_METADATA_BYTES,
-        metavar="N",
-        help="refuse label files, and headers between the files of an archive, with more bytes "
-        "(default: 2**22)",
-    )
+    add_metadata_limit(parser, "label files, and headers between the files of an archive,")
 
 
 def open_webdataset(settings: argparse.Namespace) -> Source:
     """Open the archives."""
     left_out: collections.Counter[str] = collections.Counter()
 
+    paths = matching_files(settings.source)
+
     def items() -> Items:
-        for path in settings.source:
+        for path in paths:
             for key, files in samples(path, wanted_files(settings), settings.max_metadata_bytes):
                 try:
                     yield as_item(key, files, settings, left_out)
@@ -342,7 +346,13 @@ def add_file(archive: tarfile.TarFile, name: str, content: Any) -> None:
 FROM_WEBDATASET = Import(
     "webdataset",
     "tar files of WebDataset",
-    [("source", "the archives, plain or compressed, or fsspec URLs", True)],
+    [
+        (
+            "source",
+            "the archives, plain or compressed, or fsspec URLs; {000..009} and * stand for many",
+            True,
+        )
+    ],
     open_webdataset,
     add_import_options,
     "The files KEY.jpg, KEY.cls, ... that follow one another become a record: the image\n"

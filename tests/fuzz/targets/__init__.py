@@ -1,5 +1,6 @@
 """All targets by name; another parser is one more line here, and a folder of its own in corpus/."""
 
+from .annotations import COCO, VOC, YOLO
 from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
 from .detection import DETECTION
@@ -34,6 +35,9 @@ TARGETS = {
         TFRECORD,
         WEBDATASET,
         CIFAR,
+        COCO,
+        VOC,
+        YOLO,
         STATES,
     )
 }

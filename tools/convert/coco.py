@@ -1,0 +1,157 @@
+"""COCO annotations: images with boxes become detection records.
+
+The JSON file is read as a whole, without its outlines; images are read one by one, untouched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from recordio import RecordIOError
+from recordio.errors import LabelError
+from recordio.files import open_bytes
+
+from ..image_list import Skipped, safe_name
+from .boxes import Box, BoxLabels, Size, add_box_options, checked_classes, item_of
+from .format import Import, Items, Source
+
+__all__ = ["FROM_COCO"]
+
+
+def add_import_options(parser: argparse._ActionsContainer) -> None:
+    """The options of from-coco."""
+    add_box_options(parser, "crowd", "boxes round crowds (iscrowd)")
+
+
+def open_coco(settings: argparse.Namespace) -> Source:
+    """Read the annotations."""
+    path = settings.annotations
+    found = read_annotations(path)
+    categories = {
+        number_of(category, "id", f"category {place}", path): category.get("name")
+        for place, category in enumerate(found["categories"])
+    }
+    if len(categories) < len(found["categories"]):
+        raise RecordIOError("two categories have the same id", path=path)
+    numbers = sorted(categories)
+    classes = checked_classes([categories[number] for number in numbers], path)
+    by_category = {number: label for label, number in enumerate(numbers)}
+    by_image: dict[int, list[dict[str, Any]]] = {
+        number_of(image, "id", f"image {place}", path): []
+        for place, image in enumerate(found["images"])
+    }
+    if len(by_image) < len(found["images"]):
+        raise RecordIOError("two images have the same id", path=path)
+    for place, annotation in enumerate(found["annotations"]):
+        name = name_of(annotation, place)
+        image = number_of(annotation, "image_id", name, path)
+        if image not in by_image:
+            raise RecordIOError(f"{name} belongs to image {image}, which is not listed", path=path)
+        annotation.setdefault("id", place)
+        by_image[image].append(annotation)
+    labels = BoxLabels.from_settings(settings)
+
+    def items() -> Items:
+        for image in found["images"]:
+            name = image.get("file_name")
+            if not isinstance(name, str) or not name or safe_name(name) != name:
+                yield Skipped(
+                    f"{path}, image {image['id']}",
+                    f"its file name {name!r:.80} is none that leads below the folder of images",
+                )
+                continue
+            place = f"{path}, {name}"
+            entries = by_image[image["id"]]
+
+            def boxes_at(size: Size, entries: list[dict[str, Any]] = entries) -> list[Box]:
+                return [box_of(entry, size, by_category) for entry in entries]
+
+            try:
+                size = size_of(image)
+            except LabelError as error:
+                yield Skipped(place, error.reason)
+                continue
+            item = item_of(settings.images, name, boxes_at, size, labels, settings, place)
+            if item is not None:
+                yield item
+
+    return Source(items(), len(found["images"]), classes, labels.notes)
+
+
+def read_annotations(path: str) -> dict[str, list[dict[str, Any]]]:
+    """The lists in a file, without outlines, which take most of its memory."""
+
+    def without_outline(entry: dict[str, Any]) -> dict[str, Any]:
+        entry.pop("segmentation", None)
+        return entry
+
+    with open_bytes(path)[0] as file:
+        try:
+            found = json.load(file, object_hook=without_outline)
+        except (ValueError, RecursionError) as error:
+            raise RecordIOError(f"it is no JSON: {error}", path=path) from None
+    for name in ("images", "annotations", "categories"):
+        entries = found.get(name) if isinstance(found, dict) else None
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise RecordIOError(
+                f"it holds no list of objects called {name}, as COCO's instances_*.json do",
+                path=path,
+            )
+    return found
+
+
+def number_of(entry: dict[str, Any], key: str, name: str, path: str) -> int:
+    """A whole number of an entry."""
+    value = entry.get(key)
+    if type(value) is not int:
+        raise RecordIOError(f"{name}: its {key} is {value!r:.60}, no whole number", path=path)
+    return value
+
+
+def name_of(annotation: dict[str, Any], place: int) -> str:
+    """How errors call an annotation: its id, or its place in the file."""
+    return f"annotation {annotation.get('id', f'at place {place}')!s:.40}"
+
+
+def size_of(image: dict[str, Any]) -> Size:
+    """Width and height of an image, as the file says."""
+    width, height = image.get("width"), image.get("height")
+    if type(width) is not int or type(height) is not int or width < 1 or height < 1:
+        raise LabelError(
+            f"image {image['id']}: its size is {width!r:.40} x {height!r:.40}, not in pixels"
+        )
+    return width, height
+
+
+def box_of(annotation: dict[str, Any], size: Size, by_category: dict[int, int]) -> Box:
+    """The box of an annotation, whose corners are in pixels: x, y, width, height."""
+    name = name_of(annotation, 0)
+    category, box = annotation.get("category_id"), annotation.get("bbox")
+    if type(category) is not int or category not in by_category:
+        raise LabelError(f"{name}: there is no category {category!r:.40}")
+    if not isinstance(box, list) or [type(v) in (int, float) for v in box] != [True] * 4:
+        raise LabelError(f"{name}: its bbox {box!r:.60} is none of 4 numbers")
+    try:
+        x, y, width, height = map(float, box)
+    except OverflowError:
+        raise LabelError(f"{name}: its bbox {box!r:.60} is too large") from None
+    corners = (x / size[0], y / size[1], (x + width) / size[0], (y + height) / size[1])
+    return Box(name, by_category[category], corners, bool(annotation.get("iscrowd")))
+
+
+FROM_COCO = Import(
+    "coco",
+    "COCO annotations of boxes",
+    [
+        ("annotations", "the JSON file, gzip or not, or an fsspec URL", False),
+        ("images", "the folder that the file names of the images start in", False),
+    ],
+    open_coco,
+    add_import_options,
+    "Each image becomes a record with its boxes, which ImageDetRecordIter reads: the image\n"
+    "untouched, and the label [2, 5, class, xmin, ymin, xmax, ymax, ...] in fractions of the\n"
+    "image.  Classes are numbered from 0 in the order of the category ids; PREFIX.classes.txt\n"
+    "names them.",
+)

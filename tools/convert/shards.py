@@ -1,0 +1,283 @@
+"""Many files for one pack: patterns that stand for their names, and which records each gets.
+
+Nothing is opened here, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from recordio import RecordReader
+from recordio.errors import RecordIOError
+from recordio.files import StoredFile
+
+from .format import natural
+
+__all__ = ["add_shard_options", "expand_braces", "matching_files", "older_shards", "plan_shards"]
+
+MOST_NAMES = 1 << 20
+#: A group without groups in it: ``{000..009}``, ``{0..90..10}`` or ``{train,val}``.
+GROUP = re.compile(r"\{(?:(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([^{}]*,[^{}]*))\}")
+NESTED = re.compile(r"\{[^{}]*\{[^{}]*(,|\.\.)[^{}]*\}[^{}]*\}")
+WILDCARD = re.compile(r"[*?\[]")
+DIGITS = 6  # of numbers in the names of shards
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """The names that a pattern stands for, as shells expand it.
+
+    Parameters
+    ----------
+    pattern : str
+        ``{000..009}`` are whole numbers, with as many digits as the longer end if one of them
+        begins with 0, and ``{0..90..10}`` every tenth; ``{a,b}`` are texts.  Several groups
+        give every combination.
+
+    Returns
+    -------
+    list of str
+        In order; the pattern itself if there is no group in it.
+
+    Raises
+    ------
+    RecordIOError
+        It stands for more than 2**20 names, or there are groups inside of groups.
+
+    Examples
+    --------
+    >>> expand_braces("train-{08..10}.tar")
+    ['train-08.tar', 'train-09.tar', 'train-10.tar']
+    >>> expand_braces("{a,b}/{0..1}.tar")
+    ['a/0.tar', 'a/1.tar', 'b/0.tar', 'b/1.tar']
+    """
+    if NESTED.search(pattern):
+        raise RecordIOError("braces inside of braces; give several patterns instead", path=pattern)
+    names = [pattern]
+    while groups := [GROUP.search(name) for name in names]:
+        if not any(groups):
+            break
+        expanded: list[str] = []
+        for name, group in zip(names, groups, strict=True):
+            if group is None:
+                expanded.append(name)
+                continue
+            for text in _texts(group, pattern):
+                expanded.append(f"{name[: group.start()]}{text}{name[group.end() :]}")
+                if len(expanded) > MOST_NAMES:
+                    raise _too_many(pattern)
+        names = expanded
+    return names
+
+
+def _texts(group: re.Match[str], pattern: str) -> Iterator[str]:
+    first, last, step, texts = group.groups()
+    if texts is not None:
+        yield from texts.split(",")
+        return
+    by = abs(int(step or 1)) or 1
+    padded = any(
+        len(end.lstrip("-")) > 1 and end.lstrip("-").startswith("0") for end in (first, last)
+    )
+    width = max(len(first), len(last)) if padded else 0
+    start, stop = int(first), int(last)
+    if abs(stop - start) // by >= MOST_NAMES:
+        raise _too_many(pattern)
+    numbers = range(start, stop + 1, by) if start <= stop else range(start, stop - 1, -by)
+    yield from (f"{number:0{width}d}" for number in numbers)
+
+
+def _too_many(pattern: str) -> RecordIOError:
+    return RecordIOError(f"it stands for more than {MOST_NAMES} names", path=pattern)
+
+
+def matching_files(patterns: Sequence[str]) -> list[str]:
+    """The files that arguments stand for: names, ``{000..009}`` and ``*`` in paths and URLs.
+
+    Parameters
+    ----------
+    patterns : sequence of str
+        A name of a file that exists is taken as it is.
+
+    Returns
+    -------
+    list of str
+        In the order of the arguments; what a wildcard finds is sorted.
+
+    Raises
+    ------
+    RecordIOError
+        A local file does not exist, or a wildcard finds nothing.
+    ImportError
+        A wildcard in a URL, and fsspec is not installed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for number in range(3):
+    ...     (folder / f"a-{number}.tar").touch()
+    >>> [os.path.basename(path) for path in matching_files([f"{folder}/a-{{1..2}}.tar"])]
+    ['a-1.tar', 'a-2.tar']
+    >>> len(matching_files([f"{folder}/*.tar"]))
+    3
+    """
+    found: list[str] = []
+    for pattern in patterns:
+        if StoredFile(pattern).is_local and os.path.exists(pattern):
+            found.append(pattern)
+            continue
+        for name in expand_braces(pattern):
+            of = f" (of {pattern})" if name != pattern else ""
+            if StoredFile(name).is_local:
+                matches = sorted(glob.glob(name)) if WILDCARD.search(name) else [name]
+                if not all(map(os.path.exists, matches)):
+                    raise RecordIOError(f"there is no such file{of}", path=name)
+            else:
+                matches = _remote_matches(name) if WILDCARD.search(name) else [name]
+            if not matches:
+                raise RecordIOError(f"no file has such a name{of}", path=name)
+            found += matches
+    return found
+
+
+def _remote_matches(url: str) -> list[str]:
+    if "?" in url.partition("://")[2] and "*" not in url and "[" not in url:
+        return [url]  # the question mark of a query
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise ImportError(f"{url} is a URL, and reading URLs needs fsspec") from error
+    files, inside = url_to_fs(url)
+    return sorted(files.unstrip_protocol(name) for name in files.glob(inside))
+
+
+def add_shard_options(parser: argparse._ActionsContainer) -> None:
+    """The options of exports that write files."""
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument(
+        "--shard-records",
+        type=_positive,
+        metavar="N",
+        help="write files of N records each, named after TARGET with a number of six digits: "
+        "out.tar becomes out-000000.tar, out-000001.tar, ...; %%04d in TARGET says where the "
+        "number stands.  A TARGET with braces, such as out-{00..15}.tar, names the files instead, "
+        "which get equal shares",
+    )
+    sizes.add_argument(
+        "--shard-bytes",
+        type=_positive,
+        metavar="N",
+        help="the same with as many records as have up to N bytes together, and at least one",
+    )
+
+
+def _positive(text: str) -> int:
+    number = natural(text)
+    if not number:
+        raise argparse.ArgumentTypeError("a shard needs at least 1")
+    return number
+
+
+def plan_shards(
+    target: str,
+    reader: RecordReader,
+    positions: Sequence[int] | np.ndarray,
+    records: int | None,
+    size: int | None,
+) -> list[tuple[str, np.ndarray]] | None:
+    """The shards of an export and the records of each.
+
+    Parameters
+    ----------
+    target : str
+        What is to be written.
+    reader : RecordReader
+        The records.
+    positions : sequence of int
+        Those that are exported.
+    records, size : int, optional
+        Records of a shard, or bytes of its records.
+
+    Returns
+    -------
+    list of (str, numpy.ndarray) or None
+        Target and positions of each shard; None if there is to be one file.
+
+    Raises
+    ------
+    RecordIOError
+        Braces and a size are both given, there are fewer records than names, or names are not
+        different ones in one folder.
+    """
+    every = np.asarray(positions, np.int64)
+    names = expand_braces(target)
+    if len(names) > 1:
+        if records is not None or size is not None:
+            raise RecordIOError(
+                "its braces name the files; leave out --shard-records and --shard-bytes",
+                path=target,
+            )
+        if len(set(names)) < len(names) or len(set(map(os.path.dirname, names))) > 1:
+            raise RecordIOError("its braces must give different names in one folder", path=target)
+        if len(names) > len(every):
+            raise RecordIOError(
+                f"it names {len(names)} files, and there are {len(every)} records", path=target
+            )
+        return list(zip(names, np.array_split(every, len(names)), strict=True))
+    if records is not None:
+        cuts = np.arange(records, len(every), records)
+    elif size is not None:
+        cuts = _cuts_by_size((len(reader[int(position)]) for position in every), size)
+    else:
+        return None
+    before, digits, after = _template(target)
+    return [
+        (f"{before}{number:0{digits}d}{after}", part)
+        for number, part in enumerate(np.split(every, cuts))
+    ]
+
+
+def _cuts_by_size(sizes: Iterator[int], most: int) -> np.ndarray:
+    cuts, held = [], 0
+    for number, size in enumerate(sizes):
+        if held and held + size > most:
+            cuts.append(number)
+            held = 0
+        held += size
+    return np.array(cuts, np.int64)
+
+
+def _template(target: str) -> tuple[str, int, str]:
+    """What stands before and after the numbers of shards, and how many digits these have."""
+    folder, name = os.path.split(target)
+    place = re.search(r"%0?(\d*)d", name)
+    if place is None:
+        stem, suffix = os.path.splitext(target)
+        return f"{stem}-", DIGITS, suffix
+    return os.path.join(folder, name[: place.start()]), int(place[1] or 0), name[place.end() :]
+
+
+def older_shards(target: str, written: Sequence[str]) -> list[str]:
+    """Files that a reader of all numbered shards would find besides those that are written.
+
+    Parameters
+    ----------
+    target : str
+        A target whose shards are numbered.
+    written : sequence of str
+        The shards.
+    """
+    before, _, after = _template(target)
+    folder, start = os.path.split(before)
+    pattern = re.compile(rf"{re.escape(start)}\d+{re.escape(after)}")
+    if not os.path.isdir(folder or "."):
+        return []
+    kept = {os.path.basename(path) for path in written}
+    found = (name for name in os.listdir(folder or ".") if pattern.fullmatch(name))
+    return sorted(os.path.join(folder, name) for name in found if name not in kept)

@@ -1,0 +1,212 @@
+"""Annotations of Pascal VOC: an XML file for each image; images with boxes become records.
+
+LabelImg and many others write the same.  Nothing of XML but elements and text is understood.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import NoReturn
+from xml.etree import ElementTree
+
+from recordio import RecordIOError
+from recordio.errors import LabelError
+from recordio.limits import bounded_lines
+
+from ..image_list import Skipped, safe_name
+from ..outputs import url_refused
+from ..scan import DEFAULT_EXTENSIONS
+from .boxes import Box, BoxLabels, Size, add_box_options, checked_classes, item_of, read_class_file
+from .format import Import, Items, Source, add_metadata_limit
+
+__all__ = ["FROM_VOC", "read_limited"]
+
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+
+
+def add_import_options(parser: argparse._ActionsContainer) -> None:
+    """The options of from-voc."""
+    parser.add_argument(
+        "--ids",
+        metavar="FILE",
+        help="the first word of each line names an annotation, without .xml: a file of "
+        "ImageSets/Main (default: all annotations, sorted)",
+    )
+    parser.add_argument(
+        "--classes",
+        metavar="FILE",
+        help="names of the classes in the order of their numbers, one in each line (default: all "
+        "names in ANNOTATIONS, sorted)",
+    )
+    parser.add_argument(
+        "--zero-based",
+        action="store_true",
+        help="the first pixel is 0 and xmax and ymax are the edges of the box (default: as in VOC, "
+        "the first pixel is 1 and xmax and ymax are the last pixels in the box)",
+    )
+    add_box_options(parser, "difficult", "objects that are marked as difficult")
+    add_metadata_limit(parser, "annotation files")
+
+
+def open_voc(settings: argparse.Namespace) -> Source:
+    """Find the annotations, and read all of them once for the names of the classes."""
+    folder = settings.annotations
+    for path in (folder, settings.images):
+        if reason := url_refused(path):
+            raise RecordIOError(reason, path=path)
+    every = sorted(name for name in os.listdir(folder) if name.lower().endswith(".xml"))
+    if settings.classes is None:
+        classes = checked_classes(class_names(folder, every, settings.max_metadata_bytes), folder)
+    else:
+        classes = read_class_file(settings.classes)
+    chosen = every if settings.ids is None else [f"{name}.xml" for name in read_ids(settings.ids)]
+    numbers = {name: number for number, name in enumerate(classes)}
+    labels = BoxLabels.from_settings(settings)
+
+    def items() -> Items:
+        for name in chosen:
+            path = os.path.join(folder, name)
+            try:
+                root = read_xml(path, settings.max_metadata_bytes)
+                size = stated_size(root)
+                image = image_name(root, name, settings.images)
+                objects = [
+                    read_object(number, entry, numbers)
+                    for number, entry in enumerate(root.iterfind("object"))
+                ]
+            except OSError as error:
+                yield Skipped(path, error.strerror or str(error))
+                continue
+            except RecordIOError as error:
+                yield Skipped(path, error.reason)
+                continue
+
+            def boxes_at(size: Size, objects: list[Box] = objects) -> list[Box]:
+                return [in_fractions(box, size, settings.zero_based) for box in objects]
+
+            item = item_of(settings.images, image, boxes_at, size, labels, settings, path)
+            if item is not None:
+                yield item
+
+    return Source(items(), len(chosen), classes, labels.notes)
+
+
+class PlainBuilder(ElementTree.TreeBuilder):
+    """Builds elements, and refuses declarations, of which entities that grow without end are."""
+
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> NoReturn:
+        """What `XMLParser` calls for a DOCTYPE."""
+        raise RecordIOError("it has a DOCTYPE, which annotations do not need")
+
+
+def read_xml(path: str, limit: int) -> ElementTree.Element:
+    """The root of an annotation file."""
+    parser = ElementTree.XMLParser(target=PlainBuilder())
+    try:
+        parser.feed(read_limited(path, limit))
+        root = parser.close()
+    except ElementTree.ParseError as error:
+        raise RecordIOError(f"it is no XML: {error}", path=path) from None
+    except (ValueError, LookupError) as error:  # an encoding that is not known
+        if isinstance(error, RecordIOError):
+            raise
+        raise RecordIOError(f"it cannot be read: {error}", path=path) from None
+    return root
+
+
+def class_names(folder: str, names: Sequence[str], limit: int) -> list[str]:
+    """The names of all objects, sorted; files that cannot be read are reported later."""
+    found: set[str] = set()
+    for name in names:
+        try:
+            root = read_xml(os.path.join(folder, name), limit)
+        except (OSError, RecordIOError):
+            continue
+        found.update(text_of(entry, "name") for entry in root.iterfind("object"))
+    return sorted(found - {""})
+
+
+def read_ids(path: str) -> list[str]:
+    """The first words of the lines of a file."""
+    with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
+        words = [line.split() for _, line in bounded_lines(lines, path)]
+    return [found[0].removesuffix(".xml") for found in words if found]
+
+
+def text_of(entry: ElementTree.Element, name: str) -> str:
+    """The text of an element inside another, without outer space; empty if there is none."""
+    return (entry.findtext(name) or "").strip()
+
+
+def stated_size(root: ElementTree.Element) -> Size | None:
+    """Width and height in the file; None where they are missing or 0, as some tools write them."""
+    try:
+        width, height = (int(text_of(root, f"size/{side}") or 0) for side in ("width", "height"))
+    except ValueError:
+        raise LabelError("its size is no whole number of pixels") from None
+    return (width, height) if width > 0 and height > 0 else None
+
+
+def image_name(root: ElementTree.Element, annotation: str, images: str) -> str:
+    """The image that a file is about: the one that it names, or that is named like it."""
+    named = text_of(root, "filename")
+    if named and safe_name(named) != named:
+        raise RecordIOError(f"its file name {named!r:.80} leads elsewhere")
+    stem = os.path.splitext(annotation)[0]
+    names = [named] if named else []
+    names += [f"{stem}{suffix}" for suffix in DEFAULT_EXTENSIONS]
+    for name in names:
+        if os.path.isfile(os.path.join(images, name)):
+            return name
+    raise RecordIOError(f"there is no image {names[0]} in {images}")
+
+
+def read_object(number: int, entry: ElementTree.Element, numbers: dict[str, int]) -> Box:
+    """One object, its corners as they are written."""
+    name = text_of(entry, "name")
+    place = f"object {number} ({name[:40]})"
+    if name not in numbers:
+        raise LabelError(f"{place}: this class is none of the {len(numbers)} known ones")
+    try:
+        left, top, right, bottom = (float(text_of(entry, f"bndbox/{side}")) for side in CORNERS)
+    except ValueError:
+        raise LabelError(f"{place}: its bndbox has not four numbers {', '.join(CORNERS)}") from None
+    marked = text_of(entry, "difficult") not in ("", "0")
+    return Box(place, numbers[name], (left, top, right, bottom), marked)
+
+
+def in_fractions(box: Box, size: Size, zero_based: bool) -> Box:
+    """A box whose corners are fractions of the image instead of pixels."""
+    width, height = size
+    left, top, right, bottom = box.corners
+    if not zero_based:  # the first pixel is 1, and the last one belongs to the box
+        left, top = left - 1, top - 1
+    return box._replace(corners=(left / width, top / height, right / width, bottom / height))
+
+
+def read_limited(path: str, limit: int) -> bytes:
+    """The bytes of a file that must not be large."""
+    with open(path, "rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise RecordIOError(
+            f"it has more than {limit} bytes; raise --max-metadata-bytes if it is meant", path=path
+        )
+    return data
+
+
+FROM_VOC = Import(
+    "voc",
+    "annotations of Pascal VOC (XML)",
+    [
+        ("annotations", "the folder of the XML files, such as VOC2012/Annotations", False),
+        ("images", "the folder of the images, such as VOC2012/JPEGImages", False),
+    ],
+    open_voc,
+    add_import_options,
+    "Each image becomes a record with its boxes, which ImageDetRecordIter reads: the image\n"
+    "untouched, and the label [2, 5, class, xmin, ymin, xmax, ymax, ...] in fractions of the\n"
+    "image.  PREFIX.classes.txt names the classes.",
+)

@@ -1,0 +1,115 @@
+"""`recordio check --decode`: every image of a record file is decoded, and warnings count.
+
+The frames of the records are `recordio.verify`'s; this looks at what is in them and never writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+
+import cv2
+
+from iterators.images.codecs.jpeg import jpeg
+from recordio import RecordReader
+from recordio.errors import RecordIOError
+from recordio.frames.check import Problem, Report
+from recordio.image_size import DEFAULT_MAX_PIXELS
+
+from .console import progress_bar
+from .images import check_decodes, one_opencv_thread
+from .npy import decode_npy
+from .ordered_pool import map_in_order
+from .payloads import IMAGE_KINDS, read_payload
+from .record_pack import keys_by_offset, whole_offsets
+
+__all__ = ["check_contents", "warnings_are_noticed"]
+
+IDENTITY_BYTES = 32  # a header with two labels and nothing else, in face-recognition packs
+
+
+def warnings_are_noticed() -> bool:
+    """Whether the decoder of JPEG images tells of damage that it decodes all the same."""
+    return jpeg.available()
+
+
+def check_contents(
+    report: Report,
+    *,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
+    threads: int,
+    progress: bool | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> None:
+    """Decode what is in every whole record, and add to a report what cannot be decoded.
+
+    Parameters
+    ----------
+    report : Report
+        What `recordio.verify` found; gets `images` and more `problems`, in the order of the file.
+    max_pixels : int
+        Images with more are problems and are not decoded.
+    threads : int, at least 1
+        Threads that decode; the report does not depend on their number.
+    progress : bool, optional
+        Show a progress bar; by default where standard error is a terminal.
+    cancelled : callable, optional
+        Asked between records; when true, `KeyboardInterrupt` is raised.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    TruncatedRecordError
+        The file became shorter while it was read.
+    """
+    offsets = list(whole_offsets(report.path))
+    keys = keys_by_offset(report.index_path) or {}
+    report.images = 0
+    with (
+        RecordReader(report.path) as reader,
+        one_opencv_thread(),
+        progress_bar(len(offsets), os.path.basename(report.path), "records", progress) as advance,
+    ):
+        identities = bool(offsets) and _is_identity(reader.read_at(offsets[0])[0])
+
+        def examine(number: int) -> tuple[bool, str]:
+            """Whether a record holds an image, and what is wrong with its content."""
+            record, _ = reader.read_at(offsets[number], number, copy=True)
+            if identities and _is_identity(record):
+                return False, ""
+            _, content, kind = read_payload(record)
+            try:
+                if kind in IMAGE_KINDS:
+                    check_decodes(content, max_pixels)
+                elif kind == "npy":
+                    decode_npy(content)
+                else:
+                    return False, f"its content is {kind}, no image of a known format"
+            except RecordIOError as error:
+                return kind in IMAGE_KINDS, error.reason
+            except (cv2.error, MemoryError) as error:
+                return kind in IMAGE_KINDS, str(error) or "not enough memory"
+            return kind in IMAGE_KINDS, ""
+
+        number = 0
+        parts = map_in_order(examine, range(len(offsets)), threads, cancelled=cancelled)
+        with contextlib.closing(parts):
+            for part in parts:
+                for is_image, reason in part:
+                    report.images += is_image and not reason
+                    if reason:
+                        offset = offsets[number]
+                        report.problems.append(
+                            Problem("content", reason, offset, number, key=keys.get(offset))
+                        )
+                    number += 1
+                advance(len(part))
+
+
+def _is_identity(record: memoryview | bytes | None) -> bool:
+    if record is None or len(record) != IDENTITY_BYTES:
+        return False
+    payload = read_payload(record)
+    return payload.header is not None and payload.header.flag == 2
