@@ -50,7 +50,8 @@ class ImageIter(RollingProvider, ImageRecordIter):
         For a parameter that does not exist, the closest one being suggested, and for an `aug_list`
         of functions.
     ValueError
-        For a value that is out of range or has no effect, and for lists and files without images.
+        For a value that is out of range, for parameters that contradict one another, and for lists
+        and files without images.
     LabelError
         If a list is damaged or has another number of labels.
     RecordIOError

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.batch import DataDesc
 from ..core.device import placement
+from ..core.effects import refuse_ineffective, warn_of_ineffective
 from ..core.options import divided
 from ..core.order import BatchPlan, Order, check_of
 from ..core.parameters import choice
@@ -30,7 +31,6 @@ from .image_caching import CacheInfo, cached_recipe, check_cache, open_cache, st
 from .image_options import ImageRecordOptions
 from .image_settings import (
     ImageSource,
-    check_effect,
     describe_order,
     device_normalisation,
     make_mean_image,
@@ -85,13 +85,13 @@ class RecordImageProvider(PlannedProvider):
                 options = replace(options, dtype=dtype)
         dtype = self.dtypes[0] if options.dtype is None else options.dtype
         dtype = choice("dtype", dtype, self.dtypes)
+        options = replace(options, dtype=dtype)
+        refuse_ineffective(options, recipe)
+        warn_of_ineffective(options, recipe)
         self._normalise = None
         if options.normalise_on == "device":
-            self._normalise = device_normalisation(recipe, dtype, options)
-            dtype = "uint8"
-        else:
-            check_effect(recipe, dtype, options.mean_img)
-        options = replace(options, dtype=dtype)
+            self._normalise = device_normalisation(recipe, options)
+            options = replace(options, dtype="uint8")
         place = placement(options.device, ring=options.prefetch_buffer)
         plan_class: Any = partial(self.plan_class, **options.values(*DEFAULT_LIMITS))
         source = self._open(options)

@@ -49,7 +49,7 @@ class ImageRecordIter(RecordImageProvider):
     TypeError
         For a parameter that does not exist; the closest one is suggested.
     ValueError
-        For a value that is out of range or has no effect.
+        For a value that is out of range, and for parameters that contradict one another.
     EmptyRecordFileError
         If there is no record.
     ChecksumFileError
@@ -63,6 +63,11 @@ class ImageRecordIter(RecordImageProvider):
     ----------
     identities : numpy.ndarray of int64, (identities, 2), or None
         For a face-recognition pack, the keys ``[first, end)`` of every identity's images.
+
+    Warns
+    -----
+    UserWarning
+        For a parameter that has no effect beside the others.
 
     See Also
     --------

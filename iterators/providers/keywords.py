@@ -120,7 +120,7 @@ class ImageDetKeywords(ImageRecordKeywords, total=False):
 
 
 class _BaseRecipeKeywords(TypedDict):
-    data_shape: Sequence[int]
+    data_shape: tuple[int, int, int]
 
 
 class BaseRecipeKeywords(_BaseRecipeKeywords, total=False):

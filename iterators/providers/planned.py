@@ -123,7 +123,7 @@ class PlannedProvider(AbstractDataProvider):
         self._requests: deque[_Request] = deque()
         self._turns = Turns()  # for position, requests and engine
         self._inside = False
-        # From a place on: asked for as the last batch submitted, and later as the next one delivered.
+        # From a place on: asked for as the last batch submitted, later as the next one delivered.
         self._batches_left = functools.lru_cache(maxsize=64)(plan.batches)
         self._skipped = Skipped(on_error, error_budget, plan.order.count())
         for error in skipped:

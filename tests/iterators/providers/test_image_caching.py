@@ -554,7 +554,7 @@ def test_a_file_of_other_data_or_another_recipe_is_refused(pack, tmp_path, monke
         {"data_shape": (3, 9, 9)},
         {"rand_crop": False},
         {"seed": 9},
-        {"mirror": True},
+        {"mirror": True, "rand_mirror": False},
     ):
         provider_of(records, cache=file, **{**resized, **arguments}).close()
     status = records.stat()

@@ -387,7 +387,7 @@ def test_grey_and_alpha_without_colours(folder, channels):
     ) as provider:
         (batch,) = provider
         assert batch.data[0].shape == (1, channels, 8, 8)
-    with pytest.raises(ValueError, match="hue needs RGB"):
+    with pytest.raises(ValueError, match="hue=0.1 needs RGB"):
         of(data_shape=(channels, 8, 8), imglist=[[0, "alpha.png"]], hue=0.1)
 
 
