@@ -289,6 +289,7 @@ class MNISTKeywords(FileKeywords, total=False):
     batch_size: int
     flat: bool
     silent: bool
+    data_shape: tuple[int, ...] | None
     last_batch: str
     layout: str
     dtype: str
