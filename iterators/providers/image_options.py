@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.dtypes import dtype_name
 from ..core.effects import Rule
 from ..core.options import described, option, optional
-from ..core.parameters import boolean, choice, integer, path
+from ..core.parameters import boolean, choice, integer, path, paths
 from ..images.codecs.jpeg import jpeg
 from .provider_options import FileOptions, NamedOptions
 
@@ -36,6 +37,19 @@ def _name(name: str, value: Any) -> str | None:
     if not isinstance(value, str | None):
         raise TypeError(f"{name}={value!r}: expected a name")
     return value
+
+
+#: Types of labels, which are float32 in the files.
+LABEL_TYPES = ("float32", "float64", "int32", "int64", "uint8")
+
+
+def label_type(name: str, value: Any, allowed: Sequence[str] = LABEL_TYPES) -> str:
+    """A type of labels, by NumPy's or torch's name or object."""
+    try:
+        found = dtype_name(value)
+    except TypeError:
+        found = value
+    return found if found in allowed else choice(name, value, allowed)
 
 
 def _layout(name: str, value: Any) -> str:
@@ -82,12 +96,13 @@ class ImageProviderOptions(NamedOptions):
         check=partial(integer, low=1, high=MOST_SAMPLES),
         saved=True,
     )
-    path_imgidx: str = option(
+    path_imgidx: str | tuple[str, ...] = option(
         "",
-        "str or os.PathLike",
-        """The ``.idx`` file or files; without it the record files are scanned once.  Records are
-        taken in the order of the file, whatever the order of the index.""",
-        path,
+        "str or os.PathLike, or a list of them",
+        """The ``.idx`` file or files, named as `path_imgrec` names its own; without it the record
+        files are scanned once.  Records are taken in the order of the file, whatever the order of
+        the index.""",
+        paths,
     )
     label_width: int = option(
         1,
@@ -150,6 +165,14 @@ class ImageProviderOptions(NamedOptions):
         `num_parts`, or half of the free disk.  Images that do not fit are decoded every time.""",
         optional(partial(integer, low=1)),
     )
+    strict: bool = option(
+        False,
+        "bool",
+        """Whether an image is a bad record when its JPEG decoder warns: of damaged data, which it
+        otherwise decodes as far as it can, as MXNet does.  ``stats()["decoder_warnings"]`` counts
+        such images.  What is not decoded, such as parts outside of a crop, is not looked at.""",
+        boolean,
+    )
     verify: bool = option(
         False,
         "bool",
@@ -180,6 +203,12 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         *RULES,
+        Rule(
+            "label_dtype",
+            lambda v: v.label_name is None,
+            "has no effect without labels: label_name=None",
+            refused=True,
+        ),
         Rule(EXPOSURE, _is_integer, _NEEDS_FLOAT, refused=True),
         Rule(
             EXPOSURE,
@@ -190,12 +219,12 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         Rule(MEANS, lambda v: v.mean_img, "has no effect beside mean_img"),
     )
 
-    path_imgrec: str = option(
+    path_imgrec: str | tuple[str, ...] = option(
         "./data/imgrec.rec",
-        "str or os.PathLike",
-        """The ``.rec`` file, a folder of them, or several paths separated by semicolons; by default
-        ``./data/imgrec.rec``.""",
-        path,
+        "str or os.PathLike, or a list of them",
+        """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, or several of
+        these, in a list or separated by semicolons; by default ``./data/imgrec.rec``.""",
+        paths,
     )
     path_imglist: str = option(
         "",
@@ -246,6 +275,13 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         """"float32", "float16", "uint8" (pixels as they are) or "int8" (pixels minus the rounded
         mean).""",
         saved=True,
+    )
+    label_dtype: Any = option(
+        "float32",
+        "dtype_like",
+        """Type of the labels, which are stored as float32: also float64, int32, int64 (for the
+        losses of torch) or uint8.  A label that it cannot hold is an error.""",
+        label_type,
     )
     normalise_on: str = option(
         "host",
@@ -302,6 +338,12 @@ class ImageDetOptions(ImageRecordOptions):
         exist it is made: the mean of the images of this part, as `resize` and `resize_mode` make
         them.""",
     )
+    label_dtype: Any = described(
+        ImageRecordOptions,
+        "label_dtype",
+        "Type of the labels, which are stored as float32: also float64.",
+        check=partial(label_type, allowed=("float32", "float64")),
+    )
     aug_seq: str = option(
         "det_aug_default",
         '{"det_aug_default"}',
@@ -324,11 +366,12 @@ class ImageIterOptions(ImageProviderOptions):
         text="""(channels, height, width) of an image; channels 3 (RGB), and also 1 (grey) or 4
         (RGBA) if no colours change.""",
     )
-    path_imgrec: str = option(
+    path_imgrec: str | tuple[str, ...] = option(
         None,
-        "str or os.PathLike, optional",
-        "The ``.rec`` file, a folder of them, or several paths separated by semicolons.",
-        path,
+        "str or os.PathLike, or a list of them, optional",
+        """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, or several of
+        these, in a list or separated by semicolons.""",
+        paths,
     )
     path_imglist: str = option(
         None,
@@ -344,11 +387,11 @@ class ImageIterOptions(ImageProviderOptions):
         "Folder that the paths of a list are relative to.",
         path,
     )
-    path_imgidx: str = option(
+    path_imgidx: str | tuple[str, ...] = option(
         None,
-        "str or os.PathLike, optional",
+        "str or os.PathLike, or a list of them, optional",
         "The ``.idx`` file of `path_imgrec`; without it the record file is scanned once.",
-        path,
+        paths,
     )
     num_parts: int = described(
         NamedOptions,
@@ -384,10 +427,18 @@ class ImageIterOptions(ImageProviderOptions):
         partial(choice, allowed=("pad", "discard", "roll_over")),
     )
 
+    label_dtype: Any = option(
+        None,
+        "dtype_like, optional",
+        "The same as `dtype`, under the name that it has in the other image providers.",
+        optional(label_type),
+    )
+
     def for_records(self) -> ImageRecordOptions:
         """The same for `ImageRecordIter`, as far as it has these keywords."""
         shared = {item.name for item in fields(ImageRecordOptions)} - {"dtype"}
         own = self.values(*(item.name for item in fields(self) if item.name in shared))
+        own["label_dtype"] = self.label_dtype or self.dtype
         if not self.path_imgrec:
             own["path_imglist"] = ""
         return ImageRecordOptions(**own)

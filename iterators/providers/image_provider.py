@@ -72,7 +72,13 @@ class RecordImageProvider(PlannedProvider):
         if options.cache:
             recipe = cached_recipe(recipe, "scaled_decode" in keywords)
         form = None
+        self._label_dtype = np.dtype(options.label_dtype)
         if options.data_specs is not None:
+            if self._label_dtype != np.float32:
+                raise ValueError(
+                    "data_specs says the type of the labels: drop "
+                    f"label_dtype={options.label_dtype!r}"
+                )
             if options.layout != "NCHW":
                 raise ValueError(
                     f"data_specs says which axes to use: drop layout={options.layout!r}"
@@ -149,6 +155,7 @@ class RecordImageProvider(PlannedProvider):
                 depth=options.prefetch_buffer,
                 allocate=place.allocate,
                 cached=cached,
+                strict=options.strict,
             ),
             [data_desc],
             label_desc,
@@ -166,6 +173,9 @@ class RecordImageProvider(PlannedProvider):
                 len(source),
                 options.preprocess_threads,
             )
+
+    def _shown(self) -> list[str]:
+        return [self.path_imgrec, *super()._shown()]
 
     def cache_info(self) -> CacheInfo | None:
         """What the cache holds and did so far; None without one.
@@ -190,6 +200,16 @@ class RecordImageProvider(PlannedProvider):
             hits=stats["cache_hits"],
             misses=stats["cache_misses"],
         )
+
+    def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
+        with np.errstate(invalid="ignore"):  # compared below
+            typed = label.astype(self._label_dtype, copy=False)
+        if typed is not label and not np.array_equal(typed, label, equal_nan=True):
+            wrong = label[typed != label][0]
+            raise ValueError(
+                f"label_dtype={self._label_dtype.name!r}, but there is a label {wrong:g}"
+            )
+        return super()._arrays(data, typed)
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
         return [self._normalise(tensor) for tensor in data] if self._normalise else list(data)
@@ -219,4 +239,4 @@ class RecordImageProvider(PlannedProvider):
     def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
         """What the label array looks like, with `width` values for each sample."""
         name = cast(str, options.label_name)
-        return DataDesc(name, (options.batch_size, width), np.float32, "NC")
+        return DataDesc(name, (options.batch_size, width), self._label_dtype, "NC")

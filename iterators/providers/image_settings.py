@@ -163,6 +163,7 @@ def _average(
         batch_size=batch_size,
         threads=options.preprocess_threads,
         depth=2,
+        strict=options.strict,
     )
     total = np.zeros(recipe.data_shape, np.float64)
     good = order.count()

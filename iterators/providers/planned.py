@@ -171,6 +171,10 @@ class PlannedProvider(AbstractDataProvider):
         """Id and reason of every record that was replaced, in the order in which they were met."""
         return list(self._skipped.records.values())
 
+    def _shown(self) -> list[str]:
+        counts = {"samples": self.num_samples, "batches": len(self), "epoch": self.epoch}
+        return [*(f"{name}={n}" for name, n in counts.items()), *super()._shown()]
+
     def __len__(self) -> int:
         """Number of batches of a whole epoch."""
         return self._plan.batches()
