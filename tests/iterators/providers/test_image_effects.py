@@ -190,16 +190,22 @@ def test_labels_of_a_certain_shape_need_a_file(tmp_path):
         CSVIter(data_csv=tmp_path / "a.csv", data_shape=(1,), label_shape=(2,), batch_size=1)
 
 
-def test_random_resized_crops_of_the_readme_vary(pack):
-    keywords = {
-        "random_resized_crop": True,
-        "min_random_area": 0.08,
-        "min_aspect_ratio": 3 / 4,
-        "max_aspect_ratio": 4 / 3,
-    }
-    provider = ImageRecordIter(path_imgrec=pack, data_shape=(3, 8, 8), batch_size=4, **keywords)
-    (first,), (second,) = list(provider), list(provider)
-    assert not np.array_equal(first.data[0], second.data[0])
+def test_the_example_of_the_readme_augments(pack):
+    """Its own text, with a file that exists and the device that every machine has."""
+    pytest.importorskip("torch")
+    code = (PAGES.parent / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    for old, new in (("train.rec", pack), ("256", "4"), ('"cuda"', '"cpu"')):
+        assert old in code
+        code = code.replace(old, new)
+    images = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for epoch in range(2):
+            names = {"step": lambda images_, labels: images.append(images_.numpy().copy())}
+            exec(code.replace("shuffle=True", f"shuffle=False, epoch={epoch}"), names)
+            names["train"].close()
+    assert len(images) == 2
+    assert not np.array_equal(*images)
 
 
 @pytest.mark.parametrize(
