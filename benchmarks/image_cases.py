@@ -341,6 +341,7 @@ def growth_over_epochs(records, threads, epochs, settled):
         batch_size=64,
         shuffle=True,
         random_resized_crop=True,
+        min_random_area=0.08,
         rand_mirror=True,
         preprocess_threads=threads,
     ) as provider:

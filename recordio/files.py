@@ -7,8 +7,10 @@ this module alone.
 from __future__ import annotations
 
 import contextlib
+import glob
 import gzip
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -73,9 +75,18 @@ class StoredFile:
 
     def map(self) -> memoryview:
         """Its bytes, mapped into memory: see `recordio.frames.mapping.map_file`."""
-        if not self.is_local:
-            raise OSError(f"{self.name}: what is read by position must be on a disk: copy it there")
+        self.check_local()
         return map_file(self.name)
+
+    def check_local(self) -> None:
+        """Raise an OSError for a URL: what is read by position must be on a disk."""
+        if not self.is_local:
+            protocol = self.name.split("://")[0]
+            raise OSError(
+                f"{self.name}: records are read by position, which needs a file on a disk: copy it "
+                f"there, for example with fsspec.filesystem({protocol!r}).get(url, path), and give "
+                "that path"
+            )
 
 
 def stored_files(path: str | os.PathLike[str], suffix: str = "") -> list[StoredFile]:
@@ -106,21 +117,43 @@ def stored_files(path: str | os.PathLike[str], suffix: str = "") -> list[StoredF
     return [StoredFile(name) for name in sorted(names) if name.endswith(suffix)]
 
 
-def listed_files(paths: str, suffix: str) -> list[StoredFile]:
-    """The files of several paths or folders with semicolons between them.
+def listed_files(paths: str | Sequence[str], suffix: str) -> list[StoredFile]:
+    """The local files of several paths, folders and patterns.
 
-    A semicolon may also belong to the name of one file that exists.
+    Parameters
+    ----------
+    paths : str or sequence of str
+        Files, folders, and patterns such as ``part-*.rec`` or ``**/*.rec``; in one string they
+        stand with semicolons between them.  What exists is a name and no pattern.
+    suffix : str
+        How the names of the files in a folder, and of those that a pattern matches, must end.
+
+    Returns
+    -------
+    list of StoredFile
+        In the order of `paths`; those of a folder or pattern in the order of their names.
 
     Raises
     ------
     FileNotFoundError
-        For a folder without a file whose name ends with `suffix`.
+        For a folder or pattern without such a file.
+    OSError
+        For a URL.
     """
     found: list[StoredFile] = []
-    for path in [paths] if os.path.exists(paths) else filter(None, paths.split(";")):
-        files = stored_files(path, suffix)
-        if not files:
-            raise FileNotFoundError(f"{path}: the folder holds no {suffix} file")
+    if isinstance(paths, str):
+        paths = [paths] if os.path.exists(paths) else [p for p in paths.split(";") if p]
+    for path in paths:
+        StoredFile.at(path).check_local()
+        if glob.has_magic(path) and not os.path.exists(path):
+            names = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
+            files = [StoredFile(name) for name in names if name.endswith(suffix)]
+            if not files:
+                raise FileNotFoundError(f"{path}: no {suffix} file has a name like that")
+        else:
+            files = stored_files(path, suffix)
+            if not files:
+                raise FileNotFoundError(f"{path}: the folder holds no {suffix} file")
         found += files
     return found
 

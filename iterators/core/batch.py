@@ -5,11 +5,12 @@ These are plain containers with the field names of MXNet.  They hold arrays and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["AbstractDataBatch", "DataBatch", "DataDesc", "axes_of"]
+__all__ = ["AbstractDataBatch", "DataBatch", "DataDesc", "axes_of", "shown"]
 
 
 def axes_of(layout: str | None, ndim: int) -> str:
@@ -117,6 +118,8 @@ class DataBatch(AbstractDataBatch):
     ...                   provide_label=[DataDesc("softmax_label", (4,))])
     >>> batch.count_samples(), batch["softmax_label"].shape
     (3, (4,))
+    >>> batch
+    DataBatch(data=(4, 2) float64, softmax_label=(4,) float64, pad=1)
     """
 
     def __init__(
@@ -176,6 +179,30 @@ class DataBatch(AbstractDataBatch):
 
     __getitem__ = get
 
+    def __iter__(self) -> Iterator[Any]:
+        """Refused: a batch is no pair."""
+        raise TypeError(
+            "a batch cannot be unpacked: use batch.data[0] and batch.label[0], of which the last "
+            "batch.pad samples are padding; data_specs=(spaces, sources) gives batches that are "
+            "tuples"
+        )
+
     def __repr__(self) -> str:
-        shapes = ", ".join(str(tuple(array.shape)) for array in (*self.data, *self.label))
-        return f"DataBatch({shapes}, pad={self.pad})"
+        descriptions = [*(self.provide_data or ()), *(self.provide_label or ())]
+        arrays = [*self.data, *self.label]
+        names = [desc[0] for desc in descriptions] or [""] * len(arrays)
+        found = zip(names, arrays, strict=False)
+        texts = [shown(name, a.shape, getattr(a, "dtype", None)) for name, a in found]
+        return f"{type(self).__name__}({', '.join([*texts, f'pad={self.pad}'])})"
+
+
+def shown(name: str, shape: Sequence[int], dtype: Any = None) -> str:
+    """An array in a line of text.
+
+    Examples
+    --------
+    >>> shown("data", (4, 3), np.dtype("float32"))
+    'data=(4, 3) float32'
+    """
+    kind = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype or ""
+    return f"{name}{'=' * bool(name)}{tuple(shape)} {kind}".rstrip()

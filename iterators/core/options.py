@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
+from .effects import Rule
 from .parameters import unknown_keyword
 
 __all__ = ["Options", "accepts", "described", "divided", "option", "optional"]
@@ -108,6 +109,8 @@ class Options:
 
     #: Names of those that may be given by position, in this order, with blanks between them.
     positional: ClassVar[str] = ""
+    #: Which of them do nothing beside others, of this family and of those used together with it.
+    rules: ClassVar[tuple[Rule, ...]] = ()
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -138,13 +141,14 @@ class Options:
         """The values that a saved state must agree with."""
         return {item.name: getattr(self, item.name) for item in _options(type(self), "saved")}
 
+    def differs(self, name: str) -> bool:
+        """Whether a value differs from its default; False for a name that is not among them."""
+        return any(getattr(self, name) != i.default for i in fields(self) if i.name == name)
+
     def changed(self) -> dict[str, Any]:
         """The values that differ from their defaults."""
-        return {
-            item.name: getattr(self, item.name)
-            for item in fields(self)
-            if getattr(self, item.name) != item.default
-        }
+        names = [item.name for item in fields(self)]
+        return self.values(*(name for name in names if self.differs(name)))
 
 
 def divided(

@@ -16,7 +16,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["boolean", "choice", "entries", "integer", "integers", "path", "real", "unknown_keyword"]
+__all__ = [
+    "boolean",
+    "choice",
+    "entries",
+    "integer",
+    "integers",
+    "path",
+    "paths",
+    "real",
+    "unknown_keyword",
+]
 
 
 def _refuse(name: str, value: Any, expected: str, kind: type[Exception] = ValueError) -> Exception:
@@ -146,6 +156,19 @@ def path(name: str, value: Any) -> str:
     if not isinstance(text, str):
         raise _refuse(name, value, "a path", TypeError)
     return text
+
+
+def paths(name: str, value: Any) -> str | tuple[str, ...]:
+    """A path as text, or several as a tuple.
+
+    Examples
+    --------
+    >>> paths("path_imgrec", "a.rec;b.rec"), paths("path_imgrec", ["a.rec", "b.rec"])
+    ('a.rec;b.rec', ('a.rec', 'b.rec'))
+    """
+    if isinstance(value, (list, tuple)):
+        return tuple(path(name, item) for item in value)
+    return path(name, value)
 
 
 def integers(

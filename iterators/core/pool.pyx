@@ -61,6 +61,11 @@ cdef class BufferPool:
         ``allocate(nbytes)`` -> an object with a writable buffer of that size, for memory of a
         special kind (page-locked, for example).  Default: ``numpy.empty``.
 
+    Raises
+    ------
+    MemoryError
+        If the system would not lend a single block.
+
     Examples
     --------
     >>> pool = BufferPool(16, keep=1)
@@ -77,6 +82,12 @@ cdef class BufferPool:
     cdef readonly Py_ssize_t keep
 
     def __init__(self, nbytes, keep, allocate=None):
+        try:
+            np.empty(nbytes, np.uint8)      # given back untouched
+        except (MemoryError, OverflowError, ValueError):
+            raise MemoryError(
+                f"a batch takes {nbytes:,} bytes, more than this system can give: make batch_size "
+                "smaller") from None
         self.free = []
         self.nbytes = nbytes
         self.keep = keep

@@ -31,6 +31,7 @@ cdef class ImageShortcut:
 # Turns records into samples.
 cdef class Renderer:
     cdef readonly RenderPlan plan
+    cdef bint strict                # refuse those
     cdef LabelReader labels
     cdef GeometryDrawer geometry
     cdef StepRunner runner
@@ -41,6 +42,7 @@ cdef class Renderer:
     # What was done so far; others read it.
     cdef int64_t images
     cdef int64_t bytes
+    cdef int64_t warned             # images that were decoded with warnings
     cdef double total_seconds
 
     cdef int render(self, const uint8_t* record, size_t length, uint32_t epoch, int64_t number,

@@ -36,6 +36,10 @@ cdef extern from "iterators/core/counter.h" nogil:
 
 from .codecs.table import CODECS
 
+cdef const char* DAMAGED = (
+    b"the data of the JPEG image is damaged: the decoder gives pixels with warnings, which "
+    b"strict=True refuses; pack it again from its source")
+
 
 cdef class ImageShortcut:
     """Base class: no image is known already."""
@@ -54,6 +58,8 @@ cdef class Renderer:
     Parameters
     ----------
     plan : RenderPlan
+    strict : bool
+        Refuse images whose decoder warns of damage, which are otherwise rendered as they are.
 
     Examples
     --------
@@ -67,11 +73,11 @@ cdef class Renderer:
     ((1, 3, 4, 4), -1.0, 3.0, 7)
     """
 
-    def __cinit__(self, RenderPlan plan not None):
+    def __cinit__(self, RenderPlan plan not None, *, bint strict=False):
         cdef RowDecoder decoder
         if len(CODECS) > MAX_SOURCES:
             raise ValueError(f"{len(CODECS)} codecs: at most {MAX_SOURCES} are possible")
-        self.plan = plan
+        self.plan, self.strict = plan, strict
         self.labels, self.geometry, changes, writer = plan.parts()
         self.runner = StepRunner(plan, changes, writer)
         self.decoders = [codec(plan.channels, **plan.limits) for codec in CODECS]
@@ -163,7 +169,10 @@ cdef class Renderer:
             return outcome.status
         if not self.draw(image, info.width, info.height, &geometry, outcome):
             self.runner.run(source, &info, image, &geometry, slot, outcome)
-        source.finish(source)
+        if not source.finish(source) and outcome.status == RENDER_OK:
+            counter_add(&self.warned, 1)
+            if self.strict:
+                outcome_fail(outcome, RENDER_IMAGE, DAMAGED)
         return outcome.status
 
     cdef RowSource* open_image(self, const uint8_t* data, size_t size, ImageInfo* info,

@@ -25,6 +25,7 @@ class Stage:
         depth: int,
         allocate: Callable[[int], Any] | None = None,
         cached: CachedImages | None = None,
+        strict: bool = False,
     ) -> Self: ...
     @property
     def pending(self) -> int: ...

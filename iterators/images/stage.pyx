@@ -12,6 +12,7 @@ names.
 
 import os
 import threading
+from math import prod
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -87,11 +88,14 @@ cdef class Stage:
         Source of memory for the data, see `BufferPool`.
     cached : CachedImages, optional
         Images that need not be decoded again; given up by `close`.
+    strict : bool
+        Refuse images whose decoder warns of damage.
     """
 
     cdef readonly Py_ssize_t batch_size
     cdef readonly Py_ssize_t depth
     cdef readonly CachedImages cached
+    cdef bint strict
     cdef dict last_cache_stats
     cdef Source source
     cdef int64_t* expected          # records of a batch whose images are not cached
@@ -117,12 +121,15 @@ cdef class Stage:
 
     def __cinit__(self, Source source not None, RenderPlan plan not None, *, Py_ssize_t batch_size,
                   Py_ssize_t threads, Py_ssize_t depth, allocate=None,
-                  CachedImages cached=None):
+                  CachedImages cached=None, bint strict=False):
         cdef Py_ssize_t i
         self.batches, self.expected = NULL, NULL
         sync_mutex_init(&self.mutex)
         sync_condition_init(&self.work)
         sync_condition_init(&self.done)
+        data_bytes = prod(plan.shape(batch_size)) * plan.item_size
+        self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
+        self.strict = strict
         self.batch_size, self.depth = batch_size, depth
         self.plan, self.source, self.cached = plan, source, cached
         self.last_cache_stats = {}
@@ -138,8 +145,6 @@ cdef class Stage:
             if (self.batches[i].records == NULL or self.batches[i].draws == NULL
                     or self.batches[i].outcomes == NULL or self.batches[i].fetched == NULL):
                 raise MemoryError
-        data_bytes = int(np.prod(plan.shape(batch_size))) * plan.item_size
-        self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
         self.arrays = [None] * depth
         self.process = os.getpid()
         self.renderers = [self._renderer() for _ in range(threads)]
@@ -308,21 +313,24 @@ cdef class Stage:
         Returns
         -------
         dict
-            `images` rendered (also ahead of the consumer), `bytes` of encoded image data,
+            `images` rendered (also ahead of the consumer), `decoder_warnings`, those among them
+            whose JPEG data is damaged and was decoded with warnings, `bytes` of encoded image data,
             `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each
             summed over the threads; `announced` records, which the system was told to read from
             the disk ahead of their turn; with a cache also `cache_hits` and `cache_misses`,
             samples that were made from cached images and those that were not.
         """
         cdef Renderer renderer
-        cdef int64_t images = 0, size = 0
+        cdef int64_t images = 0, warned = 0, size = 0
         cdef double decode = 0, total = 0
         for renderer in [*self.renderers, self.spare]:
             images += counter_load(&renderer.images)
+            warned += counter_load(&renderer.warned)
             size += counter_load(&renderer.bytes)
             decode += renderer.decode_seconds()
             total += seconds_load(&renderer.total_seconds)
-        return {"images": images, "bytes": size, "decode_seconds": decode,
+        return {"images": images, "decoder_warnings": warned, "bytes": size,
+                "decode_seconds": decode,
                 # Of images at work the decoding is counted already.
                 "transform_seconds": max(total - decode, 0.0),
                 "announced": counter_load(&self.announced),
@@ -420,7 +428,7 @@ cdef class Stage:
         return 0
 
     def _renderer(self):
-        cdef Renderer renderer = Renderer(self.plan)
+        cdef Renderer renderer = Renderer(self.plan, strict=self.strict)
         if self.cached is not None:
             renderer.shortcut = self.cached.shortcut(self.plan, self.source)
         return renderer

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..core.batch import DataBatch, DataDesc
+from ..core.batch import DataBatch, DataDesc, shown
 from .protocol import MXNetJlProtocol, MXNetProtocol
 from .sample_iterator import DatasetProtocol
 
@@ -124,6 +124,14 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
             "this provider is used by another loop that began later; nested or parallel loops need "
             "a provider each"
         )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(self._shown())}>"
+
+    def _shown(self) -> list[str]:
+        """What `repr` says: what a batch looks like."""
+        described = (*getattr(self, "provide_data", ()), *getattr(self, "provide_label", ()))
+        return [shown(desc[0], desc[1], getattr(desc, "dtype", None)) for desc in described]
 
     def __enter__(self):
         return self

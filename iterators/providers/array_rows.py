@@ -7,6 +7,7 @@ to the batch any more.  It never changes the array it was given, and never copie
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -125,7 +126,7 @@ class DenseColumn:
     def prepare(self, batch_size: int, keep: int, allocate: Callable[[int], Any] | None) -> None:
         """Get ready for batches of that size, `keep` of which may be waiting to be used again."""
         self._batch_shape = (batch_size, *self.shape)
-        nbytes = int(np.prod(self._batch_shape, dtype=np.int64)) * self.dtype.itemsize
+        nbytes = math.prod(self._batch_shape) * self.dtype.itemsize
         self._pool = BufferPool(nbytes, keep, allocate) if nbytes else None
 
     @property

@@ -52,6 +52,8 @@ class SpecBatch(DataBatch, tuple):  # type: ignore[misc]
     def __init__(self, parts: tuple[Any, ...], **fields: Any) -> None:
         DataBatch.__init__(self, **fields)
 
+    __iter__ = tuple.__iter__  # the parts, in the order that was asked for
+
     def __getitem__(self, key: Any) -> Any:
         return self.get(key) if isinstance(key, str) else tuple.__getitem__(self, key)
 

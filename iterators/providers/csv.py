@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from recordio.errors import TextFormatError
 from recordio.text.csv import CSVReader, read_csv
 
+from ..core.effects import Rule
 from ..core.options import accepts, described, option, optional
 from ..core.order import BatchPlan, Order, Tail
 from ..core.parameters import boolean, choice, integer, integers
@@ -39,6 +40,11 @@ DTYPES = ("float32", "float64", "int32", "int64", "uint8")
 class CSVOptions(TextOptions):
     """The keywords of `CSVIter`."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *TextOptions.rules,
+        Rule("label_shape", lambda v: v.label_csv in (None, "NULL"), "needs label_csv"),
+    )
+
     data_csv: str | os.PathLike[str] = option(
         kind="str or os.PathLike",
         text="""A file of numbers, a folder of such files, or an fsspec URL of either; ``.gz`` as
@@ -61,8 +67,7 @@ class CSVOptions(TextOptions):
     label_shape: tuple[int, ...] = option(
         (1,),
         "tuple of int",
-        """Shape of a label; ``(1,)`` gives ``(batch_size,)``.  Without `label_csv` it is not
-        used.""",
+        """Shape of a label; ``(1,)`` gives ``(batch_size,)``.""",
         integers,
     )
     round_batch: bool = option(

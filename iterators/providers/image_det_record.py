@@ -6,8 +6,6 @@ transformations, and all work on pixels, are done elsewhere.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recordio.errors import LabelError
@@ -51,7 +49,7 @@ class ImageDetRecordIter(RecordImageProvider):
     TypeError
         For a parameter that does not exist; the closest one is suggested.
     ValueError
-        For a value that is out of range or has no effect.
+        For a value that is out of range, and for parameters that contradict one another.
     EmptyRecordFileError
         If there is no record.
     LabelError
@@ -63,7 +61,7 @@ class ImageDetRecordIter(RecordImageProvider):
     Warns
     -----
     UserWarning
-        For means of which none is above 0: MXNet ignores them, and so does this.
+        For a parameter that has no effect beside the others.
 
     See Also
     --------
@@ -104,20 +102,6 @@ class ImageDetRecordIter(RecordImageProvider):
     options_class = ImageDetOptions
     plan_class = DetPlan
     class_labels = False
-
-    def _checked(
-        self, values: Sequence[Any], keywords: dict[str, Any]
-    ) -> tuple[ImageRecordOptions, DetRecipe]:
-        options, recipe = super()._checked(values, keywords)
-        if not recipe.means_win:
-            for name in ("mean_r", "mean_g", "mean_b", "mean_a"):
-                if getattr(recipe, name):
-                    warnings.warn(
-                        f"{name}={getattr(recipe, name):g} has no effect: as in MXNet, the means "
-                        "of a detection iterator count only if one of them is above 0",
-                        stacklevel=4,
-                    )
-        return options, recipe
 
     def _plan_labels(
         self, source: RecordSource, recipe: DetRecipe, options: ImageRecordOptions

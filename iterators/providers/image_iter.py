@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.batch import DataBatch, DataDesc
+from ..core.batch import DataBatch
 from ..core.options import accepts, divided
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
 from ..core.parameters import integers
@@ -50,7 +50,8 @@ class ImageIter(RollingProvider, ImageRecordIter):
         For a parameter that does not exist, the closest one being suggested, and for an `aug_list`
         of functions.
     ValueError
-        For a value that is out of range or has no effect, and for lists and files without images.
+        For a value that is out of range, for parameters that contradict one another, and for lists
+        and files without images.
     LabelError
         If a list is damaged or has another number of labels.
     RecordIOError
@@ -96,10 +97,11 @@ class ImageIter(RollingProvider, ImageRecordIter):
             raise ValueError(
                 f"data_specs says the type of the labels: drop dtype={options.dtype!r}"
             )
+        if options.label_dtype is not None and "dtype" in own:
+            raise ValueError("dtype is that of the labels too: give it or label_dtype, not both")
         self._handle = options.last_batch_handle
         if self._handle == "roll_over":
             self.batch_type = FullBatch
-        self._label_dtype = np.dtype(options.dtype)
         self._files = _files(options)
         return options.for_records(), _augmenter(options.aug_list, augmentation)
 
@@ -121,19 +123,10 @@ class ImageIter(RollingProvider, ImageRecordIter):
             )
         return RollOverPlan(order, options.batch_size, pads_new=True)
 
-    def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
-        desc = super()._describe_labels(options, width)
-        return DataDesc(desc.name, desc.shape, self._label_dtype, desc.layout)
-
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
         if self._form is not None and self._handle == "roll_over":
             pad = 0  # nothing is padding; MXNet's number is for who knows MXNet's batches
-        with np.errstate(invalid="ignore"):  # compared below
-            typed = label.astype(self._label_dtype, copy=False)
-        if not np.array_equal(typed, label, equal_nan=True):
-            wrong = label[typed != label][0]
-            raise ValueError(f"dtype={self._label_dtype.name!r}, but there is a label {wrong:g}")
-        return super()._batch(data, typed, ids, pad)
+        return super()._batch(data, label, ids, pad)
 
 
 class _Records(RecordSource):

@@ -9,10 +9,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
+
+from ..core.dtypes import dtype_name
+from ..core.effects import Rule
 from ..core.options import described, option, optional
-from ..core.parameters import boolean, choice, integer, path
+from ..core.parameters import boolean, choice, integer, path, paths
 from ..images.codecs.jpeg import jpeg
 from .provider_options import FileOptions, NamedOptions
 
@@ -35,10 +39,51 @@ def _name(name: str, value: Any) -> str | None:
     return value
 
 
+#: Types of labels, which are float32 in the files.
+LABEL_TYPES = ("float32", "float64", "int32", "int64", "uint8")
+
+
+def label_type(name: str, value: Any, allowed: Sequence[str] = LABEL_TYPES) -> str:
+    """A type of labels, by NumPy's or torch's name or object."""
+    try:
+        found = dtype_name(value)
+    except TypeError:
+        found = value
+    return found if found in allowed else choice(name, value, allowed)
+
+
 def _layout(name: str, value: Any) -> str:
     if not isinstance(value, str) or sorted(value) != sorted("NCHW"):
         raise ValueError(f"{name}={value!r}: expected the letters N, C, H and W in some order")
     return value
+
+
+def _is_integer(values: Any) -> bool:
+    return values.normalise_on == "host" and np.issubdtype(values.dtype, np.integer)
+
+
+#: Normalisation, and what a batch of integers leaves out of it.
+MEANS = "mean_r mean_g mean_b mean_a"
+DIVISORS = "std_r std_g std_b std_a scale"
+EXPOSURE = "max_random_contrast max_random_illumination"
+_NEEDS_FLOAT = "has no effect on integer pixels: drop it or use a float dtype"
+#: Beside `iterators.images.augment.rules`, for keywords of which a recipe knows nothing.
+RULES = (
+    *FileOptions.rules,
+    Rule(DIVISORS, _is_integer, _NEEDS_FLOAT, refused=True),
+    Rule(
+        f"mean_img {MEANS}",
+        lambda v: _is_integer(v) and v.dtype == "uint8",
+        "has no effect on uint8 pixels: drop it or use a float dtype",
+        refused=True,
+    ),
+    Rule("device_id", lambda v: True, "has no effect: `device` says where batches go"),
+    Rule(
+        "shuffle_chunk_seed",
+        lambda v: not v.shuffle_chunk_size,
+        "has no effect without shuffle_chunk_size",
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +96,13 @@ class ImageProviderOptions(NamedOptions):
         check=partial(integer, low=1, high=MOST_SAMPLES),
         saved=True,
     )
-    path_imgidx: str = option(
+    path_imgidx: str | tuple[str, ...] = option(
         "",
-        "str or os.PathLike",
-        """The ``.idx`` file or files; without it the record files are scanned once.  Records are
-        taken in the order of the file, whatever the order of the index.""",
-        path,
+        "str or os.PathLike, or a list of them",
+        """The ``.idx`` file or files, named as `path_imgrec` names its own; without it the record
+        files are scanned once.  Records are taken in the order of the file, whatever the order of
+        the index.""",
+        paths,
     )
     label_width: int = option(
         1,
@@ -119,6 +165,14 @@ class ImageProviderOptions(NamedOptions):
         `num_parts`, or half of the free disk.  Images that do not fit are decoded every time.""",
         optional(partial(integer, low=1)),
     )
+    strict: bool = option(
+        False,
+        "bool",
+        """Whether an image is a bad record when its JPEG decoder warns: of damaged data, which it
+        otherwise decodes as far as it can, as MXNet does.  ``stats()["decoder_warnings"]`` counts
+        such images.  What is not decoded, such as parts outside of a crop, is not looked at.""",
+        boolean,
+    )
     verify: bool = option(
         False,
         "bool",
@@ -147,12 +201,30 @@ class ImageProviderOptions(NamedOptions):
 class ImageRecordOptions(ImageProviderOptions, FileOptions):
     """The keywords of `ImageRecordIter`."""
 
-    path_imgrec: str = option(
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *RULES,
+        Rule(
+            "label_dtype",
+            lambda v: v.label_name is None,
+            "has no effect without labels: label_name=None",
+            refused=True,
+        ),
+        Rule(EXPOSURE, _is_integer, _NEEDS_FLOAT, refused=True),
+        Rule(
+            EXPOSURE,
+            lambda v: v.normalise_on == "device",
+            'differs from image to image: it needs normalise_on="host"',
+            refused=True,
+        ),
+        Rule(MEANS, lambda v: v.mean_img, "has no effect beside mean_img"),
+    )
+
+    path_imgrec: str | tuple[str, ...] = option(
         "./data/imgrec.rec",
-        "str or os.PathLike",
-        """The ``.rec`` file, a folder of them, or several paths separated by semicolons; by default
-        ``./data/imgrec.rec``.""",
-        path,
+        "str or os.PathLike, or a list of them",
+        """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, or several of
+        these, in a list or separated by semicolons; by default ``./data/imgrec.rec``.""",
+        paths,
     )
     path_imglist: str = option(
         "",
@@ -204,6 +276,13 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         mean).""",
         saved=True,
     )
+    label_dtype: Any = option(
+        "float32",
+        "dtype_like",
+        """Type of the labels, which are stored as float32: also float64, int32, int64 (for the
+        losses of torch) or uint8.  A label that it cannot hold is an error.""",
+        label_type,
+    )
     normalise_on: str = option(
         "host",
         '{"host", "device"}',
@@ -230,6 +309,15 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
 class ImageDetOptions(ImageRecordOptions):
     """The keywords of `ImageDetRecordIter`."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *RULES,
+        Rule(
+            "mean_img",
+            lambda v: v.means_win,
+            "has no effect beside a mean above 0 of mean_r to mean_a, as in MXNet",
+        ),
+    )
+
     path_imglist: str = described(
         ImageRecordOptions,
         "path_imglist",
@@ -249,6 +337,12 @@ class ImageDetOptions(ImageRecordOptions):
         """File of a mean image, used if none of `mean_r` to `mean_a` is above 0.  If it does not
         exist it is made: the mean of the images of this part, as `resize` and `resize_mode` make
         them.""",
+    )
+    label_dtype: Any = described(
+        ImageRecordOptions,
+        "label_dtype",
+        "Type of the labels, which are stored as float32: also float64.",
+        check=partial(label_type, allowed=("float32", "float64")),
     )
     aug_seq: str = option(
         "det_aug_default",
@@ -272,11 +366,12 @@ class ImageIterOptions(ImageProviderOptions):
         text="""(channels, height, width) of an image; channels 3 (RGB), and also 1 (grey) or 4
         (RGBA) if no colours change.""",
     )
-    path_imgrec: str = option(
+    path_imgrec: str | tuple[str, ...] = option(
         None,
-        "str or os.PathLike, optional",
-        "The ``.rec`` file, a folder of them, or several paths separated by semicolons.",
-        path,
+        "str or os.PathLike, or a list of them, optional",
+        """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, or several of
+        these, in a list or separated by semicolons.""",
+        paths,
     )
     path_imglist: str = option(
         None,
@@ -292,11 +387,11 @@ class ImageIterOptions(ImageProviderOptions):
         "Folder that the paths of a list are relative to.",
         path,
     )
-    path_imgidx: str = option(
+    path_imgidx: str | tuple[str, ...] = option(
         None,
-        "str or os.PathLike, optional",
+        "str or os.PathLike, or a list of them, optional",
         "The ``.idx`` file of `path_imgrec`; without it the record file is scanned once.",
-        path,
+        paths,
     )
     num_parts: int = described(
         NamedOptions,
@@ -332,10 +427,18 @@ class ImageIterOptions(ImageProviderOptions):
         partial(choice, allowed=("pad", "discard", "roll_over")),
     )
 
+    label_dtype: Any = option(
+        None,
+        "dtype_like, optional",
+        "The same as `dtype`, under the name that it has in the other image providers.",
+        optional(label_type),
+    )
+
     def for_records(self) -> ImageRecordOptions:
         """The same for `ImageRecordIter`, as far as it has these keywords."""
         shared = {item.name for item in fields(ImageRecordOptions)} - {"dtype"}
         own = self.values(*(item.name for item in fields(self) if item.name in shared))
+        own["label_dtype"] = self.label_dtype or self.dtype
         if not self.path_imgrec:
             own["path_imglist"] = ""
         return ImageRecordOptions(**own)

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.batch import DataDesc
 from ..core.device import placement
+from ..core.effects import refuse_ineffective, warn_of_ineffective
 from ..core.options import divided
 from ..core.order import BatchPlan, Order, check_of
 from ..core.parameters import choice
@@ -30,7 +31,6 @@ from .image_caching import CacheInfo, cached_recipe, check_cache, open_cache, st
 from .image_options import ImageRecordOptions
 from .image_settings import (
     ImageSource,
-    check_effect,
     describe_order,
     device_normalisation,
     make_mean_image,
@@ -72,7 +72,13 @@ class RecordImageProvider(PlannedProvider):
         if options.cache:
             recipe = cached_recipe(recipe, "scaled_decode" in keywords)
         form = None
+        self._label_dtype = np.dtype(options.label_dtype)
         if options.data_specs is not None:
+            if self._label_dtype != np.float32:
+                raise ValueError(
+                    "data_specs says the type of the labels: drop "
+                    f"label_dtype={options.label_dtype!r}"
+                )
             if options.layout != "NCHW":
                 raise ValueError(
                     f"data_specs says which axes to use: drop layout={options.layout!r}"
@@ -85,13 +91,13 @@ class RecordImageProvider(PlannedProvider):
                 options = replace(options, dtype=dtype)
         dtype = self.dtypes[0] if options.dtype is None else options.dtype
         dtype = choice("dtype", dtype, self.dtypes)
+        options = replace(options, dtype=dtype)
+        refuse_ineffective(options, recipe)
+        warn_of_ineffective(options, recipe)
         self._normalise = None
         if options.normalise_on == "device":
-            self._normalise = device_normalisation(recipe, dtype, options)
-            dtype = "uint8"
-        else:
-            check_effect(recipe, dtype, options.mean_img)
-        options = replace(options, dtype=dtype)
+            self._normalise = device_normalisation(recipe, options)
+            options = replace(options, dtype="uint8")
         place = placement(options.device, ring=options.prefetch_buffer)
         plan_class: Any = partial(self.plan_class, **options.values(*DEFAULT_LIMITS))
         source = self._open(options)
@@ -149,6 +155,7 @@ class RecordImageProvider(PlannedProvider):
                 depth=options.prefetch_buffer,
                 allocate=place.allocate,
                 cached=cached,
+                strict=options.strict,
             ),
             [data_desc],
             label_desc,
@@ -166,6 +173,9 @@ class RecordImageProvider(PlannedProvider):
                 len(source),
                 options.preprocess_threads,
             )
+
+    def _shown(self) -> list[str]:
+        return [self.path_imgrec, *super()._shown()]
 
     def cache_info(self) -> CacheInfo | None:
         """What the cache holds and did so far; None without one.
@@ -190,6 +200,16 @@ class RecordImageProvider(PlannedProvider):
             hits=stats["cache_hits"],
             misses=stats["cache_misses"],
         )
+
+    def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
+        with np.errstate(invalid="ignore"):  # compared below
+            typed = label.astype(self._label_dtype, copy=False)
+        if typed is not label and not np.array_equal(typed, label, equal_nan=True):
+            wrong = label[typed != label][0]
+            raise ValueError(
+                f"label_dtype={self._label_dtype.name!r}, but there is a label {wrong:g}"
+            )
+        return super()._arrays(data, typed)
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
         return [self._normalise(tensor) for tensor in data] if self._normalise else list(data)
@@ -219,4 +239,4 @@ class RecordImageProvider(PlannedProvider):
     def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
         """What the label array looks like, with `width` values for each sample."""
         name = cast(str, options.label_name)
-        return DataDesc(name, (options.batch_size, width), np.float32, "NC")
+        return DataDesc(name, (options.batch_size, width), self._label_dtype, "NC")

@@ -9,8 +9,6 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from ..core.batch import DataDesc
 from ..core.options import accepts
 from ..images.augment.recipe import Recipe
@@ -49,7 +47,7 @@ class ImageRecordIter(RecordImageProvider):
     TypeError
         For a parameter that does not exist; the closest one is suggested.
     ValueError
-        For a value that is out of range or has no effect.
+        For a value that is out of range, and for parameters that contradict one another.
     EmptyRecordFileError
         If there is no record.
     ChecksumFileError
@@ -64,6 +62,11 @@ class ImageRecordIter(RecordImageProvider):
     identities : numpy.ndarray of int64, (identities, 2), or None
         For a face-recognition pack, the keys ``[first, end)`` of every identity's images.
 
+    Warns
+    -----
+    UserWarning
+        For a parameter that has no effect beside the others.
+
     See Also
     --------
     AbstractDataProvider : epochs, positions, and the rest of the protocol.
@@ -71,6 +74,7 @@ class ImageRecordIter(RecordImageProvider):
     Examples
     --------
     >>> import os, tempfile, recordio
+    >>> import numpy as np
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "grey.rec")
     >>> with recordio.RecordWriter(path) as writer:
@@ -104,7 +108,8 @@ class ImageRecordIter(RecordImageProvider):
 
     def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
         if width == 1:
-            return DataDesc(cast(str, options.label_name), (options.batch_size,), np.float32, "N")
+            name = cast(str, options.label_name)
+            return DataDesc(name, (options.batch_size,), self._label_dtype, "N")
         return super()._describe_labels(options, width)
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
@@ -126,15 +131,17 @@ class ImageRecordInt8Iter(ImageRecordIter):
     dtypes = ("int8",)
 
 
-def ImageRecordIter_v1(**arguments: Any) -> ImageRecordIter:
+class ImageRecordIter_v1(ImageRecordIter):
     """`ImageRecordIter`, under the name of MXNet's older implementation.
 
     .. deprecated:: 0.1
         It differs in nothing; use `ImageRecordIter`.
     """
-    warnings.warn(
-        "ImageRecordIter_v1 is the same as ImageRecordIter: use that name",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return ImageRecordIter(**arguments)
+
+    def __init__(self, **keywords: Unpack[ImageRecordIterParameters]) -> None:
+        warnings.warn(
+            "ImageRecordIter_v1 is the same as ImageRecordIter: use that name",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        super().__init__(**keywords)

@@ -1,4 +1,4 @@
-"""What the keywords of an image provider mean: orders, mean images, effects that must not be lost.
+"""What the keywords of an image provider mean: orders, mean images, normalisation on a device.
 
 Functions that every provider of record images needs.  They read keywords and files; nothing here is
 a provider, and nothing draws random numbers.
@@ -24,7 +24,6 @@ from .image_options import ImageRecordOptions
 
 __all__ = [
     "ImageSource",
-    "check_effect",
     "describe_order",
     "device_normalisation",
     "make_mean_image",
@@ -68,33 +67,12 @@ class ImageSource(Protocol):
         """Short text that changes whenever one of the files does."""
 
 
-def check_effect(recipe: Any, dtype: str, mean_img: Any) -> None:
-    """Refuse normalisation that an integer output would silently leave out."""
-    if not np.issubdtype(np.dtype(dtype), np.integer):
-        return
-    without = set(recipe.float_only)
-    if dtype == "uint8":
-        without |= {"mean_r", "mean_g", "mean_b", "mean_a"}
-        if mean_img:
-            raise ValueError("mean_img has no effect on uint8 pixels: drop it or use a float dtype")
-    for name in recipe.changed():
-        if name in without:
-            raise ValueError(
-                f"{name} has no effect on {dtype} pixels: drop it or use a float dtype"
-            )
-
-
-def device_normalisation(
-    recipe: Any, dtype: str, options: ImageRecordOptions
-) -> DeviceNormalisation:
+def device_normalisation(recipe: Any, options: ImageRecordOptions) -> DeviceNormalisation:
     """What the device has to do when the images are moved as uint8."""
     if options.device is None:
         raise ValueError('normalise_on="device" needs a device')
-    if dtype == "int8":
+    if options.dtype == "int8":
         raise ValueError('normalise_on="device" gives float32 or float16, not int8')
-    for name in ("max_random_contrast", "max_random_illumination"):
-        if name in recipe.float_only and getattr(recipe, name):
-            raise ValueError(f'{name} differs from image to image: it needs normalise_on="host"')
     if options.mean_img:
         raise ValueError('mean_img needs normalise_on="host"')
     factor = np.float32(recipe.scale) / np.array(recipe.std, np.float32)
@@ -102,7 +80,7 @@ def device_normalisation(
         options.layout,
         recipe.mean[: recipe.channels],
         factor[: recipe.channels].tolist(),
-        "float16" if dtype == "float16" else "float32",
+        "float16" if options.dtype == "float16" else "float32",
     )
 
 
@@ -185,6 +163,7 @@ def _average(
         batch_size=batch_size,
         threads=options.preprocess_threads,
         depth=2,
+        strict=options.strict,
     )
     total = np.zeros(recipe.data_shape, np.float64)
     good = order.count()

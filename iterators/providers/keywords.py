@@ -85,7 +85,7 @@ class ImageProviderKeywords(NamedKeywords, total=False):
     """Of `ImageProviderOptions`."""
 
     batch_size: int
-    path_imgidx: str | os.PathLike[str] | None
+    path_imgidx: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
     label_width: int
     weights: Any
     preprocess_threads: int
@@ -93,6 +93,7 @@ class ImageProviderKeywords(NamedKeywords, total=False):
     layout: str
     cache: str | os.PathLike[str] | None
     cache_size: int | None
+    strict: bool
     verify: bool
     max_pixels: int
     max_scans: int
@@ -102,7 +103,7 @@ class ImageProviderKeywords(NamedKeywords, total=False):
 class ImageRecordKeywords(ImageProviderKeywords, FileKeywords, total=False):
     """Of `ImageRecordOptions`."""
 
-    path_imgrec: str | os.PathLike[str] | None
+    path_imgrec: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
     path_imglist: str | os.PathLike[str] | None
     shuffle_chunk_size: int
     shuffle_chunk_seed: int
@@ -110,6 +111,7 @@ class ImageRecordKeywords(ImageProviderKeywords, FileKeywords, total=False):
     round_batch: bool
     mean_img: str | os.PathLike[str] | None
     dtype: str | None
+    label_dtype: Any
     normalise_on: str
     aug_seq: str
     device_id: int
@@ -120,7 +122,7 @@ class ImageDetKeywords(ImageRecordKeywords, total=False):
 
 
 class _BaseRecipeKeywords(TypedDict):
-    data_shape: Sequence[int]
+    data_shape: tuple[int, int, int]
 
 
 class BaseRecipeKeywords(_BaseRecipeKeywords, total=False):
@@ -184,13 +186,14 @@ class ImageIterKeywords(ImageProviderKeywords, total=False):
     """Of `ImageIterOptions`."""
 
     data_shape: Any
-    path_imgrec: str | os.PathLike[str] | None
+    path_imgrec: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
     path_imglist: str | os.PathLike[str] | None
     path_root: str | os.PathLike[str] | None
     aug_list: Any
     imglist: Sequence[Any] | None
     dtype: str
     last_batch_handle: str
+    label_dtype: Any
 
 
 class AugmenterKeywords(TypedDict, total=False):
@@ -289,6 +292,7 @@ class MNISTKeywords(FileKeywords, total=False):
     batch_size: int
     flat: bool
     silent: bool
+    data_shape: tuple[int, ...] | None
     last_batch: str
     layout: str
     dtype: str

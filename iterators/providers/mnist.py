@@ -16,9 +16,9 @@ import numpy as np
 from recordio.errors import ArrayFileError
 from recordio.idx_array import read_idx_array
 
-from ..core.options import accepts, described, option
+from ..core.options import accepts, described, option, optional
 from ..core.order import BatchPlan
-from ..core.parameters import boolean, choice, integer
+from ..core.parameters import boolean, choice, integer, integers
 from .array_rows import Columns, DenseColumn
 from .provider_options import FileOptions
 from .reorder import Axes
@@ -55,6 +55,13 @@ class MNISTOptions(FileOptions):
         boolean,
     )
     silent: bool = option(False, "bool", "Do not log what was found.", boolean)
+    data_shape: tuple[int, ...] | None = option(
+        None,
+        "tuple of int, optional",
+        """Shape of an image, with or without the 1 for the channel, or of a flat one; compared with
+        the file, which says it anyway.""",
+        optional(integers),
+    )
     num_parts: int = described(
         FileOptions,
         "num_parts",
@@ -103,7 +110,10 @@ class MNISTIter(RowProvider):
     Raises
     ------
     ArrayFileError
-        If a file is damaged, has another number of axes, or if the two do not belong together.
+        If a file is damaged, has another number of axes or another `data_shape`, or if the two do
+        not belong together.
+    ValueError
+        For a batch that is larger than the set, or this part of it, unless short batches are kept.
     TypeError
         For a parameter that does not exist.
 
@@ -137,6 +147,11 @@ class MNISTIter(RowProvider):
             )
         rows, columns = images.shape[1:]
         shape = (rows * columns,) if options.flat else (1, rows, columns)
+        if options.data_shape not in (None, (1, rows, columns), (rows, columns), (rows * columns,)):
+            raise ArrayFileError(
+                f"the images have the shape {shape}, not data_shape={options.data_shape}",
+                path=os.fspath(image),
+            )
         data = DenseColumn(
             options.data_name,
             images,

@@ -79,6 +79,11 @@ class PlannedProvider(AbstractDataProvider):
     form : BatchForm, optional
         What batches must look like, if not like the arrays of the engine.
 
+    Raises
+    ------
+    ValueError
+        If there are samples, but no epoch would ever have a batch of them.
+
     Notes
     -----
     `next` may be called by several threads; each batch goes to one of them.
@@ -102,6 +107,12 @@ class PlannedProvider(AbstractDataProvider):
     ) -> None:
         # First, and the threads last, so that nothing that comes in between leaves any behind.
         self._finalizer = weakref.finalize(self, engine.close)
+        if plan.empty and plan.order.count():
+            raise ValueError(
+                f"batch_size={plan.batch_size}: there are only {plan.order.count()} samples (in "
+                "this part), and a short batch is dropped, so that every epoch would be empty: "
+                "make it smaller, or keep short batches"
+            )
         self._plan = plan
         self._empty = plan.empty
         self._engine = engine
@@ -159,6 +170,10 @@ class PlannedProvider(AbstractDataProvider):
     def skipped(self) -> list[tuple[int | None, str]]:
         """Id and reason of every record that was replaced, in the order in which they were met."""
         return list(self._skipped.records.values())
+
+    def _shown(self) -> list[str]:
+        counts = {"samples": self.num_samples, "batches": len(self), "epoch": self.epoch}
+        return [*(f"{name}={n}" for name, n in counts.items()), *super()._shown()]
 
     def __len__(self) -> int:
         """Number of batches of a whole epoch."""

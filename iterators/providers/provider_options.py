@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from recordio.text.lines import MAX_LINE_BYTES
 
+from ..core.effects import Rule
 from ..core.options import Options, option
 from ..core.parameters import boolean, choice, integer
 
@@ -99,6 +100,10 @@ class NamedOptions(ProviderOptions):
 @dataclass(frozen=True, kw_only=True)
 class FileOptions(NamedOptions):
     """The same, and what scripts for MXNet pass to its iterators over files."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("ctx", lambda v: True, "has no effect: `device` says where batches go"),
+    )
 
     ctx: str = option(
         "gpu",

@@ -7,6 +7,7 @@ batches of one or two in step.  Parsing, and threads that do it ahead, are in `r
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -70,7 +71,7 @@ class RowStream:
         """Get ready for batches of that size, `keep` of which may wait to be used again."""
         self.batch_size = batch_size
         self.lends = allocate is None
-        nbytes = int(np.prod((batch_size, *self.reader.shape))) * self.reader.dtype.itemsize
+        nbytes = math.prod((batch_size, *self.reader.shape)) * self.reader.dtype.itemsize
         self.pool = BufferPool(nbytes, keep, allocate)
 
     def describe(self) -> DataDesc:

@@ -12,9 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...core.effects import Rule
 from ...core.options import Options, accepts, described, option
 from ...core.parameters import boolean, integer, real
 from .recipe import Recipe
+from .rules import NEEDS_RGB
 
 __all__ = ["Augmenter", "AugmenterOptions", "CreateAugmenter"]
 
@@ -28,7 +30,7 @@ LEAST_RATIO, LARGEST_RATIO = 3 / 4, 4 / 3
 
 
 @accepts()
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Augmenter(Recipe):
     """What `CreateAugmenter` returns: a `Recipe` whose steps are those of MXNet's `mx.image`.
 
@@ -54,14 +56,13 @@ class Augmenter(Recipe):
         partial(real, low=0, high=1),
     )
 
+    #: `CreateAugmenter` has other parameters, none of which makes another one useless.
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *(rule for rule in Recipe.rules if rule.refused),
+        Rule("hue rand_gray", lambda v: v.channels != 3, NEEDS_RGB, refused=True),
+    )
     crops_first: ClassVar[bool] = True
     log_ratio: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("hue", "rand_gray"):
-            if self.channels != 3 and getattr(self, name):
-                raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
 
     @property
     def coloured(self) -> bool:
@@ -70,10 +71,6 @@ class Augmenter(Recipe):
             (self.brightness, self.contrast, self.saturation)
             + (self.hue, self.pca_noise, self.rand_gray)
         )
-
-    def __repr__(self) -> str:
-        changed = (f"{name}={value!r}" for name, value in self.changed().items())
-        return f"Augmenter({', '.join(changed)})"
 
 
 @dataclass(frozen=True, kw_only=True)

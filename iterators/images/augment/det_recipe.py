@@ -8,13 +8,15 @@ itself; the numbers for one image follow from (seed, epoch, record) in `det_geom
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
 
+from ...core.effects import Rule
 from ...core.options import accepts, option
 from ...core.parameters import choice, integer, real
-from .recipe import BaseRecipe
+from .recipe import MAX_SHIFT, BaseRecipe
+from .rules import DET_RULES
 
 __all__ = ["DetRecipe"]
 
@@ -57,12 +59,16 @@ def _probability(name: str, value: Any) -> float:
     return real(name, value, 0, 1)
 
 
+def _not_negative(name: str, value: Any) -> float:
+    return real(name, value, 0)
+
+
 def _label_width(name: str, value: Any) -> int:
     return integer(name, value, high=MOST_LABELS)
 
 
 @accepts()
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class DetRecipe(BaseRecipe):
     """Geometry, colour, label and normalisation parameters, under MXNet's names with its defaults.
 
@@ -167,11 +173,12 @@ class DetRecipe(BaseRecipe):
     max_random_hue: int = option(
         0,
         "int",
-        """Largest change of hue (0 to 180), saturation and lightness (0 to 255); RGB only.""",
-        partial(integer, low=0, high=180),
+        """Largest change of hue (whose range is 0 to 180), saturation and lightness (0 to 255), up
+        to 1000; what leaves the range ends at its limit. RGB only.""",
+        partial(integer, low=0, high=MAX_SHIFT),
     )
-    max_random_saturation: int = option(0, "int", ..., partial(integer, low=0, high=255))
-    max_random_illumination: int = option(0, "int", ..., partial(integer, low=0, high=255))
+    max_random_saturation: int = option(0, "int", ..., partial(integer, low=0, high=MAX_SHIFT))
+    max_random_illumination: int = option(0, "int", ..., partial(integer, low=0, high=MAX_SHIFT))
     max_random_contrast: float = option(
         0.0,
         "float",
@@ -209,19 +216,16 @@ class DetRecipe(BaseRecipe):
     mean_g: float = option(0.0, "float", ..., real)
     mean_b: float = option(0.0, "float", ..., real)
     mean_a: float = option(0.0, "float", ..., real)
-    std_r: float = option(0.0, "float", "Divides what is left, where above 0.", real)
-    std_g: float = option(0.0, "float", ..., real)
-    std_b: float = option(0.0, "float", ..., real)
-    std_a: float = option(0.0, "float", ..., real)
+    std_r: float = option(0.0, "float", "Divides what is left; 0 for off.", _not_negative)
+    std_g: float = option(0.0, "float", ..., _not_negative)
+    std_b: float = option(0.0, "float", ..., _not_negative)
+    std_a: float = option(0.0, "float", ..., _not_negative)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    rules: ClassVar[tuple[Rule, ...]] = DET_RULES
+
+    def _check(self) -> None:
         if self.num_crop_sampler > 0:
             self._check_samplers()
-        if self.channels != 3:
-            for name in ("max_random_hue", "max_random_saturation", "max_random_illumination"):
-                if getattr(self, name):
-                    raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
 
     def _check_samplers(self) -> None:
         count = self.num_crop_sampler
@@ -244,9 +248,6 @@ class DetRecipe(BaseRecipe):
                 if first == last and limit == "scales":
                     raise ValueError(f"max_crop_scales={last:g} must be above min_crop_scales")
 
-    #: Parameters that act on normalised values only.
-    float_only: ClassVar[frozenset[str]] = frozenset(("std_r", "std_g", "std_b", "std_a", "scale"))
-
     def plain(self) -> DetRecipe:
         """The recipe with nothing random in it and without normalisation."""
         return DetRecipe(
@@ -255,6 +256,12 @@ class DetRecipe(BaseRecipe):
             resize_mode=self.resize_mode,
             inter_method=self.inter_method,
         )
+
+    def differs(self, name: str) -> bool:
+        """As for `Options`; a default stays one when it is repeated for every sampler."""
+        if name in SAMPLER_DEFAULTS:
+            return set(getattr(self, name)) != {SAMPLER_DEFAULTS[name]}
+        return super().differs(name)
 
     @property
     def label_limit(self) -> tuple[str, int]:
@@ -280,3 +287,9 @@ class DetRecipe(BaseRecipe):
     def std(self) -> tuple[float, ...]:
         """What the values are divided by, in the order R, G, B, A; 1 where off."""
         return tuple(s if s > 0 else 1.0 for s in (self.std_r, self.std_g, self.std_b, self.std_a))
+
+
+#: Of the parameters with one value for each sampler.
+SAMPLER_DEFAULTS = {
+    item.name: item.default[0] for item in fields(DetRecipe) if isinstance(item.default, tuple)
+}

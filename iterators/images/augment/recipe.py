@@ -1,8 +1,8 @@
 """The augmentation recipe: what may happen to an image between its record and its place in a batch.
 
-A `Recipe` is the validated set of MXNet's image parameters.  It draws nothing itself: the numbers
-for one image follow from (seed, epoch, record) in `geometry`, so that they do not depend on
-threads or on what was drawn before.
+A `Recipe` is the validated set of MXNet's image parameters, with a table of those that do nothing
+beside others.  It draws nothing itself: the numbers for one image follow from (seed, epoch, record)
+in `geometry`, so that they do not depend on threads or on what was drawn before.
 """
 
 from __future__ import annotations
@@ -11,19 +11,30 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from ...core.effects import Rule, refuse_ineffective
 from ...core.options import Options, accepts, option, optional
 from ...core.parameters import boolean, choice, integer, integers, real
+from .rules import RULES
 
 __all__ = ["BaseRecipe", "Recipe"]
 
 #: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction, 10 random.
 INTER_METHODS = (0, 1, 2, 3, 4, 9, 10)
 
+#: 1 for grey, 3 for RGB, 4 for RGBA.
+CHANNELS = (1, 3, 4)
+
 #: Longest `rotate_list`; the drawing keeps its parameters in a fixed space.
 MAX_ANGLES = 64
 
 #: Largest size or position in pixels; products of two fit 64 bits, and no image is that large.
 MAX_PIXELS = (1 << 26) - 1
+
+#: Largest angle in degrees, whole turns included, as MXNet's scripts have them.
+MAX_DEGREES = 1_000_000
+
+#: Largest shift of hue, saturation or lightness.  One of 255 or more already ends at a limit.
+MAX_SHIFT = 1000
 
 
 def off_or_positive(name: str, value: Any) -> int:
@@ -45,7 +56,7 @@ def _angles(name: str, value: Any) -> tuple[int, ...]:
         items = tuple(value)
     except TypeError:
         raise TypeError(f"{name}={value!r}: expected a sequence of whole degrees") from None
-    angles = tuple(integer(name, item, -360, 360) for item in items)
+    angles = tuple(integer(name, item, -MAX_DEGREES, MAX_DEGREES) for item in items)
     if len(angles) > MAX_ANGLES:
         raise ValueError(f"{name} holds {len(angles)} angles: at most {MAX_ANGLES} are possible")
     return angles
@@ -65,19 +76,42 @@ def _area(name: str, value: Any) -> float:
 
 def _divisor(name: str, value: Any) -> float:
     number = real(name, value)
-    if number == 0:
-        raise ValueError(f"{name}=0: the pixel values are divided by it")
+    if number <= 0:
+        raise ValueError(
+            f"{name}={value!r}: expected a number above 0, by which the pixel values are divided"
+        )
     return number
 
 
-@dataclass(frozen=True, kw_only=True)
+def _factor(name: str, value: Any) -> float:
+    number = real(name, value)
+    if number == 0:
+        raise ValueError(f"{name}={value!r}: every value of a batch would be 0")
+    return number
+
+
+def _image_shape(name: str, value: Any) -> tuple[int, int, int]:
+    """Channels first; the numbers of an array of rows and columns are told of as such."""
+    expected = "(channels, height, width) with 1, 3 or 4 channels"
+    try:
+        shape = integers(name, value, 3, 1, MAX_PIXELS)
+    except ValueError:
+        raise ValueError(f"{name}={value!r}: expected {expected}") from None
+    if shape[0] not in CHANNELS:
+        last = shape[2], *shape[:2]
+        hint = f"; did you mean {last}?" if last[0] in CHANNELS else ""
+        raise ValueError(f"{name}={value!r}: expected {expected}{hint}")
+    return shape[0], shape[1], shape[2]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BaseRecipe(Options):
     """What every recipe for images has."""
 
     data_shape: tuple[int, int, int] = option(
         kind="tuple of int",
         text="(channels, height, width) of the result; 1, 3 or 4 channels.",
-        check=partial(integers, length=3, low=1, high=MAX_PIXELS),
+        check=_image_shape,
     )
     resize: int = option(
         -1,
@@ -93,7 +127,7 @@ class BaseRecipe(Options):
         every image.""",
         lambda name, value: choice(name, integer(name, value), INTER_METHODS),
     )
-    scale: float = option(1.0, "float", "Multiplies the result.", real)
+    scale: float = option(1.0, "float", "Multiplies the result; not 0.", _factor)
     scaled_decode: bool = option(
         True,
         "bool",
@@ -104,7 +138,15 @@ class BaseRecipe(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choice("data_shape[0]", self.channels, (1, 3, 4))
+        self._check()
+        refuse_ineffective(self)
+
+    def __repr__(self) -> str:
+        changed = (f"{name}={value!r}" for name, value in self.changed().items())
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _check(self) -> None:
+        """Raise for values that do not fit one another."""
 
     @property
     def channels(self) -> int:
@@ -113,7 +155,7 @@ class BaseRecipe(Options):
 
 
 @accepts()
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Recipe(BaseRecipe):
     """Geometry, colour and normalisation parameters, under MXNet's names and with its defaults.
 
@@ -163,7 +205,7 @@ class Recipe(BaseRecipe):
         "float",
         """With `random_resized_crop` the range of width / height of the crop, otherwise the
         range of the vertical over the horizontal stretch of the warp. Without `min_aspect_ratio`
-        it is ``[1 - max_aspect_ratio, 1 + max_aspect_ratio]``.""",
+        it is ``[1 - max_aspect_ratio, 1 + max_aspect_ratio]`` and `max_aspect_ratio` below 1.""",
         _not_negative,
     )
     min_aspect_ratio: float | None = option(None, "float", ..., optional(_not_negative))
@@ -172,13 +214,13 @@ class Recipe(BaseRecipe):
         "int",
         """Rotate by a random whole number of degrees in ``[-max_rotate_angle,
         max_rotate_angle]``.""",
-        partial(integer, low=0, high=360),
+        partial(integer, low=0, high=MAX_DEGREES),
     )
     rotate: int = option(
         -1,
         "int",
         "Rotate by this many degrees, counter-clockwise; -1 for off.",
-        partial(integer, low=-1, high=360),
+        partial(integer, low=-1, high=MAX_DEGREES),
     )
     rotate_list: tuple[int, ...] = option(
         (),
@@ -225,11 +267,12 @@ class Recipe(BaseRecipe):
     random_h: int = option(
         0,
         "int",
-        """Largest change of hue (0 to 180), saturation and lightness (0 to 255); RGB only.""",
-        partial(integer, low=0, high=180),
+        """Largest change of hue (whose range is 0 to 180), saturation and lightness (0 to 255), up
+        to 1000; what leaves the range ends at its limit. RGB only.""",
+        partial(integer, low=0, high=MAX_SHIFT),
     )
-    random_s: int = option(0, "int", ..., partial(integer, low=0, high=255))
-    random_l: int = option(0, "int", ..., partial(integer, low=0, high=255))
+    random_s: int = option(0, "int", ..., partial(integer, low=0, high=MAX_SHIFT))
+    random_l: int = option(0, "int", ..., partial(integer, low=0, high=MAX_SHIFT))
     pca_noise: float = option(
         0.0,
         "float",
@@ -255,20 +298,18 @@ class Recipe(BaseRecipe):
     mean_g: float = option(0.0, "float", ..., real)
     mean_b: float = option(0.0, "float", ..., real)
     mean_a: float = option(0.0, "float", ..., real)
-    std_r: float = option(1.0, "float", "Divides what is left.", _divisor)
+    std_r: float = option(1.0, "float", "Divides what is left; above 0.", _divisor)
     std_g: float = option(1.0, "float", ..., _divisor)
     std_b: float = option(1.0, "float", ..., _divisor)
     std_a: float = option(1.0, "float", ..., _divisor)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         _ordered(
             "min_random_scale", self.min_random_scale, "max_random_scale", self.max_random_scale
         )
         _ordered("min_img_size", self.min_img_size, "max_img_size", self.max_img_size)
         self._check_crop()
         self._check_warp()
-        self._check_colour()
 
     def _check_crop(self) -> None:
         if self.min_crop_size != -1 or self.max_crop_size != -1:
@@ -279,16 +320,6 @@ class Recipe(BaseRecipe):
             _ordered("min_crop_size", self.min_crop_size, "max_crop_size", self.max_crop_size)
         if not self.random_resized_crop:
             return
-        for name, off in (
-            ("rand_crop", False),
-            ("crop_x_start", -1),
-            ("crop_y_start", -1),
-            ("max_crop_size", -1),
-            ("min_random_scale", 1.0),
-            ("max_random_scale", 1.0),
-        ):
-            if getattr(self, name) != off:
-                raise ValueError(f"random_resized_crop decides the crop and its scale: drop {name}")
         _ordered("min_random_area", self.min_random_area, "max_random_area", self.max_random_area)
         if self.min_random_area == 0:
             raise ValueError("min_random_area=0.0: expected a number above 0, up to 1")
@@ -299,28 +330,14 @@ class Recipe(BaseRecipe):
             raise ValueError(
                 f"the aspect ratios range from {low:g} to {high:g}: expected 0 < min <= max "
                 "(without min_aspect_ratio the range is 1 - max_aspect_ratio to 1 + "
-                "max_aspect_ratio)"
+                "max_aspect_ratio, so that max_aspect_ratio must be below 1)"
             )
         if self.warps and self.inter_method == 0:
             raise ValueError(
                 "inter_method=0: a warped image needs an interpolation of 1, 2, 3, 4 or 9"
             )
 
-    def _check_colour(self) -> None:
-        if self.channels == 3:
-            return
-        for name in ("random_h", "random_s", "random_l", "pca_noise"):
-            if getattr(self, name):
-                raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
-        for name in ("brightness", "contrast", "saturation"):
-            if getattr(self, name):
-                raise ValueError(f"{name} needs RGB images: data_shape with 3 channels")
-
-    #: Parameters that act on normalised values only.
-    float_only: ClassVar[frozenset[str]] = frozenset(
-        ("std_r", "std_g", "std_b", "std_a", "scale")
-        + ("max_random_contrast", "max_random_illumination")
-    )
+    rules: ClassVar[tuple[Rule, ...]] = RULES
     #: Whether an image that is too small is cropped before it grows, and whether the aspect ratio
     #: of a random area is uniform in its logarithm: the rules of MXNet's Python iterators.
     crops_first: ClassVar[bool] = False

@@ -55,6 +55,8 @@ LOCK_SECONDS = 10.0
 PLACES = ("table_place", "data_place")
 
 _OTHER = "delete the file or name another one"
+#: For files that this module did not make, which may be somebody's data.
+_NOT_OURS = "leave it alone, and name a file for the cache that does not exist yet"
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def open_cache_file(
     if not os.path.lexists(path):
         _make(path, wanted, capacity)
     if not os.path.isfile(path):
-        raise CacheFileError(f"is no regular file, so it cannot be a cache: {_OTHER}", path=path)
+        raise CacheFileError(f"is no regular file, so it cannot be a cache: {_NOT_OURS}", path=path)
     file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         found = _description(path, file, wanted)
@@ -170,7 +172,7 @@ def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, A
     """What a file says about itself, if it is what is wanted."""
     head = _read(file, JSON_PLACE, 0)
     if head[: len(MAGIC)] != MAGIC:
-        raise CacheFileError(f"the file is no cache of images: {_OTHER}", path=path)
+        raise CacheFileError(f"the file is no cache of images: {_NOT_OURS}", path=path)
     if len(head) < JSON_PLACE:
         raise _damaged(path)
     length, check = DESCRIPTION.unpack_from(head, 24)

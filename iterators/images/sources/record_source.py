@@ -49,10 +49,10 @@ class RecordSource:
 
     Parameters
     ----------
-    path : str or os.PathLike
-        A file, a folder (all its ``.rec`` files, sorted by name), or several paths separated by
-        semicolons.
-    index : str or os.PathLike
+    path : str, os.PathLike or sequence of str
+        A file, a folder (all its ``.rec`` files, sorted by name), a pattern, or several of these;
+        in one string they are separated by semicolons.
+    index : str, os.PathLike or sequence of str
         Index files in the same form, or empty: the record files are scanned.
     on_error : {"raise", "skip"}
         Whether damage met by the scan raises, or counts as one bad record behind which the scan
@@ -64,7 +64,7 @@ class RecordSource:
     Attributes
     ----------
     name : str
-        The `path`.
+        The `path`, or several with semicolons between them.
     readers : list of RecordReader
     offsets : numpy.ndarray of int64
         Offset of every record in its file, ascending within a file.
@@ -87,18 +87,19 @@ class RecordSource:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
-        index: str | os.PathLike[str] = "",
+        path: str | os.PathLike[str] | Sequence[str],
+        index: str | os.PathLike[str] | Sequence[str] = "",
         on_error: str = "raise",
         verify: bool = False,
     ) -> None:
-        self.name = os.fspath(path)
-        self.paths = [file.name for file in listed_files(self.name, ".rec")]
+        path, index = (os.fspath(p) if isinstance(p, os.PathLike) else p for p in (path, index))
+        self.name = path if isinstance(path, str) else ";".join(path)
+        self.paths = [file.name for file in listed_files(path, ".rec")]
         if not self.paths:
             raise ValueError(f"path_imgrec={self.name!r} names no file")
         indexes: list[str | None] = [None] * len(self.paths)
         if index:
-            indexes = [file.name for file in listed_files(os.fspath(index), ".idx")]
+            indexes = [file.name for file in listed_files(index, ".idx")]
         if len(indexes) != len(self.paths):
             raise ValueError(f"{len(self.paths)} record files but {len(indexes)} index files")
         self.indexed = bool(index)

@@ -148,3 +148,17 @@ def test_truncation_at_every_byte_is_an_error_or_the_image():
         assert length >= len(record) - 2  # only the end marker may be missing
         assert np.array_equal(got, whole)
     assert np.array_equal(renderer.sample(record)[0], whole)
+
+
+def test_shifts_of_more_than_the_range_end_at_its_limits():
+    """MXNet accepts them: what leaves 0 to 180, or 0 to 255, is clamped there."""
+    recipe = Recipe(data_shape=(3, 14, 18), random_h=1000, random_s=600, random_l=40)
+    beyond = 0
+    for number in range(20):
+        found = drawn(recipe, 0, 0, number)
+        beyond += abs(found["hue"]) > 180
+        ended = [np.clip(found[n], -255, 255) for n in ("lightness", "saturation")]
+        wanted = colour.shift_hls(IMAGE, np.clip(found["hue"], -180, 180), *ended)
+        got = sample(recipe, 0, number, dtype="uint8", layout="NHWC")[0][0]
+        assert np.array_equal(got, wanted)
+    assert beyond > 5

@@ -160,7 +160,12 @@ def test_shapes_of_rows_and_labels(files):
         assert batch.label[0].shape == (5, 1, 2)
     for shuffle in (False, True):
         with provider_of(
-            files, data_csv=files[1], data_shape=(2,), label_csv=None, shuffle=shuffle
+            files,
+            data_csv=files[1],
+            data_shape=(2,),
+            label_csv=None,
+            label_shape=(1,),
+            shuffle=shuffle,
         ) as provider:
             assert provider.provide_label == [("softmax_label", (5,))]
             for batch in provider:

@@ -537,6 +537,17 @@ def test_a_disk_without_room_is_an_error_at_the_start(pack, tmp_path, monkeypatc
 # -- files that belong to something else -----------------------------------------------------------
 
 
+@pytest.mark.parametrize("content", [b"", b"records", None], ids=["empty", "text", "records"])
+def test_a_file_that_is_no_cache_is_to_be_left_alone(pack, tmp_path, content):
+    mine = tmp_path / "train.rec"
+    mine.write_bytes(Path(pack).read_bytes() if content is None else content)
+    before = mine.read_bytes()
+    with pytest.raises(CacheFileError, match="no cache of images: leave it alone") as caught:
+        provider_of(pack, cache=mine)
+    assert "delete" not in str(caught.value)
+    assert mine.read_bytes() == before
+
+
 def test_a_file_of_other_data_or_another_recipe_is_refused(pack, tmp_path, monkeypatch):
     file, records = tmp_path / "images.cache", tmp_path / "copy.rec"
     shutil.copy(pack, records)
@@ -555,7 +566,7 @@ def test_a_file_of_other_data_or_another_recipe_is_refused(pack, tmp_path, monke
         {"data_shape": (3, 9, 9)},
         {"rand_crop": False},
         {"seed": 9},
-        {"mirror": True},
+        {"mirror": True, "rand_mirror": False},
     ):
         provider_of(records, cache=file, **{**resized, **arguments}).close()
     status = records.stat()

@@ -388,7 +388,7 @@ def test_grey_and_alpha_without_colours(folder, channels):
     ) as provider:
         (batch,) = provider
         assert batch.data[0].shape == (1, channels, 8, 8)
-    with pytest.raises(ValueError, match="hue needs RGB"):
+    with pytest.raises(ValueError, match="hue=0.1 needs RGB"):
         of(data_shape=(channels, 8, 8), imglist=[[0, "alpha.png"]], hue=0.1)
 
 
@@ -507,3 +507,11 @@ def test_the_record_iterator_has_not_changed_its_crops(folder):
         ImageIter(path_imgrec=folder / "all.rec", **arguments) as here,
     ):
         assert not np.array_equal(next(there).data[0], next(here).data[0])
+
+
+def test_a_batch_larger_than_the_list_is_refused_where_it_would_be_discarded(folder):
+    for handle, batches in (("pad", 1), ("roll_over", 0)):
+        with ImageIter(9, (3, 8, 8), **items(folder), last_batch_handle=handle) as provider:
+            assert len(list(provider)) == batches
+    with pytest.raises(ValueError, match="batch_size=9: there are only"):
+        ImageIter(9, (3, 8, 8), **items(folder), last_batch_handle="discard")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iterators.core.options import Options
-from iterators.core.parameters import boolean, choice, integers, path
+from iterators.core.parameters import boolean, choice, integers, path, paths
 from iterators.images.augment.augmenter import AugmenterOptions, CreateAugmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
@@ -56,6 +56,7 @@ from numpy.typing import DTypeLike
 #: What may be passed where the option itself has another type.
 ACCEPTED = {
     path: "str | os.PathLike[str] | None",
+    paths: "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None",
     integers: "Sequence[int]",
     boolean: "bool",
     choice: "str",

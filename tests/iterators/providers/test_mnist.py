@@ -78,7 +78,31 @@ def test_the_tail_is_dropped_or_padded(files):
         assert (last.pad, last.count, len(provider)) == (2, 3, 5)
         assert not last.data[0][3:].any()
         assert np.array_equal(last.data[0][:3, 0], files[2][20:].astype(np.float32) / 256)
-    assert list(provider_of(files, batch_size=24)) == []
+
+
+@pytest.mark.parametrize("more", [{"batch_size": 24}, {"batch_size": 9, "num_parts": 3}])
+def test_a_batch_larger_than_the_set_or_part_is_refused_unless_it_is_padded(files, more):
+    with pytest.raises(ValueError, match=r"batch_size=.* every epoch would be empty"):
+        provider_of(files, **more)
+    with provider_of(files, **more, last_batch="pad") as provider:
+        assert len(list(provider)) == 1
+
+
+def test_a_part_without_images_has_no_batches(files):
+    assert list(provider_of(files, num_parts=40, part_index=0)) == []
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 3), (4, 3), (12,), "(1, 4, 3)"])
+@pytest.mark.parametrize("flat", [False, True])
+def test_data_shape_is_compared_with_the_file(files, shape, flat):
+    want = (5, 12) if flat else (5, 1, 4, 3)
+    with provider_of(files, data_shape=shape, flat=flat) as provider:
+        assert provider.provide_data == [("data", want)]
+
+
+def test_another_data_shape_is_refused(files):
+    with pytest.raises(ArrayFileError, match=r"\(1, 4, 3\), not data_shape=\(1, 28, 28\)"):
+        provider_of(files, data_shape=(1, 28, 28))
 
 
 def test_shuffled_epochs_differ_and_labels_follow(files):

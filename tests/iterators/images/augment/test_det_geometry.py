@@ -331,9 +331,9 @@ def test_one_value_serves_all_samplers():
         ({"inter_method": 5}, "inter_method=5"),
         ({"resize": 0}, "resize=0"),
         ({"fill_value": 256}, "fill_value=256"),
-        ({"max_random_hue": 181}, "max_random_hue=181"),
+        ({"max_random_hue": 1001}, "max_random_hue=1001"),
         ({"data_shape": (1, 8, 8), "max_random_hue": 3}, "needs RGB"),
-        ({"data_shape": (2, 8, 8)}, "one of 1, 3, 4"),
+        ({"data_shape": (2, 8, 8)}, "1, 3 or 4 channels"),
     ],
 )
 def test_wrong_values_are_refused(arguments, text):

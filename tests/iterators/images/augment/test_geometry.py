@@ -336,3 +336,37 @@ def test_extreme_images_are_errors_or_pixels():
     white = record_of(np.zeros((20, 20, 3), np.uint8), ".jpg")
     recipe = Recipe(data_shape=(3, 9, 9), pad=30, crop_x_start=0, crop_y_start=0, fill_value=77)
     assert (rendered(recipe, white) == 77).all()
+
+
+def test_angles_of_more_than_a_turn_are_those_that_they_come_to():
+    image = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)
+    record = recordio.pack_img(recordio.IRHeader(0, 0, 0, 0), image, img_fmt=".png")
+
+    def turned(**keywords):
+        recipe = Recipe(data_shape=(3, 20, 20), **keywords)
+        return Renderer(RenderPlan(recipe, dtype="uint8")).sample(record)[0].astype(int)
+
+    for more in (450, 3690):
+        assert abs(turned(rotate=90) - turned(rotate=more)).max() <= 1
+    assert abs(turned(rotate_list=(-30,)) - turned(rotate_list=(-390,))).max() <= 1
+
+
+def test_random_angles_may_go_round_more_than_once():
+    recipe = Recipe(data_shape=(3, 20, 20), max_rotate_angle=720)
+    turns = [drawn_steps(recipe, 0, 0, i, 40, 40)[0][0]["inverse"][:2] for i in range(200)]
+    angles = np.degrees([math.atan2(b, a) for a, b in turns])
+    assert np.histogram(angles, 8, (-180, 180))[0].min() > 5
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"max_aspect_ratio": 1.5}, "max_aspect_ratio must be below 1"),
+        ({"min_aspect_ratio": 0, "max_aspect_ratio": 1}, "expected 0 < min <= max"),
+        ({"max_rotate_angle": 1_000_001}, "from 0 to 1000000"),
+        ({"random_h": 1001}, "from 0 to 1000"),
+    ],
+)
+def test_ranges_that_the_page_states(keywords, message):
+    with pytest.raises(ValueError, match=message):
+        Recipe(data_shape=(3, 8, 8), **keywords)

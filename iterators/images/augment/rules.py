@@ -1,0 +1,133 @@
+"""Which parameters of images do nothing, or contradict others: the tables of all recipes.
+
+`core.effects` says what becomes of them.  Refused is what MXNet refuses as well and what MXNet does
+not have; what MXNet runs is run, with a warning.
+"""
+
+from __future__ import annotations
+
+from ...core.effects import Rule
+
+__all__ = ["CHANNEL_RULES", "DET_RULES", "NEEDS_RGB", "RULES"]
+
+#: What happens to pixels of three colours alone.
+_COLOURS = "random_h random_s random_l pca_noise brightness contrast saturation"
+NEEDS_RGB = "needs RGB images: data_shape with 3 channels"
+
+#: Means and divisors of channels that an image does not have; both kinds of recipes.
+CHANNEL_RULES = (
+    Rule(
+        "mean_g mean_b std_g std_b",
+        lambda v: v.channels == 1,
+        "has no effect on images of one channel: mean_r and std_r serve it",
+    ),
+    Rule(
+        "mean_a std_a", lambda v: v.channels < 4, "has no effect: data_shape has no alpha channel"
+    ),
+)
+
+RULES = (
+    Rule(
+        "rand_crop crop_x_start crop_y_start min_crop_size max_crop_size min_random_scale "
+        "max_random_scale",
+        lambda v: v.random_resized_crop,
+        "contradicts random_resized_crop, which decides the crop and its scale: drop one of them",
+        refused=True,
+    ),
+    Rule(
+        "crop_x_start crop_y_start",
+        lambda v: v.max_crop_size != -1,
+        "contradicts max_crop_size, whose crop is at the centre or random: drop one of them",
+        refused=True,
+    ),
+    Rule(_COLOURS, lambda v: v.channels != 3, NEEDS_RGB, refused=True),
+    Rule(
+        "random_resized_crop",
+        lambda v: v.min_random_area == v.max_random_area == 1 and v.aspect_range == (1, 1),
+        "cannot vary: with an area and an aspect ratio of 1, MXNet's defaults, it is the crop at "
+        "the centre in every epoch; usual are min_random_area=0.08, min_aspect_ratio=3/4 and "
+        "max_aspect_ratio=4/3",
+    ),
+    Rule(
+        "min_random_area max_random_area",
+        lambda v: not v.random_resized_crop,
+        "has no effect without random_resized_crop=True",
+    ),
+    Rule(
+        "rand_crop",
+        lambda v: -1 not in (v.crop_x_start, v.crop_y_start),
+        "has no effect beside crop_x_start and crop_y_start",
+    ),
+    Rule("rand_mirror", lambda v: v.mirror, "has no effect beside mirror=True"),
+    Rule("rotate", lambda v: v.rotate == 0, "has no effect: -1 is off, and 0 turns nothing"),
+    Rule("max_rotate_angle", lambda v: v.rotate > 0, "has no effect beside rotate"),
+    Rule("max_rotate_angle rotate", lambda v: v.rotate_list, "has no effect beside rotate_list"),
+    Rule(
+        "fill_value",
+        lambda v: not v.pad and not v.warps,
+        "has no effect without pad or a warp: nothing outside the image is seen",
+    ),
+    *CHANNEL_RULES,
+)
+
+#: A crop of a detection image: its limits and what becomes of the boxes.
+_CROP = (
+    "num_crop_sampler min_crop_scales max_crop_scales min_crop_aspect_ratios "
+    "max_crop_aspect_ratios min_crop_overlaps max_crop_overlaps min_crop_sample_coverages "
+    "max_crop_sample_coverages min_crop_object_coverages max_crop_object_coverages "
+    "max_crop_trials crop_emit_mode emit_overlap_thresh"
+)
+#: Changes and their probabilities, neither of which does anything alone, and the size of none.
+_CHANCES = (
+    ("max_random_hue", "random_hue_prob", 0),
+    ("max_random_saturation", "random_saturation_prob", 0),
+    ("max_random_illumination", "random_illumination_prob", 0),
+    ("max_random_contrast", "random_contrast_prob", 0),
+    ("max_pad_scale", "rand_pad_prob", 1),
+)
+
+
+def _without(name: str, other: str, least: float) -> Rule:
+    """A keyword that does nothing unless another one is above `least`."""
+    return Rule(
+        name,
+        lambda v: getattr(v, other) <= least,
+        f"has no effect without {other} above {least}",
+    )
+
+
+DET_RULES = (
+    Rule(
+        "max_random_hue max_random_saturation max_random_illumination",
+        lambda v: v.channels != 3,
+        NEEDS_RGB,
+        refused=True,
+    ),
+    Rule(
+        _CROP,
+        lambda v: v.rand_crop_prob <= 0,
+        "has no effect without rand_crop_prob above 0",
+    ),
+    Rule(
+        "rand_crop_prob", lambda v: v.num_crop_sampler <= 0, "has no effect without crop samplers"
+    ),
+    Rule(
+        "emit_overlap_thresh",
+        lambda v: v.crop_emit_mode != "overlap" and v.rand_crop_prob > 0,
+        'has no effect without crop_emit_mode="overlap"',
+    ),
+    *(_without(size, chance, 0) for size, chance, _ in _CHANCES),
+    *(_without(chance, size, least) for size, chance, least in _CHANCES),
+    Rule(
+        "fill_value",
+        lambda v: v.rand_pad_prob <= 0 or v.max_pad_scale <= 1,
+        "has no effect without a border: rand_pad_prob and max_pad_scale",
+    ),
+    Rule(
+        "mean_r mean_g mean_b mean_a",
+        lambda v: not v.means_win,
+        "has no effect: as in MXNet, the means of a detection iterator count only if one of them "
+        "is above 0",
+    ),
+    *CHANNEL_RULES,
+)
