@@ -60,9 +60,8 @@ class DescribedSteps(description.Augmenter, Sequence[Augmenter]):
             steps.append(ResizeAug(self.resize, method))
         size = (width, height)
         if self.random_resized_crop:
-            area = (self.min_random_area, self.max_random_area)
             ratio = (self.min_aspect_ratio or 1.0, self.max_aspect_ratio)
-            steps.append(RandomSizedCropAug(size, area, ratio, method))
+            steps.append(RandomSizedCropAug(size, self.min_random_area, ratio, method))
         else:
             steps.append((RandomCropAug if self.rand_crop else CenterCropAug)(size, method))
         if self.rand_mirror:
@@ -250,8 +249,8 @@ def _colour_steps(recipe: description.Augmenter) -> list[Augmenter]:
         steps.append(LightingAug(recipe.pca_noise, IMAGENET_VALUES, IMAGENET_VECTORS))
     if recipe.rand_gray:
         steps.append(RandomGrayAug(recipe.rand_gray))
-    channels = recipe.channels
-    mean, std = (np.array(each[:channels], np.float32) for each in (recipe.mean, recipe.std))
+    mean, std = (np.array(each[: recipe.channels]) for each in (recipe.mean, recipe.std))
     if mean.any() or (std != 1).any():
-        steps.append(ColorNormalizeAug(mean, std))
+        given = mean if mean.any() else None, std if (std != 1).any() else None
+        steps.append(ColorNormalizeAug(*given))
     return steps
