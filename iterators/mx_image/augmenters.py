@@ -15,7 +15,7 @@ import numpy as np
 from ..core.example_random import example_random
 from ..providers.image_iter import described_step
 from .crops import center_crop, random_crop, random_size_crop, renamed_area
-from .functions import image_of, imresize, resize_short
+from .functions import image_of, imresize, mirrored, resize_short
 
 __all__ = [
     "Augmenter",
@@ -258,7 +258,7 @@ class HorizontalFlipAug(Augmenter):
         """The image after the step."""
         image = image_of(src)
         if example_random().random() < self.p:
-            return np.ascontiguousarray(image[:, ::-1])
+            return mirrored(image)
         return image
 
 

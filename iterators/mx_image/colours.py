@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.example_random import example_normal, example_random
 from .augmenters import Augmenter, RandomOrderAug, Step
-from .functions import color_normalize, floating, image_of
+from .functions import color_normalize, floating, image_of, per_row
 
 __all__ = [
     "BrightnessJitterAug",
@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 #: Shares of R, G and B in the luminance, and, of `RandomGrayAug` alone, in grey.
-LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
-GREY = np.array([0.21, 0.72, 0.07], np.float32)
+LUMINANCE = np.array([0.299, 0.587, 0.114])
+GREY = np.array([0.21, 0.72, 0.07])
 
 #: From RGB to luminance and two colour differences, which a hue turns, and back.
 TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
@@ -71,7 +71,7 @@ class ContrastJitterAug(Augmenter):
     def __call__(self, src: Any) -> np.ndarray:
         """The image after the step."""
         image, factor = rgb(src), _factor(self.contrast)
-        luminance = float(image.mean((0, 1), np.float64) @ LUMINANCE)
+        luminance = (image @ LUMINANCE.astype(image.dtype)).mean(dtype=np.float64)
         return image * factor + image.dtype.type((1 - factor) * luminance)
 
 
@@ -91,8 +91,7 @@ class SaturationJitterAug(Augmenter):
     def __call__(self, src: Any) -> np.ndarray:
         """The image after the step."""
         image, factor = rgb(src), _factor(self.saturation)
-        luminance = image @ LUMINANCE.astype(image.dtype)
-        return image * factor + luminance[:, :, None] * (1 - factor)
+        return _mixed(image, factor * np.eye(3) + (1 - factor) * LUMINANCE)
 
 
 class HueJitterAug(Augmenter):
@@ -159,7 +158,7 @@ class LightingAug(Augmenter):
         """The image after the step."""
         image = rgb(src)
         shares = example_normal(self.alphastd, 3)
-        return image + (self.eigvec * shares @ self.eigval).astype(image.dtype)
+        return image + per_row(self.eigvec * shares @ self.eigval, image)
 
 
 class ColorNormalizeAug(Augmenter):
@@ -215,5 +214,6 @@ def _factor(change: float) -> float:
 
 def _mixed(image: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """Every pixel times a matrix whose rows give R, G and B."""
-    weights = matrix.astype(image.dtype)
-    return np.stack([image @ row for row in weights], axis=-1)
+    import cv2
+
+    return cv2.transform(image, matrix)

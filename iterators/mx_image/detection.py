@@ -15,7 +15,7 @@ import numpy as np
 from ..core.example_random import example_random
 from .augmenters import Augmenter, Described
 from .crops import fixed_crop
-from .functions import copyMakeBorder, image_of
+from .functions import copyMakeBorder, image_of, mirrored
 
 __all__ = [
     "CreateMultiRandCropAugmenter",
@@ -143,9 +143,9 @@ class DetHorizontalFlipAug(DetAugmenter):
         image = image_of(src)
         if example_random().random() >= self.p:
             return image, label
-        mirrored = np.array(label)
-        mirrored[:, 1], mirrored[:, 3] = 1 - label[:, 3], 1 - label[:, 1]
-        return np.ascontiguousarray(image[:, ::-1]), mirrored
+        turned = np.array(label)
+        turned[:, 1], turned[:, 3] = 1 - label[:, 3], 1 - label[:, 1]
+        return mirrored(image), turned
 
 
 class DetRandomCropAug(DetAugmenter):

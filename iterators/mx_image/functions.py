@@ -241,8 +241,23 @@ def color_normalize(src: Any, mean: Any, std: Any = None) -> np.ndarray:
     """
     image = floating(src)
     if mean is not None:
-        image = image - np.asarray(mean, image.dtype)
-    return image if std is None else image / np.asarray(std, image.dtype)
+        image = image - per_row(mean, image)
+    return image if std is None else image / per_row(std, image)
+
+
+def per_row(values: Any, image: np.ndarray) -> np.ndarray:
+    """Values of the channels for each pixel of a row, which NumPy works faster with."""
+    row = np.empty(image.shape[1:], image.dtype)
+    row[:] = values
+    return row
+
+
+def mirrored(image: np.ndarray) -> np.ndarray:
+    """Left and right exchanged."""
+    import cv2
+
+    found = cv2.flip(image, 1)
+    return found if found.ndim == 3 else found[:, :, None]
 
 
 def floating(src: Any) -> np.ndarray:
