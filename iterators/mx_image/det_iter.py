@@ -326,7 +326,7 @@ class ImageDetIter(ImageIter):
                 pixels = np.asarray(image, np.float32) * colours.std[:3] + colours.mean[:3]
                 if clip:
                     pixels = np.clip(pixels, 0, 255)
-                bgr = pixels[:, :, ::-1].astype(np.int64).astype(np.uint8)
+                bgr = np.rint(pixels[:, :, ::-1]).astype(np.int64).astype(np.uint8)
                 drawn = drawn_boxes(bgr, np.asarray(label), color, thickness, id2labels)
                 if waitKey is not None:
                     import cv2
