@@ -1,6 +1,6 @@
 """Floor 3: Chainer's datasets, over files of every kind, and Pylearn2's, over arrays and spaces."""
 
-from . import tabular
+from . import gluon, tabular
 from .cache import (
     cache_or_load_file,
     get_dataset_directory,
@@ -66,6 +66,7 @@ __all__ = [
     "get_cross_validation_datasets_random",
     "get_dataset_directory",
     "get_dataset_root",
+    "gluon",
     "open_pickle_dataset",
     "open_pickle_dataset_writer",
     "set_dataset_root",
