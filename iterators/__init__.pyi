@@ -89,7 +89,9 @@ from .mx_image import fixed_crop as fixed_crop
 from .mx_image import imdecode as imdecode
 from .mx_image import imread as imread
 from .mx_image import imresize as imresize
+from .mx_image import imrotate as imrotate
 from .mx_image import random_crop as random_crop
+from .mx_image import random_rotate as random_rotate
 from .mx_image import random_size_crop as random_size_crop
 from .mx_image import resize_short as resize_short
 from .mx_image import scale_down as scale_down

@@ -17,7 +17,7 @@ import numpy as np
 
 from .random import derive_key
 
-__all__ = ["drawing_for", "example_normal", "example_random"]
+__all__ = ["drawing_for", "example_normal", "example_random", "example_uniform"]
 
 
 class _AtHand(threading.local):
@@ -77,3 +77,11 @@ def example_normal(deviation: float, count: int) -> np.ndarray:
     if generator is None:
         return np.random.normal(0, deviation, count)  # what MXNet draws from
     return np.array([generator.gauss(0, deviation) for _ in range(count)])
+
+
+def example_uniform(low: float, high: float, count: int) -> np.ndarray:
+    """The same, evenly between two bounds."""
+    generator = _at_hand.generator
+    if generator is None:
+        return np.random.uniform(low, high, count)
+    return np.array([generator.uniform(low, high) for _ in range(count)])

@@ -44,6 +44,7 @@ from .functions import (
     imresize,
     resize_short,
 )
+from .rotate import imrotate, random_rotate
 
 __all__ = [
     "Augmenter",
@@ -84,7 +85,9 @@ __all__ = [
     "imdecode",
     "imread",
     "imresize",
+    "imrotate",
     "random_crop",
+    "random_rotate",
     "random_size_crop",
     "resize_short",
     "scale_down",

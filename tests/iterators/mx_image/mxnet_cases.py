@@ -112,6 +112,23 @@ def functions(im, of, back):
     return found
 
 
+def rotations(im, of, back):
+    """Name -> array, of the functions that rotate."""
+    found = {}
+    pixels = pictures()["slope"][:10, :13].astype(np.float32)
+    image = np.ascontiguousarray(pixels.transpose(2, 0, 1))
+    batch = np.stack([image, image[::-1]])
+    for zoom in ({}, {"zoom_in": True}, {"zoom_out": True}):
+        name = "rotate/" + "".join(zoom)
+        np.random.seed(3)
+        found[f"{name}/one"] = back(im.imrotate(of(image), 33.5, **zoom))
+        found[f"{name}/all"] = back(im.imrotate(of(batch), -70, **zoom))
+        found[f"{name}/each"] = back(im.imrotate(of(batch), of(np.float32([10, 100])), **zoom))
+        found[f"{name}/random"] = back(im.random_rotate(of(image), (-30, 30), **zoom))
+        found[f"{name}/randoms"] = back(im.random_rotate(of(batch), (-30, 30), **zoom))
+    return found
+
+
 def detection(im, of, back):
     """Name -> image and objects, of the detection augmenters."""
     found = {}
@@ -185,7 +202,8 @@ def main(path):
 
     with tempfile.TemporaryDirectory() as folder:
         found = epochs(mxnet.image, folder, back)
-    found |= functions(mxnet.image, of, back) | detection(mxnet.image, of, back)
+    for cases in (functions, rotations, detection):
+        found |= cases(mxnet.image, of, back)
     np.savez_compressed(path, described=described(mxnet.image), **found)
 
 

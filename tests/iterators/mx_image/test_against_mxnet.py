@@ -43,6 +43,14 @@ def test_functions_and_augmenters_of_images(judged):
         check(found, judged, name)
 
 
+def test_rotations(judged):
+    found = cases.rotations(mx_image, np.array, np.asarray)
+    names = names_of(judged, ("rotate",))
+    assert sorted(found) == sorted(names) and len(names) == 15
+    for name in names:
+        np.testing.assert_allclose(found[name], judged[name], atol=0.02)
+
+
 def test_detection_augmenters(judged):
     found = cases.detection(mx_image, np.array, np.asarray)
     names = names_of(judged, ("det",))

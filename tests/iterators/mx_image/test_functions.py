@@ -153,3 +153,29 @@ def test_descriptions_are_sequences_of_steps():
         repr(mx_image.SequentialAug([mx_image.CastAug()]))
         == "SequentialAug([CastAug(type='float32')])"
     )
+
+
+@pytest.mark.parametrize(
+    "arguments, error, text",
+    [
+        ((PHOTO, 3), TypeError, "images of uint8"),
+        ((PHOTO[0].astype("float32"), 3), ValueError, "images of shape"),
+        ((PHOTO.astype("float32"), [3]), TypeError, "one angle"),
+        ((PHOTO.astype("float32")[None], [3, 4]), ValueError, "for 1 images"),
+        ((PHOTO.astype("float32"), 3, True, True), ValueError, "give one of them"),
+    ],
+)
+def test_what_cannot_be_rotated_is_refused(arguments, error, text):
+    with pytest.raises(error, match=text):
+        mx_image.imrotate(*arguments)
+
+
+def test_rotations_of_an_example_are_its_own():
+    images = np.stack([PHOTO.astype("float32")] * 2)
+    found = []
+    for _ in range(2):
+        with drawing_for(1, 2):
+            found.append(mx_image.random_rotate(images, (-90, 90)))
+    np.testing.assert_array_equal(*found)
+    assert not np.array_equal(found[0][0], found[0][1])
+    assert mx_image.imrotate(images[:0], 3).shape == (0, 12, 15, 3)
