@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from harness import Stopwatch, absolute, case, compare, reported
 from jpeg_limits import full_decode_rate
 
-from iterators import ImageRecordIter
+from iterators import CreateAugmenter, ImageIter, ImageRecordIter
 from iterators.images.codecs.jpeg import jpeg
 
 PREFETCH = 4
@@ -140,6 +140,36 @@ def heavy_recipe(material):
             rounds=material.rounds,
             detail="reference: random resized crop",
         )
+
+
+@case
+def functions_in_python(material):
+    """`ImageIter` with the steps of `CreateAugmenter` in Python against the same in the stage."""
+    shape = (3, 224, 224)
+    plain = {"rand_crop": True, "rand_mirror": True, "mean": True, "std": True}
+    colours = {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "pca_noise": 0.1}
+    for job, more in (("plain", {"resize": 256}), ("colours", {"rand_resize": True} | colours)):
+        described = CreateAugmenter(shape, **plain, **more)
+        common = {
+            "path_imgrec": str(material.photo_records),
+            "path_imgidx": str(material.photo_records.with_suffix(".idx")),
+            "shuffle": True,
+            "preprocess_threads": material.threads,
+            "prefetch_buffer": PREFETCH,
+        }
+        with (
+            ImageIter(128, shape, aug_list=list(described), **common) as python,
+            ImageIter(128, shape, aug_list=described, **common) as stage,
+        ):
+            yield compare(
+                f"aug_list of functions, {job}",
+                "images/s",
+                partial(steady_rate, python),
+                partial(steady_rate, stage),
+                bar=0.3,
+                rounds=material.rounds,
+                detail="reference: what CreateAugmenter returns",
+            )
 
 
 @case

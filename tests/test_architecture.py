@@ -240,6 +240,7 @@ EXCEPTIONS = {
     "iterators.images.augment.mean_image": {"reshape"},
     "iterators.images.codecs.jpeg.resize": {"reshape"},
     "iterators.providers.array_rows": {"reshape"},
+    "iterators.providers.python_images": {"reshape"},
     "iterators.providers.row_stream": {"reshape"},
     "iterators.images.sources.record_source": {"reshape"},
     "iterators.core.lent": {"reshape"},
@@ -254,6 +255,9 @@ EXCEPTIONS = {
     "iterators.images.augment.det_labels": {"ravel"},
     "iterators.images.kernels.normalise": {"ravel"},
     "iterators.images.kernels.warp": {"ravel", "reshape"},
+    "iterators.mx_image.det_labels": {"reshape"},
+    # `reshape` of an iterator, which is MXNet's name for room for more objects
+    "iterators.mx_image.det_iter": {"reshape"},
     # constants that are broadcast along the channels
     "iterators.core.device": {"reshape"},
     # row numbers that are broadcast against others

@@ -1,6 +1,6 @@
 """Floor 3: Chainer's datasets, over files of every kind, and Pylearn2's, over arrays and spaces."""
 
-from . import tabular
+from . import gluon, tabular
 from .array_dataset import VectorSpacesDataset
 from .cache import (
     cache_or_load_file,
@@ -83,6 +83,7 @@ __all__ = [
     "get_fashion_mnist",
     "get_kuzushiji_mnist",
     "get_mnist",
+    "gluon",
     "open_pickle_dataset",
     "open_pickle_dataset_writer",
     "set_dataset_root",

@@ -94,7 +94,7 @@ class RecordDataset(DatasetMixin):
         record = self.reader[i]
         payload = bytes(record) if self._copy else record
         if is_lost(record):
-            raise TruncatedRecordError(LOST, **self._place(i))
+            raise TruncatedRecordError(LOST, **self.place_of(i))
         return self._finish(payload, i)
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
@@ -110,9 +110,10 @@ class RecordDataset(DatasetMixin):
         try:
             return unpack(payload)
         except RecordIOError as error:
-            raise _with_place(error, self._place(i)) from None
+            raise with_place(error, self.place_of(i)) from None
 
-    def _place(self, i: Any) -> dict[str, Any]:
+    def place_of(self, i: Any) -> dict[str, Any]:
+        """Where an example lies, as `RecordIOError` names it."""
         row = resolve_rows(i, len(self))
         return {"path": self.reader.path, "offset": self.reader.offset_of(row), "record": row}
 
@@ -260,7 +261,7 @@ class ImageRecordDataset(DatasetMixin):
             label = self._label(header)
         except RecordIOError as error:
             place = {"path": reader.path, "offset": offset, "record": number}
-            raise _with_place(error, place) from None
+            raise with_place(error, place) from None
         if self._layout == "CHW":
             image = backend_of(image).contiguous(TO_CHW(image))
         return image, label
@@ -293,5 +294,6 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _with_place(error: RecordIOError, place: dict[str, Any]) -> RecordIOError:
+def with_place(error: RecordIOError, place: dict[str, Any]) -> RecordIOError:
+    """The same error, with the place where it was met."""
     return type(error)(error.reason, record_id=error.record_id, **place)

@@ -18,7 +18,13 @@ from recordio.errors import LabelError, RecordIOError
 from ..images.sources.record_source import file_versions, list_lines
 from ..images.sources.source import ImageFiles, Source
 
-__all__ = ["ImageFileSource", "floor_part", "listed_images", "read_image_list"]
+__all__ = [
+    "ImageFileSource",
+    "floor_part",
+    "listed_images",
+    "listed_items",
+    "read_image_list",
+]
 
 
 class ImageFileSource:
@@ -75,6 +81,10 @@ class ImageFileSource:
     ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
         """First label of every image; none is without."""
         return self._labels[:, 0], {}
+
+    def place_of(self, record: int) -> dict[str, Any]:
+        """Where an image lies, as `RecordIOError` names it."""
+        return {"path": self._paths[record], "record": record}
 
     def fingerprint(self) -> str:
         """Short text that tells this list from others; the files are not read."""
@@ -165,6 +175,20 @@ def listed_images(
     >>> listed_images([[1, "a.jpg"], [[2], "b.jpg"]], 1)[2].tolist()
     [[1.0], [2.0]]
     """
+    names, rows = listed_items(images)
+    for number, numbers in enumerate(rows):
+        if len(numbers) != label_width:
+            raise LabelError(
+                f"imglist: {images[number]!r} has {len(numbers)} labels, label_width is "
+                f"{label_width}",
+                record=number,
+            )
+    table = np.array(rows, np.float64).reshape(-1, label_width)
+    return names, np.arange(len(names), dtype=np.uint64), _exactly(table)
+
+
+def listed_items(images: Sequence[Any]) -> tuple[list[str], list[Sequence[float]]]:
+    """Paths and labels, of any number, of a list in memory; as `listed_images`."""
     if isinstance(images, str) or not isinstance(images, Sequence):
         raise TypeError(f"imglist={images!r}: expected a sequence of [label, path]")
     names, rows = [], []
@@ -174,19 +198,12 @@ def listed_images(
             names.append(os.fspath(name))
             if not isinstance(names[-1], str) or not labels:
                 raise TypeError
-            numbers = _numbers(labels[0] if len(labels) == 1 else labels)
+            rows.append(_numbers(labels[0] if len(labels) == 1 else labels))
         except (TypeError, ValueError):
             raise LabelError(
                 f"imglist: expected [label, path] or [labels, path], found {item!r}", record=number
             ) from None
-        if len(numbers) != label_width:
-            raise LabelError(
-                f"imglist: {item!r} has {len(numbers)} labels, label_width is {label_width}",
-                record=number,
-            )
-        rows.append(numbers)
-    table = np.array(rows, np.float64).reshape(-1, label_width)
-    return names, np.arange(len(names), dtype=np.uint64), _exactly(table)
+    return names, rows
 
 
 def _numbers(labels: Any) -> Sequence[float]:

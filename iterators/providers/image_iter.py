@@ -1,8 +1,8 @@
 """`ImageIter`: MXNet's Python iterator over record files and lists of image files.
 
 This module says what the parameters of `mx.image.ImageIter` mean for the image stage that all image
-providers share.  It has no steps of its own on pixels: `CreateAugmenter` describes those that the
-stage has.
+providers share, and has functions of the user's called where there are any.  It has no steps of its
+own on pixels: `CreateAugmenter` describes those that the stage has.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.batch import DataBatch
-from ..core.options import accepts, divided
+from ..core.options import Options, accepts, divided
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
-from ..core.parameters import integers
 from ..images.augment.augmenter import Augmenter, AugmenterOptions, CreateAugmenter
 from ..images.linear_render import LinearPlan
+from ..images.plan import RenderPlan
 from ..images.sources.record_source import RecordSource
+from .engine import Engine
 from .file_source import ImageFileSource, floor_part, listed_images, read_image_list
 from .image_options import ImageIterOptions, ImageRecordOptions
 from .image_record import ImageRecordIter
 from .image_settings import ImageSource
+from .python_images import ImageChange, ImageSteps, PythonImages
 from .roll_over import FullBatch, RollingProvider
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from .keywords import ImageIterParameters
 
-__all__ = ["ImageIter"]
+__all__ = ["ImageIter", "described_step"]
 
 
 @accepts(ImageIterOptions, AugmenterOptions)
@@ -48,7 +50,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
     ------
     TypeError
         For a parameter that does not exist, the closest one being suggested, and for an `aug_list`
-        of functions.
+        that cannot be called.
     ValueError
         For a value that is out of range, for parameters that contradict one another, and for lists
         and files without images.
@@ -79,20 +81,28 @@ class ImageIter(RollingProvider, ImageRecordIter):
 
     recipe_class = Augmenter
     plan_class = LinearPlan
+    options_class: type[ImageIterOptions] = ImageIterOptions  # type: ignore[assignment]
+    #: The keywords of augmentation.
+    augmentation_class: type[Options] = AugmenterOptions
     #: Of the images.
     dtypes = ("float32", "float16")
 
     def __init__(self, *values: Any, **keywords: Unpack[ImageIterParameters]) -> None:
         super().__init__(*values, **keywords)  # type: ignore[misc]
         self._settings["last_batch_handle"] = self._handle
+        self._note_settings()
+
+    def _note_settings(self) -> None:
+        """Have a saved state agree with the functions that are called."""
+        if self._steps is not None:
+            self._settings["aug_list"] = str([described_step(step) for step in self._steps])
 
     def _checked(
         self, values: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[ImageRecordOptions, Augmenter]:
-        own, augmentation = divided(
-            type(self).__name__, keywords, ImageIterOptions, AugmenterOptions, values=values
-        )
-        options = ImageIterOptions(**own)
+        families = self.options_class, self.augmentation_class
+        own, augmentation = divided(type(self).__name__, keywords, *families, values=values)
+        options = self.options_class(**own)
         if options.data_specs is not None and options.dtype != "float32":
             raise ValueError(
                 f"data_specs says the type of the labels: drop dtype={options.dtype!r}"
@@ -102,8 +112,52 @@ class ImageIter(RollingProvider, ImageRecordIter):
         self._handle = options.last_batch_handle
         if self._handle == "roll_over":
             self.batch_type = FullBatch
-        self._files = _files(options)
-        return options.for_records(), _augmenter(options.aug_list, augmentation)
+        self._files = self._list_files(options)
+        recipe, self._steps = self._augmentation(options.aug_list, augmentation)
+        for name in ("cache", "strict"):
+            if self._steps is not None and getattr(options, name):
+                raise ValueError(
+                    f"{name} is for images that CreateAugmenter describes: drop it, or give what "
+                    "that returns as aug_list"
+                )
+        return options.for_records(), recipe
+
+    def _list_files(self, options: ImageIterOptions) -> ImageFileSource | None:
+        """The image files that are meant, or None for a record file."""
+        if not lists_files(options):
+            return None
+        path, root, width = options.path_imglist, options.path_root, options.label_width
+        if options.imglist is not None:
+            return ImageFileSource("imglist", listed_images(options.imglist, width), root)
+        return ImageFileSource(path, read_image_list(path, width), root)
+
+    def _augmentation(
+        self, aug_list: Any, more: dict[str, Any]
+    ) -> tuple[Augmenter, tuple[Any, ...] | None]:
+        """What happens to an image; or its shape alone, and functions that are to be called."""
+        if aug_list is None:
+            return CreateAugmenter(**more), None
+        if not isinstance(aug_list, Augmenter):
+            return shape_alone(more), callables(aug_list)
+        data_shape = shape_alone(more).data_shape
+        if data_shape != aug_list.data_shape:
+            raise ValueError(
+                f"data_shape={data_shape!r} differs from that of aug_list, {aug_list.data_shape}"
+            )
+        return aug_list, None
+
+    def _change(self, plan: RenderPlan) -> tuple[ImageChange, tuple[int, ...]]:
+        """What is called for every image, and the shape of its labels."""
+        steps = ImageSteps(self._steps or (), plan.label_width, plan.labels)
+        return steps, (plan.label_width,)
+
+    def _make_engine(
+        self, source: ImageSource, plan: RenderPlan, key: int, cached: Any, **sizes: Any
+    ) -> Engine:
+        if self._steps is None:
+            return super()._make_engine(source, plan, key, cached, **sizes)
+        del sizes["strict"]  # refused with functions
+        return PythonImages(source, plan, *self._change(plan), key=key, **sizes)
 
     def _open(self, options: ImageRecordOptions) -> ImageSource:
         if self._files and options.verify:
@@ -136,49 +190,56 @@ class _Records(RecordSource):
         return floor_part(len(self), num_parts, part_index)
 
 
-def _augmenter(aug_list: Any, more: dict[str, Any]) -> Augmenter:
-    """What happens to an image, from either way of saying it."""
-    if aug_list is None:
-        return CreateAugmenter(**more)
-    if not isinstance(aug_list, Augmenter):
+def callables(aug_list: Any) -> tuple[Any, ...]:
+    """The functions of an `aug_list`, checked."""
+    if not isinstance(aug_list, (list, tuple)):
         raise TypeError(
-            f"aug_list={_kind(aug_list)}: expected what CreateAugmenter returns; functions on "
-            "pixels cannot run in the image stage"
+            f"aug_list={aug_list!r}: expected what CreateAugmenter returns, or a list of functions"
         )
-    data_shape = more.pop("data_shape")
-    if more:
-        raise ValueError(f"aug_list says what happens to an image: drop {min(more)}")
-    if integers("data_shape", data_shape, 3) != aug_list.data_shape:
-        raise ValueError(
-            f"data_shape={data_shape!r} differs from that of aug_list, {aug_list.data_shape}"
-        )
-    return aug_list
+    for step in aug_list:
+        if not callable(step):
+            raise TypeError(f"aug_list has {step!r}: expected functions that take an image")
+    return tuple(aug_list)
 
 
-def _kind(value: Any) -> str:
-    """A value for a message, with the types of what is in a list."""
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(type(item).__name__ for item in value)}]"
-    return repr(value)
+def shape_alone(more: dict[str, Any]) -> Augmenter:
+    """The shape of an image, whose augmentation is said by an `aug_list`, and by nothing `more`."""
+    (data_shape, *names) = (more["data_shape"], *(more.keys() - {"data_shape"}))
+    if names:
+        raise ValueError(f"aug_list says what happens to an image: drop {min(names)}")
+    return Augmenter(data_shape=data_shape)
 
 
-def _files(options: ImageIterOptions) -> ImageFileSource | None:
-    """The image files that are meant, or None for a record file."""
-    imglist, path_imglist, root = options.imglist, options.path_imglist, options.path_root
+def described_step(step: Any) -> Any:
+    """What a function of an `aug_list` says about itself: `dumps`, or at least its name.
+
+    Examples
+    --------
+    >>> described_step(np.flipud)
+    'numpy.flipud'
+    """
+    if hasattr(step, "dumps"):
+        return step.dumps()
+    kind = step if hasattr(step, "__qualname__") else type(step)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def lists_files(options: ImageIterOptions) -> bool:
+    """Whether a list of image files is meant, and not a record file."""
     if options.path_imgrec:
-        for name, given in (("imglist", imglist is not None), ("path_root", root)):
+        for name, given in (
+            ("imglist", options.imglist is not None),
+            ("path_root", options.path_root),
+        ):
             if given:
                 raise ValueError(
                     f"{name} has no effect on the record file {options.path_imgrec!r}: drop it"
                 )
-        return None
+        return False
     if options.path_imgidx:
         raise ValueError("path_imgidx needs path_imgrec: lists of image files have no index")
-    if imglist is not None:
-        if path_imglist:
-            raise ValueError("give path_imglist or imglist, not both")
-        return ImageFileSource("imglist", listed_images(imglist, options.label_width), root)
-    if not path_imglist:
+    if options.imglist is not None and options.path_imglist:
+        raise ValueError("give path_imglist or imglist, not both")
+    if options.imglist is None and not options.path_imglist:
         raise ValueError("there are no images: give path_imgrec, path_imglist or imglist")
-    images = read_image_list(path_imglist, options.label_width)
-    return ImageFileSource(path_imglist, images, root)
+    return True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from ..core.parameters import boolean, choice, integer, path, paths
 from ..images.codecs.jpeg import jpeg
 from .provider_options import FileOptions, NamedOptions
 
-__all__ = ["ImageDetOptions", "ImageIterOptions", "ImageRecordOptions"]
+__all__ = ["ImageDetIterOptions", "ImageDetOptions", "ImageIterOptions", "ImageRecordOptions"]
 
 #: Seeds, and sizes that the image stage has room for.
 SEED = partial(integer, low=-(1 << 63), high=(1 << 64) - 1)
@@ -402,8 +402,11 @@ class ImageIterOptions(ImageProviderOptions):
     )
     aug_list: Any = option(
         None,
-        "Augmenter, optional",
-        "What `CreateAugmenter` returned.  Functions on pixels are refused.",
+        "Augmenter or list of callable, optional",
+        """What `CreateAugmenter` returned, or functions that are called one behind the other with
+        an image ``(height, width, channels)`` and return one; of the first uint8, of the last in
+        the size of `data_shape`.  They run in Python, several batches at a time with
+        `preprocess_threads` above 1.""",
     )
     imglist: Sequence[Any] | None = option(
         None,
@@ -442,3 +445,28 @@ class ImageIterOptions(ImageProviderOptions):
         if not self.path_imgrec:
             own["path_imglist"] = ""
         return ImageRecordOptions(**own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageDetIterOptions(ImageIterOptions):
+    """The keywords of `ImageDetIter`."""
+
+    positional = (
+        "batch_size data_shape path_imgrec path_imglist path_root path_imgidx shuffle part_index "
+        "num_parts aug_list imglist data_name label_name last_batch_handle"
+    )
+
+    label_width: int = described(ImageDetOptions, "label_width")
+    label_name: str | None = described(ImageIterOptions, "label_name", default="label")
+    aug_list: Any = option(
+        None,
+        "list of callable, optional",
+        """What `CreateDetAugmenter` returned, or other functions that are called one behind the
+        other with an image ``(height, width, channels)`` and its objects ``(objects, values)`` and
+        return both.  They run in Python, several batches at a time with `preprocess_threads` above
+        1.""",
+    )
+
+    def for_records(self) -> ImageRecordOptions:
+        """The same for `ImageRecordIter`, which has no labels of any length."""
+        return ImageIterOptions.for_records(replace(self, label_width=1))

@@ -27,6 +27,7 @@ from ..images.plan import RenderPlan
 from ..images.sources.record_source import RecordSource
 from ..images.stage import Stage
 from .batch_form import BatchForm
+from .engine import Engine
 from .image_caching import CacheInfo, cached_recipe, check_cache, open_cache, steady_records
 from .image_options import ImageRecordOptions
 from .image_settings import (
@@ -110,9 +111,10 @@ class RecordImageProvider(PlannedProvider):
         if options.mean_img and not recipe.means_win:
             mean_image = make_mean_image(source, order, plan_class, recipe, options)
         seed_aug = options.seed if options.seed_aug is None else options.seed_aug
+        key = derive_key(seed_aug, AUGMENT_KEY)
         plan = plan_class(
             recipe,
-            key=derive_key(seed_aug, AUGMENT_KEY),
+            key=key,
             **options.values("layout", "dtype", "batch_size"),
             mean_image=mean_image,
             **labels,
@@ -147,14 +149,15 @@ class RecordImageProvider(PlannedProvider):
         self.identities = source.identities
         super().__init__(
             self._plan_batches(order, options),
-            Stage(
-                source.bytes_source(),
+            self._make_engine(
+                source,
                 plan,
+                key,
+                cached,
                 batch_size=options.batch_size,
                 threads=options.preprocess_threads,
                 depth=options.prefetch_buffer,
                 allocate=place.allocate,
-                cached=cached,
                 strict=options.strict,
             ),
             [data_desc],
@@ -235,6 +238,12 @@ class RecordImageProvider(PlannedProvider):
     def _plan_labels(self, source: Any, recipe: Any, options: Any) -> dict[str, Any]:
         """What the plan is told about labels: keywords of `plan_class`, `labels` among them."""
         raise TypeError(f"{type(self).__name__} does not say what its labels are")
+
+    def _make_engine(
+        self, source: ImageSource, plan: RenderPlan, key: int, cached: Any, **sizes: Any
+    ) -> Engine:
+        """What makes the images; `key` determines what is drawn for them."""
+        return Stage(source.bytes_source(), plan, cached=cached, **sizes)
 
     def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
         """What the label array looks like, with `width` values for each sample."""

@@ -60,6 +60,9 @@ class ImageSource(Protocol):
     ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
         """First label of every record, and why some have none."""
 
+    def place_of(self, record: int) -> dict[str, Any]:
+        """Where an image lies, as `RecordIOError` names it."""
+
     def fingerprint(self) -> str:
         """Short text that tells this source from others."""
 

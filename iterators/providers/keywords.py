@@ -220,6 +220,39 @@ class ImageIterParameters(ImageIterKeywords, AugmenterKeywords, total=False):
     """Of `ImageIter`."""
 
 
+class ImageDetIterKeywords(ImageIterKeywords, total=False):
+    """Of `ImageDetIterOptions`."""
+
+
+class DetAugmenterKeywords(TypedDict, total=False):
+    """Of `DetAugmenterOptions`."""
+
+    data_shape: Any
+    resize: int
+    rand_crop: float
+    rand_pad: float
+    rand_gray: float
+    rand_mirror: bool
+    mean: Any
+    std: Any
+    brightness: float
+    contrast: float
+    saturation: float
+    pca_noise: float
+    hue: float
+    inter_method: int
+    min_object_covered: Any
+    aspect_ratio_range: Any
+    area_range: Any
+    min_eject_coverage: Any
+    max_attempts: Any
+    pad_val: Any
+
+
+class ImageDetIterParameters(ImageDetIterKeywords, DetAugmenterKeywords, total=False):
+    """Of `ImageDetIter`."""
+
+
 class RecipeKeywords(BaseRecipeKeywords, total=False):
     """Of `Recipe`."""
 

@@ -21,8 +21,7 @@ from .rules import NEEDS_RGB
 __all__ = ["Augmenter", "AugmenterOptions", "CreateAugmenter"]
 
 #: What ``mean=True`` and ``std=True`` stand for: those of ImageNet, in grey levels of R, G and B.
-IMAGENET_MEAN = (123.68, 116.28, 103.53)
-IMAGENET_STD = (58.395, 57.12, 57.375)
+IMAGENET = {"mean": (123.68, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
 
 #: Share of the area, and range of width / height, of a random crop that is resized.
 LEAST_AREA = 0.08
@@ -174,17 +173,17 @@ def CreateAugmenter(*values: Any, **keywords: Any) -> Augmenter:
         **options.values("data_shape", "rand_mirror", "inter_method", "scaled_decode"),
         **options.values("brightness", "contrast", "saturation"),
         **options.values("hue", "pca_noise", "rand_gray"),
-        **_per_channel("mean", options.mean, IMAGENET_MEAN),
-        **_per_channel("std", options.std, IMAGENET_STD),
+        **per_channel("mean", options.mean),
+        **per_channel("std", options.std),
     )
 
 
-def _per_channel(name: str, value: Any, of_imagenet: tuple[float, float, float]) -> dict[str, Any]:
-    """The parameters `name_r`, `name_g` and `name_b` of a recipe."""
+def per_channel(name: str, value: Any) -> dict[str, Any]:
+    """The parameters `name_r`, `name_g` and `name_b` of a recipe; `name` is "mean" or "std"."""
     if value is None or value is False:
         return {}
     try:
-        numbers = np.asarray(of_imagenet if value is True else value, np.float64)
+        numbers = np.asarray(IMAGENET[name] if value is True else value, np.float64)
     except (TypeError, ValueError):
         numbers = np.zeros(0)
     if numbers.ndim > 1 or numbers.size not in (1, 3):

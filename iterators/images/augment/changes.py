@@ -29,4 +29,5 @@ def changes_of(recipe: Recipe | DetRecipe) -> tuple[PixelChange, ...]:
     >>> len(changes_of(Recipe(data_shape=(3, 8, 8))))
     1
     """
-    return tuple(change(recipe) for change in CHANGES[type(recipe)])
+    kind = next(kind for kind in type(recipe).__mro__ if kind in CHANGES)
+    return tuple(change(recipe) for change in CHANGES[kind])

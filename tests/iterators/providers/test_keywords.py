@@ -11,14 +11,17 @@ import pytest
 
 from iterators.core.options import Options
 from iterators.core.parameters import boolean, choice, integers, path, paths
-from iterators.images.augment.augmenter import AugmenterOptions, CreateAugmenter
+from iterators.images.augment.augmenter import AugmenterOptions
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
+from iterators.mx_image.create import CreateAugmenter, CreateDetAugmenter, DetAugmenterOptions
+from iterators.mx_image.det_iter import ImageDetIter
 from iterators.providers.arrays import ArrayDataProvider, ArrayOptions, NDArrayIter, NDArrayOptions
 from iterators.providers.csv import CSVIter, CSVOptions
 from iterators.providers.image_det_record import ImageDetRecordIter
 from iterators.providers.image_iter import ImageIter
 from iterators.providers.image_options import (
+    ImageDetIterOptions,
     ImageDetOptions,
     ImageIterOptions,
     ImageRecordOptions,
@@ -33,12 +36,17 @@ PROVIDERS = {
     CSVIter: (CSVOptions,),
     ImageDetRecordIter: (ImageDetOptions, DetRecipe),
     ImageIter: (ImageIterOptions, AugmenterOptions),
+    ImageDetIter: (ImageDetIterOptions, DetAugmenterOptions),
     ImageRecordIter: (ImageRecordOptions, Recipe),
     LibSVMIter: (LibSVMOptions,),
     MNISTIter: (MNISTOptions,),
     NDArrayIter: (NDArrayOptions,),
 }
-FAMILIES = {**PROVIDERS, CreateAugmenter: (AugmenterOptions,)}
+FAMILIES = {
+    **PROVIDERS,
+    CreateAugmenter: (AugmenterOptions,),
+    CreateDetAugmenter: (DetAugmenterOptions,),
+}
 HEAD = '''"""The keywords of each provider as type checkers and editors read them.
 
 Written by ``python tests/iterators/providers/test_keywords.py`` from the options, which say more

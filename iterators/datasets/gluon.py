@@ -1,0 +1,337 @@
+"""The datasets of MXNet's `gluon.data` and `gluon.data.vision`, under their names.
+
+Images are uint8 arrays (height, width, channels), decoded when they are asked for.  An
+`ImageRecordDataset` of this module goes by the index of its file and has gluon's parameters; that
+of `iterators.datasets` has more.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import ImageDecodeError, RecordIOError
+from recordio.files import StoredFile
+from recordio.header import unpack
+
+from ..core.indexing import resolve_rows
+from ..core.parameters import choice, integer
+from ..images.codecs.general import decode
+from .mixin import DatasetMixin
+from .records import RecordDataset, with_place
+
+__all__ = [
+    "ArrayDataset",
+    "Dataset",
+    "ImageFolderDataset",
+    "ImageRecordDataset",
+    "RecordFileDataset",
+    "SimpleDataset",
+]
+
+Path = str | os.PathLike[str]
+Transform = Callable[..., Any]
+
+#: Of the files that are images.
+EXTENSIONS = (".jpg", ".jpeg", ".png")
+#: Names in a warning.
+MOST_NAMES = 5
+
+
+class Dataset(DatasetMixin):
+    """Base class: a number of samples, a sample at an index, and datasets made of them.
+
+    A class of your own defines ``__len__`` and ``__getitem__``, as in gluon, or ``get_example``.
+
+    Examples
+    --------
+    >>> numbers = SimpleDataset(range(10))
+    >>> list(numbers.filter(lambda x: x % 2).transform(lambda x: x * x).take(3))
+    [1, 9, 25]
+    >>> [list(numbers.shard(3, k)) for k in range(3)]
+    [[0, 1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    """
+
+    def filter(self, fn: Callable[[Any], Any]) -> Dataset:
+        """The samples for which a function is true; it is called for all of them now."""
+        return _Chosen(self, [i for i in range(len(self)) if fn(self[i])])
+
+    def shard(self, num_shards: int, index: int) -> Dataset:
+        """One of several parts in a row, the first of which are longer by one where need be."""
+        num_shards = integer("num_shards", num_shards, low=1)
+        index = integer("index", index, 0, num_shards - 1)
+        size, longer = divmod(len(self), num_shards)
+        start = size * index + min(index, longer)
+        return _Chosen(self, range(start, start + size + (index < longer)))
+
+    def take(self, count: int | None) -> Dataset:
+        """The first samples, at most `count`; all of them for None."""
+        if count is None:
+            return _Chosen(self, range(len(self)))
+        return _Chosen(self, range(min(integer("count", count, low=0), len(self))))
+
+    def sample(self, sampler: Iterable[int]) -> Dataset:
+        """The samples at the indices that a sampler gives now, once."""
+        return _Chosen(self, list(sampler))
+
+    def transform(self, fn: Transform, lazy: bool = True) -> Dataset:
+        """A function of every sample; of a tuple its items are the arguments.
+
+        Parameters
+        ----------
+        fn : callable
+        lazy : bool
+            Call it whenever a sample is asked for.  If False, for all samples now, and never again.
+        """
+        changed = _Transformed(self, fn)
+        return changed if lazy else SimpleDataset([changed[i] for i in range(len(self))])
+
+    def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> Dataset:
+        """The same of the first item of every sample, the others staying as they are."""
+        return self.transform(_OfFirst(fn), lazy)
+
+
+class SimpleDataset(Dataset):
+    """A list, an array, or whatever else has a length and an index.
+
+    Parameters
+    ----------
+    data : sequence
+    """
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def get_example(self, i: Any) -> Any:
+        """The item at an index."""
+        return self._data[i]
+
+
+class ArrayDataset(Dataset):
+    """Tuples of what several sequences have at an index; of a single one its items.
+
+    Parameters
+    ----------
+    *args : sequence
+        At least one, all of one length.
+
+    Examples
+    --------
+    >>> ArrayDataset([10, 20], "ab")[1]
+    (20, 'b')
+    """
+
+    def __init__(self, *args: Any) -> None:
+        lengths = {len(data) for data in args}
+        if len(lengths) != 1:
+            raise ValueError(f"sequences of lengths {sorted(lengths)}: expected one length")
+        self._data = args
+
+    def __len__(self) -> int:
+        return len(self._data[0])
+
+    def get_example(self, i: Any) -> Any:
+        """The items at an index."""
+        if len(self._data) == 1:
+            return self._data[0][i]
+        return tuple(data[i] for data in self._data)
+
+
+class RecordFileDataset(Dataset):
+    """The records of a file, in the order of its index.
+
+    Parameters
+    ----------
+    filename : path
+        The ``.rec`` file.  An ``.idx`` file of the same name beside it says which records there are
+        and in which order; without one the file is scanned, and all come in its order.
+
+    Examples
+    --------
+    >>> import pathlib, recordio, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+    >>> with recordio.RecordWriter(path) as writer:
+    ...     _ = writer.write(b"one"), writer.write(b"two")
+    >>> list(RecordFileDataset(path))
+    [b'one', b'two']
+    """
+
+    def __init__(self, filename: Path) -> None:
+        self.filename = os.fspath(filename)
+        self.idx_file = os.path.splitext(self.filename)[0] + ".idx"
+        index = self.idx_file if os.path.exists(self.idx_file) else None
+        self._records = RecordDataset(self.filename, index)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def get_example(self, i: Any) -> Any:
+        """The record at a position, as bytes."""
+        return self._records.get_example(i)
+
+
+class ImageRecordDataset(RecordFileDataset):
+    """The images of a record file and their labels, in the order of its index.
+
+    Parameters
+    ----------
+    filename : path
+        As for `RecordFileDataset`.
+    flag : {1, 0}
+        1 for RGB, 0 for grey.
+    transform : callable, optional
+        ``transform(image, label)`` returns what stands in place of both.
+
+    Notes
+    -----
+    A sample is ``(image, label)``: uint8 (height, width, channels), and a float or, of a record
+    with several labels, a float32 array.
+
+    Examples
+    --------
+    >>> import pathlib, recordio, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
+    >>> with recordio.RecordWriter(path) as writer:
+    ...     pixels = np.full((4, 6, 3), 9, np.uint8)
+    ...     header = recordio.IRHeader(0, 7, 0, 0)
+    ...     _ = writer.write(recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> image, label = ImageRecordDataset(path)[0]
+    >>> image.shape, label
+    ((4, 6, 3), 7.0)
+    """
+
+    def __init__(self, filename: Path, flag: int = 1, transform: Transform | None = None) -> None:
+        super().__init__(filename)
+        self._channels = _channels(flag)
+        self._transform = transform
+
+    def get_example(self, i: Any) -> Any:
+        """The image and the label at a position, transformed if there is a transform."""
+        record = super().get_example(i)
+        try:
+            header, content = unpack(record)
+            label = np.array(header.label) if header.flag else header.label
+            sample = decode(content, self._channels), label
+        except RecordIOError as error:
+            raise with_place(error, self._records.place_of(i)) from None
+        return sample if self._transform is None else self._transform(*sample)
+
+
+class ImageFolderDataset(Dataset):
+    """The images of a folder whose subfolders are the classes.
+
+    Parameters
+    ----------
+    root : path
+        The folder; ``~`` is the home folder.
+    flag : {1, 0}
+        1 for RGB, 0 for grey.
+    transform : callable, optional
+        ``transform(image, label)`` returns what stands in place of both.
+
+    Attributes
+    ----------
+    synsets : list of str
+        The subfolders, sorted: names of the labels.
+    items : list of (str, int)
+        Path and label of every image: the ``.jpg``, ``.jpeg`` and ``.png`` files.
+
+    Warns
+    -----
+    UserWarning
+        Once, for all that was left out.
+
+    Examples
+    --------
+    >>> import cv2, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("cat", "dog"):
+    ...     (folder / name).mkdir()
+    ...     _ = cv2.imwrite(str(folder / name / "a.png"), np.zeros((4, 6, 3), np.uint8))
+    >>> images = ImageFolderDataset(folder)
+    >>> images.synsets, images[1][0].shape, images[1][1]
+    (['cat', 'dog'], (4, 6, 3), 1)
+    """
+
+    def __init__(self, root: Path, flag: int = 1, transform: Transform | None = None) -> None:
+        self._channels = _channels(flag)
+        self._transform = transform
+        self.synsets: list[str] = []
+        self.items: list[tuple[str, int]] = []
+        left_out: list[str] = []
+        root = os.path.expanduser(root)
+        for name in sorted(os.listdir(root)):
+            folder = os.path.join(root, name)
+            if not os.path.isdir(folder):
+                left_out.append(folder)
+                continue
+            files = [os.path.join(folder, file) for file in sorted(os.listdir(folder))]
+            images = [file for file in files if file.lower().endswith(EXTENSIONS)]
+            left_out += [file for file in files if not file.lower().endswith(EXTENSIONS)]
+            self.items += [(file, len(self.synsets)) for file in images]
+            self.synsets.append(name)
+        if left_out:
+            named = ", ".join(left_out[:MOST_NAMES]) + ", ..." * (len(left_out) > MOST_NAMES)
+            warnings.warn(
+                f"left out {len(left_out)} that are no images in folders of classes "
+                f"({', '.join(EXTENSIONS)}): {named}",
+                stacklevel=2,
+            )
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def get_example(self, i: Any) -> Any:
+        """The image and the label at a place, transformed if there is a transform."""
+        path, label = self.items[resolve_rows(i, len(self))]
+        with StoredFile.at(path).open() as file:
+            content = file.read()
+        try:
+            image = decode(content, self._channels)
+        except ImageDecodeError as error:
+            raise ImageDecodeError(error.reason, path=path) from None
+        return (image, label) if self._transform is None else self._transform(image, label)
+
+
+class _Chosen(Dataset):
+    def __init__(self, data: Any, indices: Sequence[int]) -> None:
+        self._data, self._indices = data, indices
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def get_example(self, i: Any) -> Any:
+        return self._data[self._indices[i]]
+
+
+class _Transformed(Dataset):
+    def __init__(self, data: Any, fn: Transform) -> None:
+        self._data, self._fn = data, fn
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def get_example(self, i: Any) -> Any:
+        sample = self._data[i]
+        return self._fn(*sample) if isinstance(sample, tuple) else self._fn(sample)
+
+
+class _OfFirst:
+    """Can be pickled, unlike a function inside another one."""
+
+    def __init__(self, fn: Callable[[Any], Any]) -> None:
+        self._fn = fn
+
+    def __call__(self, first: Any, *others: Any) -> Any:
+        return (self._fn(first), *others) if others else self._fn(first)
+
+
+def _channels(flag: int) -> int:
+    return 3 if choice("flag", flag, (1, 0)) else 1

@@ -1,0 +1,256 @@
+"""`CreateAugmenter` and `CreateDetAugmenter`: MXNet's usual steps from a few parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, overload
+
+import numpy as np
+
+from ..core.options import Options, accepts, described, option
+from ..core.parameters import real
+from ..images.augment import augmenter as description
+from ..images.augment.augmenter import AugmenterOptions
+from .augmenters import (
+    Augmenter,
+    CastAug,
+    CenterCropAug,
+    ForceResizeAug,
+    HorizontalFlipAug,
+    RandomCropAug,
+    RandomSizedCropAug,
+    ResizeAug,
+)
+from .colours import ColorJitterAug, ColorNormalizeAug, HueJitterAug, LightingAug, RandomGrayAug
+from .detection import (
+    CreateMultiRandCropAugmenter,
+    DetAugmenter,
+    DetBorrowAug,
+    DetHorizontalFlipAug,
+    DetRandomPadAug,
+    DetRandomSelectAug,
+)
+
+__all__ = ["CreateAugmenter", "CreateDetAugmenter", "DescribedSteps", "DetAugmenterOptions"]
+
+PROBABILITY = partial(real, low=0, high=1)
+
+#: The principal colours of ImageNet, in columns, and how much its images vary along each.
+IMAGENET_VALUES = np.array([55.46, 4.794, 1.148])
+IMAGENET_VECTORS = np.array(
+    [[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]
+)
+
+
+class DescribedSteps(description.Augmenter, Sequence[Augmenter]):
+    """What `CreateAugmenter` returns.
+
+    `ImageIter` takes it as the description that it is, and the image stage does what it says.  As a
+    sequence it holds the same steps in Python, to be called one by one or put into a list with
+    others: ``[*steps, my_own]``.
+    """
+
+    @cached_property
+    def _steps(self) -> tuple[Augmenter, ...]:
+        method, (_, height, width) = self.inter_method, self.data_shape
+        steps: list[Augmenter] = []
+        if self.resize > 0:
+            steps.append(ResizeAug(self.resize, method))
+        size = (width, height)
+        if self.random_resized_crop:
+            ratio = (self.min_aspect_ratio or 1.0, self.max_aspect_ratio)
+            steps.append(RandomSizedCropAug(size, self.min_random_area, ratio, method))
+        else:
+            steps.append((RandomCropAug if self.rand_crop else CenterCropAug)(size, method))
+        if self.rand_mirror:
+            steps.append(HorizontalFlipAug(0.5))
+        return (*steps, CastAug(), *_colour_steps(self))
+
+    @overload
+    def __getitem__(self, place: int) -> Augmenter: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Augmenter, ...]: ...
+    def __getitem__(self, place: Any) -> Any:
+        return self._steps[place]
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def __iter__(self) -> Iterator[Augmenter]:
+        return iter(self._steps)
+
+
+@accepts(AugmenterOptions)
+def CreateAugmenter(*values: Any, **keywords: Any) -> DescribedSteps:
+    """What happens to the images of an `ImageIter`, under MXNet's names and with its defaults.
+
+    The steps follow each other in this order: resize, crop, mirror, brightness / contrast /
+    saturation in random order, hue, noise, grey, mean and standard deviation.  Colours are changed
+    in float: values may leave the range from 0 to 255, as in MXNet.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    DescribedSteps
+        A description, immutable and comparable, to be passed as ``aug_list`` of `ImageIter`; and a
+        sequence of the same steps as callables.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a value that is not what the parameter can be; the message names it.
+
+    Examples
+    --------
+    >>> steps = CreateAugmenter((3, 32, 32), resize=36, rand_mirror=True)
+    >>> for step in steps:
+    ...     print(step)
+    ResizeAug(size=36, interp=2)
+    CenterCropAug(size=(32, 32), interp=2)
+    HorizontalFlipAug(p=0.5)
+    CastAug(type='float32')
+    """
+    return DescribedSteps(**description.CreateAugmenter(*values, **keywords).changed())
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetAugmenterOptions(Options):
+    """The parameters of `CreateDetAugmenter`; what it makes of them checks most."""
+
+    positional = (
+        "data_shape resize rand_crop rand_pad rand_gray rand_mirror mean std brightness contrast "
+        "saturation pca_noise hue inter_method min_object_covered aspect_ratio_range area_range "
+        "min_eject_coverage max_attempts pad_val"
+    )
+
+    data_shape: Any = option(
+        kind="tuple of int", text="(channels, height, width) of the result; 3 channels."
+    )
+    resize: int = described(AugmenterOptions, "resize")
+    rand_crop: float = option(
+        0.0, "float", "Probability of a `DetRandomCropAug`, 0 to 1.", PROBABILITY
+    )
+    rand_pad: float = option(
+        0.0, "float", "Probability of a `DetRandomPadAug`, 0 to 1.", PROBABILITY
+    )
+    rand_gray: float = described(AugmenterOptions, "rand_gray")
+    rand_mirror: bool = described(AugmenterOptions, "rand_mirror")
+    mean: Any = described(AugmenterOptions, "mean")
+    std: Any = option(None, "array_like", ...)
+    brightness: float = described(AugmenterOptions, "brightness")
+    contrast: float = option(0.0, "float", ...)
+    saturation: float = option(0.0, "float", ...)
+    pca_noise: float = described(AugmenterOptions, "pca_noise")
+    hue: float = described(AugmenterOptions, "hue")
+    inter_method: int = described(AugmenterOptions, "inter_method")
+    min_object_covered: Any = option(
+        0.1,
+        "float or list of float",
+        """A crop shows more than this share of every object that it meets.  A list of values, of
+        this or the next four, makes a `DetRandomCropAug` of each, one of which is chosen.""",
+    )
+    aspect_ratio_range: Any = option(
+        (0.75, 1.33),
+        "(float, float) or list of (float, float)",
+        "Width / height of the crop and of what the border makes.",
+    )
+    area_range: Any = option(
+        (0.05, 3.0),
+        "(float, float) or list of (float, float)",
+        """Area of the crop as a share of the image; what is above 1 is for the border, which makes
+        an image of 1 to `area_range[1]` times the area.""",
+    )
+    min_eject_coverage: Any = option(
+        0.3,
+        "float or list of float",
+        "Objects of which a crop shows no more than this share are dropped.",
+    )
+    max_attempts: Any = option(
+        50,
+        "int or list of int",
+        "Crops and borders that are tried before the image is left as it is.",
+    )
+    pad_val: Any = option(
+        (127, 127, 127), "float or sequence of float", "Colour of the border, in grey levels."
+    )
+
+
+@accepts(DetAugmenterOptions)
+def CreateDetAugmenter(*values: Any, **keywords: Any) -> list[DetAugmenter]:
+    """The steps of an `ImageDetIter`: resize, crop, mirror, border, final size, colours.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    list of DetAugmenter
+        To be changed at will, and passed as ``aug_list`` of `ImageDetIter`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a value that is not what the parameter can be, and for a list where `rand_pad` needs a
+        single value.
+
+    Examples
+    --------
+    >>> steps = CreateDetAugmenter((3, 30, 40), rand_crop=0.5, rand_mirror=True)
+    >>> image, objects = np.zeros((50, 60, 3), np.uint8), np.array([[7, 0.2, 0.2, 0.6, 0.8]])
+    >>> for step in steps:
+    ...     image, objects = step(image, objects)
+    >>> image.shape
+    (30, 40, 3)
+    """
+    options = DetAugmenterOptions.of("CreateDetAugmenter", keywords, values)
+    colours = description.CreateAugmenter(
+        **options.values("data_shape", "mean", "std", "brightness", "contrast", "saturation"),
+        **options.values("hue", "pca_noise", "rand_gray", "inter_method"),
+    )
+    method, tried = colours.inter_method, options.max_attempts
+    steps: list[DetAugmenter] = []
+    if options.resize > 0:
+        steps.append(DetBorrowAug(ResizeAug(options.resize, method)))
+    if options.rand_crop > 0:
+        crop = CreateMultiRandCropAugmenter(
+            skip_prob=1 - options.rand_crop,
+            **options.values("min_object_covered", "aspect_ratio_range", "area_range"),
+            **options.values("min_eject_coverage", "max_attempts"),
+        )
+        steps.append(crop)
+    if options.rand_mirror:
+        steps.append(DetHorizontalFlipAug(0.5))
+    if options.rand_pad > 0:
+        for name in ("aspect_ratio_range", "area_range", "max_attempts"):
+            if isinstance(getattr(options, name), list):
+                raise ValueError(f"{name}: with rand_pad it cannot be a list")
+        area = (1.0, options.area_range[1])
+        border = DetRandomPadAug(options.aspect_ratio_range, area, tried, options.pad_val)
+        steps.append(DetRandomSelectAug([border], 1 - options.rand_pad))
+    _, height, width = colours.data_shape
+    rest = [ForceResizeAug((width, height), method), CastAug(), *_colour_steps(colours)]
+    return [*steps, *(DetBorrowAug(step) for step in rest)]
+
+
+def _colour_steps(recipe: description.Augmenter) -> list[Augmenter]:
+    """The changes of colour and the normalisation that a description asks for."""
+    steps: list[Augmenter] = []
+    if recipe.brightness or recipe.contrast or recipe.saturation:
+        steps.append(ColorJitterAug(recipe.brightness, recipe.contrast, recipe.saturation))
+    if recipe.hue:
+        steps.append(HueJitterAug(recipe.hue))
+    if recipe.pca_noise:
+        steps.append(LightingAug(recipe.pca_noise, IMAGENET_VALUES, IMAGENET_VECTORS))
+    if recipe.rand_gray:
+        steps.append(RandomGrayAug(recipe.rand_gray))
+    mean, std = (np.array(each[: recipe.channels]) for each in (recipe.mean, recipe.std))
+    if mean.any() or (std != 1).any():
+        given = mean if mean.any() else None, std if (std != 1).any() else None
+        steps.append(ColorNormalizeAug(*given))
+    return steps

@@ -1,0 +1,336 @@
+"""`ImageDetIter`: MXNet's Python iterator over images with boxes, augmented in Python.
+
+`ImageDetRecordIter` does the same kind of work in the image stage, with parameters of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from recordio.errors import LabelError, RecordIOError
+from recordio.header import IRHeader
+
+from ..core.batch import DataDesc
+from ..core.layout import plan as layout_plan
+from ..core.options import accepts
+from ..core.parameters import integers
+from ..images.augment.augmenter import Augmenter, per_channel
+from ..images.linear_render import LinearPlan
+from ..images.plan import RenderPlan
+from ..images.sources.record_source import read_label_vectors
+from ..providers.file_source import ImageFileSource
+from ..providers.image_iter import ImageIter, callables, lists_files, shape_alone
+from ..providers.image_options import ImageDetIterOptions, ImageIterOptions, ImageRecordOptions
+from ..providers.python_images import ImageChange, PythonImages, listed_labels
+from .boxes import drawn_boxes
+from .create import CreateDetAugmenter, DetAugmenterOptions
+from .det_labels import Vectors, described_files, listed_labels_of, objects_of, record_labels
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..providers.keywords import ImageDetIterParameters
+
+__all__ = ["ImageDetIter"]
+
+logger = logging.getLogger("iterators")
+
+#: What is behind the objects of an image in its label.
+PADDING = -1.0
+
+
+@dataclass(frozen=True)
+class DetSteps:
+    """Functions on images and objects one behind the other, and the label that comes of it."""
+
+    steps: Sequence[Any]
+    label_shape: tuple[int, int]
+    listed: tuple[Any, ...] | None
+
+    def __call__(self, image: np.ndarray, header: IRHeader) -> tuple[Any, np.ndarray]:
+        values = header.label if self.listed is None else listed_labels(self.listed, header.id)
+        objects = objects_of(values)
+        for step in self.steps:
+            image, objects = step(image, objects)
+        objects = np.asarray(objects, np.float32)
+        most, width = self.label_shape
+        if objects.ndim != 2 or not 0 < len(objects) <= most or objects.shape[1] != width:
+            raise LabelError(
+                f"objects of shape {objects.shape}: expected (1 to {most}, {width}); reshape() "
+                "makes room for more"
+            )
+        label = np.full(self.label_shape, PADDING, np.float32)
+        label[: len(objects)] = objects
+        return image, label
+
+
+@accepts(ImageDetIterOptions, DetAugmenterOptions)
+class ImageDetIter(ImageIter):
+    """Batches of images and the objects on them, augmented by functions in Python.
+
+    The label of an image is ``[A, B, A - 2 more header values, objects of B values]`` with A of at
+    least 2 and B of at least 5; an object begins with id, xmin, ymin, xmax, ymax in fractions of
+    the image.  Objects without area are dropped.  A batch has a label array ``(batch_size, objects,
+    B)``, filled with -1 behind the objects of an image.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Raises
+    ------
+    TypeError
+        For a parameter that does not exist; the closest one is suggested.
+    ValueError
+        For a value that is out of range or has no effect, and for lists and files without images.
+    LabelError
+        If a label is none of this kind, or has no object with an area; unless such images are
+        skipped, for any image at once.
+    RecordIOError
+        If the record file or its index is damaged.
+
+    Attributes
+    ----------
+    label_shape : (int, int)
+        Objects of the image with the most of them, and values of an object.
+
+    See Also
+    --------
+    ImageDetRecordIter : the same kind of batches from the image stage, several times faster.
+    CreateDetAugmenter : what happens to an image if there is no `aug_list`.
+
+    Notes
+    -----
+    All labels are read when the iterator is made, those of all parts, so that parts agree on the
+    shape; MXNet reads those of the part.
+
+    Examples
+    --------
+    >>> import cv2, os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "a.png")
+    >>> _ = cv2.imwrite(path, np.zeros((12, 16, 3), np.uint8))
+    >>> boxes = [[2, 5, 0, 0.1, 0.1, 0.5, 0.9], [2, 5, 0, 0.2, 0.2, 0.3, 0.3, 1, 0.5, 0.5, 1, 1]]
+    >>> with ImageDetIter(2, (3, 8, 8), imglist=[[label, path] for label in boxes]) as provider:
+    ...     (batch,) = provider
+    >>> batch.data[0].shape, batch.label[0].shape
+    ((2, 3, 8, 8), (2, 2, 5))
+    >>> batch.label[0][0, 1].tolist()
+    [-1.0, -1.0, -1.0, -1.0, -1.0]
+    >>> folder.cleanup()
+    """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *values: Any, **keywords: Unpack[ImageDetIterParameters]) -> None: ...
+
+    options_class = ImageDetIterOptions
+    augmentation_class = DetAugmenterOptions
+    class_labels = False
+
+    @property
+    def label_shape(self) -> tuple[int, int]:
+        """Objects that there is room for in a label, and values of an object."""
+        return self._label_shape
+
+    def _list_files(self, options: ImageIterOptions) -> ImageFileSource | None:
+        self._raw_width, path = options.label_width, options.path_imglist
+        self._listed: Vectors | None = None
+        if not lists_files(options):
+            if path:
+                self._listed = read_label_vectors(path)
+            return None
+        names, ids, self._listed = described_files(options.imglist, path)
+        # The labels of the files stand apart, since they differ in length.
+        images = names, ids, np.zeros((len(names), 1), np.float32)
+        return ImageFileSource(path or "imglist", images, options.path_root)
+
+    def _augmentation(
+        self, aug_list: Any, more: dict[str, Any]
+    ) -> tuple[Augmenter, tuple[Any, ...] | None]:
+        self._described: dict[str, Any] | None = None
+        if aug_list is not None:
+            return shape_alone(more), callables(aug_list)
+        self._described = more
+        return Augmenter(data_shape=more["data_shape"]), tuple(CreateDetAugmenter(**more))
+
+    def _plan_labels(self, source: Any, recipe: Any, options: ImageRecordOptions) -> dict[str, Any]:
+        labels = record_labels(source)
+        if self._listed is not None:
+            labels = listed_labels_of(self._listed, source.name)
+        most, width = 0, 0
+        for place, values in labels:
+            try:
+                if isinstance(values, RecordIOError):
+                    raise values
+                objects = objects_of(values, self._raw_width)
+                if width not in (0, objects.shape[1]):
+                    raise LabelError(
+                        f"objects of {objects.shape[1]} values, those before it have {width}"
+                    )
+            except RecordIOError as error:
+                if options.on_error == "raise":
+                    raise type(error)(error.reason, **place) from None
+                continue
+            most, width = max(most, len(objects)), objects.shape[1]
+        if not most:
+            raise LabelError("no image has a label that can be used", path=source.name)
+        self._label_shape = most, width
+        return {"label_width": 0, "labels": self._listed}
+
+    def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
+        shape = (options.batch_size, *self._label_shape)
+        return DataDesc(options.label_name, shape, self._label_dtype, "NWC")
+
+    def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
+        return [data], [label] if self._stored[1] else []
+
+    def _change(self, plan: RenderPlan) -> tuple[ImageChange, tuple[int, ...]]:
+        assert self._steps is not None
+        return DetSteps(self._steps, self._label_shape, plan.labels), self._label_shape
+
+    def check_label_shape(self, label_shape: Sequence[int]) -> tuple[int, int]:
+        """A label shape that has room for the objects of every image; ValueError if not."""
+        most, width = integers("label_shape", label_shape, 2)
+        if most < self._label_shape[0] or width != self._label_shape[1]:
+            raise ValueError(
+                f"label_shape={(most, width)}: expected at least {self._label_shape[0]} objects of "
+                f"{self._label_shape[1]} values"
+            )
+        return most, width
+
+    def reshape(
+        self, data_shape: Sequence[int] | None = None, label_shape: Sequence[int] | None = None
+    ) -> None:
+        """Have the batches from the next one on in another shape.
+
+        Parameters
+        ----------
+        data_shape : (int, int, int), optional
+            (channels, height, width) of an image.  An `aug_list` that was given must make images of
+            this size from now on.
+        label_shape : (int, int), optional
+            Objects that there is room for in a label, at least as many as now, and values of an
+            object, which stay as many.
+        """
+        with self._turns.lock:
+            engine = cast(PythonImages, self._engine)
+            plan = engine.plan
+            if label_shape is not None:
+                self._label_shape = self.check_label_shape(label_shape)
+            if data_shape is not None:
+                recipe = shape_alone({"data_shape": data_shape})
+                plan = LinearPlan(
+                    recipe,
+                    layout=plan.layout,
+                    dtype=plan.dtype.name,
+                    batch_size=self.batch_size,
+                    label_width=0,
+                    labels=plan.labels,
+                    **plan.limits,
+                )
+                if self._described is not None:
+                    self._described["data_shape"] = recipe.data_shape
+                    self._steps = tuple(CreateDetAugmenter(**self._described))
+                self._note_settings()
+                self._settings["data_shape"] = str(recipe.data_shape)
+            engine.reform(plan, *self._change(plan))
+            self._requests.clear()
+            ((data,), label) = self._stored
+            data = DataDesc(data.name, plan.shape(self.batch_size), data.dtype, data.layout)
+            shape = (self.batch_size, *self._label_shape)
+            label = [DataDesc(desc.name, shape, desc.dtype, desc.layout) for desc in label]
+            self._stored = [data], label
+            self.provide_data, self.provide_label = self._stored
+            if self._form is not None:
+                self.provide_data, self.provide_label = self._form.bind(*self._stored)
+
+    def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
+        """Give two iterators room for the same number of objects, the larger of both.
+
+        Parameters
+        ----------
+        it : ImageDetIter
+            The other one, with objects of as many values.
+        verbose : bool
+            Log the shape, at level INFO of the logger ``iterators``.
+
+        Returns
+        -------
+        ImageDetIter
+            `it`.
+        """
+        if not isinstance(it, ImageDetIter):
+            raise TypeError(f"it={it!r}: expected an ImageDetIter")
+        most = max(self.label_shape[0], it.label_shape[0])
+        for one, other in ((self, it), (it, self)):
+            if one.label_shape[0] < most:
+                one.reshape(label_shape=(most, other.label_shape[1]))
+        if self.label_shape != it.label_shape:
+            raise ValueError(f"objects of {self.label_shape[1]} and {it.label_shape[1]} values")
+        if verbose:
+            logger.info("labels of both iterators: %d objects of %d values", *self.label_shape)
+        return it
+
+    def draw_next(
+        self,
+        color: Any = None,
+        thickness: int = 2,
+        mean: Any = None,
+        std: Any = None,
+        clip: bool = True,
+        waitKey: int | None = None,
+        window_name: str = "draw_next",
+        id2labels: Mapping[int, str] | None = None,
+    ) -> Iterator[np.ndarray]:
+        """The images of the rest of the epoch with their boxes, one by one.
+
+        Parameters
+        ----------
+        color : (int, int, int), optional
+            Of the boxes, RGB; by default one for each class.
+        thickness : int
+            Of the lines, in pixels.
+        mean, std : array_like of 1 or 3 numbers, or True, optional
+            What the augmentation subtracts and divides by, to be undone; True for those of
+            ImageNet.
+        clip : bool
+            Limit values to 0 to 255; otherwise those beyond wrap around.
+        waitKey : int, optional
+            Show each image in a window, too, and wait so many milliseconds for a key (0: for ever).
+            Needs OpenCV with windows (the package opencv-python).
+        window_name : str
+            Name of the window.
+        id2labels : mapping of int to str, optional
+            Names of classes to write beside the boxes.
+
+        Yields
+        ------
+        numpy.ndarray of uint8, (height, width, 3)
+            BGR, as OpenCV writes and shows it.
+        """
+        colours = Augmenter(
+            data_shape=(3, 1, 1), **per_channel("mean", mean), **per_channel("std", std)
+        )
+        rows = layout_plan(cast(PythonImages, self._engine).plan.layout, "NHWC")
+        while self.iter_next():
+            batch = self.current
+            for image, label in zip(
+                rows(batch.data[0])[: batch.count], batch.label[0], strict=False
+            ):
+                pixels = np.asarray(image, np.float32) * colours.std[:3] + colours.mean[:3]
+                if clip:
+                    pixels = np.clip(pixels, 0, 255)
+                bgr = np.rint(pixels[:, :, ::-1]).astype(np.int64).astype(np.uint8)
+                drawn = drawn_boxes(bgr, np.asarray(label), color, thickness, id2labels)
+                if waitKey is not None:
+                    import cv2
+
+                    cv2.imshow(window_name, drawn)
+                    cv2.waitKey(waitKey)
+                yield drawn

@@ -1,0 +1,123 @@
+"""Labels of detection images as arrays of objects, from records, list files and lists in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import LabelError, RecordIOError
+from recordio.header import unpack
+
+from ..images.sources.record_source import RecordSource, list_lines
+from ..providers.file_source import listed_items
+
+__all__ = ["Vectors", "described_files", "listed_labels_of", "objects_of", "record_labels"]
+
+#: Fewest values of a header, of an object, and of a label.
+LEAST_HEADER, LEAST_OBJECT = 2, 5
+LEAST_VALUES = LEAST_HEADER + LEAST_OBJECT
+
+#: Ascending ids, where the values of each begin, and the values.
+Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def objects_of(values: Any, raw_width: int = -1) -> np.ndarray:
+    """The objects of a label, those without area left out.
+
+    Parameters
+    ----------
+    values : array_like
+        ``[A, B, A - 2 more values, objects of B values]``.
+    raw_width : int
+        How many values there must be; 0 or less for any number.
+
+    Returns
+    -------
+    numpy.ndarray of float32, (objects, B)
+        At least one.
+
+    Raises
+    ------
+    LabelError
+        If the values say something else, or no object has an area.
+
+    Examples
+    --------
+    >>> objects_of([2, 5, 7, 0.25, 0.5, 0.75, 1, 8, 0, 0, 0, 0]).tolist()
+    [[7.0, 0.25, 0.5, 0.75, 1.0]]
+    """
+    label = np.atleast_1d(np.asarray(values, np.float32))
+    if raw_width > 0 and len(label) != raw_width:
+        raise LabelError(f"the label has {len(label)} values, label_width is {raw_width}")
+    if len(label) < LEAST_VALUES:
+        raise LabelError(
+            f"the label has {len(label)} values, fewer than the {LEAST_VALUES} of a header and one "
+            "object"
+        )
+    header, width = label[:2].tolist()
+    if (
+        not (header.is_integer() and width.is_integer())
+        or not LEAST_HEADER <= header < len(label)
+        or width < LEAST_OBJECT
+        or (len(label) - header) % width
+    ):
+        raise LabelError(
+            f"a label of {len(label)} values cannot have a header of {header:g} and objects of "
+            f"{width:g}"
+        )
+    objects = label[int(header) :].reshape(-1, int(width))
+    objects = objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
+    if not len(objects):
+        raise LabelError("no object of the label has an area")
+    return objects
+
+
+def record_labels(source: RecordSource) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Place and label of every record, or the error of one that cannot be read."""
+    for reader, table in zip(source.readers, source.tables, strict=True):
+        for number, offset in enumerate(table.tolist()):
+            place = {"path": reader.path, "offset": offset, "record": number}
+            try:
+                record, _ = reader.read_at(offset, number)
+                yield place, unpack(b"" if record is None else record)[0].label
+            except RecordIOError as error:
+                yield place, error
+
+
+def described_files(
+    imglist: Sequence[Any] | None, path_imglist: str
+) -> tuple[list[str], np.ndarray, Vectors]:
+    """Paths, ids and labels of the images of a list in memory or of a list file.
+
+    Raises
+    ------
+    LabelError
+        If an item or a line is damaged, or an id comes twice.
+    """
+    if imglist is not None:
+        names, rows = listed_items(imglist)
+        ids = list(range(len(names)))
+    else:
+        lines = list(list_lines(path_imglist))
+        ids = [key for _, key, _, _ in lines]
+        rows = [values for _, _, values, _ in lines]
+        names = [name for _, _, _, name in lines]
+    keys, counts = np.unique(np.array(ids, np.uint64), return_counts=True)
+    if (counts > 1).any():
+        raise LabelError(
+            "the id comes twice in the list", path=path_imglist, record_id=int(keys[counts > 1][0])
+        )
+    table = dict(zip(ids, rows, strict=True))
+    ordered = [np.array(table[int(key)], np.float32) for key in keys]
+    starts = np.cumsum([0, *map(len, ordered)]).astype(np.int64)
+    values = np.concatenate([np.zeros(0, np.float32), *ordered])
+    return names, np.array(ids, np.uint64), (keys, starts, values)
+
+
+def listed_labels_of(listed: Vectors, path: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Place and label of every line of a list."""
+    ids, starts, values = listed
+    for row, key in enumerate(ids.tolist()):
+        yield {"path": path, "record_id": key}, values[starts[row] : starts[row + 1]]

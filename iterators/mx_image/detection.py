@@ -1,0 +1,391 @@
+"""The detection augmenters of MXNet's `mx.image`: an image and its objects go in and come out.
+
+Objects are the rows of a float array (objects, 5 or more): id, xmin, ymin, xmax, ymax in fractions
+of the image, and whatever else belongs to them.  Arguments are never changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.example_random import example_random
+from .augmenters import Augmenter, Described
+from .crops import fixed_crop
+from .functions import copyMakeBorder, image_of, mirrored
+
+__all__ = [
+    "CreateMultiRandCropAugmenter",
+    "DetAugmenter",
+    "DetBorrowAug",
+    "DetHorizontalFlipAug",
+    "DetRandomCropAug",
+    "DetRandomPadAug",
+    "DetRandomSelectAug",
+]
+
+#: Objects and crops with fewer pixels do not count.
+LEAST_PIXELS = 2
+#: A border that adds fewer rows or columns is not worth it.
+LEAST_BORDER = 2
+
+Found = tuple[np.ndarray, np.ndarray]
+
+
+class DetAugmenter(Described):
+    """Base class: a step that is called with an image and its objects and returns both.
+
+    Parameters
+    ----------
+    **parameters
+        What `dumps` says about the step.
+    """
+
+    def __call__(self, src: Any, label: np.ndarray) -> Found:
+        """The image and the objects on it after the step."""
+        raise NotImplementedError(f"{type(self).__name__} does not define __call__(src, label)")
+
+
+class DetBorrowAug(DetAugmenter):
+    """A step for images alone, which moves nothing in them.
+
+    Parameters
+    ----------
+    augmenter : Augmenter
+
+    Examples
+    --------
+    >>> from iterators.mx_image import CastAug
+    >>> image, objects = DetBorrowAug(CastAug())(np.zeros((2, 2, 3), np.uint8), np.zeros((1, 5)))
+    >>> image.dtype, objects.shape
+    (dtype('float32'), (1, 5))
+    """
+
+    def __init__(self, augmenter: Augmenter) -> None:
+        if not isinstance(augmenter, Augmenter):
+            raise TypeError(f"augmenter={augmenter!r}: expected an Augmenter of images")
+        super().__init__(augmenter=augmenter.dumps())
+        self.augmenter = augmenter
+
+    def dumps(self) -> list[Any]:
+        """Name and parameters of all steps."""
+        return [type(self).__name__.lower(), self.augmenter.dumps()]
+
+    def __call__(self, src: Any, label: np.ndarray) -> Found:
+        """The image and its objects after the step."""
+        return self.augmenter(src), label
+
+    def __repr__(self) -> str:
+        return f"DetBorrowAug({self.augmenter!r})"
+
+
+class DetRandomSelectAug(DetAugmenter):
+    """One of several steps, or none.
+
+    Parameters
+    ----------
+    aug_list : DetAugmenter or list of DetAugmenter
+        Stays as it is; MXNet shuffles the list itself.
+    skip_prob : float
+        Probability of none.
+    """
+
+    def __init__(self, aug_list: Any, skip_prob: float = 0) -> None:
+        super().__init__(skip_prob=skip_prob)
+        steps = list(aug_list) if isinstance(aug_list, (list, tuple)) else [aug_list]
+        for step in steps:
+            if not isinstance(step, DetAugmenter):
+                raise TypeError(f"aug_list has {step!r}: expected DetAugmenter")
+        self.aug_list = steps
+        self.skip_prob = skip_prob if steps else 1
+
+    def dumps(self) -> list[Any]:
+        """Name and parameters of all steps."""
+        return [type(self).__name__.lower(), [step.dumps() for step in self.aug_list]]
+
+    def __call__(self, src: Any, label: np.ndarray) -> Found:
+        """The image and its objects after the step."""
+        draw = example_random()
+        if draw.random() < self.skip_prob:
+            return src, label
+        order = list(self.aug_list)
+        draw.shuffle(order)
+        return order[0](src, label)
+
+    def __repr__(self) -> str:
+        return f"DetRandomSelectAug({self.aug_list!r}, skip_prob={self.skip_prob!r})"
+
+
+class DetHorizontalFlipAug(DetAugmenter):
+    """Mirror left and right with a probability.
+
+    Parameters
+    ----------
+    p : float
+        0 to 1.
+
+    Examples
+    --------
+    >>> objects = np.array([[0, 0.1, 0.2, 0.5, 0.9]])
+    >>> DetHorizontalFlipAug(1)(np.zeros((2, 2, 3), np.uint8), objects)[1].tolist()
+    [[0.0, 0.5, 0.2, 0.9, 0.9]]
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__(p=p)
+        self.p = p
+
+    def __call__(self, src: Any, label: np.ndarray) -> Found:
+        """The image and its objects after the step."""
+        image = image_of(src)
+        if example_random().random() >= self.p:
+            return image, label
+        turned = np.array(label)
+        turned[:, 1], turned[:, 3] = 1 - label[:, 3], 1 - label[:, 1]
+        return mirrored(image), turned
+
+
+class DetRandomCropAug(DetAugmenter):
+    """A random rectangle that shows enough of every object that it meets.
+
+    Parameters
+    ----------
+    min_object_covered : float
+        A rectangle counts only if it shows more than this share of every object that it meets, and
+        meets one.
+    aspect_ratio_range : float or (float, float)
+        Width / height of the rectangle.
+    area_range : float or (float, float)
+        Its share of the image; what is above 1 is not reached.
+    min_eject_coverage : float
+        Objects of which it shows no more than this share are dropped.
+    max_attempts : int
+        Rectangles that are tried before the image is left as it is.
+
+    Raises
+    ------
+    ValueError
+        If a range is empty or not positive; MXNet warns and never crops.
+    """
+
+    def __init__(
+        self,
+        min_object_covered: float = 0.1,
+        aspect_ratio_range: float | Sequence[float] = (0.75, 1.33),
+        area_range: float | Sequence[float] = (0.05, 1.0),
+        min_eject_coverage: float = 0.3,
+        max_attempts: int = 50,
+    ) -> None:
+        aspect_ratio_range, area_range = _pair(aspect_ratio_range), _pair(area_range)
+        super().__init__(
+            min_object_covered=min_object_covered,
+            aspect_ratio_range=aspect_ratio_range,
+            area_range=area_range,
+            min_eject_coverage=min_eject_coverage,
+            max_attempts=max_attempts,
+        )
+        _check_range("aspect_ratio_range", aspect_ratio_range, 0)
+        if not 0 <= area_range[0] <= area_range[1] or area_range[1] <= 0:
+            raise ValueError(f"area_range={area_range}: expected two shares, ascending, above 0")
+        self.min_object_covered, self.min_eject_coverage = min_object_covered, min_eject_coverage
+        self.max_attempts = max_attempts
+        self.aspect_ratio_range, self.area_range = aspect_ratio_range, area_range
+
+    def __call__(self, src: Any, label: np.ndarray) -> Found:
+        """The image and its objects after the step."""
+        image = image_of(src)
+        height, width = image.shape[:2]
+        for _ in range(self.max_attempts):
+            size = self._size(height, width)
+            if size is None:
+                continue
+            h, w = size
+            y0, x0 = _place(height - h), _place(width - w)
+            # In fractions of the image.
+            crop = np.array([x0, y0, x0 + w, y0 + h]) / [width, height, width, height]
+            if w * h < LEAST_PIXELS or not self._shows_enough(label, crop, height * width):
+                continue
+            kept = self._kept(label, crop)
+            if len(kept):
+                return fixed_crop(image, x0, y0, w, h), kept
+        return image, label
+
+    def _size(self, height: int, width: int) -> tuple[int, int] | None:
+        """Height and width of a rectangle; None if no whole numbers fit the ranges."""
+        draw = example_random()
+        ratio = draw.uniform(*self.aspect_ratio_range)
+        least, most = (share * height * width for share in self.area_range)
+        h, highest = round(math.sqrt(least / ratio)), round(math.sqrt(most / ratio))
+        if round(highest * ratio) > width:
+            highest = int((width + 0.4999999) / ratio)
+        highest = min(highest, height)
+        h = min(h, highest)
+        if h < highest:
+            h = draw.randint(h, highest)
+        # Rounding may have led out of the range by a row.
+        if h * round(h * ratio) < least:
+            h += 1
+        if h * round(h * ratio) > most:
+            h -= 1
+        w = round(h * ratio)
+        fits = least <= w * h <= most and 0 < w <= width and 0 < h <= height
+        return (h, w) if fits else None
+
+    def _shows_enough(self, label: np.ndarray, crop: np.ndarray, pixels: int) -> bool:
+        boxes = label[:, 1:5]
+        boxes = boxes[_areas(boxes) * pixels > LEAST_PIXELS]
+        shown = _areas(_clipped(boxes, crop)) / _areas(boxes)
+        shown = shown[shown > 0]
+        return bool(len(shown)) and bool(shown.min() > self.min_object_covered)
+
+    def _kept(self, label: np.ndarray, crop: np.ndarray) -> np.ndarray:
+        """Objects that enough is shown of, in fractions of the crop."""
+        corner, size = crop[[0, 1, 0, 1]], crop[[2, 3, 2, 3]] - crop[[0, 1, 0, 1]]
+        found = np.array(label)
+        found[:, 1:5] = np.clip((label[:, 1:5] - corner) / size, 0, 1)
+        inside = (found[:, 3] > found[:, 1]) & (found[:, 4] > found[:, 2])
+        whole = np.where(inside, _areas(label[:, 1:5]), 1)
+        shown = _areas(found[:, 1:5]) * (size[0] * size[1]) / whole
+        return found[inside & (shown > self.min_eject_coverage)]
+
+
+class DetRandomPadAug(DetAugmenter):
+    """A larger image of one colour, with the image at a random place in it.
+
+    Parameters
+    ----------
+    aspect_ratio_range : float or (float, float)
+        Width / height of the result.
+    area_range : float or (float, float)
+        Its area as a multiple of that of the image; the larger one is above 1.
+    max_attempts : int
+        Sizes that are tried before the image is left as it is.
+    pad_val : float or sequence of float
+        The colour, in grey levels.
+
+    Raises
+    ------
+    ValueError
+        If a range is empty or not positive, or `area_range` never above 1; MXNet warns and never
+        pads.
+    """
+
+    def __init__(
+        self,
+        aspect_ratio_range: float | Sequence[float] = (0.75, 1.33),
+        area_range: float | Sequence[float] = (1.0, 3.0),
+        max_attempts: int = 50,
+        pad_val: float | Sequence[float] = (128, 128, 128),
+    ) -> None:
+        aspect_ratio_range, area_range = _pair(aspect_ratio_range), _pair(area_range)
+        super().__init__(
+            aspect_ratio_range=aspect_ratio_range,
+            area_range=area_range,
+            max_attempts=max_attempts,
+            pad_val=pad_val,
+        )
+        _check_range("aspect_ratio_range", aspect_ratio_range, 0)
+        _check_range("area_range", area_range, 0)
+        if area_range[1] <= 1:
+            raise ValueError(f"area_range={area_range}: expected a larger one above 1")
+        self.aspect_ratio_range, self.area_range = aspect_ratio_range, area_range
+        self.max_attempts, self.pad_val = max_attempts, pad_val
+
+    def __call__(self, src: Any, label: np.ndarray) -> Found:
+        """The image and its objects after the step."""
+        image = image_of(src)
+        height, width, channels = image.shape
+        for _ in range(self.max_attempts):
+            h, w = self._size(height, width)
+            if h - height < LEAST_BORDER or w - width < LEAST_BORDER:
+                continue
+            y0, x0 = _place(h - height), _place(w - width)
+            colour = self.pad_val
+            if not isinstance(colour, Sequence):
+                colour = [colour] * channels
+            rows, columns = (y0, h - y0 - height), (x0, w - x0 - width)
+            moved = np.array(label)
+            moved[:, [1, 3]] = (label[:, [1, 3]] * width + x0) / w
+            moved[:, [2, 4]] = (label[:, [2, 4]] * height + y0) / h
+            return copyMakeBorder(image, *rows, *columns, values=colour), moved
+        return image, label
+
+    def _size(self, height: int, width: int) -> tuple[int, int]:
+        draw = example_random()
+        ratio = draw.uniform(*self.aspect_ratio_range)
+        least, most = (share * height * width for share in self.area_range)
+        h, highest = round(math.sqrt(least / ratio)), round(math.sqrt(most / ratio))
+        if round(h * ratio) < width:
+            h = int((width + 0.499999) / ratio)
+        h = min(max(h, height), highest)
+        if h < highest:
+            h = draw.randint(h, highest)
+        return h, round(h * ratio)
+
+
+def CreateMultiRandCropAugmenter(
+    min_object_covered: Any = 0.1,
+    aspect_ratio_range: Any = (0.75, 1.33),
+    area_range: Any = (0.05, 1.0),
+    min_eject_coverage: Any = 0.3,
+    max_attempts: Any = 50,
+    skip_prob: float = 0,
+) -> DetRandomSelectAug:
+    """One of several random crops, or none.
+
+    Parameters
+    ----------
+    min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts
+        As for `DetRandomCropAug`, or a list with a value for each of the crops.
+    skip_prob : float
+        Probability of none.
+
+    Raises
+    ------
+    ValueError
+        If lists of more than one value differ in length.
+
+    Examples
+    --------
+    >>> len(CreateMultiRandCropAugmenter([0.1, 0.5, 0.9], area_range=(0.3, 1)).aug_list)
+    3
+    """
+    given = [min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts]
+    lists = [value if isinstance(value, list) else [value] for value in given]
+    count = max(len(values) for values in lists)
+    if any(len(values) not in (1, count) for values in lists):
+        raise ValueError(
+            f"lists of {', '.join(str(len(v)) for v in lists)} values: expected one length, or "
+            "single values"
+        )
+    rows = zip(*(values * (count // len(values)) for values in lists), strict=True)
+    return DetRandomSelectAug([DetRandomCropAug(*row) for row in rows], skip_prob)
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    low, high = value if isinstance(value, Sequence) else (value, value)
+    return low, high
+
+
+def _check_range(name: str, values: tuple[float, float], above: float) -> None:
+    if not above < values[0] <= values[1]:
+        raise ValueError(f"{name}={values}: expected two numbers, ascending, above {above}")
+
+
+def _place(room: int) -> int:
+    return example_random().randint(0, max(0, room))
+
+
+def _areas(boxes: np.ndarray) -> np.ndarray:
+    """Areas of boxes (n, 4); 0 for those that are turned inside out."""
+    return np.maximum(0, boxes[:, 2] - boxes[:, 0]) * np.maximum(0, boxes[:, 3] - boxes[:, 1])
+
+
+def _clipped(boxes: np.ndarray, crop: np.ndarray) -> np.ndarray:
+    """The parts of boxes that are inside a crop."""
+    return np.concatenate(
+        [np.maximum(boxes[:, :2], crop[:2]), np.minimum(boxes[:, 2:], crop[2:])], axis=1
+    )

@@ -1,0 +1,331 @@
+"""The functions of MXNet's `mx.image` on single images: decoding, sizes, borders, colours.
+
+An image is a NumPy array (height, width, channels) of uint8, float32 or float64; colours are RGB.
+Every function returns a new array and leaves its argument as it is.  What is drawn comes from
+`iterators.core.example_random`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import ImageDecodeError, RecordIOError
+from recordio.files import StoredFile
+
+from ..core.example_random import example_random
+from ..core.parameters import choice, integer
+from ..images.codecs.general import decode
+from ..images.kernels.resample import resize as resize_uint8
+
+__all__ = [
+    "color_normalize",
+    "copyMakeBorder",
+    "imdecode",
+    "imread",
+    "imresize",
+    "resize_short",
+]
+
+NEAREST, BILINEAR, CUBIC, AREA = 0, 1, 2, 3
+BY_DIRECTION, AT_RANDOM = 9, 10
+METHODS = (0, 1, 2, 3, 4, BY_DIRECTION, AT_RANDOM)
+MOST_PIXELS = (1 << 31) - 1  # along one side
+IMAGE_TYPES = ("uint8", "float32", "float64")
+
+
+def image_of(src: Any) -> np.ndarray:
+    """The array of an image, checked.
+
+    Raises
+    ------
+    TypeError
+        If its elements are none of uint8, float32 and float64.
+    ValueError
+        If it has not three axes, or no pixel.
+    """
+    image = np.asarray(src)
+    if image.dtype.name not in IMAGE_TYPES:
+        raise TypeError(f"an image of {image.dtype}: expected {', '.join(IMAGE_TYPES)}")
+    if image.ndim != 3 or not image.size:
+        raise ValueError(
+            f"an image of shape {image.shape}: expected (height, width, channels), all at least 1"
+        )
+    return image
+
+
+def imread(filename: Any, flag: int = 1, to_rgb: bool = True, out: Any = None) -> np.ndarray:
+    """Read and decode an image file.
+
+    Parameters
+    ----------
+    filename : str or os.PathLike
+        A path or a URL.
+    flag, to_rgb, out
+        As for `imdecode`.
+
+    Returns
+    -------
+    numpy.ndarray of uint8, (height, width, channels)
+
+    Raises
+    ------
+    OSError
+        If there is no such file.
+    ImageDecodeError
+        If it holds no image, or a damaged one; the error names the file.
+
+    Examples
+    --------
+    >>> import cv2, os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "red.png")
+    ...     _ = cv2.imwrite(path, np.full((2, 3, 3), (0, 0, 255), np.uint8))
+    ...     imread(path)[0, 0].tolist()
+    [255, 0, 0]
+    """
+    with StoredFile.at(filename).open() as file:
+        content = file.read()
+    try:
+        return imdecode(content, flag, to_rgb, out)
+    except RecordIOError as error:
+        raise ImageDecodeError(error.reason, path=os.fspath(filename)) from None
+
+
+def imdecode(buf: Any, flag: int = 1, to_rgb: bool = True, out: Any = None) -> np.ndarray:
+    """Decode an image, turned upright as its EXIF orientation says.
+
+    Parameters
+    ----------
+    buf : bytes-like
+        The content of an image file.
+    flag : {1, 0}
+        1 for three channels, 0 for grey with one.
+    to_rgb : bool
+        Order of the channels: RGB, or OpenCV's BGR.
+    out : numpy.ndarray of uint8, (height, width, channels), optional
+        Array to be filled and returned.
+
+    Returns
+    -------
+    numpy.ndarray of uint8, (height, width, channels)
+
+    Raises
+    ------
+    TypeError
+        If `buf` holds no bytes.
+    ImageDecodeError
+        If it is no image, or a damaged or truncated one.
+
+    Examples
+    --------
+    >>> import cv2
+    >>> content = cv2.imencode(".png", np.full((2, 3, 3), (0, 0, 255), np.uint8))[1].tobytes()
+    >>> imdecode(content)[0, 0].tolist(), imdecode(content, to_rgb=False)[0, 0].tolist()
+    ([255, 0, 0], [0, 0, 255])
+    >>> imdecode(content, flag=0).shape
+    (2, 3, 1)
+    """
+    flag = choice("flag", flag, (1, 0))
+    if isinstance(buf, str):
+        raise TypeError("buf is a str: pass the bytes of an image file, or its path to imread")
+    if isinstance(buf, np.ndarray):
+        buf = np.ascontiguousarray(buf)
+    image = decode(buf, 3 if flag else 1)
+    if flag and not to_rgb:
+        image = np.ascontiguousarray(image[:, :, ::-1])
+    return _into(out, image)
+
+
+def imresize(src: Any, w: int, h: int, interp: int = 1, out: Any = None) -> np.ndarray:
+    """Resize an image.
+
+    Parameters
+    ----------
+    src : array_like
+        The image.
+    w, h : int
+        Width and height of the result, at least 1.
+    interp : {1, 0, 2, 3, 4, 9, 10}
+        1 bilinear, 0 nearest, 2 cubic, 3 area, 4 Lanczos, 9 cubic to grow, area to shrink, else
+        bilinear, 10 one of the first five at random.
+    out : numpy.ndarray, optional
+        Array to be filled and returned.
+
+    Returns
+    -------
+    numpy.ndarray, (h, w, channels)
+        Of the type of `src`.
+
+    Examples
+    --------
+    >>> imresize(np.arange(4, dtype=np.float32)[None, :, None], 2, 1).ravel()
+    array([0.5, 2.5], dtype=float32)
+    """
+    image = image_of(src)
+    width, height = (integer(n, v, low=1, high=MOST_PIXELS) for n, v in (("w", w), ("h", h)))
+    method = interpolation(interp, image.shape[:2], (height, width))
+    if image.dtype == np.uint8 and image.shape[2] in (1, 3, 4):
+        return _into(out, resize_uint8(np.ascontiguousarray(image), (width, height), method))
+    import cv2
+
+    found = cv2.resize(image, (width, height), interpolation=method)
+    return _into(out, found if found.ndim == 3 else found[:, :, None])
+
+
+def interpolation(interp: int, old: Sequence[int], new: Sequence[int]) -> int:
+    """The method, 0 to 4, that `interp` stands for between two sizes (height, width).
+
+    Examples
+    --------
+    >>> interpolation(9, (8, 8), (9, 9)), interpolation(9, (8, 8), (7, 9))
+    (2, 1)
+    """
+    choice("interp", interp, METHODS)
+    if interp == AT_RANDOM:
+        return example_random().randint(0, 4)
+    if interp != BY_DIRECTION:
+        return interp
+    if new[0] > old[0] and new[1] > old[1]:
+        return CUBIC
+    return AREA if new[0] < old[0] and new[1] < old[1] else BILINEAR
+
+
+def resize_short(src: Any, size: int, interp: int = 2) -> np.ndarray:
+    """Resize an image so that its shorter side has a length; the other side is rounded down.
+
+    Parameters
+    ----------
+    src : array_like
+        The image.
+    size : int
+        Pixels of the shorter side.
+    interp : int
+        As for `imresize`.
+
+    Examples
+    --------
+    >>> resize_short(np.zeros((30, 41, 3), np.uint8), 20).shape
+    (20, 27, 3)
+    """
+    image = image_of(src)
+    height, width = image.shape[:2]
+    size = integer("size", size, low=1, high=MOST_PIXELS)
+    if height > width:
+        return imresize(image, size, size * height // width, interp)
+    return imresize(image, size * width // height, size, interp)
+
+
+def color_normalize(src: Any, mean: Any, std: Any = None) -> np.ndarray:
+    """Subtract a mean and divide by a standard deviation.
+
+    Parameters
+    ----------
+    src : array_like
+        The image.
+    mean, std : array_like of 1 or as many numbers as there are channels, optional
+        In grey levels; None leaves out the step.
+
+    Returns
+    -------
+    numpy.ndarray of float32
+        Or of float64 if `src` is.
+
+    Examples
+    --------
+    >>> color_normalize(np.full((1, 1, 3), 9, np.uint8), [1, 2, 3], 2).tolist()
+    [[[4.0, 3.5, 3.0]]]
+    """
+    image = floating(src)
+    if mean is not None:
+        image = image - per_row(mean, image)
+    return image if std is None else image / per_row(std, image)
+
+
+def per_row(values: Any, image: np.ndarray) -> np.ndarray:
+    """Values of the channels for each pixel of a row, which NumPy works faster with."""
+    row = np.empty(image.shape[1:], image.dtype)
+    row[:] = values
+    return row
+
+
+def mirrored(image: np.ndarray) -> np.ndarray:
+    """Left and right exchanged."""
+    import cv2
+
+    found = cv2.flip(image, 1)
+    return found if found.ndim == 3 else found[:, :, None]
+
+
+def floating(src: Any) -> np.ndarray:
+    """The image itself if its type is a float type, else as float32."""
+    image = image_of(src)
+    return image.astype(np.float32) if image.dtype == np.uint8 else image
+
+
+def copyMakeBorder(
+    src: Any,
+    top: int,
+    bot: int,
+    left: int,
+    right: int,
+    type: int = 0,
+    value: float = 0.0,
+    values: Sequence[float] = (),
+    out: Any = None,
+) -> np.ndarray:
+    """Put a border around an image.
+
+    Parameters
+    ----------
+    src : array_like
+        The image, of at most 4 channels.
+    top, bot, left, right : int
+        Rows and columns of the border.
+    type : {0, 1, 2, 3, 4, 16}
+        OpenCV's border types: 0 (and 16) constant, 1 the edge repeated, 2 mirrored with the edge, 3
+        continued from the other side, 4 mirrored without the edge.
+    value : float
+        Constant of all channels.
+    values : sequence of float
+        Constants of the channels, instead of `value`; those that are missing are 0.
+    out : numpy.ndarray, optional
+        Array to be filled and returned.
+
+    Returns
+    -------
+    numpy.ndarray, (top + height + bot, left + width + right, channels)
+        Of the type of `src`.
+
+    Examples
+    --------
+    >>> copyMakeBorder(np.ones((1, 1, 1), np.uint8), 0, 0, 1, 2, value=7).ravel().tolist()
+    [7, 1, 7, 7]
+    """
+    import cv2
+
+    image = image_of(src)
+    if image.shape[2] > 4:
+        raise ValueError(f"a border around {image.shape[2]} channels: expected at most 4")
+    sides = (("top", top), ("bot", bot), ("left", left), ("right", right))
+    widths = [integer(name, side, low=0, high=MOST_PIXELS) for name, side in sides]
+    kind = choice("type", type, (0, 1, 2, 3, 4, 16))
+    colour = [float(item) for item in values] or [float(value)] * 4
+    found: Any = cv2.copyMakeBorder(image, *widths, kind, value=colour)  # type: ignore[call-overload]
+    return _into(out, found if found.ndim == 3 else found[:, :, None])
+
+
+def _into(out: Any, image: np.ndarray) -> np.ndarray:
+    """The image, in the array that the caller wants filled."""
+    if out is None:
+        return image
+    if out.shape != image.shape or out.dtype != image.dtype:
+        raise ValueError(
+            f"out is {out.dtype} of shape {out.shape}, the image is {image.dtype} of shape "
+            f"{image.shape}"
+        )
+    out[...] = image
+    return out

@@ -1,0 +1,187 @@
+"""Images that functions in Python change, one at a time: an engine beside the image stage.
+
+`PythonImages` reads and decodes records, calls what it is given for each, and puts the results into
+batches, in a few threads.  It does not know what the functions do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import LabelError, RecordIOError
+from recordio.header import IRHeader, unpack
+
+from ..core.example_random import drawing_for
+from ..core.layout import plan as layout_plan
+from ..core.pool import BufferPool
+from ..core.prefetch import Prefetcher
+from ..images.codecs.general import decode
+from ..images.plan import RenderPlan
+from .image_settings import ImageSource
+
+__all__ = ["ImageChange", "ImageSteps", "PythonImages", "listed_labels"]
+
+
+#: ``change(image, header)`` returns the image in its final size and its labels.
+ImageChange = Callable[[np.ndarray, IRHeader], tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class ImageSteps:
+    """Functions on images one behind the other, and labels that they do not touch."""
+
+    steps: Sequence[Callable[[Any], Any]]
+    label_width: int
+    listed: tuple[Any, ...] | None = None
+
+    def __call__(self, image: np.ndarray, header: IRHeader) -> tuple[Any, np.ndarray]:
+        """The image after all steps, and its labels."""
+        labels = np.atleast_1d(np.asarray(header.label, np.float32))
+        if self.listed is not None:
+            labels = listed_labels(self.listed, header.id)
+        elif len(labels) != self.label_width:
+            raise LabelError(
+                f"the record has {len(labels)} labels, label_width is {self.label_width}"
+            )
+        for step in self.steps:
+            image = step(image)
+        return image, labels
+
+
+def listed_labels(listed: tuple[np.ndarray, ...], wanted: int) -> np.ndarray:
+    """Labels of an id in a list: ids and rows, or ids, where each one's values begin, and values.
+
+    Raises
+    ------
+    LabelError
+        If the list has no line for it.
+    """
+    ids = listed[0]
+    row = int(np.searchsorted(ids, np.uint64(wanted)))
+    if row == len(ids) or ids[row] != wanted:
+        raise LabelError("the list of labels has no line for this id")
+    if len(listed) == 2:
+        return listed[1][row]
+    starts, values = listed[1:]
+    return values[starts[row] : starts[row + 1]]
+
+
+class PythonImages(Prefetcher):
+    """An engine whose images are decoded here and changed by a function in Python.
+
+    Parameters
+    ----------
+    source : ImageSource
+        The images.
+    plan : RenderPlan
+        What a batch looks like, and how large an image may be; nothing else of it counts.
+    change : callable
+        ``change(image, header)`` returns the image (height, width, channels) in its final size and
+        its labels.  Called in several threads at once if `threads` is above 1.  What it draws from
+        `core.example_random` depends on `key`, the epoch, the record and its occurrence alone.
+    label_shape : tuple of int
+        Shape of the labels of one image.
+    key : int
+        Determines the random numbers.
+    batch_size, threads, depth : int
+        Images of a batch; threads, each with a batch of its own; batches under way at once.
+    allocate : callable, optional
+        ``allocate(nbytes)`` for the memory of batches.
+    """
+
+    def __init__(
+        self,
+        source: ImageSource,
+        plan: RenderPlan,
+        change: ImageChange,
+        label_shape: tuple[int, ...],
+        *,
+        key: int,
+        batch_size: int,
+        threads: int,
+        depth: int,
+        allocate: Callable[[int], Any] | None = None,
+    ) -> None:
+        threads = min(threads, depth)
+        super().__init__(self._batch, depth, threads=threads, name="python-images")
+        self._source, self._bytes, self._key = source, source.bytes_source(), key
+        self._batch_size, self._allocate = batch_size, allocate
+        self.reform(plan, change, label_shape)
+
+    def reform(self, plan: RenderPlan, change: ImageChange, label_shape: tuple[int, ...]) -> None:
+        """Make other batches from now on, of as many images; those under way are forgotten."""
+        self.cancel()
+        self.plan, self._change = plan, change
+        channels, height, width = plan.recipe.data_shape
+        self._image_shape = height, width, channels
+        self._limits = plan.limits
+        self._shape, self._dtype = plan.shape(self._batch_size), plan.dtype
+        self._label_shape = (self._batch_size, *label_shape)
+        nbytes = int(np.prod(self._shape)) * self._dtype.itemsize
+        self._pool = BufferPool(nbytes, self.depth + len(self._threads) + 1, self._allocate)
+        self._rows = layout_plan(plan.layout, "NHWC")
+
+    def submit(self, records: Any, epoch: int, draws: Any = None) -> None:
+        """Start work on a batch; `draws` tells occurrences of a record in the epoch apart."""
+        if draws is None:
+            draws = np.zeros(len(records), np.int64)
+        super().submit((records, draws), epoch)
+
+    def retry(
+        self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
+    ) -> None:
+        """Put another record into a slot of a collected batch."""
+        self._fill(record, epoch, draw, self._rows(data), label, ids, slot)
+
+    def _batch(self, job: tuple[np.ndarray, np.ndarray], epoch: int) -> tuple[Any, Any, Any, list]:
+        records, draws = job
+        data = np.frombuffer(self._pool.take(), self._dtype).reshape(self._shape)
+        label = np.zeros(self._label_shape, np.float32)
+        ids = np.zeros(len(label), np.uint64)
+        rows, failures = self._rows(data), []
+        rows[len(records) :] = 0
+        for slot, (record, draw) in enumerate(zip(records.tolist(), draws.tolist(), strict=True)):
+            try:
+                self._fill(record, epoch, draw, rows, label, ids, slot)
+            except Exception as error:
+                failures.append((slot, error))
+        return data, label, ids, failures
+
+    def _fill(
+        self,
+        record: int,
+        epoch: int,
+        draw: int,
+        rows: np.ndarray,
+        label: np.ndarray,
+        ids: np.ndarray,
+        slot: int,
+    ) -> None:
+        """Make one image and put it into its place."""
+        rows[slot] = 0
+        place, number = self._source.place_of(record), None
+        try:
+            header, content = unpack(self._bytes.record(record))
+            number = header.id
+            image = decode(content, self._image_shape[2], **self._limits)
+            with drawing_for(self._key, epoch, record, draw):
+                image, labels = self._change(image, header)
+        except RecordIOError as error:
+            if error.path is not None:
+                raise
+            raise type(error)(error.reason, record_id=number, **place) from None
+        except Exception as error:
+            if hasattr(error, "add_note"):  # Python 3.11
+                error.add_note(f"raised by aug_list for image {number}: {place}")
+            raise
+        image = np.asarray(image)
+        if image.shape != self._image_shape:
+            raise ValueError(
+                f"aug_list makes an image of shape {image.shape}, data_shape needs (height, width, "
+                f"channels) = {self._image_shape}; image {number}: {place}"
+            )
+        rows[slot], label[slot], ids[slot] = image, labels, number
