@@ -150,10 +150,11 @@ class DataBatch(AbstractDataBatch):
         return self.count
 
     def _size(self) -> int:
-        if self.provide_data:
-            desc = self.provide_data[0]
-            return desc.shape[DataDesc.get_batch_axis(getattr(desc, "layout", None))]
-        return len(self.data[0])
+        descriptions = self.provide_data or self.provide_label
+        if descriptions:
+            desc = descriptions[0]
+            return desc[1][DataDesc.get_batch_axis(getattr(desc, "layout", None))]
+        return len((self.data or self.label)[0])
 
     def get(self, name: str) -> Any:
         """The array called `name`: data first, then labels.

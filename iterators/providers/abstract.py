@@ -14,7 +14,7 @@ from ..core.batch import DataBatch, DataDesc
 from .protocol import MXNetJlProtocol, MXNetProtocol
 from .sample_iterator import DatasetProtocol
 
-__all__ = ["AbstractDataProvider"]
+__all__ = ["AbstractDataProvider", "described_size"]
 
 
 class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
@@ -94,8 +94,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     @property
     def batch_size(self) -> int:
         """Samples in a batch, padding included."""
-        desc = self.provide_data[0]
-        return desc.shape[DataDesc.get_batch_axis(desc.layout)]
+        return described_size([*self.provide_data, *self.provide_label])
 
     def __iter__(self) -> Iterator[DataBatch]:
         self._begin()
@@ -130,3 +129,22 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def described_size(descriptions: Sequence[Any]) -> int:
+    """Samples in a batch whose first array is described so, by a `DataDesc` or a plain pair.
+
+    Raises
+    ------
+    TypeError
+        If nothing is described.
+
+    Examples
+    --------
+    >>> described_size([("data", (4, 2))])
+    4
+    """
+    if not descriptions:
+        raise TypeError("the size of a batch is unknown: provide_data describes no array")
+    desc = descriptions[0]
+    return desc[1][DataDesc.get_batch_axis(getattr(desc, "layout", None))]

@@ -126,8 +126,6 @@ class ImageIter(RollingProvider, ImageRecordIter):
         return DataDesc(desc.name, desc.shape, self._label_dtype, desc.layout)
 
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
-        if self._form is not None and self._handle == "roll_over":
-            pad = 0  # nothing is padding; MXNet's number is for who knows MXNet's batches
         with np.errstate(invalid="ignore"):  # compared below
             typed = label.astype(self._label_dtype, copy=False)
         if not np.array_equal(typed, label, equal_nan=True):

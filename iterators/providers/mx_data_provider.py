@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.parameters import unknown_keyword
+from .abstract import described_size
 from .wrapper import Wrapper, described
 
 __all__ = ["MXDataProvider"]
@@ -30,8 +31,8 @@ class MXDataProvider(Wrapper):
     data_name, label_name : str, optional
         New names of the first data and label array; ``label_name=None`` for no labels.
     data_specs : (Space, source), optional
-        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
-        A source is the name of an array, or "features" and "targets" where there is one.
+        What a batch must look like: exactly that form, which is a `DataBatch` as well.  A source is
+        the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
         Where the arrays go: None for NumPy.
     epoch : int
@@ -83,7 +84,9 @@ class MXDataProvider(Wrapper):
         self._has_labels = label_name is not None
         data = _descriptions(data_iter.provide_data, data_name)
         label = _descriptions(data_iter.provide_label, label_name) if self._has_labels else []
-        self._describe(data, label, data_specs)
+        described = [*data_iter.provide_data, *(data_iter.provide_label or ())]
+        size = described_size(described) if described else data_iter.batch_size
+        self._describe(data, label, data_specs, size)
 
     def _advance(self) -> DataBatch:
         inside = self.data_iter

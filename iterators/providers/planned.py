@@ -27,10 +27,9 @@ from ..core.order import BatchPlan
 from ..core.order.modes import generator
 from ..core.order.position import Position
 from ..core.parameters import entries, integer
-from ..core.spec import SpecError
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
-from .batch_form import BatchForm, SpecBatch
+from .batch_form import BatchForm
 from .engine import ChosenSamples, Engine, Skipped
 from .sample_iterator import Samples
 
@@ -111,10 +110,7 @@ class PlannedProvider(AbstractDataProvider):
         self.provide_data, self.provide_label = data_desc, label_desc
         if form is not None:
             self.provide_data, self.provide_label = form.bind(data_desc, label_desc)
-            if not form.has_data:
-                raise SpecError("data_specs asks for labels alone: ask for the data as well")
-            if not issubclass(self.batch_type, SpecBatch):
-                self.batch_type = SpecBatch
+            self.batch_type = form.batch_type
         self._placement = placement
         # Of the whole epoch: the places that all parts have taken.
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
@@ -123,7 +119,7 @@ class PlannedProvider(AbstractDataProvider):
         self._requests: deque[_Request] = deque()
         self._turns = Turns()  # for position, requests and engine
         self._inside = False
-        # From a place on: asked for as the last batch submitted, and later as the next one delivered.
+        # From a place on: asked for as the last batch submitted, then as the next one delivered.
         self._batches_left = functools.lru_cache(maxsize=64)(plan.batches)
         self._skipped = Skipped(on_error, error_budget, plan.order.count())
         for error in skipped:
@@ -277,10 +273,11 @@ class PlannedProvider(AbstractDataProvider):
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
         data, label = self._arrays(data, label)
         if self._form is not None:
-            kind: Any = self.batch_type
-            good = self.batch_size if self._plan.first_done < 0 else self.batch_size - pad
+            if self._plan.first_done < 0:
+                pad = 0  # samples that rolled over: MXNet's number is for who knows MXNet's batches
             place, finish = self._placement.place, self._finish
-            return self._form.batch(data, label, good, place, finish, kind, pad=pad, index=ids)
+            count = self.batch_size - pad
+            return self._form.batch(data, label, count, place, finish, pad=pad, index=ids)
         placed = self._placement.place([*data, *label])
         return self.batch_type(
             self._finish(placed[: len(data)]),

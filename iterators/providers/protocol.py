@@ -56,8 +56,8 @@ class MXNetProtocol:
         return self._current
 
     def getdata(self) -> Any:
-        """Data array of the current batch."""
-        return self.current.data[0]
+        """Data array of the current batch; None without data."""
+        return self.current.data[0] if self.current.data else None
 
     def getlabel(self) -> Any:
         """Label array of the current batch; None without labels."""

@@ -20,7 +20,8 @@ from ..core.order.modes import (
     generator,
     resolve_iterator_class,
 )
-from .batch_form import BatchForm, Place, SpecBatch, with_arrays
+from .batch_form import BatchForm, Place
+from .form_batches import FormBatch, with_arrays
 
 __all__ = ["DatasetProtocol", "Samples"]
 
@@ -73,8 +74,12 @@ class _Request:
         if self.form is None:
             placed = place([*data, *label])
             return (*finish(placed[: len(data)]), *placed[len(data) :])
-        nested = self.form.nest(self.form.parts(data, label, count, place, finish)[0])
-        return nested if isinstance(nested, tuple) else (nested,)
+        return _flat(self.form.nest(self.form.parts(data, label, count, place, finish)[0]))
+
+
+def _flat(asked: Any) -> tuple[Any, ...]:
+    """What was asked for as a tuple of its parts, which is what a single part is unwrapped from."""
+    return asked if isinstance(asked, tuple) else (asked,)
 
 
 def _first(array: Any, desc: Any, count: int) -> Any:
@@ -213,8 +218,9 @@ def _parts(
         if given == num_batches:
             return
         given += 1
-        if request.form is None and isinstance(batch, SpecBatch):
-            yield tuple(with_arrays(batch, *request.samples(batch.data, batch.label, batch.count)))
+        if request.form is None and isinstance(batch, FormBatch):
+            whole = request.samples(batch.data, batch.label, batch.count)
+            yield _flat(with_arrays(batch, *whole).asked)
         else:
             yield request.parts(batch.data, batch.label, batch.count, list, list)
         if given == num_batches:

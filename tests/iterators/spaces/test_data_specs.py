@@ -143,7 +143,9 @@ def test_a_composite_space_is_a_sequence_of_its_components():
     both = C([iv, C([ic, tv])])
     assert both == (iv, (ic, tv)) and (iv, (ic, tv)) == both and hash(both) == hash((iv, (ic, tv)))
     assert both != (iv, ic, tv) and both != [iv, ic] and C([iv]) != iv and C([]) == ()
-    assert list(both) == both.components and len(both) == 2 and both[1][0] is ic and both[:1] == [iv]
+    assert (
+        list(both) == both.components and len(both) == 2 and both[1][0] is ic and both[:1] == [iv]
+    )
     assert C(both) == both
     x, nested = both
     assert x is iv and nested == (ic, tv)
