@@ -36,6 +36,7 @@ from .image_settings import (
     make_mean_image,
     order_of_images,
 )
+from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
 
 __all__ = ["RecordImageProvider"]
@@ -50,6 +51,7 @@ CACHE_OPTIONS = ("cache", "cache_size", "num_parts", "verbose")
 logger = logging.getLogger("iterators")
 
 
+@MXDataProvider.register
 class RecordImageProvider(PlannedProvider):
     """Base class of the providers that decode images from record files.
 

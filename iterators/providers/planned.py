@@ -31,6 +31,7 @@ from ..core.turns import Turns
 from .abstract import AbstractDataProvider
 from .batch_form import BatchForm
 from .engine import ChosenSamples, Engine, Skipped
+from .protocol import taken_over
 from .sample_iterator import Samples
 
 __all__ = ["PlannedProvider"]
@@ -394,7 +395,7 @@ class PlannedProvider(AbstractDataProvider):
         def read() -> tuple[list[Any], list[Any], int]:
             with self._turns.lock:
                 if not chosen.over and (self._loop is not chosen or self._requests):
-                    raise self._taken_over()
+                    raise taken_over()
                 data, label, count = chosen.collect(rows)
                 self._samples += count
             return *self._arrays(data, label), count

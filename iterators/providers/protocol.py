@@ -7,7 +7,7 @@ and on anything else that has the same methods.  They copy out of batches and ne
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from ..views.batch_views import view_batch
 from ..views.sets import Batch
 
 __all__ = [
+    "AbstractDataProviderState",
     "MXNetJlProtocol",
     "MXNetProtocol",
+    "SlicedNDArray",
     "count_samples",
     "eachbatch",
+    "eltype",
     "get",
     "get_batch_size",
     "get_data",
@@ -28,7 +31,91 @@ __all__ = [
     "load_label",
     "provide_data",
     "provide_label",
+    "taken_over",
 ]
+
+
+class AbstractDataProviderState:
+    """A loop over one epoch of a provider: what ``iter(provider)`` gives.
+
+    Parameters
+    ----------
+    provider : AbstractDataProvider
+        Only its newest loop may go on.
+
+    Notes
+    -----
+    The name is MXNet.jl's.  In MXNet an iterator is its own loop, so this one answers as the
+    provider where it has no answer of its own: ``loop.getdata()``, ``loop.provide_data``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iterators import ArrayDataProvider
+    >>> loop = iter(ArrayDataProvider(np.arange(4), batch_size=2))
+    >>> loop.next().data[0].tolist(), loop.next().data[0].tolist(), next(loop, None)
+    ([0, 1], [2, 3], None)
+    >>> loop.reset()
+    >>> loop.next().data[0].tolist(), loop.epoch
+    ([0, 1], 1)
+    """
+
+    def __init__(self, provider: Any) -> None:
+        self._provider = provider
+        self._over = False
+        provider._loop = self
+
+    def __iter__(self) -> AbstractDataProviderState:
+        return self
+
+    def __next__(self) -> DataBatch:
+        provider = self._provider
+        if provider._loop is not self:
+            if self._over:
+                raise StopIteration
+            raise taken_over()
+        try:
+            batch = provider.next()
+        except StopIteration:
+            self._over = True
+            raise
+        provider._current = batch
+        return batch
+
+    next = __next__
+
+    def reset(self) -> None:
+        """Begin with the next epoch, unless this one has not begun."""
+        self._provider.reset()
+        self._over, self._provider._loop = False, self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self._provider, name)
+
+
+def taken_over() -> RuntimeError:
+    """What an older loop is told when it goes on."""
+    return RuntimeError(
+        "this provider is used by another loop that began later; nested or parallel loops need "
+        "a provider each"
+    )
+
+
+class SlicedNDArray(NamedTuple):
+    """Some samples of a batch, and the array that they are copied to by `load_data`.
+
+    Examples
+    --------
+    >>> SlicedNDArray(slice(0, 2), np.zeros(2)).samples
+    slice(0, 2, None)
+    """
+
+    #: Places in the batch, counted from 0 without the end.
+    samples: slice | range
+    #: A NumPy array or a torch tensor on any device.
+    array: Any
 
 
 class MXNetProtocol:
@@ -75,12 +162,16 @@ class MXNetProtocol:
 class MXNetJlProtocol:
     """The methods of MXNet.jl, for a class that describes its batches."""
 
+    def eltype(self: Any) -> type[DataBatch]:
+        """`batch_type`, under the name of MXNet.jl."""
+        return self.batch_type
+
     def get_batch_size(self: Any) -> int:
         """`batch_size`, under the name of MXNet.jl."""
         return self.batch_size
 
     def eachbatch(self: Any) -> Iterator[DataBatch]:
-        """Batches of one epoch (MXNet.jl's name for iterating over the provider)."""
+        """Batches of one epoch: a loop over the provider, or what a class of its own makes."""
         return iter(self)
 
     def count_samples(self, batch: DataBatch) -> int:
@@ -110,6 +201,11 @@ class MXNetJlProtocol:
     def load_label(self: Any, batch: DataBatch, targets: Sequence[Any]) -> None:
         """Copy label arrays of the batch into `targets`, see `iterators.providers.protocol`."""
         load_arrays(self.get_label(batch), self.provide_label, targets)
+
+
+def eltype(provider: Any) -> type:
+    """Class of the batches."""
+    return provider.batch_type
 
 
 def get_batch_size(provider: Any) -> int:
@@ -161,9 +257,10 @@ def load_data(provider: Any, batch: Any, targets: Sequence[Any]) -> None:
     batch : DataBatch
     targets : sequence
         One entry for each array of `provide_data`: a destination for the whole array, or a list of
-        pairs ``(samples, destination)``, where `samples` is a slice or a range of places in the
-        batch. Destinations are NumPy arrays or torch tensors on any device, of the shape of what is
-        copied. Entries without an array, and arrays without an entry, are left alone.
+        pairs ``(samples, destination)`` such as `SlicedNDArray`, where `samples` is a slice or a
+        range of places in the batch. Destinations are NumPy arrays or torch tensors on any device,
+        of the shape of what is copied. Entries without an array, and arrays without an entry, are
+        left alone.
 
     Raises
     ------

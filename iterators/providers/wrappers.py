@@ -74,6 +74,8 @@ class ResizeIter(Wrapper):
         self._inside_first = _epoch_of(self.data_iter)
         inside = self.data_iter
         self._describe(inside.provide_data, inside.provide_label, data_specs, inside.batch_size)
+        if self._form is None:
+            self.batch_type = inside.batch_type
 
     def __len__(self) -> int:
         """Number of batches of an epoch."""
@@ -190,6 +192,8 @@ class PrefetchingIter(Wrapper):
         if len(sizes) > 1:
             raise ValueError(f"the iterators have different batch sizes: {sorted(sizes)}")
         self._describe(data, label, data_specs, sizes.pop())
+        if self._form is None:
+            self.batch_type = _joined([it.batch_type for it in self.iters])
         self._inside_first = [_epoch_of(it) for it in self.iters]
         self._states = [_state_of(it) for it in self.iters]
         self._engines = [
@@ -220,11 +224,8 @@ class PrefetchingIter(Wrapper):
         self._states = [state for _, state, _, _ in collected]
         if len(batches) == 1:
             return self._batch(batches[0])
-        kinds = {type(batch) for batch in batches}
-        kind = kinds.pop() if len(kinds) == 1 else DataBatch
         return self._batch(
-            # Forms side by side are no form that anybody asked for.
-            (DataBatch if issubclass(kind, FormBatch) else kind)(
+            _joined([type(batch) for batch in batches])(
                 [array for batch in batches for array in batch.data],
                 [array for batch in batches for array in batch.label],
                 pad=batches[0].pad,
@@ -300,6 +301,15 @@ def _advance(
     """The next batch of an iterator, and the state behind it."""
     batch = it.next()
     return batch, _state_of(it), None, []
+
+
+def _joined(kinds: Sequence[type[DataBatch]]) -> type[DataBatch]:
+    """Class of batches that are made of batches of these classes side by side."""
+    first = kinds[0]
+    if len(kinds) == 1:
+        return first
+    # Forms side by side are no form that anybody asked for.
+    return DataBatch if len(set(kinds)) > 1 or issubclass(first, FormBatch) else first
 
 
 def _close_all(engines: list[Prefetcher], iters: list[AbstractDataProvider]) -> None:
