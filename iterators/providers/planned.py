@@ -104,6 +104,8 @@ class PlannedProvider(AbstractDataProvider):
         self._finalizer = weakref.finalize(self, engine.close)
         self._plan = plan
         self._empty = plan.empty
+        #: Whether `pad` counts samples of the epoch before, which are no padding.
+        self._rolls_over = plan.first_done < 0
         self._engine = engine
         self._form = form
         #: What the engine makes; what is handed out may have another form.
@@ -221,7 +223,7 @@ class PlannedProvider(AbstractDataProvider):
         # An interrupt before this line costs no batch: it is made again.
         self._move(following)
         self._current = batch
-        self._count(batch, asked)
+        self._count(request.pad, asked)
         return batch
 
     def _move(self, position: Position) -> None:
@@ -255,12 +257,12 @@ class PlannedProvider(AbstractDataProvider):
         bad = self._skipped.refill(error, self._engine, records, epoch, draw, arrays, slot)
         self._searched = (epoch, begin, found + bad * order.stride)
 
-    def _count(self, batch: DataBatch, asked: float) -> None:
+    def _count(self, pad: int, asked: float) -> None:
         now = time.perf_counter()
         if self._returned is not None:
             self._busy += asked - self._returned
         self._waited += now - asked
-        self._samples += batch.count
+        self._samples += self._plan.batch_size - (0 if self._rolls_over else pad)
         self._returned = now
         if self._verbose and not self._batches_left(self._position.place):
             logger.info(
@@ -274,8 +276,8 @@ class PlannedProvider(AbstractDataProvider):
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
         data, label = self._arrays(data, label)
         if self._form is not None:
-            if self._plan.first_done < 0:
-                pad = 0  # samples that rolled over: MXNet's number is for who knows MXNet's batches
+            if self._rolls_over:
+                pad = 0  # MXNet's number is for who knows MXNet's batches
             place, finish = self._placement.place, self._finish
             count = self.batch_size - pad
             return self._form.batch(data, label, count, place, finish, pad=pad, index=ids)

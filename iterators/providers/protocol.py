@@ -36,32 +36,30 @@ __all__ = [
 
 
 class AbstractDataProviderState:
-    """A loop over one epoch of a provider: what ``iter(provider)`` gives.
+    """A loop over one epoch of a provider: what ``iter(provider)`` gives, under MXNet.jl's name.
 
     Parameters
     ----------
     provider : AbstractDataProvider
         Only its newest loop may go on.
 
-    Notes
-    -----
-    The name is MXNet.jl's.  In MXNet an iterator is its own loop, so this one answers as the
-    provider where it has no answer of its own: ``loop.getdata()``, ``loop.provide_data``.
+    Attributes
+    ----------
+    provider : AbstractDataProvider
 
     Examples
     --------
-    >>> import numpy as np
     >>> from iterators import ArrayDataProvider
     >>> loop = iter(ArrayDataProvider(np.arange(4), batch_size=2))
     >>> loop.next().data[0].tolist(), loop.next().data[0].tolist(), next(loop, None)
     ([0, 1], [2, 3], None)
     >>> loop.reset()
-    >>> loop.next().data[0].tolist(), loop.epoch
+    >>> loop.next().data[0].tolist(), loop.provider.epoch
     ([0, 1], 1)
     """
 
     def __init__(self, provider: Any) -> None:
-        self._provider = provider
+        self.provider = provider
         self._over = False
         provider._loop = self
 
@@ -69,7 +67,7 @@ class AbstractDataProviderState:
         return self
 
     def __next__(self) -> DataBatch:
-        provider = self._provider
+        provider = self.provider
         if provider._loop is not self:
             if self._over:
                 raise StopIteration
@@ -86,13 +84,8 @@ class AbstractDataProviderState:
 
     def reset(self) -> None:
         """Begin with the next epoch, unless this one has not begun."""
-        self._provider.reset()
-        self._over, self._provider._loop = False, self
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self._provider, name)
+        self.provider.reset()
+        self._over, self.provider._loop = False, self
 
 
 def taken_over() -> RuntimeError:
