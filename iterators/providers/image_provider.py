@@ -106,13 +106,15 @@ class RecordImageProvider(PlannedProvider):
         if options.mean_img and not recipe.means_win:
             mean_image = make_mean_image(source, order, plan_class, recipe, options)
         seed_aug = options.seed if options.seed_aug is None else options.seed_aug
-        plan = plan_class(
+        make_plan = partial(
+            plan_class,
             recipe,
             key=derive_key(seed_aug, AUGMENT_KEY),
-            **options.values("layout", "dtype", "batch_size"),
+            **options.values("layout", "dtype"),
             mean_image=mean_image,
             **labels,
         )
+        plan = make_plan(batch_size=options.batch_size)
         cached = None
         if options.cache:
             records = steady_records(order, len(source))
@@ -141,17 +143,22 @@ class RecordImageProvider(PlannedProvider):
             settings["mean_img"] = check_of(mean_image)
         self.path_imgrec = source.name
         self.identities = source.identities
-        super().__init__(
-            self._plan_batches(order, options),
-            Stage(
+
+        def make_engine(batch_size: int, depth: int) -> Stage:
+            return Stage(
                 source.bytes_source(),
-                plan,
-                batch_size=options.batch_size,
+                make_plan(batch_size=batch_size),
+                batch_size=batch_size,
                 threads=options.preprocess_threads,
-                depth=options.prefetch_buffer,
+                depth=depth,
                 allocate=place.allocate,
                 cached=cached,
-            ),
+            )
+
+        super().__init__(
+            self._plan_batches(order, options),
+            make_engine(options.batch_size, options.prefetch_buffer),
+            make_engine,
             [data_desc],
             label_desc,
             place,

@@ -30,8 +30,7 @@ from ..core.parameters import entries, integer
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
 from .batch_form import BatchForm
-from .engine import ChosenSamples, Engine, Skipped
-from .protocol import taken_over
+from .engine import ChosenSamples, Engine, MakeEngine, Skipped
 from .sample_iterator import Samples
 
 __all__ = ["PlannedProvider"]
@@ -57,7 +56,10 @@ class PlannedProvider(AbstractDataProvider):
     plan : BatchPlan
         Which records make up which batch.
     engine : Engine
-        What turns records into arrays.
+        What turns records into arrays, for the loop.
+    make_engine : callable
+        ``make_engine(batch_size, depth)`` gives another engine over the same records, for an
+        iterator with batches of that size.
     data_desc, label_desc : list of DataDesc
         The arrays of a batch.
     placement : Placement
@@ -88,6 +90,7 @@ class PlannedProvider(AbstractDataProvider):
         self,
         plan: BatchPlan,
         engine: Engine,
+        make_engine: MakeEngine,
         data_desc: list[DataDesc],
         label_desc: list[DataDesc],
         placement: Placement,
@@ -107,6 +110,7 @@ class PlannedProvider(AbstractDataProvider):
         #: Whether `pad` counts samples of the epoch before, which are no padding.
         self._rolls_over = plan.first_done < 0
         self._engine = engine
+        self._make_engine: MakeEngine | None = make_engine
         self._form = form
         #: What the engine makes; what is handed out may have another form.
         self._stored = (data_desc, label_desc)
@@ -121,6 +125,8 @@ class PlannedProvider(AbstractDataProvider):
         self._delivered = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
         self._turns = Turns()  # for position, requests and engine
+        self._iterator_epoch = self._position.epoch  # of the next iterator
+        self._iterators: weakref.WeakSet[ChosenSamples] = weakref.WeakSet()
         self._inside = False
         # From a place on: asked for as the last batch submitted, then as the next one delivered.
         self._batches_left = functools.lru_cache(maxsize=64)(plan.batches)
@@ -357,12 +363,13 @@ class PlannedProvider(AbstractDataProvider):
             self._go_to(position)
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next batch the first of that epoch.
+        """Make the next batch the first of that epoch, and the next `iterator` go through it.
 
         With ``last_batch_handle="roll_over"`` the epoch has none of the samples before it.
         """
         with self._turns.lock:
             self._go_to(Position(integer("epoch", epoch, low=0, high=LAST_EPOCH)))
+            self._iterator_epoch = self.epoch
 
     def _go_to(self, position: Position) -> None:
         """Begin at a position."""
@@ -373,7 +380,7 @@ class PlannedProvider(AbstractDataProvider):
         self._loop = None
 
     def _any_samples(self) -> Samples:
-        place, finish = self._placement.place, self._finish
+        place, finish = self._placement.another().place, self._finish
         return Samples(self._stored, self._form, place, finish, self._rng, self._read_samples)
 
     @functools.cached_property
@@ -382,23 +389,26 @@ class PlannedProvider(AbstractDataProvider):
         return generator(None, DATASET_SEED)
 
     def _read_samples(
-        self, rows: Iterator[Any], in_file_order: bool, repeats: bool
+        self, rows: Iterator[Any], batch_size: int, in_file_order: bool, repeats: bool
     ) -> Callable[[], tuple[list[Any], list[Any], int]]:
         """Begin an epoch of chosen samples; see `Samples.read`."""
         with self._turns.lock:
-            self._begin()
-            self._delivered = True
-            self._requests.clear()
+            if self._make_engine is None:
+                raise ValueError("the provider is closed")
+            # No more samples ahead than the loop has, which may be under way as well.
+            most = self._engine.depth
+            depth = min(max(most * self.batch_size // batch_size, 1), most)
+            engine = self._make_engine(batch_size, depth)
+            epoch, order = self._iterator_epoch, self._plan.order
             chosen = ChosenSamples(
-                self._engine, self._skipped, self._plan.order, self.epoch, in_file_order, repeats
+                engine, self._skipped, order, epoch, rows, in_file_order, repeats
             )
-            self._loop = chosen
+            self._iterator_epoch = (epoch + 1) & LAST_EPOCH
+            self._iterators.add(chosen)
 
         def read() -> tuple[list[Any], list[Any], int]:
+            data, label, count = chosen.collect()
             with self._turns.lock:
-                if not chosen.over and (self._loop is not chosen or self._requests):
-                    raise taken_over()
-                data, label, count = chosen.collect(rows)
                 self._samples += count
             return *self._arrays(data, label), count
 
@@ -457,11 +467,15 @@ class PlannedProvider(AbstractDataProvider):
         )
         with self._turns.lock:
             self._go_to(position)
+            self._iterator_epoch = position.epoch
 
     # -- life -----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Stop the background work; batches handed out stay valid.  Idempotent."""
+        self._make_engine = None  # it may hold much that is freed now
+        for chosen in list(self._iterators):
+            chosen.close()
         self._finalizer()
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -107,11 +107,11 @@ class Samples:
     finish: Place
     #: Random numbers that go on from iterator to iterator.
     rng: Any
-    #: ``read(rows, in_file_order, repeats)`` begins an epoch and ends the loop that uses the
-    #: provider.  `rows` are the places of the samples of each batch, in the order in which they
-    #: are stored or in that of the epoch; a sample that `repeats` has other random numbers each
-    #: time.  The result gives data, label and number of samples of the next batch.
-    read: Callable[[Iterator[Any], bool, bool], Callable[[], tuple[list[Any], list[Any], int]]]
+    #: ``read(rows, batch_size, in_file_order, repeats)`` begins an epoch beside all others.  `rows`
+    #: are the places of the samples of each batch, at most `batch_size` of them, in the order in
+    #: which they are stored or in that of the epoch; a sample that `repeats` has other random
+    #: numbers each time.  The result gives data, label and number of samples of the next batch.
+    read: Callable[[Iterator[Any], int, bool, bool], Callable[[], tuple[list[Any], list[Any], int]]]
 
 
 def _chosen(
@@ -137,12 +137,8 @@ def _chosen(
     if stochastic:
         rng = samples.rng if rng is None else generator(rng)
     subsets: SubsetIterator = kind(provider.num_samples, batch_size, num_batches, rng)
-    if (subsets.batch_size or 0) > provider.batch_size:
-        raise ValueError(
-            f"batch_size={subsets.batch_size}: this provider was made with "
-            f"batch_size={provider.batch_size}, and its batches have room for no more"
-        )
-    read = samples.read(iter(subsets), mode is not None, stochastic)
+    size = subsets.batch_size or provider.batch_size
+    read = samples.read(iter(subsets), size, mode is not None, stochastic)
     return subsets, lambda: request.parts(*read(), samples.place, samples.finish)
 
 
@@ -245,7 +241,12 @@ class DatasetProtocol:
     ) -> FiniteDatasetIterator:
         """Batches of one epoch in any form, by Pylearn2's rules.
 
-        Every call begins an epoch of the provider, and a later loop over it the next one.
+        Every call begins an epoch of its own, beside the loop over the provider and other
+        iterators, whose positions do not change: one may monitor what the other trains on.  The
+        first call has the provider's first epoch, each later one the next; `set_epoch` says which.
+
+        Providers around other iterators have nothing but their one loop.  There, the iterator is
+        that loop, which ends an older one.
 
         Parameters
         ----------
@@ -256,7 +257,7 @@ class DatasetProtocol:
             have their batches as they come: "sequential", or "even_sequential" for those without
             padding.
         batch_size, num_batches : int, optional
-            As there; by default the batches of the provider.  No batch can be larger than those.
+            As there, of any size; by default the batches of the provider.
         rng : seed or generator, optional
             By default one generator for all iterators of the provider.
         data_specs : (Space, source), optional
