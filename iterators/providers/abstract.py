@@ -114,7 +114,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     @property
     def batch_size(self) -> int:
         """Samples in a batch, padding included."""
-        return described_size([*self.provide_data, *self.provide_label])
+        return described_size([*self.provide_data, *(self.provide_label or ())])
 
     def __iter__(self) -> AbstractDataProviderState:
         self._begin()

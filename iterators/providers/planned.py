@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import time
 import weakref
 from collections import deque
@@ -27,6 +28,7 @@ from ..core.order import BatchPlan
 from ..core.order.modes import generator
 from ..core.order.position import Position
 from ..core.parameters import entries, integer
+from ..core.prefetch import Prefetcher
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
 from .batch_form import BatchForm
@@ -124,6 +126,7 @@ class PlannedProvider(AbstractDataProvider):
         self._step = plan.batch_size * plan.order.stride  # places that a batch of every part takes
         self._delivered = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
+        self._process = os.getpid()
         self._turns = Turns()  # for position, requests and engine
         self._iterator_epoch = self._position.epoch  # of the next iterator
         self._iterators: weakref.WeakSet[ChosenSamples] = weakref.WeakSet()
@@ -395,6 +398,8 @@ class PlannedProvider(AbstractDataProvider):
         with self._turns.lock:
             if self._make_engine is None:
                 raise ValueError("the provider is closed")
+            if self._process != os.getpid():
+                raise RuntimeError(Prefetcher.foreign)
             # No more samples ahead than the loop has, which may be under way as well.
             most = self._engine.depth
             depth = min(max(most * self.batch_size // batch_size, 1), most)

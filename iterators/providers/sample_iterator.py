@@ -23,7 +23,7 @@ from ..core.order.modes import (
 from .batch_form import BatchForm, Place
 from .form_batches import FormBatch, with_arrays
 
-__all__ = ["DatasetProtocol", "Samples"]
+__all__ = ["DatasetProtocol", "Samples", "first_samples"]
 
 #: Modes of providers whose batches come in an order of their own.
 OWN_MODES = ("sequential", "even_sequential")
@@ -61,7 +61,7 @@ class _Request:
     ) -> tuple[list[Any], list[Any]]:
         """The first samples of all arrays."""
         arrays = [
-            _first(array, desc, count)
+            first_samples(array, desc, count)
             for array, desc in zip([*data, *label], self._descriptions, strict=True)
         ]
         return arrays[: len(data)], arrays[len(data) :]
@@ -82,8 +82,15 @@ def _flat(asked: Any) -> tuple[Any, ...]:
     return asked if isinstance(asked, tuple) else (asked,)
 
 
-def _first(array: Any, desc: Any, count: int) -> Any:
-    """The first samples of an array."""
+def first_samples(array: Any, desc: Any, count: int) -> Any:
+    """The first samples of an array, along the batch axis of its description.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first_samples(np.zeros((3, 4)), DataDesc("data", (3, 4), layout="CN"), 2).shape
+    (3, 2)
+    """
     axis = DataDesc.get_batch_axis(getattr(desc, "layout", None))
     axis = axis if 0 <= axis < len(array.shape) else 0
     if array.shape[axis] == count:
@@ -197,7 +204,7 @@ def _batches(
         raise ValueError(f"mode={mode!r} draws nothing: leave out rng")
     if num_batches is not None and num_batches < 1:
         raise ValueError(f"num_batches={num_batches}: expected at least 1")
-    request = _Request(data_specs, provider.provide_data, provider.provide_label)
+    request = _Request(data_specs, provider.provide_data, provider.provide_label or ())
     even = mode == "even_sequential"
     subsets = _OwnOrder(provider, even, num_batches)
     batches = _parts(provider, request, even, num_batches)

@@ -104,7 +104,7 @@ class Wrapper(AbstractDataProvider):
         self, data: Sequence[Any], label: Sequence[Any], data_specs: Any, batch_size: int
     ) -> None:
         """Say what the batches are, in the form that is asked for."""
-        data, label = ([described(desc, desc[0]) for desc in part] for part in (data, label))
+        data, label = ([described(desc, desc[0]) for desc in part or ()] for part in (data, label))
         self._batch_size = batch_size
         self._described = data  # before the form is applied
         self.provide_data, self.provide_label = data, label
@@ -125,7 +125,7 @@ class Wrapper(AbstractDataProvider):
     def _batch(self, batch: DataBatch) -> DataBatch:
         """A batch from inside where it is wanted, in the form that is asked for."""
         if self._form is not None:
-            count, fields = batch.count, {"pad": batch.pad, "index": batch.index}
+            count, fields = batch.count, {"pad": batch.pad or 0, "index": batch.index}
             return self._form.batch(batch.data, batch.label, count, self._place, **fields)
         placed = self._place([*batch.data, *batch.label])
         return with_arrays(

@@ -347,11 +347,10 @@ def _renamed(
         raise ValueError(f"{argument} has {len(renames)} entries for {len(iters)} iterators")
     descriptions = []
     for it, names in zip(iters, renames, strict=True):
-        known = [desc[0] for desc in getattr(it, attribute)]
+        found = getattr(it, attribute) or ()
+        known = [desc[0] for desc in found]
         for name in names:
             if name not in known:
                 raise ValueError(f"{argument}: there is no array {name!r}, only {known}")
-        descriptions += [
-            described(desc, names.get(desc[0], desc[0])) for desc in getattr(it, attribute)
-        ]
+        descriptions += [described(desc, names.get(desc[0], desc[0])) for desc in found]
     return descriptions

@@ -156,6 +156,25 @@ def test_next_is_made_of_parts():
         Whole().getlabel()
 
 
+def test_what_mxnet_leaves_none_is_nothing():
+    class Bare(Whole):
+        provide_label = None
+
+        def next(self):
+            batch = super().next()
+            return DataBatch(batch.data, None, pad=None)
+
+    assert Bare().batch_size == 2 and Bare().next().count == 2
+    assert next(Bare().iterator(data_specs=(VectorSpace(3), "data"))).shape == (2, 3)
+    for around in (
+        MXDataProvider(Bare()),
+        PrefetchingIter(Bare()),
+        ResizeIter(Bare(), 2, data_specs=(VectorSpace(3), "data")),
+    ):
+        with around:
+            assert around.next().data[0].shape == (2, 3) and around.provide_label == []
+
+
 def test_the_batch_size_of_a_client_can_be_set():
     provider = Parts()
     provider.batch_size = 5

@@ -1,6 +1,7 @@
 """provider.iterator(...): the batches of DenseDesignMatrix.iterator, from every provider."""
 
 import gc
+import os
 import threading
 
 import numpy as np
@@ -288,24 +289,44 @@ def test_iterators_count_epochs_of_their_own(make, tmp_path):
 
 
 def test_an_iterator_gives_its_threads_back(tmp_path):
-    before = threading.active_count()
+    gc.collect()
+    before = set(threading.enumerate())
+
+    def started():
+        return len(set(threading.enumerate()) - before)
+
     with records(tmp_path, preprocess_threads=2) as provider:
         provider.next()
-        running = threading.active_count()
+        assert started() == 2
         list(provider.iterator())
-        assert threading.active_count() == running, "when it is through"
+        assert started() == 2, "when it is through"
         left = provider.iterator()
         next(left)
-        assert threading.active_count() == running + 2
+        assert started() == 4
         del left
         gc.collect()
-        assert threading.active_count() == running, "when it is dropped"
+        assert started() == 2, "when it is dropped"
         left = provider.iterator("random_uniform", 2, 9)
         next(left)
-    assert threading.active_count() == before, "when the provider is closed"
+    assert started() == 0, "when the provider is closed"
     for use in (left.__next__, provider.iterator):
         with pytest.raises(ValueError, match="closed"):
             use()
+
+
+@pytest.mark.parametrize("make", [arrays, records])
+def test_a_forked_child_is_told_to_make_a_provider(make, tmp_path):
+    with make(tmp_path) as provider:
+        child = os.fork()
+        if child == 0:
+            try:
+                provider.iterator()
+            except RuntimeError as error:
+                os._exit(0 if "after the fork" in str(error) else 2)
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert len(list(provider.iterator())) == 2
 
 
 def test_a_monitor_in_another_thread(tmp_path):
