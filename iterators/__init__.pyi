@@ -100,6 +100,7 @@ from .providers.arrays import ArrayDataProvider as ArrayDataProvider
 from .providers.arrays import NDArrayIter as NDArrayIter
 from .providers.csv import CSVIter as CSVIter
 from .providers.csv import CSVProvider as CSVProvider
+from .providers.data_iter import DataIter as DataIter
 from .providers.image_det_record import ImageDetRecordIter as ImageDetRecordIter
 from .providers.image_iter import ImageIter as ImageIter
 from .providers.image_record import ImageRecordInt8Iter as ImageRecordInt8Iter
@@ -111,7 +112,10 @@ from .providers.libsvm import LibSVMIter as LibSVMIter
 from .providers.libsvm import LibSVMProvider as LibSVMProvider
 from .providers.mnist import MNISTIter as MNISTIter
 from .providers.mnist import MNISTProvider as MNISTProvider
+from .providers.mx_data_provider import MXDataIter as MXDataIter
 from .providers.mx_data_provider import MXDataProvider as MXDataProvider
+from .providers.protocol import AbstractDataProviderState as AbstractDataProviderState
+from .providers.protocol import SlicedNDArray as SlicedNDArray
 from .providers.wrappers import PrefetchingIter as PrefetchingIter
 from .providers.wrappers import ResizeIter as ResizeIter
 from .samples import Dataset as Dataset

@@ -88,6 +88,34 @@ class DataDesc(tuple):
         """
         return 0 if layout is None else layout.find("N")
 
+    @staticmethod
+    def get_list(shapes: Any, types: Any = None) -> list[DataDesc]:
+        """Descriptions of arrays whose shapes and perhaps element types are listed by name.
+
+        Parameters
+        ----------
+        shapes : sequence of (str, tuple of int)
+        types : sequence of (str, dtype_like), optional
+            Of every one of the arrays, in any order.
+
+        Raises
+        ------
+        ValueError
+            If an array has no type there.
+
+        Examples
+        --------
+        >>> DataDesc.get_list([("data", (4, 2))], [("data", "uint8")])
+        [DataDesc[data,(4, 2),uint8,NCHW]]
+        """
+        if types is None:
+            return [DataDesc(name, shape) for name, shape in shapes]
+        found = dict(types)
+        for name, _ in shapes:
+            if name not in found:
+                raise ValueError(f"there is no type for {name!r}, only for {', '.join(found)}")
+        return [DataDesc(name, shape, found[name]) for name, shape in shapes]
+
 
 class AbstractDataBatch:
     """Base class of everything a provider hands out."""
@@ -153,10 +181,11 @@ class DataBatch(AbstractDataBatch):
         return self.count
 
     def _size(self) -> int:
-        if self.provide_data:
-            desc = self.provide_data[0]
-            return desc.shape[DataDesc.get_batch_axis(getattr(desc, "layout", None))]
-        return len(self.data[0])
+        descriptions = self.provide_data or self.provide_label
+        if descriptions:
+            desc = descriptions[0]
+            return desc[1][DataDesc.get_batch_axis(getattr(desc, "layout", None))]
+        return len((self.data or self.label)[0])
 
     def get(self, name: str) -> Any:
         """The array called `name`: data first, then labels.

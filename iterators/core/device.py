@@ -36,6 +36,10 @@ class Placement:
         """The same arrays on the device."""
         return list(arrays)
 
+    def another(self) -> Placement:
+        """One to the same place that another thread may use at the same time."""
+        return self
+
 
 class TorchPlacement(Placement):
     """Torch tensors that share the memory of the arrays (``device="cpu"``)."""
@@ -88,6 +92,10 @@ class CudaPlacement(Placement):
             tensor.record_stream(current)
         self.in_flight.append((done, arrays))
         return tensors
+
+    def another(self) -> CudaPlacement:
+        """The same with a stream and copies under way of its own."""
+        return CudaPlacement(self.torch, self.device, self.ring)
 
 
 def as_tensor(torch: Any, array: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -187,9 +188,6 @@ class ImageDetIter(ImageIter):
         shape = (options.batch_size, *self._label_shape)
         return DataDesc(options.label_name, shape, self._label_dtype, "NWC")
 
-    def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
-        return [data], [label] if self._stored[1] else []
-
     def _change(self, plan: RenderPlan) -> tuple[ImageChange, tuple[int, ...]]:
         assert self._steps is not None
         return DetSteps(self._steps, self._label_shape, plan.labels), self._label_shape
@@ -225,15 +223,16 @@ class ImageDetIter(ImageIter):
                 self._label_shape = self.check_label_shape(label_shape)
             if data_shape is not None:
                 recipe = shape_alone({"data_shape": data_shape})
-                plan = LinearPlan(
+                self._make_plan = partial(
+                    LinearPlan,
                     recipe,
                     layout=plan.layout,
                     dtype=plan.dtype.name,
-                    batch_size=self.batch_size,
                     label_width=0,
                     labels=plan.labels,
                     **plan.limits,
                 )
+                plan = self._make_plan(batch_size=self.batch_size)
                 if self._described is not None:
                     self._described["data_shape"] = recipe.data_shape
                     self._steps = tuple(CreateDetAugmenter(**self._described))

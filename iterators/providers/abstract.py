@@ -11,16 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.batch import DataBatch, DataDesc, shown
-from .protocol import MXNetJlProtocol, MXNetProtocol
+from .protocol import AbstractDataProviderState, MXNetJlProtocol, MXNetProtocol
 from .sample_iterator import DatasetProtocol
 
-__all__ = ["AbstractDataProvider"]
+__all__ = ["AbstractDataProvider", "described_size"]
 
 
 class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     """Base class of all providers.
 
-    A class of your own needs `provide_data`, `provide_label`, `next` and `reset`; everything else
+    A class of your own needs `provide_data`, `provide_label` and either `next` and `reset`, or
+    `eachbatch`, which gives the batches of one epoch and may be a generator.  Everything else
     follows from them.
 
     Notes
@@ -44,12 +45,21 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     >>> provider = Zeros()
     >>> provider.batch_size, len(list(provider)), len(list(provider))
     (4, 3, 3)
+    >>> class Ones(AbstractDataProvider):
+    ...     provide_data, provide_label = [DataDesc("data", (4, 2))], []
+    ...     def eachbatch(self):
+    ...         for _ in range(3):
+    ...             yield DataBatch([np.ones((4, 2))], provide_data=self.provide_data)
+    >>> len(list(Ones())), Ones().next().data[0].shape
+    (3, (4, 2))
     """
 
     #: Class of the batches.
     batch_type: type[DataBatch] = DataBatch
 
     _loop: object | None = None
+    #: Batches of the running epoch, where `eachbatch` makes them.
+    _epoch_batches: Iterator[DataBatch] | None = None
     #: Whether anything was asked for since the epoch began or was resumed, as far as is known.
     _delivered = True
 
@@ -62,11 +72,21 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
     def next(self) -> DataBatch:
         """The next batch of the epoch; StopIteration when it is over, until `reset`."""
-        raise TypeError(f"{type(self).__name__} does not define next()")
+        if self._epoch_batches is None:
+            self._needs_eachbatch("next")
+            self._epoch_batches = iter(self.eachbatch())
+        return next(self._epoch_batches)
 
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch."""
-        raise TypeError(f"{type(self).__name__} does not define reset()")
+        self._needs_eachbatch("reset")
+        self._epoch_batches = self._current = self._loop = None
+
+    def _needs_eachbatch(self, missing: str) -> None:
+        """Raise unless `eachbatch` is what makes the batches."""
+        kind, base = type(self), AbstractDataProvider
+        if kind.eachbatch is base.eachbatch or kind.next is not base.next:
+            raise TypeError(f"{kind.__name__} defines neither {missing}() nor eachbatch() alone")
 
     def set_epoch(self, epoch: int) -> None:
         """Make the next batch the first of that epoch, as if those before it had been gone through.
@@ -94,36 +114,16 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     @property
     def batch_size(self) -> int:
         """Samples in a batch, padding included."""
-        desc = self.provide_data[0]
-        return desc.shape[DataDesc.get_batch_axis(desc.layout)]
+        return described_size([*self.provide_data, *(self.provide_label or ())])
 
-    def __iter__(self) -> Iterator[DataBatch]:
+    def __iter__(self) -> AbstractDataProviderState:
         self._begin()
-        loop = self._loop = object()
-        return self._run_epoch(loop)
+        return AbstractDataProviderState(self)
 
     def _begin(self) -> None:
         """Go to where a new loop starts."""
         if self._delivered:
             self.reset()
-
-    def _run_epoch(self, loop: object) -> Iterator[DataBatch]:
-        while True:
-            if self._loop is not loop:
-                raise self._taken_over()
-            try:
-                batch = self.next()
-            except StopIteration:
-                return
-            self._current = batch
-            yield batch
-
-    @staticmethod
-    def _taken_over() -> RuntimeError:
-        return RuntimeError(
-            "this provider is used by another loop that began later; nested or parallel loops need "
-            "a provider each"
-        )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {', '.join(self._shown())}>"
@@ -138,3 +138,22 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def described_size(descriptions: Sequence[Any]) -> int:
+    """Samples in a batch whose first array is described so, by a `DataDesc` or a plain pair.
+
+    Raises
+    ------
+    TypeError
+        If nothing is described.
+
+    Examples
+    --------
+    >>> described_size([("data", (4, 2))])
+    4
+    """
+    if not descriptions:
+        raise TypeError("the size of a batch is unknown: provide_data describes no array")
+    desc = descriptions[0]
+    return desc[1][DataDesc.get_batch_axis(getattr(desc, "layout", None))]

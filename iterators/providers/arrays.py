@@ -18,7 +18,6 @@ from ..core.options import accepts, described, option
 from ..core.order import BatchPlan, RollOverPlan, Tail
 from ..core.parameters import choice, integer
 from .array_rows import Columns, DenseColumn, SparseColumn, column_of
-from .batch_form import SpecBatch
 from .provider_options import ProviderOptions
 from .roll_over import FullBatch, RollingProvider
 from .row_provider import RowProvider, order_of_rows
@@ -220,7 +219,7 @@ class NDArrayIter(RollingProvider, RowProvider):
         order = order_of_rows(options, len(columns))
         if handle == "roll_over":
             plan: BatchPlan = RollOverPlan(order, options.batch_size)
-            self.batch_type = FullBatch if options.data_specs is None else _FullSpecBatch
+            self.batch_type = FullBatch
         else:
             tail: Tail = "wrap" if handle == "pad" else "drop"
             plan = BatchPlan(order, options.batch_size, tail)
@@ -230,10 +229,6 @@ class NDArrayIter(RollingProvider, RowProvider):
     def num_data(self) -> int:
         """`num_samples`, under MXNet's name."""
         return self.num_samples
-
-
-class _FullSpecBatch(SpecBatch, FullBatch):  # type: ignore[misc]
-    """The same in the form of data_specs."""
 
 
 def _named(value: Any, default: str) -> list[tuple[str, Any]]:

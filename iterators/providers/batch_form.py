@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..core.backend import backend_of, is_stored_sparse
-from ..core.batch import DataBatch, DataDesc, axes_of
+from ..core.batch import DataDesc, axes_of
 from ..core.layout import Layout, plan
 from ..core.spec import FieldSpec, SpecError
 from ..spaces import DataSpecsMapping
+from .form_batches import FormBatch, form_type, in_form
 
-__all__ = ["BatchForm", "SpecBatch", "with_arrays"]
+__all__ = ["BatchForm"]
 
 #: Axes and element types that the image stage writes; the axes in any order.
 IMAGES = "bhwc"
@@ -29,58 +30,6 @@ STAGE_DTYPES = ("float32", "float16", "uint8", "int8")
 ONE_SLOT = plan("b", "bf")
 
 Place = Callable[[Sequence[Any]], list[Any]]
-
-
-class SpecBatch(DataBatch, tuple):  # type: ignore[misc]
-    """A batch in the form of data_specs: a tuple of its parts, and a `DataBatch`.
-
-    ``images, targets = batch`` is what was asked for; ``batch.data``, ``batch.label``,
-    ``batch.pad``, ``batch.index`` and ``batch["targets"]`` are as in every batch.
-
-    Examples
-    --------
-    >>> batch = SpecBatch((np.zeros((4, 2)), np.ones(4)), data=[np.zeros((4, 2))])
-    >>> images, targets = batch
-    >>> batch.data[0].shape, batch.pad
-    ((4, 2), 0)
-    """
-
-    def __new__(cls, parts: tuple[Any, ...], **fields: Any) -> SpecBatch:
-        """Make the tuple; the rest is what `DataBatch` takes."""
-        return tuple.__new__(cls, parts)
-
-    def __init__(self, parts: tuple[Any, ...], **fields: Any) -> None:
-        DataBatch.__init__(self, **fields)
-
-    __iter__ = tuple.__iter__  # the parts, in the order that was asked for
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.get(key) if isinstance(key, str) else tuple.__getitem__(self, key)
-
-
-def with_arrays(batch: DataBatch, data: Sequence[Any], label: Sequence[Any], **fields: Any) -> Any:
-    """A batch of the same kind with other arrays in place of its own, one for each.
-
-    Examples
-    --------
-    >>> first = np.zeros((4, 2))
-    >>> batch = SpecBatch(((first, None), first), data=[first])
-    >>> moved = with_arrays(batch, [np.ones((4, 2))], [])
-    >>> moved[0][0] is moved[1] is moved.data[0]
-    True
-    """
-    if not isinstance(batch, SpecBatch):
-        return type(batch)(data, label, **fields)
-    replaced = {
-        id(old): new for old, new in zip([*batch.data, *batch.label], [*data, *label], strict=True)
-    }
-
-    def moved(part: Any) -> Any:
-        return tuple(map(moved, part)) if isinstance(part, tuple) else replaced.get(id(part), part)
-
-    return type(batch)(
-        tuple(map(moved, tuple(batch))), data=list(data), label=list(label), **fields
-    )
 
 
 @dataclass
@@ -227,14 +176,15 @@ class BatchForm:
         self._descriptions: tuple[list[DataDesc], list[DataDesc]] = ([], [])
 
     @property
-    def has_data(self) -> bool:
-        """Whether data are asked for, and not labels alone."""
-        return any(not part.is_label for part in self._parts)
+    def batch_type(self) -> type[FormBatch]:
+        """Class of the batches."""
+        return form_type(self._mapping.spec_mapping)
 
     def written(self, data_shape: Sequence[int]) -> tuple[str, str]:
         """Axes, as in "CHWN", and element type in which images should be made.
 
-        What the first of several forms needs is written so; the rest are conversions.
+        What the first of several forms needs is written so; the rest are conversions.  Images that
+        nobody asks for are written as they come.
 
         Parameters
         ----------
@@ -244,11 +194,11 @@ class BatchForm:
         Raises
         ------
         SpecError
-            If no images are asked for, or they do not fit into their space.
+            If the images do not fit into their space.
         """
         parts = [part for part in self._parts if not part.is_label]
         if not parts:
-            raise SpecError("data_specs must ask for the images: the source 'features'")
+            return "NCHW", "float32"
         for part in parts:
             part.bind(DataDesc(part.source, (1, *data_shape)))
         wanted = (part.space.layout.axes for part in parts)
@@ -322,14 +272,16 @@ class BatchForm:
         count: int,
         place: Place = list,
         finish: Place = list,
-        kind: type[SpecBatch] = SpecBatch,
+        *,
+        pad: int,
         **fields: Any,
-    ) -> SpecBatch:
-        """A batch; parameters as for `parts`, `fields` for `DataBatch`."""
+    ) -> FormBatch:
+        """A batch; parameters as for `parts`, the others are those of `DataBatch`."""
         parts, labels = self.parts(data, label, count, place, finish)
-        nested = self.nest(parts)
-        return kind(
-            nested if isinstance(nested, tuple) else (nested,),
+        return in_form(
+            self.nest(parts),
+            size=count + pad,
+            pad=pad,
             data=[part for part, is_label in zip(parts, labels, strict=True) if not is_label],
             label=[part for part, is_label in zip(parts, labels, strict=True) if is_label],
             provide_data=self._descriptions[0],

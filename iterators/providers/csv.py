@@ -21,6 +21,7 @@ from ..core.options import accepts, described, option, optional
 from ..core.order import BatchPlan, Order, Tail
 from ..core.parameters import boolean, choice, integer, integers
 from .array_rows import Columns, DenseColumn
+from .mx_data_provider import MXDataProvider
 from .provider_options import TextOptions
 from .reorder import Axes
 from .row_provider import RowProvider, RowSource, order_of_rows
@@ -135,6 +136,7 @@ class CSVOptions(TextOptions):
         )
 
 
+@MXDataProvider.register
 @accepts(CSVOptions)
 class CSVIter(RowProvider):
     r"""Batches of the rows of CSV files.

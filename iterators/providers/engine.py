@@ -6,9 +6,9 @@ knows how the other does it.  `ChosenSamples` are batches that somebody else put
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import InitVar, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,8 +17,9 @@ from recordio.errors import ErrorBudgetError, RecordIOError
 
 from ..core.order import Order
 from ..core.parameters import choice, integer, real
+from ..core.turns import Turns
 
-__all__ = ["ChosenSamples", "Engine", "Skipped"]
+__all__ = ["ChosenSamples", "Engine", "MakeEngine", "Skipped"]
 
 
 class Engine(Protocol):
@@ -57,6 +58,10 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Stop; idempotent."""
+
+
+#: ``make(batch_size, depth)``: an engine for batches of that size, `depth` of them under way.
+MakeEngine = Callable[[int, int], Engine]
 
 
 class Skipped:
@@ -109,62 +114,88 @@ class Skipped:
         raise error
 
 
-@dataclass(eq=False)
 class ChosenSamples:
-    """Batches of chosen samples of one epoch, made ahead of the consumer."""
+    """Batches of chosen samples of one epoch, made ahead of the consumer by an engine of their own.
 
-    #: Nobody else asks it for anything meanwhile.
-    engine: Engine
-    skipped: Skipped
-    order: InitVar[Order]
-    epoch: int
-    #: Samples are chosen by their place in the file or array, not by that in the epoch.
-    in_file_order: InitVar[bool]
-    #: A sample that comes again has other random numbers, by when it comes.
-    repeats: bool
-    asked: int = field(init=False, default=0)
-    #: Whether there is no other batch.
-    over: bool = field(init=False, default=False)
-    #: The samples of each batch under way, and their draws.
-    waiting: deque[tuple[np.ndarray, np.ndarray]] = field(init=False, default_factory=deque)
+    Threads may share it: every batch goes to one of them.
 
-    def __post_init__(self, order: Order, in_file_order: bool) -> None:
-        self.engine.cancel()
-        records = order.take(self.epoch, 0, order.count())
-        self.records = np.sort(records) if in_file_order else records
-        self.draws = order.draws(0, order.count())
+    Parameters
+    ----------
+    engine : Engine
+        Closed after the last batch, and when nobody refers to this object any more.
+    skipped : Skipped
+    order : Order
+    epoch : int
+    rows : iterator of slice or numpy.ndarray
+        Places of the samples of each batch: in the file or array, or in the epoch.
+    in_file_order : bool
+        Which of the two.
+    repeats : bool
+        A sample that comes again has other random numbers, by when it comes.
+    """
 
-    def collect(self, rows: Iterator[Any]) -> tuple[Any, Any, int]:
-        """Data, label and size of the next batch; StopIteration when no `rows` are left."""
-        if not self.over:
-            self._ask_ahead(rows)
-        self.over = not self.waiting
-        if self.over:
-            raise StopIteration
-        data, label, ids, failures = self.engine.collect()
-        chosen, draws = self.waiting.popleft()
-        self._ask_ahead(rows)
-        for slot, error in failures:
-            others = np.roll(self.records, -int(chosen[slot]) - 1)
-            arrays, draw = (data, label, ids), int(draws[slot])
-            self.skipped.refill(error, self.engine, others, self.epoch, draw, arrays, slot)
-        return data, label, len(chosen)
+    def __init__(
+        self,
+        engine: Engine,
+        skipped: Skipped,
+        order: Order,
+        epoch: int,
+        rows: Iterator[Any],
+        in_file_order: bool,
+        repeats: bool,
+    ) -> None:
+        self._finalizer = weakref.finalize(self, engine.close)
+        self._engine = engine
+        self._skipped = skipped
+        self._epoch = epoch
+        self._rows = rows
+        self._repeats = repeats
+        records = order.take(epoch, 0, order.count())
+        self._records = np.sort(records) if in_file_order else records
+        self._draws = order.draws(0, order.count())
+        self._asked = 0
+        self._over = False
+        #: The samples of each batch under way, and their draws.
+        self._waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()
+        self._turns = Turns()
 
-    def _ask_ahead(self, rows: Iterator[Any]) -> None:
-        engine = self.engine
-        if engine.pending != len(self.waiting):
+    def collect(self) -> tuple[Any, Any, int]:
+        """Data, label and size of the next batch; StopIteration when there is none."""
+        with self._turns.lock:
+            if not self._over:
+                self._ask_ahead()
+                self._over = not self._waiting
+            if self._over:
+                self.close()
+                raise StopIteration
+            data, label, ids, failures = self._engine.collect()
+            chosen, draws = self._waiting.popleft()
+            self._ask_ahead()
+            for slot, error in failures:
+                others = np.roll(self._records, -int(chosen[slot]) - 1)
+                arrays, draw = (data, label, ids), int(draws[slot])
+                self._skipped.refill(error, self._engine, others, self._epoch, draw, arrays, slot)
+            return data, label, len(chosen)
+
+    def close(self) -> None:
+        """Stop the engine; idempotent."""
+        self._finalizer()
+
+    def _ask_ahead(self) -> None:
+        engine = self._engine
+        if engine.pending != len(self._waiting):
             # An interrupt (Ctrl-C) came between a step of the engine and ours: make them again.
             engine.cancel()
-            for chosen, draws in self.waiting:
-                engine.submit(self.records[chosen], self.epoch, draws)
-        while len(self.waiting) < engine.depth:
-            part = next(rows, None)
+            for chosen, draws in self._waiting:
+                engine.submit(self._records[chosen], self._epoch, draws)
+        while len(self._waiting) < engine.depth:
+            part = next(self._rows, None)
             if part is None:
                 return
             chosen = np.arange(part.start, part.stop) if isinstance(part, slice) else part
-            draws = self.draws[chosen]
-            if self.repeats:
-                draws = np.arange(self.asked, self.asked + len(chosen))
-            self.asked += len(chosen)
-            self.waiting.append((chosen, draws))
-            engine.submit(self.records[chosen], self.epoch, draws)
+            draws = self._draws[chosen]
+            if self._repeats:
+                draws = np.arange(self._asked, self._asked + len(chosen))
+            self._asked += len(chosen)
+            self._waiting.append((chosen, draws))
+            engine.submit(self._records[chosen], self._epoch, draws)

@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..core.batch import DataBatch
 from ..core.options import Options, accepts, divided
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
 from ..images.augment.augmenter import Augmenter, AugmenterOptions, CreateAugmenter
@@ -151,11 +148,11 @@ class ImageIter(RollingProvider, ImageRecordIter):
         steps = ImageSteps(self._steps or (), plan.label_width, plan.labels)
         return steps, (plan.label_width,)
 
-    def _make_engine(
+    def _engine_of(
         self, source: ImageSource, plan: RenderPlan, key: int, cached: Any, **sizes: Any
     ) -> Engine:
         if self._steps is None:
-            return super()._make_engine(source, plan, key, cached, **sizes)
+            return super()._engine_of(source, plan, key, cached, **sizes)
         del sizes["strict"]  # refused with functions
         return PythonImages(source, plan, *self._change(plan), key=key, **sizes)
 
@@ -176,11 +173,6 @@ class ImageIter(RollingProvider, ImageRecordIter):
                 'one permutation cannot agree on: use "pad" or "discard" with num_parts and shuffle'
             )
         return RollOverPlan(order, options.batch_size, pads_new=True)
-
-    def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
-        if self._form is not None and self._handle == "roll_over":
-            pad = 0  # nothing is padding; MXNet's number is for who knows MXNet's batches
-        return super()._batch(data, label, ids, pad)
 
 
 class _Records(RecordSource):

@@ -139,9 +139,10 @@ class ImageProviderOptions(NamedOptions):
     data_specs: Any = described(
         NamedOptions,
         "data_specs",
-        """What a batch must look like, instead of `layout`: a tuple in exactly that form, which is
-        a `DataBatch` as well.  The sources are "features" and "targets"; a VectorSpace of as many
-        elements as there are classes makes a single label one-hot.""",
+        """What a batch must look like, instead of `layout`: exactly that form - a tuple for several
+        spaces, for one something that is used as its array - which is a `DataBatch` as well.  The
+        sources are "features" and "targets"; a VectorSpace of as many elements as there are classes
+        makes a single label one-hot.""",
     )
     on_error: str = described(
         NamedOptions,

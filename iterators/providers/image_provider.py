@@ -8,6 +8,7 @@ its own work elsewhere.
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -37,6 +38,7 @@ from .image_settings import (
     make_mean_image,
     order_of_images,
 )
+from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
 
 __all__ = ["RecordImageProvider"]
@@ -51,6 +53,7 @@ CACHE_OPTIONS = ("cache", "cache_size", "num_parts", "verbose")
 logger = logging.getLogger("iterators")
 
 
+@MXDataProvider.register
 class RecordImageProvider(PlannedProvider):
     """Base class of the providers that decode images from record files.
 
@@ -112,13 +115,15 @@ class RecordImageProvider(PlannedProvider):
             mean_image = make_mean_image(source, order, plan_class, recipe, options)
         seed_aug = options.seed if options.seed_aug is None else options.seed_aug
         key = derive_key(seed_aug, AUGMENT_KEY)
-        plan = plan_class(
+        self._make_plan = partial(
+            plan_class,
             recipe,
             key=key,
-            **options.values("layout", "dtype", "batch_size"),
+            **options.values("layout", "dtype"),
             mean_image=mean_image,
             **labels,
         )
+        plan = self._make_plan(batch_size=options.batch_size)
         cached = None
         if options.cache:
             records = steady_records(order, len(source))
@@ -147,19 +152,26 @@ class RecordImageProvider(PlannedProvider):
             settings["mean_img"] = check_of(mean_image)
         self.path_imgrec = source.name
         self.identities = source.identities
-        super().__init__(
-            self._plan_batches(order, options),
-            self._make_engine(
+        provider = weakref.ref(self)
+
+        def make_engine(batch_size: int, depth: int) -> Engine:
+            maker = cast(RecordImageProvider, provider())
+            return maker._engine_of(
                 source,
-                plan,
+                maker._make_plan(batch_size=batch_size),
                 key,
                 cached,
-                batch_size=options.batch_size,
+                batch_size=batch_size,
                 threads=options.preprocess_threads,
-                depth=options.prefetch_buffer,
+                depth=depth,
                 allocate=place.allocate,
                 strict=options.strict,
-            ),
+            )
+
+        super().__init__(
+            self._plan_batches(order, options),
+            make_engine(options.batch_size, options.prefetch_buffer),
+            make_engine,
             [data_desc],
             label_desc,
             place,
@@ -239,7 +251,7 @@ class RecordImageProvider(PlannedProvider):
         """What the plan is told about labels: keywords of `plan_class`, `labels` among them."""
         raise TypeError(f"{type(self).__name__} does not say what its labels are")
 
-    def _make_engine(
+    def _engine_of(
         self, source: ImageSource, plan: RenderPlan, key: int, cached: Any, **sizes: Any
     ) -> Engine:
         """What makes the images; `key` determines what is drawn for them."""

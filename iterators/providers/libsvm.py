@@ -19,6 +19,7 @@ from ..core.options import accepts, described, option
 from ..core.order import BatchPlan, PartRule
 from ..core.parameters import boolean, choice, integer, integers
 from .array_rows import Columns, DenseColumn, SparseColumn, refuse_layout
+from .mx_data_provider import MXDataProvider
 from .provider_options import TextOptions
 from .row_provider import RowProvider, order_of_rows
 
@@ -93,6 +94,7 @@ class LibSVMOptions(TextOptions):
     )
 
 
+@MXDataProvider.register
 @accepts(LibSVMOptions)
 class LibSVMIter(RowProvider):
     r"""Batches of sparse rows, as scipy CSR arrays, and their labels.

@@ -20,6 +20,7 @@ from ..core.options import accepts, described, option, optional
 from ..core.order import BatchPlan
 from ..core.parameters import boolean, choice, integer, integers
 from .array_rows import Columns, DenseColumn
+from .mx_data_provider import MXDataProvider
 from .provider_options import FileOptions
 from .reorder import Axes
 from .row_provider import RowProvider, order_of_rows
@@ -99,6 +100,7 @@ class MNISTOptions(FileOptions):
     )
 
 
+@MXDataProvider.register
 @accepts(MNISTOptions)
 class MNISTIter(RowProvider):
     """Batches of MNIST images, each pixel divided by 256, and their labels.

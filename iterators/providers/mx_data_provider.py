@@ -5,6 +5,7 @@ It copies every array that comes out of the object and passes batches on in thei
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,12 +13,14 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.parameters import unknown_keyword
+from .abstract import AbstractDataProvider, described_size
+from .data_iter import batch_of_parts, listed
 from .wrapper import Wrapper, described
 
-__all__ = ["MXDataProvider"]
+__all__ = ["MXDataIter", "MXDataProvider"]
 
 
-class MXDataProvider(Wrapper):
+class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
     """Any object with MXNet's iterator protocol as a provider.
 
     Parameters
@@ -30,8 +33,8 @@ class MXDataProvider(Wrapper):
     data_name, label_name : str, optional
         New names of the first data and label array; ``label_name=None`` for no labels.
     data_specs : (Space, source), optional
-        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
-        A source is the name of an array, or "features" and "targets" where there is one.
+        What a batch must look like: exactly that form, which is a `DataBatch` as well.  A source is
+        the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
         Where the arrays go: None for NumPy.
     epoch : int
@@ -39,6 +42,10 @@ class MXDataProvider(Wrapper):
 
     Notes
     -----
+    In MXNet and MXNet.jl this is the class of all iterators that are not written in Python, so the
+    iterators of this package that stand in their places are instances of it: ``isinstance(it,
+    MXDataProvider)``.
+
     The first epoch uses the object as it is, without a reset; MXNet's iterators have fetched a
     batch by then.  A saved state holds that of the object if it has one; otherwise the position in
     the epoch, and loading it draws the batches before it once more, which gives the same only if
@@ -83,23 +90,19 @@ class MXDataProvider(Wrapper):
         self._has_labels = label_name is not None
         data = _descriptions(data_iter.provide_data, data_name)
         label = _descriptions(data_iter.provide_label, label_name) if self._has_labels else []
-        self._describe(data, label, data_specs)
+        described = [*data_iter.provide_data, *(data_iter.provide_label or ())]
+        size = described_size(described) if described else data_iter.batch_size
+        self._describe(data, label, data_specs, size)
 
     def _advance(self) -> DataBatch:
         inside = self.data_iter
-        if hasattr(inside, "next"):
-            batch = inside.next()
-            data, label, pad, index = batch.data, batch.label, batch.pad, batch.index
-        else:
-            if not inside.iter_next():
-                raise StopIteration
-            data, label, pad = inside.getdata(), inside.getlabel(), inside.getpad()
-            index = inside.getindex() if hasattr(inside, "getindex") else None
+        batch = inside.next() if hasattr(inside, "next") else batch_of_parts(inside)
+        index = batch.index
         return self._batch(
             DataBatch(
-                [_copied(array) for array in _listed(data)],
-                [_copied(array) for array in _listed(label)] if self._has_labels else [],
-                pad=pad or 0,
+                [_copied(array) for array in listed(batch.data)],
+                [_copied(array) for array in listed(batch.label)] if self._has_labels else [],
+                pad=batch.pad or 0,
                 index=None if index is None else np.array(index, np.uint64),
                 provide_data=self._described,
             )
@@ -111,14 +114,14 @@ class MXDataProvider(Wrapper):
     def state_dict(self) -> dict[str, Any]:
         """The position of the run."""
         state = self._own_state()
-        if hasattr(self.data_iter, "state_dict"):
+        if _has_state(self.data_iter):
             state["inside"] = self.data_iter.state_dict()
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
         place = self._checked_own_state(state)
-        if ("inside" in state) != hasattr(self.data_iter, "state_dict"):
+        if ("inside" in state) != _has_state(self.data_iter):
             raise ValueError(
                 f"the state does not belong to an iterator of type {type(self.data_iter).__name__}"
             )
@@ -139,15 +142,19 @@ class MXDataProvider(Wrapper):
             self.data_iter.close()
 
 
+#: MXNet's name of this class.
+MXDataIter = MXDataProvider
+
+
+def _has_state(it: Any) -> bool:
+    """Whether an object can say where it is; a provider that defines no state cannot."""
+    none = AbstractDataProvider.state_dict
+    return hasattr(it, "state_dict") and getattr(type(it), "state_dict", None) is not none
+
+
 def _descriptions(descriptions: Any, name: str | None) -> list[DataDesc]:
     result = [described(desc, desc[0]) for desc in descriptions or ()]
     return [described(result[0], name), *result[1:]] if name and result else result
-
-
-def _listed(arrays: Any) -> list[Any]:
-    if arrays is None:
-        return []
-    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
 
 
 def _copied(array: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import time
 import weakref
 from collections import deque
@@ -27,11 +28,11 @@ from ..core.order import BatchPlan
 from ..core.order.modes import generator
 from ..core.order.position import Position
 from ..core.parameters import entries, integer
-from ..core.spec import SpecError
+from ..core.prefetch import Prefetcher
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
-from .batch_form import BatchForm, SpecBatch
-from .engine import ChosenSamples, Engine, Skipped
+from .batch_form import BatchForm
+from .engine import ChosenSamples, Engine, MakeEngine, Skipped
 from .sample_iterator import Samples
 
 __all__ = ["PlannedProvider"]
@@ -57,7 +58,10 @@ class PlannedProvider(AbstractDataProvider):
     plan : BatchPlan
         Which records make up which batch.
     engine : Engine
-        What turns records into arrays.
+        What turns records into arrays, for the loop.
+    make_engine : callable
+        ``make_engine(batch_size, depth)`` gives another engine over the same records, for an
+        iterator with batches of that size.
     data_desc, label_desc : list of DataDesc
         The arrays of a batch.
     placement : Placement
@@ -93,6 +97,7 @@ class PlannedProvider(AbstractDataProvider):
         self,
         plan: BatchPlan,
         engine: Engine,
+        make_engine: MakeEngine,
         data_desc: list[DataDesc],
         label_desc: list[DataDesc],
         placement: Placement,
@@ -115,24 +120,27 @@ class PlannedProvider(AbstractDataProvider):
             )
         self._plan = plan
         self._empty = plan.empty
+        #: Whether `pad` counts samples of the epoch before, which are no padding.
+        self._rolls_over = plan.first_done < 0
         self._engine = engine
+        self._make_engine: MakeEngine | None = make_engine
         self._form = form
         #: What the engine makes; what is handed out may have another form.
         self._stored = (data_desc, label_desc)
         self.provide_data, self.provide_label = data_desc, label_desc
         if form is not None:
             self.provide_data, self.provide_label = form.bind(data_desc, label_desc)
-            if not form.has_data:
-                raise SpecError("data_specs asks for labels alone: ask for the data as well")
-            if not issubclass(self.batch_type, SpecBatch):
-                self.batch_type = SpecBatch
+            self.batch_type = form.batch_type
         self._placement = placement
         # Of the whole epoch: the places that all parts have taken.
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
         self._step = plan.batch_size * plan.order.stride  # places that a batch of every part takes
         self._delivered = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
+        self._process = os.getpid()
         self._turns = Turns()  # for position, requests and engine
+        self._iterator_epoch = self._position.epoch  # of the next iterator
+        self._iterators: weakref.WeakSet[ChosenSamples] = weakref.WeakSet()
         self._inside = False
         # Asked for when a batch is submitted, and again when it is delivered.
         self._batches_left = functools.lru_cache(maxsize=64)(plan.batches)
@@ -239,7 +247,7 @@ class PlannedProvider(AbstractDataProvider):
         # An interrupt before this line costs no batch: it is made again.
         self._move(following)
         self._current = batch
-        self._count(batch, asked)
+        self._count(request.pad, asked)
         return batch
 
     def _move(self, position: Position) -> None:
@@ -273,12 +281,12 @@ class PlannedProvider(AbstractDataProvider):
         bad = self._skipped.refill(error, self._engine, records, epoch, draw, arrays, slot)
         self._searched = (epoch, begin, found + bad * order.stride)
 
-    def _count(self, batch: DataBatch, asked: float) -> None:
+    def _count(self, pad: int, asked: float) -> None:
         now = time.perf_counter()
         if self._returned is not None:
             self._busy += asked - self._returned
         self._waited += now - asked
-        self._samples += batch.count
+        self._samples += self._plan.batch_size - (0 if self._rolls_over else pad)
         self._returned = now
         if self._verbose and not self._batches_left(self._position.place):
             logger.info(
@@ -292,10 +300,11 @@ class PlannedProvider(AbstractDataProvider):
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
         data, label = self._arrays(data, label)
         if self._form is not None:
-            kind: Any = self.batch_type
-            good = self.batch_size if self._plan.first_done < 0 else self.batch_size - pad
+            if self._rolls_over:
+                pad = 0  # MXNet's number is for who knows MXNet's batches
             place, finish = self._placement.place, self._finish
-            return self._form.batch(data, label, good, place, finish, kind, pad=pad, index=ids)
+            count = self.batch_size - pad
+            return self._form.batch(data, label, count, place, finish, pad=pad, index=ids)
         placed = self._placement.place([*data, *label])
         return self.batch_type(
             self._finish(placed[: len(data)]),
@@ -372,12 +381,13 @@ class PlannedProvider(AbstractDataProvider):
             self._go_to(position)
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next batch the first of that epoch.
+        """Make the next batch the first of that epoch, and the next `iterator` go through it.
 
         With ``last_batch_handle="roll_over"`` the epoch has none of the samples before it.
         """
         with self._turns.lock:
             self._go_to(Position(integer("epoch", epoch, low=0, high=LAST_EPOCH)))
+            self._iterator_epoch = self.epoch
 
     def _go_to(self, position: Position) -> None:
         """Begin at a position."""
@@ -388,7 +398,7 @@ class PlannedProvider(AbstractDataProvider):
         self._loop = None
 
     def _any_samples(self) -> Samples:
-        place, finish = self._placement.place, self._finish
+        place, finish = self._placement.another().place, self._finish
         return Samples(self._stored, self._form, place, finish, self._rng, self._read_samples)
 
     @functools.cached_property
@@ -397,23 +407,28 @@ class PlannedProvider(AbstractDataProvider):
         return generator(None, DATASET_SEED)
 
     def _read_samples(
-        self, rows: Iterator[Any], in_file_order: bool, repeats: bool
+        self, rows: Iterator[Any], batch_size: int, in_file_order: bool, repeats: bool
     ) -> Callable[[], tuple[list[Any], list[Any], int]]:
         """Begin an epoch of chosen samples; see `Samples.read`."""
         with self._turns.lock:
-            self._begin()
-            self._delivered = True
-            self._requests.clear()
+            if self._make_engine is None:
+                raise ValueError("the provider is closed")
+            if self._process != os.getpid():
+                raise RuntimeError(Prefetcher.foreign)
+            # No more samples ahead than the loop has, which may be under way as well.
+            most = self._engine.depth
+            depth = min(max(most * self.batch_size // batch_size, 1), most)
+            engine = self._make_engine(batch_size, depth)
+            epoch, order = self._iterator_epoch, self._plan.order
             chosen = ChosenSamples(
-                self._engine, self._skipped, self._plan.order, self.epoch, in_file_order, repeats
+                engine, self._skipped, order, epoch, rows, in_file_order, repeats
             )
-            self._loop = chosen
+            self._iterator_epoch = (epoch + 1) & LAST_EPOCH
+            self._iterators.add(chosen)
 
         def read() -> tuple[list[Any], list[Any], int]:
+            data, label, count = chosen.collect()
             with self._turns.lock:
-                if not chosen.over and (self._loop is not chosen or self._requests):
-                    raise self._taken_over()
-                data, label, count = chosen.collect(rows)
                 self._samples += count
             return *self._arrays(data, label), count
 
@@ -472,11 +487,15 @@ class PlannedProvider(AbstractDataProvider):
         )
         with self._turns.lock:
             self._go_to(position)
+            self._iterator_epoch = position.epoch
 
     # -- life -----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Stop the background work; batches handed out stay valid.  Idempotent."""
+        self._make_engine = None  # it may hold much that is freed now
+        for chosen in list(self._iterators):
+            chosen.close()
         self._finalizer()
 
     def __reduce_ex__(self, protocol: Any) -> Any:

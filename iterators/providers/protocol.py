@@ -7,7 +7,7 @@ and on anything else that has the same methods.  They copy out of batches and ne
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from ..views.batch_views import view_batch
 from ..views.sets import Batch
 
 __all__ = [
+    "AbstractDataProviderState",
     "MXNetJlProtocol",
     "MXNetProtocol",
+    "SlicedNDArray",
     "count_samples",
     "eachbatch",
+    "eltype",
     "get",
     "get_batch_size",
     "get_data",
@@ -28,7 +31,84 @@ __all__ = [
     "load_label",
     "provide_data",
     "provide_label",
+    "taken_over",
 ]
+
+
+class AbstractDataProviderState:
+    """A loop over one epoch of a provider: what ``iter(provider)`` gives, under MXNet.jl's name.
+
+    Parameters
+    ----------
+    provider : AbstractDataProvider
+        Only its newest loop may go on.
+
+    Attributes
+    ----------
+    provider : AbstractDataProvider
+
+    Examples
+    --------
+    >>> from iterators import ArrayDataProvider
+    >>> loop = iter(ArrayDataProvider(np.arange(4), batch_size=2))
+    >>> loop.next().data[0].tolist(), loop.next().data[0].tolist(), next(loop, None)
+    ([0, 1], [2, 3], None)
+    >>> loop.reset()
+    >>> loop.next().data[0].tolist(), loop.provider.epoch
+    ([0, 1], 1)
+    """
+
+    def __init__(self, provider: Any) -> None:
+        self.provider = provider
+        self._over = False
+        provider._loop = self
+
+    def __iter__(self) -> AbstractDataProviderState:
+        return self
+
+    def __next__(self) -> DataBatch:
+        provider = self.provider
+        if provider._loop is not self:
+            if self._over:
+                raise StopIteration
+            raise taken_over()
+        try:
+            batch = provider.next()
+        except StopIteration:
+            self._over = True
+            raise
+        provider._current = batch
+        return batch
+
+    next = __next__
+
+    def reset(self) -> None:
+        """Begin with the next epoch, unless this one has not begun."""
+        self.provider.reset()
+        self._over, self.provider._loop = False, self
+
+
+def taken_over() -> RuntimeError:
+    """What an older loop is told when it goes on."""
+    return RuntimeError(
+        "this provider is used by another loop that began later; nested or parallel loops need "
+        "a provider each"
+    )
+
+
+class SlicedNDArray(NamedTuple):
+    """Some samples of a batch, and the array that they are copied to by `load_data`.
+
+    Examples
+    --------
+    >>> SlicedNDArray(slice(0, 2), np.zeros(2)).samples
+    slice(0, 2, None)
+    """
+
+    #: Places in the batch, counted from 0 without the end.
+    samples: slice | range
+    #: A NumPy array or a torch tensor on any device.
+    array: Any
 
 
 class MXNetProtocol:
@@ -56,8 +136,8 @@ class MXNetProtocol:
         return self._current
 
     def getdata(self) -> Any:
-        """Data array of the current batch."""
-        return self.current.data[0]
+        """Data array of the current batch; None without data."""
+        return self.current.data[0] if self.current.data else None
 
     def getlabel(self) -> Any:
         """Label array of the current batch; None without labels."""
@@ -75,12 +155,16 @@ class MXNetProtocol:
 class MXNetJlProtocol:
     """The methods of MXNet.jl, for a class that describes its batches."""
 
+    def eltype(self: Any) -> type[DataBatch]:
+        """`batch_type`, under the name of MXNet.jl."""
+        return self.batch_type
+
     def get_batch_size(self: Any) -> int:
         """`batch_size`, under the name of MXNet.jl."""
         return self.batch_size
 
     def eachbatch(self: Any) -> Iterator[DataBatch]:
-        """Batches of one epoch (MXNet.jl's name for iterating over the provider)."""
+        """Batches of one epoch: a loop over the provider, or what a class of its own makes."""
         return iter(self)
 
     def count_samples(self, batch: DataBatch) -> int:
@@ -110,6 +194,11 @@ class MXNetJlProtocol:
     def load_label(self: Any, batch: DataBatch, targets: Sequence[Any]) -> None:
         """Copy label arrays of the batch into `targets`, see `iterators.providers.protocol`."""
         load_arrays(self.get_label(batch), self.provide_label, targets)
+
+
+def eltype(provider: Any) -> type:
+    """Class of the batches."""
+    return provider.batch_type
 
 
 def get_batch_size(provider: Any) -> int:
@@ -161,9 +250,10 @@ def load_data(provider: Any, batch: Any, targets: Sequence[Any]) -> None:
     batch : DataBatch
     targets : sequence
         One entry for each array of `provide_data`: a destination for the whole array, or a list of
-        pairs ``(samples, destination)``, where `samples` is a slice or a range of places in the
-        batch. Destinations are NumPy arrays or torch tensors on any device, of the shape of what is
-        copied. Entries without an array, and arrays without an entry, are left alone.
+        pairs ``(samples, destination)`` such as `SlicedNDArray`, where `samples` is a slice or a
+        range of places in the batch. Destinations are NumPy arrays or torch tensors on any device,
+        of the shape of what is copied. Entries without an array, and arrays without an entry, are
+        left alone.
 
     Raises
     ------

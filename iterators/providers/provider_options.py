@@ -54,9 +54,10 @@ class ProviderOptions(Options):
     data_specs: Any = option(
         None,
         "(Space, source), optional",
-        """What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as
-        well.  The sources are "features" and "targets", or the names of arrays; a VectorSpace of as
-        many elements as there are classes makes a single label one-hot.""",
+        """What a batch must look like: exactly that form - a tuple for several spaces, for one
+        something that is used as its array - which is a `DataBatch` as well.  The sources are
+        "features" and "targets", or the names of arrays; a VectorSpace of as many elements as there
+        are classes makes a single label one-hot.""",
     )
     device: Any = option(
         None,

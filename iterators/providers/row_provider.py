@@ -7,6 +7,7 @@ source that makes batches of rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,8 +64,26 @@ class RowSource(Protocol):
     def replace(self, row: int, data: list, label: list, ids: np.ndarray, slot: int) -> None:
         """Put another row into a slot of a batch, or raise what is wrong with that row."""
 
+    def another(self) -> RowSource:
+        """A source of the same rows with batches of its own, to be closed before this one."""
+
     def close(self) -> None:
         """End background work; called after the last batch."""
+
+
+def make_engine(
+    allocate: Callable[[int], Any] | None, source: RowSource, batch_size: int, depth: int
+) -> Prefetcher:
+    """What makes batches of a source, which belongs to it, in memory from `allocate`."""
+    source.prepare(batch_size, depth, allocate)
+    return Prefetcher(
+        source,
+        depth,
+        threads=min(source.threads(), depth),
+        replace=source.replace,
+        finish=source.close,
+        name="row-provider",
+    )
 
 
 class RowProvider(PlannedProvider):
@@ -88,7 +107,8 @@ class RowProvider(PlannedProvider):
         else:
             described = f"{described}, seed {options.seed}"
         place = placement(options.device, ring=options.prefetch_buffer)
-        source.prepare(plan.batch_size, options.prefetch_buffer, place.allocate)
+        make = partial(make_engine, place.allocate)
+        engine = make(source, plan.batch_size, options.prefetch_buffer)
         data_desc, label_desc = source.describe()
         form = None
         if options.data_specs is not None:
@@ -96,14 +116,8 @@ class RowProvider(PlannedProvider):
             form = BatchForm(options.data_specs, *names)
         super().__init__(
             plan,
-            Prefetcher(
-                source,
-                options.prefetch_buffer,
-                threads=min(source.threads(), options.prefetch_buffer),
-                replace=source.replace,
-                finish=source.close,
-                name="row-provider",
-            ),
+            engine,
+            lambda batch_size, depth: make(source.another(), batch_size, depth),
             data_desc,
             label_desc,
             place,

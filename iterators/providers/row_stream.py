@@ -230,6 +230,8 @@ class StreamedRows:
         Data and perhaps labels, with at least as many rows each.
     constant_label : str, optional
         Name of labels that are 0, where there is no stream of them.
+    owns_readers : bool
+        Whether the readers of the streams are closed with it.
     """
 
     def __init__(
@@ -237,10 +239,12 @@ class StreamedRows:
         count: int,
         streams: list[RowStream],
         constant_label: str | None = None,
+        owns_readers: bool = True,
     ) -> None:
         self.count = count
         self.streams = streams
         self.constant_label = constant_label
+        self.owns_readers = owns_readers
         self.batch_size = 0
 
     def __len__(self) -> int:
@@ -304,8 +308,17 @@ class StreamedRows:
         for stream in self.streams:
             stream.stop()
 
+    def another(self) -> StreamedRows:
+        """The same rows by streams of their own from the same readers."""
+        streams = [
+            RowStream(stream.name, stream.reader, stream.first, stream.axes, stream.scalar)
+            for stream in self.streams
+        ]
+        return StreamedRows(self.count, streams, self.constant_label, owns_readers=False)
+
     def close(self) -> None:
         """End the threads that parse, for good."""
         self.stop()
-        for stream in self.streams:
-            stream.reader.close()
+        if self.owns_readers:
+            for stream in self.streams:
+                stream.reader.close()

@@ -20,9 +20,10 @@ from ..core.order.modes import (
     generator,
     resolve_iterator_class,
 )
-from .batch_form import BatchForm, Place, SpecBatch, with_arrays
+from .batch_form import BatchForm, Place
+from .form_batches import FormBatch, with_arrays
 
-__all__ = ["DatasetProtocol", "Samples"]
+__all__ = ["DatasetProtocol", "Samples", "first_samples"]
 
 #: Modes of providers whose batches come in an order of their own.
 OWN_MODES = ("sequential", "even_sequential")
@@ -60,7 +61,7 @@ class _Request:
     ) -> tuple[list[Any], list[Any]]:
         """The first samples of all arrays."""
         arrays = [
-            _first(array, desc, count)
+            first_samples(array, desc, count)
             for array, desc in zip([*data, *label], self._descriptions, strict=True)
         ]
         return arrays[: len(data)], arrays[len(data) :]
@@ -73,12 +74,23 @@ class _Request:
         if self.form is None:
             placed = place([*data, *label])
             return (*finish(placed[: len(data)]), *placed[len(data) :])
-        nested = self.form.nest(self.form.parts(data, label, count, place, finish)[0])
-        return nested if isinstance(nested, tuple) else (nested,)
+        return _flat(self.form.nest(self.form.parts(data, label, count, place, finish)[0]))
 
 
-def _first(array: Any, desc: Any, count: int) -> Any:
-    """The first samples of an array."""
+def _flat(asked: Any) -> tuple[Any, ...]:
+    """What was asked for as a tuple of its parts, which is what a single part is unwrapped from."""
+    return asked if isinstance(asked, tuple) else (asked,)
+
+
+def first_samples(array: Any, desc: Any, count: int) -> Any:
+    """The first samples of an array, along the batch axis of its description.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first_samples(np.zeros((3, 4)), DataDesc("data", (3, 4), layout="CN"), 2).shape
+    (3, 2)
+    """
     axis = DataDesc.get_batch_axis(getattr(desc, "layout", None))
     axis = axis if 0 <= axis < len(array.shape) else 0
     if array.shape[axis] == count:
@@ -102,11 +114,11 @@ class Samples:
     finish: Place
     #: Random numbers that go on from iterator to iterator.
     rng: Any
-    #: ``read(rows, in_file_order, repeats)`` begins an epoch and ends the loop that uses the
-    #: provider.  `rows` are the places of the samples of each batch, in the order in which they
-    #: are stored or in that of the epoch; a sample that `repeats` has other random numbers each
-    #: time.  The result gives data, label and number of samples of the next batch.
-    read: Callable[[Iterator[Any], bool, bool], Callable[[], tuple[list[Any], list[Any], int]]]
+    #: ``read(rows, batch_size, in_file_order, repeats)`` begins an epoch beside all others.  `rows`
+    #: are the places of the samples of each batch, at most `batch_size` of them, in the order in
+    #: which they are stored or in that of the epoch; a sample that `repeats` has other random
+    #: numbers each time.  The result gives data, label and number of samples of the next batch.
+    read: Callable[[Iterator[Any], int, bool, bool], Callable[[], tuple[list[Any], list[Any], int]]]
 
 
 def _chosen(
@@ -132,12 +144,8 @@ def _chosen(
     if stochastic:
         rng = samples.rng if rng is None else generator(rng)
     subsets: SubsetIterator = kind(provider.num_samples, batch_size, num_batches, rng)
-    if (subsets.batch_size or 0) > provider.batch_size:
-        raise ValueError(
-            f"batch_size={subsets.batch_size}: this provider was made with "
-            f"batch_size={provider.batch_size}, and its batches have room for no more"
-        )
-    read = samples.read(iter(subsets), mode is not None, stochastic)
+    size = subsets.batch_size or provider.batch_size
+    read = samples.read(iter(subsets), size, mode is not None, stochastic)
     return subsets, lambda: request.parts(*read(), samples.place, samples.finish)
 
 
@@ -196,7 +204,7 @@ def _batches(
         raise ValueError(f"mode={mode!r} draws nothing: leave out rng")
     if num_batches is not None and num_batches < 1:
         raise ValueError(f"num_batches={num_batches}: expected at least 1")
-    request = _Request(data_specs, provider.provide_data, provider.provide_label)
+    request = _Request(data_specs, provider.provide_data, provider.provide_label or ())
     even = mode == "even_sequential"
     subsets = _OwnOrder(provider, even, num_batches)
     batches = _parts(provider, request, even, num_batches)
@@ -213,8 +221,9 @@ def _parts(
         if given == num_batches:
             return
         given += 1
-        if request.form is None and isinstance(batch, SpecBatch):
-            yield tuple(with_arrays(batch, *request.samples(batch.data, batch.label, batch.count)))
+        if request.form is None and isinstance(batch, FormBatch):
+            whole = request.samples(batch.data, batch.label, batch.count)
+            yield _flat(with_arrays(batch, *whole).asked)
         else:
             yield request.parts(batch.data, batch.label, batch.count, list, list)
         if given == num_batches:
@@ -239,7 +248,12 @@ class DatasetProtocol:
     ) -> FiniteDatasetIterator:
         """Batches of one epoch in any form, by Pylearn2's rules.
 
-        Every call begins an epoch of the provider, and a later loop over it the next one.
+        Every call begins an epoch of its own, beside the loop over the provider and other
+        iterators, whose positions do not change: one may monitor what the other trains on.  The
+        first call has the provider's first epoch, each later one the next; `set_epoch` says which.
+
+        Providers around other iterators have nothing but their one loop.  There, the iterator is
+        that loop, which ends an older one.
 
         Parameters
         ----------
@@ -250,7 +264,7 @@ class DatasetProtocol:
             have their batches as they come: "sequential", or "even_sequential" for those without
             padding.
         batch_size, num_batches : int, optional
-            As there; by default the batches of the provider.  No batch can be larger than those.
+            As there, of any size; by default the batches of the provider.
         rng : seed or generator, optional
             By default one generator for all iterators of the provider.
         data_specs : (Space, source), optional

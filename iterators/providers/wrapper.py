@@ -16,10 +16,10 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
 from ..core.order.position import Position
 from ..core.parameters import entries, integer
-from ..core.spec import SpecError
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
-from .batch_form import BatchForm, with_arrays
+from .batch_form import BatchForm
+from .form_batches import with_arrays
 
 __all__ = ["Wrapper", "described"]
 
@@ -43,6 +43,11 @@ class Wrapper(AbstractDataProvider):
     def epoch(self) -> int:
         """Number of the running epoch."""
         return self._epoch
+
+    @property
+    def batch_size(self) -> int:
+        """Samples in a batch, padding included."""
+        return self._batch_size
 
     def _advance(self) -> DataBatch:
         """The next batch, as it comes; StopIteration at the end of the epoch."""
@@ -96,16 +101,17 @@ class Wrapper(AbstractDataProvider):
             self._go_to(position)
 
     def _describe(
-        self, data: Sequence[DataDesc], label: Sequence[DataDesc], data_specs: Any
+        self, data: Sequence[Any], label: Sequence[Any], data_specs: Any, batch_size: int
     ) -> None:
         """Say what the batches are, in the form that is asked for."""
+        data, label = ([described(desc, desc[0]) for desc in part or ()] for part in (data, label))
+        self._batch_size = batch_size
         self._described = data  # before the form is applied
         self.provide_data, self.provide_label = data, label
         if data_specs is None:
             return
         form = BatchForm(data_specs, [desc[0] for desc in data], [desc[0] for desc in label])
-        if not form.has_data:
-            raise SpecError("data_specs asks for labels alone: ask for the data as well")
+        self.batch_type = form.batch_type
         self.provide_data, self.provide_label = form.bind(data, label)
         self._form = form
 
@@ -119,7 +125,7 @@ class Wrapper(AbstractDataProvider):
     def _batch(self, batch: DataBatch) -> DataBatch:
         """A batch from inside where it is wanted, in the form that is asked for."""
         if self._form is not None:
-            count, fields = batch.count, {"pad": batch.pad, "index": batch.index}
+            count, fields = batch.count, {"pad": batch.pad or 0, "index": batch.index}
             return self._form.batch(batch.data, batch.label, count, self._place, **fields)
         placed = self._place([*batch.data, *batch.label])
         return with_arrays(

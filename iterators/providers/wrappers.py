@@ -16,7 +16,7 @@ from ..core.order.cutting import count_batches
 from ..core.parameters import boolean, integer
 from ..core.prefetch import Prefetcher
 from .abstract import AbstractDataProvider
-from .batch_form import SpecBatch
+from .form_batches import FormBatch
 from .mx_data_provider import MXDataProvider
 from .wrapper import Wrapper, described
 
@@ -35,8 +35,8 @@ class ResizeIter(Wrapper):
     reset_internal : bool
         Begin every epoch with a reset of `data_iter`; otherwise it goes on where it was.
     data_specs : (Space, source), optional
-        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
-        A source is the name of an array, or "features" and "targets" where there is one.
+        What a batch must look like: exactly that form, which is a `DataBatch` as well.  A source is
+        the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
         Where the arrays go, if not where they are.
     epoch : int
@@ -72,7 +72,10 @@ class ResizeIter(Wrapper):
         self.size = integer("size", size, low=1)
         self.reset_internal = boolean("reset_internal", reset_internal)
         self._inside_first = _epoch_of(self.data_iter)
-        self._describe(self.data_iter.provide_data, self.data_iter.provide_label, data_specs)
+        inside = self.data_iter
+        self._describe(inside.provide_data, inside.provide_label, data_specs, inside.batch_size)
+        if self._form is None:
+            self.batch_type = inside.batch_type
 
     def __len__(self) -> int:
         """Number of batches of an epoch."""
@@ -132,8 +135,8 @@ class PrefetchingIter(Wrapper):
     prefetch_buffer : int
         Batches that each iterator may be ahead, at least 1.
     data_specs : (Space, source), optional
-        What a batch must look like: a tuple in exactly that form, which is a `DataBatch` as well.
-        A source is the name of an array, or "features" and "targets" where there is one.
+        What a batch must look like: exactly that form, which is a `DataBatch` as well.  A source is
+        the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
         Where the arrays go, if not where they are.
     epoch : int
@@ -188,7 +191,9 @@ class PrefetchingIter(Wrapper):
         sizes = {it.batch_size for it in self.iters}
         if len(sizes) > 1:
             raise ValueError(f"the iterators have different batch sizes: {sorted(sizes)}")
-        self._describe(data, label, data_specs)
+        self._describe(data, label, data_specs, sizes.pop())
+        if self._form is None:
+            self.batch_type = _joined([it.batch_type for it in self.iters])
         self._inside_first = [_epoch_of(it) for it in self.iters]
         self._states = [_state_of(it) for it in self.iters]
         self._engines = [
@@ -219,11 +224,8 @@ class PrefetchingIter(Wrapper):
         self._states = [state for _, state, _, _ in collected]
         if len(batches) == 1:
             return self._batch(batches[0])
-        kinds = {type(batch) for batch in batches}
-        kind = kinds.pop() if len(kinds) == 1 else DataBatch
         return self._batch(
-            # Tuples side by side are no tuple that anybody asked for.
-            (DataBatch if issubclass(kind, SpecBatch) else kind)(
+            _joined([type(batch) for batch in batches])(
                 [array for batch in batches for array in batch.data],
                 [array for batch in batches for array in batch.label],
                 pad=batches[0].pad,
@@ -301,6 +303,15 @@ def _advance(
     return batch, _state_of(it), None, []
 
 
+def _joined(kinds: Sequence[type[DataBatch]]) -> type[DataBatch]:
+    """Class of batches that are made of batches of these classes side by side."""
+    first = kinds[0]
+    if len(kinds) == 1:
+        return first
+    # Forms side by side are no form that anybody asked for.
+    return DataBatch if len(set(kinds)) > 1 or issubclass(first, FormBatch) else first
+
+
 def _close_all(engines: list[Prefetcher], iters: list[AbstractDataProvider]) -> None:
     for engine in engines:
         engine.close()
@@ -336,11 +347,10 @@ def _renamed(
         raise ValueError(f"{argument} has {len(renames)} entries for {len(iters)} iterators")
     descriptions = []
     for it, names in zip(iters, renames, strict=True):
-        known = [desc[0] for desc in getattr(it, attribute)]
+        found = getattr(it, attribute) or ()
+        known = [desc[0] for desc in found]
         for name in names:
             if name not in known:
                 raise ValueError(f"{argument}: there is no array {name!r}, only {known}")
-        descriptions += [
-            described(desc, names.get(desc[0], desc[0])) for desc in getattr(it, attribute)
-        ]
+        descriptions += [described(desc, names.get(desc[0], desc[0])) for desc in found]
     return descriptions

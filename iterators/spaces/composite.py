@@ -6,7 +6,7 @@ Both pass everything on to elementary spaces; neither knows axes.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,18 @@ class CompositeSpace(Space):
     validate_callbacks, np_validate_callbacks : sequence of callable
         Called with a batch before it is checked.
 
+    Notes
+    -----
+    It is a sequence of its components, equal to the tuple of them.
+
     Examples
     --------
     >>> space = CompositeSpace([VectorSpace(2), VectorSpace(1)])
     >>> left, right = VectorSpace(3).np_format_as(np.arange(6.0).reshape(2, 3), space)
     >>> left.tolist(), right.tolist()
     ([[0.0, 1.0], [3.0, 4.0]], [[2.0], [5.0]])
+    >>> space == (VectorSpace(2), VectorSpace(1)), len(space), space[1].dim
+    (True, 2, 1)
     """
 
     components: list[Space]  # type: ignore[assignment]
@@ -64,10 +70,21 @@ class CompositeSpace(Space):
         return None
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.components == other.components  # type: ignore[attr-defined]
+        if isinstance(other, (CompositeSpace, tuple)):
+            return tuple(self) == tuple(other)
+        return NotImplemented
 
     def __hash__(self) -> int:
-        return hash((type(self), tuple(self.components)))
+        return hash(tuple(self))
+
+    def __iter__(self) -> Iterator[Space]:
+        return iter(self.components)
+
+    def __len__(self) -> int:
+        return len(self.components)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self.components[number]
 
     def __repr__(self) -> str:
         return f"CompositeSpace({', '.join(map(repr, self.components))})"

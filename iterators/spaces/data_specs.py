@@ -86,8 +86,8 @@ class DataSpecsMapping:
         Returns
         -------
         object or tuple
-            The entry itself if there is just one; a CompositeSpace of several if `nested` is a
-            space; else a tuple.
+            The entry itself if there is just one; of several, a tuple, or the CompositeSpace that
+            equals that tuple if `nested` is a space.
 
         Raises
         ------

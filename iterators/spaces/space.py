@@ -133,6 +133,7 @@ class Space(Form):
     make_theano_batch = make_batch
     make_batch_theano = make_batch
     get_theano_batch = make_batch
+    make_theano_variables = make_batch
 
     def make_shared_batch(self, batch_size: int, name: Any = None, dtype: Any = None) -> Any:
         """Writable torch tensors of zeros (Pylearn2's shared variable)."""

@@ -19,6 +19,7 @@ from ..core.batch import DataBatch
 from ..core.device import as_tensor
 from ..core.parameters import integer
 from ..providers.abstract import AbstractDataProvider
+from ..providers.sample_iterator import first_samples
 
 __all__ = ["RecordBatches"]
 
@@ -295,19 +296,16 @@ def begin_epoch(provider: AbstractDataProvider, epoch: int) -> bool:
     return True
 
 
-def tensors(batch: DataBatch) -> tuple[Any, ...]:
+def tensors(batch: DataBatch) -> tuple[torch.Tensor, ...]:
     """Data and label arrays of a batch as tensors, without padding."""
-    return tuple(tensor(array, batch) for array in (*batch.data, *batch.label))
-
-
-def tensor(array: Any, batch: DataBatch) -> torch.Tensor:
-    """An array of a batch as a tensor, without padding."""
-    if not isinstance(array, torch.Tensor):
-        return as_tensor(torch, array[: batch.count] if batch.pad else array)
-    if batch.pad and array.layout == torch.sparse_csr:  # torch does not slice it
-        starts = array.crow_indices()[: batch.count + 1]
-        end = int(starts[-1])
-        parts = starts, array.col_indices()[:end], array.values()[:end]
-        size = (batch.count, *array.shape[1:])
-        return torch.sparse_csr_tensor(*parts, size=size, check_invariants=False)
-    return array[: batch.count] if batch.pad else array
+    arrays = [*batch.data, *batch.label]
+    if batch.pad:
+        parts = (batch.data, batch.provide_data), (batch.label, batch.provide_label)
+        arrays = [
+            first_samples(array, desc, batch.count)
+            for part, descriptions in parts
+            for array, desc in zip(part, descriptions or [None] * len(part), strict=True)
+        ]
+    return tuple(
+        array if isinstance(array, torch.Tensor) else as_tensor(torch, array) for array in arrays
+    )

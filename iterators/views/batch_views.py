@@ -63,7 +63,8 @@ def view_batch(batch: DataBatch, which_set: str = "train") -> Batch:
         _views(batch.data, batch.provide_data, False),
         _views(batch.label, batch.provide_label, True),
     )
-    rows = len(result.inputs) if result.inputs is not None else 0
+    views = [view for view in (result.inputs, result.targets) if view is not None]
+    rows = len(views[0]) if views else batch.count + (batch.pad or 0)
     return result.setup(batch_size=rows, n_sample=batch.count, indices=batch.index)
 
 

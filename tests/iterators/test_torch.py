@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
 import recordio
-from iterators import ArrayDataProvider, DataBatch, LibSVMIter, ResizeIter
+from iterators import ArrayDataProvider, Conv2DSpace, DataBatch, LibSVMIter, ResizeIter
 from iterators.torch import MapDataset, RecordBatches, from_dlpack, to_dlpack
 
 pytestmark = pytest.mark.filterwarnings(
@@ -395,3 +395,14 @@ def test_read_only_arrays_are_refused():
     array.flags.writeable = False
     with pytest.raises(BufferError):
         from_dlpack([array])
+
+
+def test_padding_is_cut_off_where_the_batch_axis_is():
+    for arguments in (
+        {"layout": "CHWN", "data_layout": "NCHW"},
+        {"data_specs": (Conv2DSpace((4, 5), channels=3, axes=("c", 0, 1, "b")), "features")},
+    ):
+        images = np.arange(3 * 60.0).reshape(3, 3, 4, 5)
+        provider = ArrayDataProvider(images, batch_size=2, **arguments)
+        shapes = [tuple(batch[0].shape) for batch in RecordBatches(provider)]
+        assert shapes == [(3, 4, 5, 2), (3, 4, 5, 1)]

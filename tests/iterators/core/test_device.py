@@ -53,6 +53,21 @@ def test_cuda_tensors_are_valid_on_the_current_stream():
         assert float(tensor.sum()) == value * (1 << 18)
 
 
+def test_another_placement_has_copies_of_its_own():
+    for device in (None, "cpu"):
+        place = placement(device)
+        assert type(place.another()) is type(place)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_another_placement_has_a_stream_of_its_own():
+    place = placement("cuda:0", ring=2)
+    other = place.another()
+    assert (other.device, other.ring) == (place.device, place.ring)
+    assert other.stream != place.stream and other.in_flight is not place.in_flight
+
+
 def test_devices_by_number_and_name():
     assert get_device(-1) == get_device("@numpy") == NumpyDevice()
     assert hash(get_device(-1)) == hash(NumpyDevice())

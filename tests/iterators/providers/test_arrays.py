@@ -384,6 +384,41 @@ def test_roll_over_carries_the_tail_and_says_so_in_pad():
     assert isinstance(batch, DataBatch)
 
 
+@pytest.mark.parametrize(
+    ("handle", "epochs"),
+    [
+        ("pad", [[0, 1, 2, 3, 4, 0], [0, 1, 2, 3, 4, 0]]),
+        ("discard", [[0, 1, 2], [0, 1, 2]]),
+        ("roll_over", [[0, 1, 2], [3, 4, 0, 1, 2, 3]]),
+    ],
+)
+def test_sparse_rows_go_with_every_handle(handle, epochs):
+    sparse = pytest.importorskip("scipy.sparse")
+    rows = sparse.csr_matrix(np.eye(5))
+    with NDArrayIter(rows, batch_size=3, last_batch_handle=handle) as iterator:
+        for wanted in epochs:
+            batches = [batch.data[0].toarray() for batch in iterator]
+            np.testing.assert_array_equal(np.concatenate(batches), np.eye(5)[wanted])
+
+
+def test_an_epoch_is_over_when_its_last_full_batch_has_been_delivered():
+    for asked_again in (False, True):
+        iterator = NDArrayIter(np.arange(5), batch_size=3, last_batch_handle="roll_over")
+        iterator.next()
+        assert not asked_again or not iterator.iter_next()
+        iterator.reset()
+        assert iterator.next().data[0].tolist() == [3, 4, 0]
+
+
+def test_a_loop_after_next_is_a_new_epoch_and_a_kept_loop_goes_on():
+    iterator = NDArrayIter(np.arange(6), batch_size=2)
+    iterator.next()
+    assert len(list(iterator)) == 3 and iterator.epoch == 1
+    loop = iter(iterator)
+    assert next(loop).data[0].tolist() == [0, 1]
+    assert [batch.data[0].tolist() for batch in loop] == [[2, 3], [4, 5]]
+
+
 def test_roll_over_of_batches_larger_than_the_data():
     iterator = NDArrayIter(np.arange(2), batch_size=5, last_batch_handle="roll_over")
     assert rows_and_pads(iterator, 6) == [

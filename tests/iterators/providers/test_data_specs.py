@@ -33,7 +33,8 @@ from iterators import (
 )
 from iterators.core.layout import Layout
 from iterators.core.spec import SpecError
-from iterators.providers.batch_form import SpecBatch
+from iterators.datasets import DenseDesignMatrix
+from iterators.providers.form_batches import SpecBatch
 from iterators.spaces import SimpleSpace
 
 torch = pytest.importorskip("torch")
@@ -129,8 +130,10 @@ def sparse(folder, **arguments):
 
 
 def mapped(folder, **arguments):
-    np.save(folder / "rows.npy", ROWS)
-    return arrays_of(np.load(folder / "rows.npy", mmap_mode="r"), **arguments)
+    path = folder / "rows.npy"
+    if not path.exists():
+        np.save(path, ROWS)  # never over a file that another provider has mapped
+    return arrays_of(np.load(path, mmap_mode="r"), **arguments)
 
 
 def ndarray(folder, **arguments):
@@ -246,9 +249,9 @@ def test_vectors_indices_nesting_and_repeats(make):
 def test_sparse_rows_stay_sparse_where_they_may(tmp_path):
     form = VectorSpace(12, sparse=True, dtype="float32"), "features"
     for provider in (libsvm(tmp_path, data_specs=form), sparse(tmp_path, data_specs=form)):
-        (rows,) = next(iter(provider))
+        rows = next(iter(provider)).array
         assert scipy.sparse.issparse(rows) and rows.toarray().tolist() == ROWS[:2].tolist()
-    (tensor,) = next(iter(libsvm(tmp_path, data_specs=form, device="cpu")))
+    tensor = next(iter(libsvm(tmp_path, data_specs=form, device="cpu"))).array
     assert tensor.layout == torch.sparse_csr and tensor.to_dense().tolist() == ROWS[:2].tolist()
     one_hot = CompositeSpace([VectorSpace(12), VectorSpace(3, sparse=True)])
     batch = next(iter(libsvm(tmp_path, data_specs=(one_hot, ("features", "targets")))))
@@ -273,18 +276,18 @@ def test_mnist_in_any_axes(tmp_path, arguments):
 def test_images_without_a_channel_axis_and_other_axes():
     grey = ROWS.reshape(5, 3, 4)
     form = Conv2DSpace((3, 4), channels=1, axes=("c", "b", 0, 1)), "features"
-    assert next(iter(arrays_of(grey, data_specs=form)))[0].shape == (1, 2, 3, 4)
+    assert next(iter(arrays_of(grey, data_specs=form))).shape == (1, 2, 3, 4)
     deep = ROWS.reshape(5, 2, 1, 3, 1, 2)
-    (rows,) = next(iter(arrays_of(deep, data_specs=(VectorSpace(12), "data"))))
+    rows = next(iter(arrays_of(deep, data_specs=(VectorSpace(12), "data"))))
     assert rows.tolist() == ROWS[:2].tolist()
-    (column,) = next(iter(arrays_of(ROWS[:, 0], data_specs=(VectorSpace(1), "data"))))
+    column = next(iter(arrays_of(ROWS[:, 0], data_specs=(VectorSpace(1), "data"))))
     assert column.tolist() == ROWS[:2, :1].tolist()
 
 
 @pytest.mark.parametrize("space", [VectorSpace(12, dtype="float32"), VectorSpace(12, dtype=None)])
 def test_what_needs_no_conversion_is_the_memory_of_the_batch(space):
     provider = ArrayDataProvider(ROWS, batch_size=5, data_specs=(space, "features"))
-    (rows,) = next(iter(provider))
+    rows = next(iter(provider)).array
     base = rows
     while isinstance(base.base, np.ndarray):
         base = base.base
@@ -307,7 +310,7 @@ def test_arrays_that_are_not_as_they_were_described_are_refused():
             return super().getdata()[:, : 12 - max(self.at, 0)]
 
     with MXDataProvider(Changing(), data_specs=(VectorSpace(12), "data")) as provider:
-        assert provider.next()[0].shape == (2, 12)
+        assert provider.next().shape == (2, 12)
         with pytest.raises(ValueError, match=r"\(2, 10\)"):
             provider.next()
 
@@ -362,7 +365,6 @@ def test_samples_that_roll_over_are_not_padding():
         ((VectorSpace(11), "features"), r"'features'.*does not fit into VectorSpace\(dim=11"),
         ((Conv2DSpace((2, 2), channels=4), "features"), "does not fit"),
         ((VectorSequenceSpace(12), "features"), "one sequence"),
-        ((VectorSpace(3), "targets"), "ask for the data|ask for the images"),
         ((CompositeSpace([VectorSpace(12)]), "features"), "not the name 'features'"),
         ((VectorSpace(12), ("features", "targets")), "one source"),
         ((NullSpace(), "features"), "NullSpace"),
@@ -396,7 +398,86 @@ def test_a_state_is_resumed_in_another_form(make):
             rows = Conv2DSpace((2, 2), channels=3, axes=("b", "c", 0, 1)).np_format_as(
                 rows, VectorSpace(12)
             )
-        np.testing.assert_array_equal(rows, batch[0])
+        np.testing.assert_array_equal(rows, batch)
+
+
+# -- the structure of what is asked for is that of what comes -----------------------------------
+
+
+@everywhere
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_a_batch_of_labels_only(make, device):
+    provider = make(data_specs=(VectorSpace(3), "targets"), device=device)
+    seen = 0
+    for batch in provider:
+        count = batch.count
+        want = np.eye(3)[CLASSES[seen : seen + count]]
+        np.testing.assert_array_equal(np.asarray(batch)[:count], want)
+        assert isinstance(batch, DataBatch) and batch.data == []
+        assert batch.label[0] is batch["targets"] is batch.array and len(batch) == 2
+        assert provider.view(batch).inputs is None and len(provider.view(batch).targets) == 2
+        seen += count
+    assert seen == 5 and provider.batch_size == 2 and provider.provide_data == []
+    provider.reset()
+    assert provider.iter_next() and provider.getdata() is None
+    assert provider.getlabel().shape == (2, 3)
+    labels = [np.asarray(labels) for labels in provider.iterator()]
+    assert [len(part) for part in labels] == [2, 2, 1] or isinstance(provider, NDArrayIter)
+    np.testing.assert_array_equal(np.concatenate(labels)[:5], np.eye(3)[CLASSES])
+
+
+@everywhere
+def test_a_batch_of_nothing(make):
+    provider = make(data_specs=(NullSpace(), ""))
+    batches = list(provider)
+    assert [batch.count_samples() for batch in batches] == [2, 2, 1]
+    for batch in batches:
+        assert isinstance(batch, DataBatch) and batch.data == batch.label == []
+        assert batch.asked is None and provider.view(batch).n_sample == batch.count
+    assert provider.provide_data == provider.provide_label == [] and provider.batch_size == 2
+    assert list(provider.iterator()) == [None] * 3
+    provider = make(data_specs=(CompositeSpace([]), ()))
+    batch = next(iter(provider))
+    assert batch == () and batch.count == 2 and next(provider.iterator()) == ()
+
+
+@everywhere
+def test_every_door_gives_the_structure_of_the_request(make):
+    vector, labels = VectorSpace(12, dtype="float32"), VectorSpace(3)
+    for form, shape in (
+        ((vector, "features"), (2, 12)),
+        ((labels, "targets"), (2, 3)),
+        ((CompositeSpace([labels, NullSpace(), vector]), ("targets", "", "data")), None),
+        ((CompositeSpace([vector]), ("features",)), None),
+        ((NullSpace(), ""), None),
+    ):
+        provider = make(data_specs=form)
+        batch = next(iter(provider))
+        form[0].np_validate(batch.asked)
+        dataset = DenseDesignMatrix(X=ROWS, y=np.array(CLASSES), y_labels=3)
+        sources = tuple(name.replace("data", "features") for name in form[1])
+        sources = sources if isinstance(form[1], tuple) else form[1]
+        for door, specs in ((make(), form), (dataset, (form[0], sources))):
+            other = next(door.iterator("sequential", 2, data_specs=specs, return_tuple=True))
+            asked = batch.asked if isinstance(batch.asked, tuple) else (batch.asked,)
+            for part, expected in zip(other, asked, strict=True):
+                assert (part is None) == (expected is None)
+                if part is not None:
+                    np.testing.assert_array_equal(part, expected)
+        assert shape is None or batch.shape == shape
+        with ResizeIter(make(data_specs=form), 3) as around:
+            assert type(next(iter(around))) is type(batch)
+            assert around.batch_type is around.eltype() is type(batch)
+
+
+@everywhere
+def test_one_space_is_used_as_its_array(make):
+    weights = np.arange(24.0).reshape(12, 2)
+    for batch in make(data_specs=(VectorSpace(12, dtype="float32"), "features")):
+        assert isinstance(batch, DataBatch) and not isinstance(batch, tuple)
+        np.testing.assert_array_equal(batch @ weights, batch.data[0] @ weights)
+        np.testing.assert_array_equal(weights.T @ batch.T, (batch.data[0] @ weights).T)
+        assert batch["features"] is batch.data[0] and batch.pad in (0, 1)
 
 
 # -- wrappers around batches that have a form already -----------------------------------------
@@ -418,7 +499,7 @@ def test_wrappers_pass_forms_on(wrap, device):
 @pytest.mark.parametrize("wrap", [lambda it, **a: ResizeIter(it, 3, **a), PrefetchingIter])
 def test_wrappers_convert_forms_once_more(wrap):
     with wrap(arrays(None, data_specs=SPECS), data_specs=(VectorSpace(12), "features")) as provider:
-        (rows,) = next(iter(provider))
+        rows = next(iter(provider))
         np.testing.assert_array_equal(rows, ROWS[:2])
 
 

@@ -1,6 +1,7 @@
 """provider.iterator(...): the batches of DenseDesignMatrix.iterator, from every provider."""
 
 import gc
+import os
 import threading
 
 import numpy as np
@@ -174,8 +175,7 @@ def test_parts_of_a_provider_have_their_own_samples(tmp_path):
     [
         ({"mode": "backwards"}, "expected one of"),
         ({"mode": "even_sequences", "batch_size": 2}, "sequences of different lengths"),
-        ({"batch_size": 5}, "room for no more"),
-        ({"num_batches": 1}, "room for no more"),
+        ({"batch_size": 0}, "at least 1"),
         ({"mode": "sequential", "batch_size": 3, "num_batches": 4}, "there are 7 examples"),
         ({"mode": "sequential", "rng": 3}, "leave out rng"),
         ({"rng": 3}, "leave out rng"),
@@ -214,37 +214,144 @@ def test_a_class_of_its_own_as_mode(tmp_path):
 
 
 @everywhere
-def test_an_iterator_is_an_epoch_and_the_next_loop_another(make, tmp_path):
+@pytest.mark.parametrize("mode", [None, "sequential", "random_uniform"])
+def test_batches_of_any_size(make, mode, tmp_path):
+    """A provider's batch_size of 4 is no limit, above or below."""
+    drawn = mode == "random_uniform"
     with make(tmp_path) as provider:
-        for number in range(2):
-            assert provider.epoch == 2 * number
-            found = provider.iterator("sequential", 2)
-            list(found)
-            assert len(list(provider)) == len(provider) and provider.epoch == 2 * number + 1
-            assert next(found, None) is None, "it was over before the loop began"
-            provider.reset()
+        for size, number, lengths in ((7, None, [7]), (5, None, [5, 2]), (100, None, [7])):
+            if drawn:
+                number, lengths = 2, [size, size]
+            found = provider.iterator(mode, size, number, data_specs=SPECS)
+            seen = [labels.argmax(1) for _, labels in found]
+            assert [len(labels) for labels in seen] == lengths
+            assert drawn or np.concatenate(seen).tolist() == LABELS.tolist()
+        if not drawn:
+            (batch,) = provider.iterator(mode, num_batches=1, data_specs=SPECS)
+            np.testing.assert_array_equal(batch[0], ROWS)
+            sizes = [len(labels) for _, labels in provider.iterator(mode, num_batches=2)]
+            assert sizes == [4, 3]
 
 
 @everywhere
-@pytest.mark.parametrize("steps", [0, 1, 3])
-def test_what_begins_later_takes_the_provider_over(make, steps, tmp_path):
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_monitor_does_not_touch_the_loop_that_is_under_way(make, shuffle, tmp_path):
+    """Training with monitors of other sizes at every batch is training without them."""
+
+    def train(provider, monitor):
+        seen = []
+        for _ in range(3):
+            for batch in provider:
+                seen.append((batch.label[0].tolist(), provider.state_dict()))
+                monitor(provider)
+        return seen
+
+    def watch(provider):
+        (labels,) = provider.iterator("sequential", 7, data_specs=(VectorSpace(1), "targets"))
+        assert labels.ravel().tolist() == LABELS.tolist()
+        watch.left = provider.iterator("shuffled_sequential", 2)
+        next(watch.left)
+
+    with make(tmp_path, shuffle=shuffle) as alone, make(tmp_path, shuffle=shuffle) as watched:
+        assert train(watched, watch) == train(alone, lambda provider: None)
+
+
+@everywhere
+def test_iterators_run_beside_each_other(make, tmp_path):
     with make(tmp_path, prefetch_buffer=2) as provider:
-        old = provider.iterator("sequential", 2)
-        for _ in range(steps):
-            next(old)
-        new = provider.iterator("sequential", 2)
-        with pytest.raises(RuntimeError, match="began later"):
-            next(old)
-        _, labels = next(new)
-        assert labels.tolist() == LABELS[:2].tolist()
-        assert provider.next().label[0].tolist() == LABELS[:4].tolist()
-        with pytest.raises(RuntimeError, match="began later"):
-            next(new)
+        wide, narrow = provider.iterator("sequential", 5), provider.iterator("sequential", 2)
         loop = iter(provider)
-        next(loop)
-        next(provider.iterator("sequential", 2))
-        with pytest.raises(RuntimeError, match="began later"):
-            next(loop)
+        assert next(loop).label[0].tolist() == LABELS[:4].tolist()
+        assert next(narrow)[1].tolist() == LABELS[:2].tolist()
+        assert next(wide)[1].tolist() == LABELS[:5].tolist()
+        assert next(narrow)[1].tolist() == LABELS[2:4].tolist()
+        provider.reset()
+        assert next(wide)[1].tolist() == LABELS[5:].tolist()
+        assert [part[1].tolist() for part in narrow] == [LABELS[4:6].tolist(), LABELS[6:].tolist()]
+        assert next(wide, None) is None and next(wide, None) is None
+
+
+@pytest.mark.parametrize("make", [arrays, records])
+def test_iterators_count_epochs_of_their_own(make, tmp_path):
+    def order(found):
+        return np.concatenate([label for _, label in found]).tolist()
+
+    with make(tmp_path, shuffle=True) as provider, make(tmp_path, shuffle=True) as plain:
+        epochs = [[x for b in plain for x in b.label[0][: b.count].tolist()] for _ in range(4)]
+        assert [order(provider.iterator()) for _ in range(3)] == epochs[:3]
+        assert provider.epoch == 0
+        provider.set_epoch(1)
+        assert [order(provider.iterator()) for _ in range(2)] == epochs[1:3]
+        provider.load_state_dict(plain.state_dict())
+        assert provider.epoch == 4
+        provider.set_epoch(3)
+        assert order(provider.iterator()) == epochs[3]
+
+
+def test_an_iterator_gives_its_threads_back(tmp_path):
+    gc.collect()
+    before = set(threading.enumerate())
+
+    def started():
+        return len(set(threading.enumerate()) - before)
+
+    with records(tmp_path, preprocess_threads=2) as provider:
+        provider.next()
+        assert started() == 2
+        list(provider.iterator())
+        assert started() == 2, "when it is through"
+        left = provider.iterator()
+        next(left)
+        assert started() == 4
+        del left
+        gc.collect()
+        assert started() == 2, "when it is dropped"
+        left = provider.iterator("random_uniform", 2, 9)
+        next(left)
+    assert started() == 0, "when the provider is closed"
+    for use in (left.__next__, provider.iterator):
+        with pytest.raises(ValueError, match="closed"):
+            use()
+
+
+@pytest.mark.parametrize("make", [arrays, records])
+def test_a_forked_child_is_told_to_make_a_provider(make, tmp_path):
+    with make(tmp_path) as provider:
+        child = os.fork()
+        if child == 0:
+            try:
+                provider.iterator()
+            except RuntimeError as error:
+                os._exit(0 if "after the fork" in str(error) else 2)
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert len(list(provider.iterator())) == 2
+
+
+def test_a_monitor_in_another_thread(tmp_path):
+    with records(tmp_path, batch_size=1) as provider:
+        seen = []
+
+        def monitor():
+            for _ in range(20):
+                seen.append([labels.tolist() for _, labels in provider.iterator("sequential", 5)])
+
+        thread = threading.Thread(target=monitor)
+        thread.start()
+        trained = [[int(b.label[0][0]) for b in provider] for _ in range(20)]
+        thread.join()
+        assert trained == [LABELS.tolist()] * 20
+        assert seen == [[LABELS[:5].tolist(), LABELS[5:].tolist()]] * 20
+
+
+def test_an_iterator_over_a_cache_uses_and_fills_it(tmp_path):
+    with records(tmp_path, cache="ram") as provider:
+        for _ in range(2):
+            labels = [labels.tolist() for _, labels in provider.iterator("sequential", 7)]
+            assert labels == [LABELS.tolist()]
+        assert provider.cache_info().hits >= 7
+        assert len(list(provider)) == 2
 
 
 @everywhere
@@ -272,23 +379,26 @@ def test_bad_records_are_replaced_or_named(tmp_path):
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_an_interrupt_between_two_steps_loses_nothing(make, when, tmp_path, monkeypatch):
     with make(tmp_path, prefetch_buffer=2) as provider:
-        engine, times = provider._engine, []
+        make_engine, times = provider._make_engine, []
 
         class Interrupted:
             """The engine, interrupted once while a batch is collected."""
 
+            def __init__(self, *sizes):
+                self.engine = make_engine(*sizes)
+
             def __getattr__(self, name):
-                return getattr(engine, name)
+                return getattr(self.engine, name)
 
             def collect(self):
                 times.append(0)
                 if len(times) == 2:
                     if when == "after":
-                        engine.collect()
+                        self.engine.collect()
                     raise KeyboardInterrupt
-                return engine.collect()
+                return self.engine.collect()
 
-        monkeypatch.setattr(provider, "_engine", Interrupted())
+        monkeypatch.setattr(provider, "_make_engine", Interrupted)
         found = provider.iterator("sequential", 2)
         labels = [next(found)[1].tolist()]
         with pytest.raises(KeyboardInterrupt):

@@ -658,11 +658,11 @@ def test_the_automatic_width_is_named_when_the_targets_do_not_fit(pack):
 def test_images_alone_and_torch_on_request(pack):
     image = Conv2DSpace((60, 50), num_channels=3, axes=("b", 0, 1, "c"), dtype="float16")
     with provider_of(pack, data_specs=(image, "features"), device="cpu") as provider:
-        (images,) = next(provider)
+        images = next(provider).array
         assert isinstance(images, torch.Tensor) and images.dtype == torch.float16
         assert provider.provide_label == []
     with provider_of(pack, data_specs=(image, "features"), label_name=None) as provider:
-        assert next(provider)[0].shape == (4, 60, 50, 3)
+        assert next(provider).shape == (4, 60, 50, 3)
 
 
 def test_object_labels_are_no_classes(pack):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from iterators.datasets import DenseDesignMatrix
 from iterators.spaces import (
     CompositeSpace,
     Conv2DSpace,
@@ -136,6 +137,70 @@ def test_trees_of_another_shape(wrong):
     for flat in ((1,), (1, 2, 3), 1):
         with pytest.raises(AssertionError):
             mapping.nest(flat)
+
+
+def test_a_composite_space_is_a_sequence_of_its_components():
+    both = C([iv, C([ic, tv])])
+    assert both == (iv, (ic, tv)) and (iv, (ic, tv)) == both and hash(both) == hash((iv, (ic, tv)))
+    assert both != (iv, ic, tv) and both != [iv, ic] and C([iv]) != iv and C([]) == ()
+    assert (
+        list(both) == both.components and len(both) == 2 and both[1][0] is ic and both[:1] == [iv]
+    )
+    assert C(both) == both
+    x, nested = both
+    assert x is iv and nested == (ic, tv)
+
+
+def test_the_closing_example_of_the_guide_line_by_line():
+    pytest.importorskip("torch")
+    rng = np.random.RandomState(0)
+    X, y = rng.rand(6, 3072), np.eye(10)[[1, 2, 3, 4, 5, 6]]
+    my_dataset = DenseDesignMatrix(X=X, y=y)
+    input_vecspace, input_convspace, target_space = iv, ic, tv
+
+    source = ("features", ("features", "targets"))
+    space = CompositeSpace((input_vecspace, CompositeSpace((input_convspace, target_space))))
+    mapping = DataSpecsMapping((space, source))
+    flat_source = mapping.flatten(source)
+    assert flat_source == ("features", "features", "targets")
+    flat_space = mapping.flatten(space)
+    assert flat_space == (input_vecspace, input_convspace, target_space)
+    nested_source = mapping.nest(flat_source)
+    assert source == nested_source
+    nested_space = mapping.nest(flat_space)
+    assert space == nested_space
+    assert mapping.nest((1, 2, 3)) == (1, (2, 3))
+
+    source = (("features", "targets"), ("features", "targets"))
+    space = CompositeSpace(
+        (
+            CompositeSpace((input_vecspace, target_space)),
+            CompositeSpace((input_vecspace, target_space)),
+        )
+    )
+    mapping = DataSpecsMapping((space, source))
+    flat_source = mapping.flatten(source)
+    assert flat_source == ("features", "targets")
+    flat_space = mapping.flatten(space)
+    assert flat_space == (input_vecspace, target_space)
+    assert mapping.nest(flat_source) == source and mapping.nest(flat_space) == space
+    assert mapping.nest((1, 2)) == ((1, 2), (1, 2))
+
+    flat_composite_space = CompositeSpace(flat_space)
+    flat_inputs = flat_composite_space.make_theano_variables(name="input")
+    assert [variable.batch_name for variable in flat_inputs] == ["input[0]", "input[1]"]
+    nested_inputs = mapping.nest(flat_inputs)
+    assert nested_inputs == (flat_inputs, flat_inputs)
+    assert [tuple(variable.shape) for variable in nested_inputs[0]] == [(1, 3072), (1, 10)]
+
+    def f(inputs, targets):
+        return (inputs @ np.ones((3072, 10)) - targets).sum()
+
+    it = my_dataset.iterator(
+        "sequential", batch_size=4, data_specs=(flat_composite_space, flat_source)
+    )
+    outs = [f(*flat_data) for flat_data in it]
+    np.testing.assert_allclose(outs, [f(X[:4], y[:4]), f(X[4:], y[4:])])
 
 
 def test_flatness():

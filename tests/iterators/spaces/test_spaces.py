@@ -691,5 +691,5 @@ def test_a_space_of_its_own_needs_no_other_module(monkeypatch):
         layout = {} if stored is rows else {"data_layout": "NDHWC"}
         specs = form, "features"
         with ArrayDataProvider(stored, batch_size=3, data_specs=specs, **layout) as provider:
-            (batch,) = provider.next()
+            batch = provider.next()
         np.testing.assert_array_equal(batch, volumes if form is space else rows)

@@ -1,0 +1,257 @@
+"""What a provider with ``data_specs=`` hands out: what was asked for, and a `DataBatch` at once.
+
+The structure of a request is the structure of its batches: a tuple of spaces gives a `SpecBatch`,
+one space an `ArrayBatch`, the space of no data a `NullBatch`.  Nothing is converted here.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import is_stored_sparse
+from ..core.batch import DataBatch
+
+__all__ = [
+    "ArrayBatch",
+    "FormBatch",
+    "NullBatch",
+    "SpecBatch",
+    "form_type",
+    "in_form",
+    "with_arrays",
+]
+
+#: Ways to an array's memory that other libraries look for on an object.
+MEMORY = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__dlpack_device__")
+
+
+class FormBatch(DataBatch):
+    """Base class of the batches in a form that was asked for.
+
+    Parameters
+    ----------
+    size : int, optional
+        Places of the batch, padding included; by default those of its first array.
+    **fields
+        What `DataBatch` takes.
+    """
+
+    def __init__(self, *, size: int | None = None, **fields: Any) -> None:
+        super().__init__(**fields)
+        self._places = size
+
+    def _size(self) -> int:
+        return super()._size() if self._places is None else self._places
+
+    @property
+    def asked(self) -> Any:
+        """What was asked for, without the rest of the batch: a tuple, an array or None."""
+        raise TypeError(f"{type(self).__name__} does not say what was asked for")
+
+
+class SpecBatch(FormBatch, tuple):  # type: ignore[misc]
+    """A batch in the form of several spaces: a tuple of its parts, and a `DataBatch`.
+
+    ``images, targets = batch`` is what was asked for; ``batch.data``, ``batch.label``,
+    ``batch.pad``, ``batch.index`` and ``batch["targets"]`` are as in every batch.
+
+    Examples
+    --------
+    >>> batch = SpecBatch((np.zeros((4, 2)), np.ones(4)), data=[np.zeros((4, 2))])
+    >>> images, targets = batch
+    >>> batch.data[0].shape, batch.pad
+    ((4, 2), 0)
+    """
+
+    def __new__(cls, parts: tuple[Any, ...], **fields: Any) -> SpecBatch:
+        """Make the tuple; the rest is what `FormBatch` takes."""
+        return tuple.__new__(cls, parts)
+
+    def __init__(self, parts: tuple[Any, ...], **fields: Any) -> None:
+        super().__init__(**fields)
+
+    __iter__ = tuple.__iter__  # the parts, in the order that was asked for
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.get(key) if isinstance(key, str) else tuple.__getitem__(self, key)
+
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """The tuple alone."""
+        return tuple(self)
+
+
+class ArrayBatch(FormBatch):
+    """A batch in the form of one space: used as its array, and a `DataBatch`.
+
+    Operators, indices, ``len``, functions of NumPy and torch, and all attributes but those of a
+    batch are the array's.  ``batch.data``, ``batch.label``, ``batch.pad``, ``batch.index`` and
+    ``batch["features"]`` are as in every batch; ``batch.array`` is the array itself.
+
+    Raises
+    ------
+    TypeError
+        By NumPy's functions for a tensor or a sparse matrix: use `array`.
+
+    Examples
+    --------
+    >>> batch = ArrayBatch(np.ones((2, 3)), data=[], pad=1)
+    >>> batch @ np.ones((3, 1)), batch.shape, np.exp(0 * batch).sum(), batch.pad
+    (array([[3.],
+           [3.]]), (2, 3), np.float64(6.0), 1)
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, array: Any, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.array = array
+
+    @property
+    def asked(self) -> Any:
+        """The array alone."""
+        return self.array
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "array" or (name.startswith("__") and name not in MEMORY):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.array, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.get(key) if isinstance(key, str) else self.array[key]
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.array)
+
+    def __bool__(self) -> bool:
+        return bool(self.array)
+
+    # -- functions of NumPy and torch -------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if is_stored_sparse(self.array):
+            raise TypeError("the batch is sparse: make it dense, batch.array.toarray()")
+        return np.array(self.array, dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        if not isinstance(self.array, np.ndarray):
+            return NotImplemented
+        return getattr(ufunc, method)(*_plain(inputs), **_plain(keywords))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        if not isinstance(self.array, np.ndarray):
+            return NotImplemented
+        return function(*_plain(args), **_plain(keywords))
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None):
+        return function(*_plain(args), **_plain(kwargs or {}))
+
+
+def _plain(value: Any) -> Any:
+    """The same with arrays in place of their batches."""
+    if isinstance(value, ArrayBatch):
+        return value.array
+    if type(value) in (tuple, list):
+        return type(value)(map(_plain, value))
+    if type(value) is dict:
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def _unary(operation: Callable[[Any], Any]) -> Callable[[ArrayBatch], Any]:
+    return lambda batch: operation(batch.array)
+
+
+def _binary(operation: Callable[[Any, Any], Any]) -> Callable[[ArrayBatch, Any], Any]:
+    return lambda batch, other: operation(batch.array, _plain(other))
+
+
+def _reflected(operation: Callable[[Any, Any], Any]) -> Callable[[ArrayBatch, Any], Any]:
+    return lambda batch, other: operation(other, batch.array)
+
+
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(ArrayBatch, f"__{_name}__", _unary(getattr(operator, _name)))
+for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
+    setattr(ArrayBatch, f"__{_name}__", _binary(getattr(operator, _name)))
+for _name in ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow"):
+    setattr(ArrayBatch, f"__{_name}__", _binary(getattr(operator, _name)))
+    setattr(ArrayBatch, f"__r{_name}__", _reflected(getattr(operator, _name)))
+for _name in ("and", "or", "xor", "lshift", "rshift"):
+    setattr(ArrayBatch, f"__{_name}__", _binary(getattr(operator, f"__{_name}__")))
+    setattr(ArrayBatch, f"__r{_name}__", _reflected(getattr(operator, f"__{_name}__")))
+
+
+class NullBatch(FormBatch):
+    """A batch in the form of the space of no data: it says how many samples it stands for.
+
+    Examples
+    --------
+    >>> batch = NullBatch(None, size=4, data=[], pad=1)
+    >>> batch.data, batch.label, batch.count_samples(), batch.asked
+    ([], [], 3, None)
+    """
+
+    def __init__(self, nothing: None, **fields: Any) -> None:
+        super().__init__(**fields)
+
+    @property
+    def asked(self) -> None:
+        """None."""
+        return None
+
+
+def in_form(asked: Any, **fields: Any) -> FormBatch:
+    """A batch that is what was asked for; `fields` are those of `FormBatch`.
+
+    Examples
+    --------
+    >>> type(in_form((np.zeros(2), None), data=[np.zeros(2)])).__name__
+    'SpecBatch'
+    """
+    return form_type(asked)(asked, **fields)
+
+
+def form_type(structure: Any) -> type[Any]:
+    """Class of the batches of a structure: a tuple, something else in one piece, or None.
+
+    Examples
+    --------
+    >>> [form_type(structure).__name__ for structure in ((0, 1), 0, None)]
+    ['SpecBatch', 'ArrayBatch', 'NullBatch']
+    """
+    if structure is None:
+        return NullBatch
+    return SpecBatch if isinstance(structure, tuple) else ArrayBatch
+
+
+def with_arrays(batch: DataBatch, data: Sequence[Any], label: Sequence[Any], **fields: Any) -> Any:
+    """A batch of the same kind with other arrays in place of its own, one for each.
+
+    Examples
+    --------
+    >>> first = np.zeros((4, 2))
+    >>> batch = SpecBatch(((first, None), first), data=[first])
+    >>> moved = with_arrays(batch, [np.ones((4, 2))], [])
+    >>> moved[0][0] is moved[1] is moved.data[0]
+    True
+    """
+    if not isinstance(batch, FormBatch):
+        return type(batch)(data, label, **fields)
+    replaced = {
+        id(old): new for old, new in zip([*batch.data, *batch.label], [*data, *label], strict=True)
+    }
+
+    def moved(part: Any) -> Any:
+        return tuple(map(moved, part)) if isinstance(part, tuple) else replaced.get(id(part), part)
+
+    fields = {"data": list(data), "label": list(label), **fields}
+    return in_form(moved(batch.asked), size=batch._size(), **fields)

@@ -1,0 +1,315 @@
+"""`DataIter`, from which iterators written for MXNet derive, and providers made of a generator."""
+
+import numpy as np
+import pytest
+
+import iterators
+from iterators import (
+    AbstractDataProvider,
+    AbstractDataProviderState,
+    ArrayDataProvider,
+    CSVIter,
+    DataBatch,
+    DataDesc,
+    DataIter,
+    ImageIter,
+    ImageRecordInt8Iter,
+    ImageRecordIter,
+    LibSVMIter,
+    MNISTIter,
+    MXDataIter,
+    MXDataProvider,
+    NDArrayIter,
+    PrefetchingIter,
+    ResizeIter,
+    SlicedNDArray,
+    VectorSpace,
+)
+from iterators.providers.protocol import eachbatch, eltype, load_data
+
+
+class Parts(DataIter):
+    """As client classes for MXNet are written: `next` is that of the base class."""
+
+    def __init__(self, size=3):
+        super().__init__()
+        self.batch_size = 2
+        self.size = size
+        self.cursor = -1
+
+    @property
+    def provide_data(self):
+        return [("data", (self.batch_size, 3))]
+
+    @property
+    def provide_label(self):
+        return [("softmax_label", (self.batch_size,))]
+
+    def reset(self):
+        self.cursor = -1
+
+    def iter_next(self):
+        self.cursor += 1
+        return self.cursor < self.size
+
+    def getdata(self):
+        return [np.full((self.batch_size, 3), float(self.cursor))]
+
+    def getlabel(self):
+        return [np.full(self.batch_size, self.cursor)]
+
+    def getpad(self):
+        return int(self.cursor == self.size - 1)
+
+
+class Whole(DataIter):
+    """The other way: `next` alone, without a call of the base class."""
+
+    provide_data, provide_label = DataDesc.get_list([("data", (2, 3))]), []
+
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.left = 3
+
+    def next(self):
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        return DataBatch(data=[np.full((2, 3), 2.0 - self.left)], label=[], pad=0)
+
+
+class DataOnly(DataIter):
+    """`iter_next` and `getdata` and nothing else; no reset, so that there is one epoch."""
+
+    provide_data, provide_label, at = [("data", (2,))], [], 0
+
+    def iter_next(self):
+        self.at += 1
+        return self.at <= 3
+
+    def getdata(self):
+        return np.full(2, self.at - 1.0)
+
+
+class Generated(AbstractDataProvider):
+    """What MXNet.jl has `eachbatch` for: an epoch is one run of a generator."""
+
+    provide_data, provide_label = [DataDesc("data", (2, 3))], []
+
+    def __init__(self):
+        self.epochs = 0
+
+    def eachbatch(self):
+        self.epochs += 1
+        for number in range(3):
+            yield DataBatch([np.full((2, 3), float(number))], provide_data=self.provide_data)
+
+
+def firsts(loop):
+    return [batch.data[0].ravel()[0] for batch in loop]
+
+
+EVERY = pytest.mark.parametrize("make", [Parts, Whole, Generated])
+
+
+@EVERY
+def test_a_class_of_a_client_works_everywhere(make):
+    provider = make()
+    assert isinstance(provider, AbstractDataProvider) and provider.batch_size == 2
+    for _ in range(2):
+        assert firsts(provider) == [0, 1, 2]
+    assert firsts(eachbatch(make())) == [0, 1, 2]
+    provider.reset()
+    seen = []
+    while provider.iter_next():
+        seen.append(provider.getdata())
+    assert len(seen) == 3
+    for around in (ResizeIter(make(), 5), PrefetchingIter(make()), MXDataProvider(make())):
+        with around:
+            wanted = [0, 1, 2, 0, 1] if isinstance(around, ResizeIter) else [0, 1, 2]
+            assert firsts(around) == wanted == firsts(around)
+            assert around.provide_data[0] == ("data", (2, 3)) and around.batch_size == 2
+    assert [rows.shape for rows in make().iterator(data_specs=(VectorSpace(3), "data"))][0] == (
+        2,
+        3,
+    )
+    with ResizeIter(make(), 2, data_specs=(VectorSpace(3), "features")) as around:
+        assert [(batch @ np.ones((3, 1))).tolist() for batch in around] == [[[0]] * 2, [[3]] * 2]
+    with pytest.raises(TypeError, match="no state"):
+        make().state_dict()
+
+
+def test_next_is_made_of_parts():
+    provider = Parts()
+    batch = provider.next()
+    assert isinstance(batch, DataBatch) and batch["softmax_label"].tolist() == [0, 0]
+    assert provider.current is batch and batch.pad == 0 and batch.index is None
+    assert [batch.count for batch in provider] == [2, 2, 1]
+    provider = DataOnly()
+    batch = provider.next()
+    assert batch.data[0].tolist() == [0, 0] and batch.label == [] and batch.pad == 0
+    assert (provider.getlabel(), provider.getpad(), provider.getindex()) == (None, 0, None)
+    assert firsts(provider) == [1, 2] and firsts(provider) == [], "it has no reset"
+    with pytest.raises(RuntimeError, match="iter_next"):
+        Whole().getlabel()
+
+
+def test_what_mxnet_leaves_none_is_nothing():
+    class Bare(Whole):
+        provide_label = None
+
+        def next(self):
+            batch = super().next()
+            return DataBatch(batch.data, None, pad=None)
+
+    assert Bare().batch_size == 2 and Bare().next().count == 2
+    assert next(Bare().iterator(data_specs=(VectorSpace(3), "data"))).shape == (2, 3)
+    for around in (
+        MXDataProvider(Bare()),
+        PrefetchingIter(Bare()),
+        ResizeIter(Bare(), 2, data_specs=(VectorSpace(3), "data")),
+    ):
+        with around:
+            assert around.next().data[0].shape == (2, 3) and around.provide_label == []
+
+
+def test_the_batch_size_of_a_client_can_be_set():
+    provider = Parts()
+    provider.batch_size = 5
+    assert provider.next().data[0].shape == (5, 3) and DataIter(batch_size=7).batch_size == 7
+    assert Whole().batch_size == 2, "what the description says"
+    for wrong in (-1, 1.5, "x"):
+        with pytest.raises((TypeError, ValueError), match="batch_size"):
+            provider.batch_size = wrong
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (type("Nothing", (DataIter,), {"provide_data": [("data", (2,))]}), "neither next"),
+        (type("Nothing", (AbstractDataProvider,), {}), "neither next"),
+    ],
+)
+def test_a_class_that_makes_no_batches_says_so(make, word):
+    with pytest.raises(TypeError, match=word):
+        make().next()
+
+
+def test_what_is_half_a_class_is_refused():
+    class Half(AbstractDataProvider):
+        provide_data, provide_label = [DataDesc("data", (2,))], []
+
+        def next(self):
+            raise StopIteration
+
+        def eachbatch(self):
+            yield from ()
+
+    with pytest.raises(TypeError, match="neither reset"):
+        iter(Half())
+
+
+def test_a_loop_over_a_generator_that_is_left_is_followed_by_a_new_epoch():
+    provider = Generated()
+    for _ in provider:
+        break
+    assert firsts(provider) == [0, 1, 2] and provider.epochs == 2
+    first = iter(provider)
+    next(first)
+    assert firsts(provider) == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="another loop"):
+        next(first)
+    provider.reset()
+    assert provider.next().data[0].max() == 0
+    state = MXDataProvider(Generated()).state_dict()
+    assert "inside" not in state
+    resumed = MXDataProvider(Generated())
+    resumed.load_state_dict(state | {"number": 2})
+    assert firsts(resumed) == [2]
+
+
+def test_descriptions_from_lists():
+    found = DataDesc.get_list([("a", (2, 3)), ("b", (2,))], [("b", "int64"), ("a", np.uint8)])
+    assert found == [("a", (2, 3)), ("b", (2,))]
+    assert [desc.dtype for desc in found] == [np.uint8, np.int64]
+    assert DataDesc.get_list([("a", (2,))])[0].dtype == np.float32
+    with pytest.raises(ValueError, match="no type for 'b', only for a"):
+        DataDesc.get_list([("b", (2,))], [("a", "int8")])
+
+
+# -- what iter(provider) gives ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: ArrayDataProvider(np.arange(6.0), batch_size=2), Parts, Whole, Generated]
+)
+def test_a_loop_has_the_methods_of_an_iterator_of_mxnet(make):
+    provider = make()
+    loop = iter(provider)
+    assert isinstance(loop, AbstractDataProviderState) and iter(loop) is loop
+    first = loop.next()
+    assert provider.current is first and next(loop) is provider.current
+    assert loop.provider is provider
+    loop.reset()
+    assert len(list(loop)) == 3 and list(loop) == []
+    loop.reset()
+    assert len(list(loop)) == 3
+    assert next(iter(provider)) is provider.current
+    assert next(loop, None) is None, "it was over before the other began"
+    second, third = iter(provider), iter(provider)
+    third.next()
+    with pytest.raises(RuntimeError, match="another loop"):
+        second.next()
+    second.reset()
+    second.next()
+    with pytest.raises(RuntimeError, match="another loop"):
+        third.next()
+
+
+def test_a_loop_goes_on_past_a_batch_that_failed():
+    class Failing(Parts):
+        def getdata(self):
+            if self.cursor == 1:
+                raise OSError("the disk is gone")
+            return super().getdata()
+
+    loop = iter(Failing())
+    loop.next()
+    with pytest.raises(OSError, match="gone"):
+        loop.next()
+    assert firsts(loop) == [2]
+
+
+# -- names --------------------------------------------------------------------------------------
+
+
+def test_the_native_iterators_are_data_providers_of_mxnet(tmp_path):
+    for kind in (CSVIter, LibSVMIter, MNISTIter, ImageRecordIter, ImageRecordInt8Iter, ImageIter):
+        assert issubclass(kind, MXDataProvider), kind
+    assert issubclass(iterators.ImageDetRecordIter, MXDataIter) and MXDataIter is MXDataProvider
+    path = tmp_path / "a.csv"
+    path.write_text("1\n2\n")
+    with CSVIter(data_csv=path, data_shape=(1,), batch_size=2) as provider:
+        assert isinstance(provider, MXDataProvider)
+    for kind in (NDArrayIter, ArrayDataProvider, ResizeIter, Parts):
+        assert not issubclass(kind, MXDataProvider), kind
+
+
+def test_the_type_of_batches():
+    def asked():
+        specs = VectorSpace(2), "data"
+        return ArrayDataProvider(np.zeros((4, 2)), batch_size=2, data_specs=specs)
+
+    plain = ArrayDataProvider(np.arange(6.0), batch_size=2)
+    for provider in (plain, asked(), ResizeIter(asked(), 2), MXDataProvider(asked()), Parts()):
+        assert eltype(provider) is provider.eltype() is type(provider.next())
+
+
+def test_sliced_arrays_are_destinations():
+    provider = ArrayDataProvider(np.arange(8.0).reshape(4, 2), batch_size=4)
+    first, second = np.empty((3, 2)), np.empty((1, 2))
+    sliced = [SlicedNDArray(slice(0, 3), first), SlicedNDArray(range(3, 4), second)]
+    load_data(provider, provider.next(), [sliced])
+    assert first.tolist() == [[0, 1], [2, 3], [4, 5]] and second.tolist() == [[6, 7]]
