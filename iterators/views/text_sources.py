@@ -30,7 +30,7 @@ class TextSource(DataSource):
     context_size : int
         Words before each target; see `TextSet`.
     recurrent : bool
-        Targets are the words behind every word of the context.
+        Targets are the words after every word of the context.
     data_path : str or os.PathLike
         Folder of the files.
     string : bool

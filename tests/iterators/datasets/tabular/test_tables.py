@@ -398,3 +398,14 @@ def test_tables_can_be_pickled():
 
 def max_of(a, b, c):
     return max(a, b, c)
+
+
+def test_evenly_spaced_rows_reach_get_examples_as_slices_and_arrays_stay_arrays():
+    first, second = Table(arrays=True), Table(arrays=True, offset=50)
+    both = first.concat(second)
+    columns = both.get_examples([0, 2, 4, 7, 8], None)
+    assert [table.read[-1][0] for table in (first, second)] == [slice(0, 6, 2), slice(1, 3, 1)]
+    assert all(isinstance(column, np.ndarray) for column in columns)
+    assert columns[0].tolist() == [0, 2, 4, 51, 52]
+    mixed = first.concat(Table(offset=50)).get_examples(None, None)
+    assert all(isinstance(column, list) for column in mixed)
