@@ -74,7 +74,10 @@ class StoredFile:
     def map(self) -> memoryview:
         """Its bytes, mapped into memory: see `recordio.frames.mapping.map_file`."""
         if not self.is_local:
-            raise OSError(f"{self.name}: what is read by position must be on a disk: copy it there")
+            raise OSError(
+                f"{self.name}: a URL, and what is read by position must be on a disk of this "
+                "machine: download it first, with fsspec or a tool of the service"
+            )
         return map_file(self.name)
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "encode_image",
     "one_opencv_thread",
     "swap_red_and_blue",
+    "warnings_are_noticed",
 ]
 
 #: Fast to write; levels above gain little on photographs and cost several times as much.
@@ -134,6 +135,11 @@ def decode_image(
     if image is None:
         raise ImageDecodeError("it is no image that can be decoded", **place)
     return image
+
+
+def warnings_are_noticed() -> bool:
+    """Whether `check_jpeg` can do its work: `iterators` was built with libjpeg-turbo."""
+    return jpeg.available()
 
 
 def check_jpeg(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> bool:

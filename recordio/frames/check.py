@@ -107,7 +107,8 @@ class Report:
     checksums : int or None
         Records that were compared with their checksums.
     images : int or None
-        Images that were decoded without a warning; by the command ``recordio check --decode``, not by this module.
+        Images that were decoded without a warning; by the command ``recordio check --decode``, not
+        by this module.
     problems : list of Problem
         Empty if all is well.
     """
