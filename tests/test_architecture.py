@@ -57,6 +57,7 @@ OPTIONAL = {
     "skimage",
     "starlette",
     "uvicorn",
+    "yaml",
 }
 ADAPTERS = {"iterators.torch", "iterators.ray"}
 

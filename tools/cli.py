@@ -23,7 +23,7 @@ from recordio.frames.checksums import checksums_path
 from recordio.image_size import DEFAULT_MAX_PIXELS
 from recordio.ordered import default_threads
 
-from .console import Interruption, printable, run_command, say, say_skipped
+from .console import UNNOTICED, Interruption, printable, run_command, say, say_skipped
 from .convert.exporting import export_records
 from .convert.importing import companions, import_records
 from .convert.registry import EXPORTS, IMPORTS
@@ -157,10 +157,11 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
         report = repair(pack, outputs[0], index, outputs[1], checksums)
         _tell(f"wrote {outputs[0]}: {report.records} records")
     if settings.decode:
-        from .decode_check import check_contents, warnings_are_noticed  # slow to load
+        from .decode_check import check_contents  # slow to load
+        from .images import warnings_are_noticed
 
         if not warnings_are_noticed():
-            _tell("note: built without libjpeg-turbo: warnings of the JPEG decoder go unnoticed")
+            _tell(f"note: {UNNOTICED}")
         check_contents(
             report,
             max_pixels=settings.max_pixels or DEFAULT_MAX_PIXELS,

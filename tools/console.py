@@ -15,6 +15,7 @@ from typing import TextIO
 from .image_list import Skipped, skipped_path
 
 __all__ = [
+    "UNNOTICED",
     "Interruption",
     "add_version",
     "printable",
@@ -25,6 +26,8 @@ __all__ = [
 ]
 
 SHOWN_SKIPPED = 10
+#: What commands that look for damage say where warnings cannot be had.
+UNNOTICED = "built without libjpeg-turbo: warnings of the JPEG decoder go unnoticed"
 BROKEN_PIPE = 128 + 13  # what the shell reports for a command that SIGPIPE ended
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import cv2
 
-from iterators.images.codecs.jpeg import jpeg
 from recordio import RecordReader
 from recordio.errors import RecordIOError
 from recordio.frames.check import Problem, Report
@@ -24,14 +23,9 @@ from .ordered_pool import map_in_order
 from .payloads import IMAGE_KINDS, read_payload
 from .record_pack import keys_by_offset, whole_offsets
 
-__all__ = ["check_contents", "warnings_are_noticed"]
+__all__ = ["check_contents"]
 
 IDENTITY_BYTES = 32  # a header with two labels and nothing else, in face-recognition packs
-
-
-def warnings_are_noticed() -> bool:
-    """Whether the decoder of JPEG images tells of damage that it decodes all the same."""
-    return jpeg.available()
 
 
 def check_contents(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from recordio.errors import RecordIOError
 
 from .arguments import IMAGE_OPTIONS, LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
-from .console import Interruption, printable, run_command, say, say_skipped
+from .console import UNNOTICED, Interruption, printable, run_command, say, say_skipped
 from .image_list import (
     ImageList,
     ListEntry,
@@ -244,8 +244,11 @@ def _pack_lists(
 ) -> tuple[list[NamedList], int]:
     """Pack every list beside itself; which were packed, and the exit code."""
     from .encode import EncodeOptions  # loading OpenCV takes longer than making a list
+    from .images import warnings_are_noticed
     from .pack import PackingError, pack, pack_together
 
+    if settings.check == "decode" and not warnings_are_noticed():
+        say("im2rec", f"note: {UNNOTICED}")
     common = {
         "options": EncodeOptions(
             **{name: getattr(settings, name) for name in EncodeOptions.__dataclass_fields__}

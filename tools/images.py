@@ -28,6 +28,7 @@ __all__ = [
     "encode_image",
     "one_opencv_thread",
     "swap_red_and_blue",
+    "warnings_are_noticed",
 ]
 
 #: Fast to write; levels above gain little on photographs and cost several times as much.
@@ -136,12 +137,17 @@ def decode_image(
     return image
 
 
+def warnings_are_noticed() -> bool:
+    """Whether `check_jpeg` can do its work: `iterators` was built with libjpeg-turbo."""
+    return jpeg.available()
+
+
 def check_jpeg(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> bool:
     """Read all coefficients of a JPEG image, and refuse it at the first warning of libjpeg.
 
     A decoder goes on where the entropy-coded data is damaged: the pixels from there on are grey or
-    colourful noise.  Its warnings are the only sign, and the most common one, of bytes that are
-    left over behind the last pixel, comes only to who reads the file to its end.
+    colourful noise, and warnings are the only sign.  The most common one, of bytes that are left
+    over after the last pixel, comes only to those who read the file to its end, as this does.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     cat.add_argument(
         "--position",
         action="store_true",
-        help="the numbers are positions, from 0; from the end with a minus, behind --",
+        help="the numbers are positions, from 0; from the end with a minus, after --",
     )
     cat.add_argument(
         "--raw",

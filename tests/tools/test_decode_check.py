@@ -100,3 +100,12 @@ def test_the_limit_and_the_threads_need_decode(tmp_path, command, images, capsys
     for words in (["--threads", "2"], ["--max-pixels", "9"], ["--decode", "--repair", "b"]):
         with pytest.raises(SystemExit):
             command("check", tmp_path / "a", *words)
+
+
+def test_without_libjpeg_it_is_said_that_warnings_go_unnoticed(
+    tmp_path, command, images, capsys, monkeypatch
+):
+    write(tmp_path / "a", images.jpeg())
+    monkeypatch.setattr(jpeg, "available", lambda: False)
+    assert command("check", tmp_path / "a", "--decode") == 0
+    assert "go unnoticed" in capsys.readouterr().err

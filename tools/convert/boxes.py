@@ -23,6 +23,7 @@ from recordio.limits import bounded_lines
 
 from ..image_header import read_image_header
 from ..image_list import UNLISTED, Skipped
+from ..outputs import url_refused
 from .folders import add_check_option, read_content
 from .format import Item
 
@@ -30,6 +31,7 @@ __all__ = [
     "Box",
     "BoxLabels",
     "add_box_options",
+    "check_folder",
     "checked_classes",
     "item_of",
     "read_class_file",
@@ -101,6 +103,15 @@ def add_box_options(parser: argparse._ActionsContainer, mark: str = "", meaning:
         "drop (default: leave them out)",
     )
     add_check_option(parser)
+
+
+def check_folder(path: str) -> None:
+    """Refuse what is no folder of this machine."""
+    if reason := url_refused(path):
+        raise RecordIOError(reason, path=path)
+    if not os.path.isdir(path):
+        what = "is a file, not a folder" if os.path.exists(path) else "there is no such folder"
+        raise RecordIOError(what, path=path)
 
 
 @dataclass

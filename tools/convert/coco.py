@@ -14,7 +14,7 @@ from recordio.errors import LabelError
 from recordio.files import open_bytes
 
 from ..image_list import Skipped, safe_name
-from .boxes import Box, BoxLabels, Size, add_box_options, checked_classes, item_of
+from .boxes import Box, BoxLabels, Size, add_box_options, check_folder, checked_classes, item_of
 from .format import Import, Items, Source
 
 __all__ = ["FROM_COCO"]
@@ -28,6 +28,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
 def open_coco(settings: argparse.Namespace) -> Source:
     """Read the annotations."""
     path = settings.annotations
+    check_folder(settings.images)
     found = read_annotations(path)
     categories = {
         number_of(category, "id", f"category {place}", path): category.get("name")

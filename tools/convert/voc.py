@@ -16,9 +16,17 @@ from recordio.errors import LabelError
 from recordio.limits import bounded_lines
 
 from ..image_list import Skipped, safe_name
-from ..outputs import url_refused
 from ..scan import DEFAULT_EXTENSIONS
-from .boxes import Box, BoxLabels, Size, add_box_options, checked_classes, item_of, read_class_file
+from .boxes import (
+    Box,
+    BoxLabels,
+    Size,
+    add_box_options,
+    check_folder,
+    checked_classes,
+    item_of,
+    read_class_file,
+)
 from .format import Import, Items, Source, add_metadata_limit
 
 __all__ = ["FROM_VOC", "read_limited"]
@@ -54,8 +62,7 @@ def open_voc(settings: argparse.Namespace) -> Source:
     """Find the annotations, and read all of them once for the names of the classes."""
     folder = settings.annotations
     for path in (folder, settings.images):
-        if reason := url_refused(path):
-            raise RecordIOError(reason, path=path)
+        check_folder(path)
     every = sorted(name for name in os.listdir(folder) if name.lower().endswith(".xml"))
     if settings.classes is None:
         classes = checked_classes(class_names(folder, every, settings.max_metadata_bytes), folder)

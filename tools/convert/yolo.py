@@ -12,8 +12,7 @@ from recordio import RecordIOError
 from recordio.errors import LabelError
 
 from ..image_list import Skipped
-from ..outputs import url_refused
-from .boxes import Box, BoxLabels, Size, add_box_options, item_of, read_class_file
+from .boxes import Box, BoxLabels, Size, add_box_options, check_folder, item_of, read_class_file
 from .folders import add_suffix_option, find_images
 from .format import Import, Items, Source, add_metadata_limit
 from .voc import read_limited
@@ -38,10 +37,8 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
 
 def open_yolo(settings: argparse.Namespace) -> Source:
     """Find the images, and the label files that are named like them."""
-    if reason := url_refused(settings.labels):
-        raise RecordIOError(reason, path=settings.labels)
-    if not os.path.isdir(settings.labels):
-        raise RecordIOError("there is no such folder", path=settings.labels)
+    for path in (settings.labels, settings.images):
+        check_folder(path)
     found, notes = find_images(settings.images, settings.exts)
     classes = [] if settings.classes is None else read_class_file(settings.classes)
     labels = BoxLabels.from_settings(settings)

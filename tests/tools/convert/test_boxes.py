@@ -2,6 +2,7 @@
 
 import json
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -343,14 +344,24 @@ def test_names_of_classes(tmp_path, monkeypatch):
         read_class_file(str(path))
 
 
-def test_names_of_classes_in_yaml(tmp_path):
-    pytest.importorskip("yaml", reason="PyYAML is not installed")
+def test_names_of_classes_in_yaml(tmp_path, monkeypatch):
+    """What PyYAML gives, without PyYAML."""
+    found = {}
+
+    def safe_load(file):
+        if found["value"] is None:
+            raise ValueError("no YAML")
+        return found["value"]
+
+    fake = types.SimpleNamespace(safe_load=safe_load, YAMLError=ValueError)
+    monkeypatch.setitem(sys.modules, "yaml", fake)
     path = tmp_path / "data.yaml"
-    for text in ("names: {0: cat, 1: dog}", "nc: 2\nnames: [cat, dog]"):
-        path.write_text(text)
+    path.touch()
+    for names in ({1: "dog", 0: "cat"}, ["cat", "dog"]):
+        found["value"] = {"nc": 2, "names": names}
         assert read_class_file(str(path)) == ["cat", "dog"]
-    for text in ("names: {0: cat, 2: dog}", "[1", "names: 5", "- a"):
-        path.write_text(text)
+    for value in ({"names": {0: "cat", 2: "dog"}}, None, {"names": 5}, ["a"]):
+        found["value"] = value
         with pytest.raises(RecordIOError, match="data.yaml"):
             read_class_file(str(path))
 
@@ -390,3 +401,15 @@ def test_any_bytes_end_with_a_message(annotated, command, kind, data):
             assert command(*words) in (0, 1)
     finally:
         path.write_bytes(whole)
+
+
+@every_kind
+def test_folders_that_are_none_are_named(annotated, kind, command, capsys):
+    first, source, _ = annotated.words(kind)
+    for folder, text in (
+        (annotated.folder / "missing", "missing: there is no such folder"),
+        (annotated.folder / "names.txt", "names.txt: is a file, not a folder"),
+        ("s3://bucket/images", "s3://bucket/images: a URL, where a path of this machine"),
+    ):
+        assert command(first, source, folder, annotated.folder / "out") == 1
+        assert text in capsys.readouterr().err

@@ -163,3 +163,9 @@ def test_names_that_are_too_long_become_keys_and_labels(tmp_path, command, image
 
 def tree_files(folder):
     return [path for path in (folder / "out").rglob("*") if path.is_file()]
+
+
+def test_files_with_other_suffixes_are_told_of(photo_folder, output, command, capsys):
+    (photo_folder / "cat" / "x.webp").touch()
+    assert command("from-imagefolder", photo_folder, output / "t") == 0
+    assert "note: left out 1 .webp: give --exts .jpeg,.jpg,.png,.webp" in capsys.readouterr().err
