@@ -102,7 +102,7 @@ class ImageDetIter(ImageIter):
 
     See Also
     --------
-    ImageDetRecordIter : the same kind of batches from the image stage, several times faster.
+    ImageDetRecordIter : the same kind of batches without Python for each image.
     CreateDetAugmenter : what happens to an image if there is no `aug_list`.
 
     Notes

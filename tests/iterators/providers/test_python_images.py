@@ -230,3 +230,11 @@ def test_a_dropped_provider_ends_its_threads(folder):
     assert threading.active_count() > before
     del provider
     assert threading.active_count() == before
+
+
+def test_arrays_of_a_batch_are_plain_ones_without_methods_of_mxnet(folder):
+    with of(folder, aug_list=[crop]) as provider:
+        (array,) = next(provider).data
+    assert type(array) is np.ndarray
+    with pytest.raises(AttributeError, match=r"'numpy\.ndarray' object has no attribute 'asnumpy'"):
+        array.asnumpy()
