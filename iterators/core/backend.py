@@ -209,10 +209,10 @@ class NumpyBackend(Backend):
         np.put_along_axis(out, labels[..., None], 1, axis=-1)
 
     def sparse(self, x: np.ndarray) -> Any:
-        """`x` as a scipy CSR matrix."""
+        """`x` as a scipy CSR matrix; float16, which scipy does not have, as float32."""
         import scipy.sparse
 
-        return scipy.sparse.csr_matrix(x)
+        return scipy.sparse.csr_matrix(x.astype(np.float32) if x.dtype == np.float16 else x)
 
 
 class SparseBackend(Backend):

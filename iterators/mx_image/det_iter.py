@@ -135,6 +135,11 @@ class ImageDetIter(ImageIter):
     class_labels = False
 
     @property
+    def data_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of an image."""
+        return cast(PythonImages, self._engine).plan.recipe.data_shape
+
+    @property
     def label_shape(self) -> tuple[int, int]:
         """Objects that there is room for in a label, and values of an object."""
         return self._label_shape

@@ -226,6 +226,11 @@ class NDArrayIter(RollingProvider, RowProvider):
         super().__init__(columns, plan, options)
 
     @property
+    def idx(self) -> np.ndarray:
+        """Row numbers in the order of the running epoch, int64 of shape ``(num_samples,)``."""
+        return self._plan.order.take(self.epoch, 0, self.num_samples)
+
+    @property
     def num_data(self) -> int:
         """`num_samples`, under MXNet's name."""
         return self.num_samples

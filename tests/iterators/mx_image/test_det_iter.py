@@ -216,6 +216,7 @@ def test_sync_label_shape(folder, caplog):
         assert "2 objects of 5 values" in caplog.text
         assert next(valid).label[0].shape == (2, 2, 5)
         assert valid.sync_label_shape(train) is train
+        assert valid.data_shape == valid.provide_data[0].shape[1:]
         wide = [[[2, 6, 0, 0, 0, 1, 1, 7], folder / "0.png"]]
         with of(imglist=wide) as other, pytest.raises(ValueError, match="label_shape=|objects of"):
             train.sync_label_shape(other)

@@ -488,6 +488,16 @@ def test_everything_becomes_float32_unless_asked(dtype):
     assert iterator.num_data == 3
 
 
+def test_idx_is_the_order_of_the_running_epoch():
+    iterator = NDArrayIter(np.arange(7), batch_size=2, shuffle=True, last_batch_handle="pad")
+    for _ in range(2):
+        order = iterator.idx
+        taken = np.concatenate([batch.index[: batch.count] for batch in iterator])
+        assert order.tolist() == taken.tolist()
+        assert iterator.idx.tolist() == order.tolist()
+        iterator.reset()
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [

@@ -450,6 +450,15 @@ def test_sparse_conversions():
     assert hot.toarray().tolist() == [[1, 0, 1, 0], [0, 1, 0, 0]] and scipy.sparse.issparse(hot)
 
 
+@pytest.mark.parametrize(("dtype", "found"), [("float64", "float64"), (None, "float32")])
+def test_float16_becomes_sparse_by_way_of_float32(dtype, found):
+    halves = (count(3, 4) % 3).astype("float16")
+    space = VectorSpace(4, sparse=True, dtype=dtype)
+    sparse = VectorSpace(4, dtype="float16").np_format_as(halves, space)
+    assert sparse.dtype == found
+    np.testing.assert_array_equal(sparse.toarray(), halves)
+
+
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_sparse_tensors():
     space = VectorSpace(4, sparse=True, dtype="float32")
