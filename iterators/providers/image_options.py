@@ -11,13 +11,12 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ..core.dtypes import dtype_name
 from ..core.effects import Rule
 from ..core.options import described, option, optional
 from ..core.parameters import boolean, choice, integer, path, paths
 from ..images.codecs.jpeg import jpeg
+from .image_rules import DET_RULES, RECORD_RULES
 from .provider_options import FileOptions, NamedOptions
 
 __all__ = ["ImageDetIterOptions", "ImageDetOptions", "ImageIterOptions", "ImageRecordOptions"]
@@ -56,34 +55,6 @@ def _layout(name: str, value: Any) -> str:
     if not isinstance(value, str) or sorted(value) != sorted("NCHW"):
         raise ValueError(f"{name}={value!r}: expected the letters N, C, H and W in some order")
     return value
-
-
-def _is_integer(values: Any) -> bool:
-    return values.normalise_on == "host" and np.issubdtype(values.dtype, np.integer)
-
-
-#: Normalisation, and what a batch of integers leaves out of it.
-MEANS = "mean_r mean_g mean_b mean_a"
-DIVISORS = "std_r std_g std_b std_a scale"
-EXPOSURE = "max_random_contrast max_random_illumination"
-_NEEDS_FLOAT = "has no effect on integer pixels: drop it or use a float dtype"
-#: Beside `iterators.images.augment.rules`, for keywords of which a recipe knows nothing.
-RULES = (
-    *FileOptions.rules,
-    Rule(DIVISORS, _is_integer, _NEEDS_FLOAT, refused=True),
-    Rule(
-        f"mean_img {MEANS}",
-        lambda v: _is_integer(v) and v.dtype == "uint8",
-        "has no effect on uint8 pixels: drop it or use a float dtype",
-        refused=True,
-    ),
-    Rule("device_id", lambda v: True, "has no effect: `device` says where batches go"),
-    Rule(
-        "shuffle_chunk_seed",
-        lambda v: not v.shuffle_chunk_size,
-        "has no effect without shuffle_chunk_size",
-    ),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,23 +173,7 @@ class ImageProviderOptions(NamedOptions):
 class ImageRecordOptions(ImageProviderOptions, FileOptions):
     """The keywords of `ImageRecordIter`."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        *RULES,
-        Rule(
-            "label_dtype",
-            lambda v: v.label_name is None,
-            "has no effect without labels: label_name=None",
-            refused=True,
-        ),
-        Rule(EXPOSURE, _is_integer, _NEEDS_FLOAT, refused=True),
-        Rule(
-            EXPOSURE,
-            lambda v: v.normalise_on == "device",
-            'differs from image to image: it needs normalise_on="host"',
-            refused=True,
-        ),
-        Rule(MEANS, lambda v: v.mean_img, "has no effect beside mean_img"),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = RECORD_RULES
 
     path_imgrec: str | tuple[str, ...] = option(
         "./data/imgrec.rec",
@@ -310,14 +265,7 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
 class ImageDetOptions(ImageRecordOptions):
     """The keywords of `ImageDetRecordIter`."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        *RULES,
-        Rule(
-            "mean_img",
-            lambda v: v.means_win,
-            "has no effect beside a mean above 0 of mean_r to mean_a, as in MXNet",
-        ),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = DET_RULES
 
     path_imglist: str = described(
         ImageRecordOptions,

@@ -119,6 +119,15 @@ class FileOptions(NamedOptions):
 class TextOptions(FileOptions):
     """The same for files of text, with their limits."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *FileOptions.rules,
+        Rule(
+            "label_csv label_libsvm",
+            lambda v: v.label_name is None,
+            "has no effect without labels: label_name=None",
+        ),
+    )
+
     max_line_bytes: int = option(MAX_LINE_BYTES, "int", "A longer line is an error.")
     max_array_bytes: int | None = option(
         None,

@@ -170,8 +170,17 @@ def test_shapes_of_rows_and_labels(files):
             assert provider.provide_label == [("softmax_label", (5,))]
             for batch in provider:
                 assert batch.label[0].tolist() == [0] * 5
-        with provider_of(files, label_name=None, shuffle=shuffle) as provider:
+        none = {"label_csv": None, "label_shape": (1,), "label_name": None, "shuffle": shuffle}
+        with provider_of(files, **none) as provider:
             assert (provider.provide_label, provider.next().label) == ([], [])
+
+
+def test_a_file_of_labels_that_nobody_asks_for_is_told_of(files):
+    with (
+        pytest.warns(UserWarning, match="label_csv=.* has no effect without labels"),
+        provider_of(files, label_name=None) as provider,
+    ):
+        assert provider.provide_label == []
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
