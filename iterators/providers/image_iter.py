@@ -64,6 +64,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
     Examples
     --------
     >>> import cv2, os, tempfile
+    >>> import numpy as np
     >>> folder = tempfile.TemporaryDirectory()
     >>> for i in range(3):
     ...     _ = cv2.imwrite(os.path.join(folder.name, f"{i}.png"), np.full((9, 9, 3), i, np.uint8))
@@ -207,6 +208,7 @@ def described_step(step: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> described_step(np.flipud)
     'numpy.flipud'
     """

@@ -52,3 +52,11 @@ def test_other_names_are_refused():
         iterators.nothing  # noqa: B018
     with pytest.raises(ImportError, match="nothing"):
         from iterators import nothing  # noqa: F401
+
+
+def test_importing_recordio_loads_none_of_its_modules():
+    run(
+        "import sys, recordio\n"
+        "loaded = {name for name in sys.modules if name.startswith(('recordio.', 'numpy'))}\n"
+        "sys.exit(', '.join(sorted(loaded - {'recordio.frames'})) or 0)"
+    )
