@@ -121,7 +121,7 @@ def csv_streamed(material):
             detail="reference: read_csv",
         )
     yield compare(
-        "the same, opened anew",
+        "the same, opened again",
         "rows/s",
         partial(timed, opened),
         partial(timed, read),

@@ -18,7 +18,7 @@ BATCH = 32
 
 
 class Computed:
-    """Examples of about 100 kB that are computed anew each time: an image scaled, and a label."""
+    """Examples of about 100 kB that are computed again each time: an image scaled, and a label."""
 
     def __init__(self, count=3200):
         self.images = np.random.default_rng(1).integers(0, 256, (64, 3, 91, 92), np.uint8)

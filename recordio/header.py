@@ -43,7 +43,7 @@ IRHeader(flag=0, label=3.0, id=7, id2=0)
 def pack(header, s):
     """Put an image header in front of content.
 
-    The rules are MXNet's, but for labels that are no numbers: it stores NaN for None and parses
+    The rules are MXNet's, except for labels that are no numbers: it stores NaN for None and parses
     strings; here both are errors.
 
     Parameters

@@ -26,7 +26,7 @@ class MXRecordIO:
     uri : str or os.PathLike
         A local file.
     flag : {"r", "w"}
-        Read, or write anew.
+        Read, or write again.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ class MXIndexedRecordIO(MXRecordIO):
     uri : str or os.PathLike
         The record file.
     flag : {"r", "w"}
-        Read, or write both anew.
+        Read, or write both again.
     key_type : callable
         Turns the text of a key into a key: int, str, float ...
 

@@ -59,7 +59,7 @@ class AtomicOutput:
     * A main file never stands beside a companion of another version.  The old companions are moved
       away first, then the main file is replaced, then the new companions appear.  A crash in
       between leaves the main file without companions, which readers report as a missing file;
-      `recordio.build_index` writes an index anew.
+      `recordio.build_index` writes an index again.
     * An error leaves the old files in place.  Leaving a ``with`` block by an exception (Ctrl-C and
       a full disk included), `discard`, dropping the object, or the end of the process removes the
       temporary files.  SIGKILL or a crash can leave files named ``TARGET.XXXXXXXX.partial``, or

@@ -198,7 +198,7 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
     classes: list[str] | None = None
     prefix = settings.prefix
     if paths := find_lists(prefix):
-        _note_without_effect(settings, LIST_OPTIONS, "the list exists; --list makes it anew")
+        _note_without_effect(settings, LIST_OPTIONS, "the list exists; --list makes it again")
         lists = [(path, read_list(path)) for path in paths]
     else:
         if os.path.isdir(prefix):
@@ -216,7 +216,7 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
         classes = found.classes
         lists = _split(settings, prefix, found)
     if not any(images.entries or images.skipped for _, images in lists):
-        raise RecordIOError("the list is empty; --list makes it anew", path=lists[0][0])
+        raise RecordIOError("the list is empty; --list makes it again", path=lists[0][0])
     if not settings.pack_label:
         _note_dropped_labels(lists)
     with interruption.deferring():

@@ -104,7 +104,7 @@ def dtype_name(spec: Any) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _name(dtype: Any) -> str:
-    """``dtype.name``, which NumPy makes up anew each time."""
+    """``dtype.name``, which NumPy makes up again each time."""
     return dtype.name
 
 

@@ -1,4 +1,4 @@
-"""Datasets side by side, as tuples or dicts of examples, and one behind the other.
+"""Datasets side by side, as tuples or dicts of examples, and one after the other.
 
 They hold references to their members and copy nothing.
 """

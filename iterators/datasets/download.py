@@ -2,7 +2,7 @@
 
 A download that was cut off goes on where it ended, and a file appears under its name only when it
 is whole.  Nothing is unpacked.  Of these, pooch 1.9 does only the second: it begins a broken
-download anew, and processes that want one file each fetch it.
+download again, and processes that want one file each fetch it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def cached_download(url: str, *, checksum: str | None = None, progress: bool | N
     Processes and threads that ask for one URL at the same time wait for each other, and one of them
     fetches it.  Going on with a part needs a server that names the version of a file (``ETag`` or
     ``Last-Modified``) and knows ranges; from others the file is fetched from its beginning.  A
-    connection that breaks is made anew as long as every attempt brings further bytes.
+    connection that breaks is made again as long as every attempt brings further bytes.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def _request(url: str, version: str | None, have: int) -> Any:
                 urllib.request.Request(url, headers=resuming), timeout=TIMEOUT
             )
         except urllib.error.HTTPError as error:
-            if error.code != 416:  # there is nothing behind what has arrived: begin anew
+            if error.code != 416:  # there is nothing behind what has arrived: begin again
                 raise
             error.close()
     return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)

@@ -249,7 +249,7 @@ class ZippedImageDataset(DatasetMixin):
 
 
 class MultiZippedImageDataset(ConcatenatedDataset):
-    """Images in several zip archives, one behind the other.
+    """Images in several zip archives, one after the other.
 
     Parameters
     ----------

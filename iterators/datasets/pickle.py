@@ -1,4 +1,4 @@
-"""Pickled objects, one behind the other in a file.  Never used unless a script asks for it by name.
+"""Pickled objects, one after the other in a file.  Never used unless a script asks for it by name.
 
 **Security**: unpickling runs whatever code the file says.  Open only files that you or somebody you
 trust wrote, or give an `unpickler` that allows what you expect and nothing else.  Record files
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-#: Datasets that a forked child has to open anew.
+#: Datasets that a forked child has to open again.
 _datasets: weakref.WeakSet[PickleDataset] = weakref.WeakSet()
 
 
@@ -140,7 +140,7 @@ class PickleDataset(DatasetMixin):
         return len(self._positions)
 
     def get_example(self, i: Any) -> Any:
-        """The object at a place, unpickled anew."""
+        """The object at a place, unpickled again."""
         position = int(self._positions[i])
         with self._lock:
             self._reader.seek(position)
@@ -172,7 +172,7 @@ class _FileReader:
         self.after_fork()
 
     def after_fork(self) -> None:
-        """Open the file anew: a file that was opened before a fork has a shared place."""
+        """Open the file again: a file that was opened before a fork has a shared place."""
         self._file = open(self._path, "rb")  # noqa: SIM115
 
     def __getattr__(self, name: str) -> Any:

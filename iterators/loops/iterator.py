@@ -204,7 +204,7 @@ class DatasetIterator(Iterator):
         self._sweep = self._planned.popleft().after
 
     def _abandon(self) -> None:
-        """Stop what is under way for planned batches; they have to be started anew."""
+        """Stop what is under way for planned batches; they have to be started again."""
 
     def _forget_plans(self) -> None:
         """Drop what is planned; the order sampler goes back to where it was on delivery."""

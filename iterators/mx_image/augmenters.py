@@ -86,7 +86,7 @@ Step = Callable[[Any], Any]
 
 
 class SequentialAug(Augmenter):
-    """Steps one behind the other.
+    """Steps one after the other.
 
     Parameters
     ----------

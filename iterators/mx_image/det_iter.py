@@ -41,13 +41,13 @@ __all__ = ["ImageDetIter"]
 
 logger = logging.getLogger("iterators")
 
-#: What is behind the objects of an image in its label.
+#: What is after the objects of an image in its label.
 PADDING = -1.0
 
 
 @dataclass(frozen=True)
 class DetSteps:
-    """Functions on images and objects one behind the other, and the label that comes of it."""
+    """Functions on images and objects one after the other, and the label that comes of it."""
 
     steps: Sequence[Any]
     label_shape: tuple[int, int]
@@ -77,7 +77,7 @@ class ImageDetIter(ImageIter):
     The label of an image is ``[A, B, A - 2 more header values, objects of B values]`` with A of at
     least 2 and B of at least 5; an object begins with id, xmin, ymin, xmax, ymax in fractions of
     the image.  Objects without area are dropped.  A batch has a label array ``(batch_size, objects,
-    B)``, filled with -1 behind the objects of an image.
+    B)``, filled with -1 after the objects of an image.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class ImageProviderOptions(NamedOptions):
         "array_like or mapping, optional",
         """Draw records with replacement, each as often as its weight says: one weight per record in
         file order, or per (first) label, for example ``{0: 1.0, 1: 0.2}``.  A record that comes
-        again in an epoch is augmented anew.""",
+        again in an epoch is augmented again.""",
     )
     seed: int = option(0, "int", "Determines orders and augmentation.", SEED, saved=True)
     preprocess_threads: int = option(
@@ -352,7 +352,7 @@ class ImageIterOptions(ImageProviderOptions):
     aug_list: Any = option(
         None,
         "Augmenter or list of callable, optional",
-        """What `CreateAugmenter` returned, or functions that are called one behind the other with
+        """What `CreateAugmenter` returned, or functions that are called one after the other with
         an image ``(height, width, channels)`` and return one; of the first uint8, of the last in
         the size of `data_shape`.  They run in Python, several batches at a time with
         `preprocess_threads` above 1.""",

@@ -32,7 +32,7 @@ ImageChange = Callable[[np.ndarray, IRHeader], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class ImageSteps:
-    """Functions on images one behind the other, and labels that they do not touch."""
+    """Functions on images one after the other, and labels that they do not touch."""
 
     steps: Sequence[Callable[[Any], Any]]
     label_width: int

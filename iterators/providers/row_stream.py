@@ -276,7 +276,7 @@ class StreamedRows:
         try:
             made = [stream.batch(rows) for stream in self.streams]
         except BaseException:
-            # After a file that cannot be read, and after an interrupt anywhere, start anew.
+            # After a file that cannot be read, and after an interrupt anywhere, start again.
             self.stop()
             raise
         (data, failed), *label = made

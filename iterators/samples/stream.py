@@ -14,7 +14,7 @@ __all__ = ["StreamDataset"]
 
 
 class StreamDataset:
-    """Rows from an iterable, lazily; every loop begins anew.
+    """Rows from an iterable, lazily; every loop begins again.
 
     Parameters
     ----------

@@ -283,7 +283,7 @@ class SimpleSpace(Space):
 
     @abc.abstractmethod
     def _description(self) -> tuple[Any, ...]:
-        """What makes two spaces of this class equal, but for the dtype."""
+        """What makes two spaces of this class equal, except for the dtype."""
 
     @property
     def dtype(self) -> str | None:

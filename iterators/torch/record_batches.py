@@ -54,7 +54,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
 
     Notes
     -----
-    Each loop is the next epoch, also with workers that are started anew for every loop; `set_epoch`
+    Each loop is the next epoch, also with workers that start again for every loop; `set_epoch`
     says which one comes next, and is not needed for shuffling.  Under several ranks each has as
     many batches as any other, a few samples at the end of an epoch being delivered twice; pass
     ``even=False`` to have every sample once.

@@ -50,7 +50,7 @@ cdef enum:
     CHUNK_BYTES = 1 << 26
 
 _REMEDY = (
-    "`recordio check --write-checksums` makes it anew, for a record file that is known to be whole"
+    "`recordio check --write-checksums` makes it again, for a record file that is known to be whole"
 )
 
 

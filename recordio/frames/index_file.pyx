@@ -170,7 +170,7 @@ cdef object _line_error(int status, path, int64_t line, const uint8_t* text, int
     shown = bytes(text[:min(length, 60)]).decode("ascii", "backslashreplace")
     return IndexFileError(
         f"{_LINE_DAMAGE[status]}: {shown!r}; expected KEY<tab>OFFSET;"
-        " recordio.build_index() writes the index anew",
+        " recordio.build_index() writes the index again",
         path=path,
         line=line,
     )

@@ -171,13 +171,13 @@ static void give_up(int number, int sent) {
 
 /* Not ours: as if this handler did not exist. */
 static void pass_on(int number, siginfo_t* info, void* context) {
-    /* Somebody who handles the signal after us may hand it back, or raise it anew, as Python's
+    /* Somebody who handles the signal after us may hand it back, or raise it again, as Python's
      * faulthandler does when it has told what it knows. */
     static __thread int passing;
     const struct sigaction* to = __atomic_load_n(&previous, __ATOMIC_ACQUIRE);
     const int sent = was_sent(info);
     if (!passing && sent && info->si_pid == getpid() && any_map_is_short())
-        return; /* raised anew for a fault of ours, which comes again, and to us, on return */
+        return; /* raised again for a fault of ours, which comes again, and to us, on return */
     if (!(to->sa_flags & SA_SIGINFO) && to->sa_handler == SIG_IGN && sent) return;
     if (passing || (!sent && is_endless(info)) ||
         (!(to->sa_flags & SA_SIGINFO) && (to->sa_handler == SIG_DFL || to->sa_handler == SIG_IGN))) {

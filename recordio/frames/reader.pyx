@@ -141,7 +141,7 @@ cdef class RecordReader:
                 raise IndexFileError(
                     f"offset {table[outside]} lies outside {self.path} of {self.size} bytes:"
                     " the record file is truncated or the index is that of another file;"
-                    " recordio.build_index() writes it anew",
+                    " recordio.build_index() writes it again",
                     path=self.index_path,
                     line=outside + 1,
                 )

@@ -83,7 +83,7 @@ class RecordWriter:
     they were.  Index and record file never stand side by side in different versions: the old index
     is taken away first, then the record file is replaced, then the new index appears.  A crash in
     between leaves a record file, old or new but whole, without index; `recordio.build_index` writes
-    it anew.  SIGKILL or a crash can leave temporary files named ``*.partial`` or ``*.replaced``;
+    it again.  SIGKILL or a crash can leave temporary files named ``*.partial`` or ``*.replaced``;
     the next writer of the same file removes them.
 
     Any number of threads may write to one writer.  A forked child cannot use it.

@@ -75,7 +75,7 @@ def make_epoch():
     if kind == "cached":
         shared = ImageRecordIter(**image, cache="ram", cache_size=1 << 21)
         return lambda: epoch_of(shared)
-    if kind == "anew":
+    if kind == "again":
         return made_anew(lambda: ImageRecordIter(**image, cache="ram", cache_size=1 << 21))
     if kind == "states":
         return interrupted(ImageRecordIter(**image))
@@ -124,7 +124,7 @@ BOUND = 16_384
 
 
 @pytest.mark.parametrize(
-    "kind", ["images", "cached", "anew", "states", "skipped", "rows", "loop", "files"]
+    "kind", ["images", "cached", "again", "states", "skipped", "rows", "loop", "files"]
 )
 def test_memory_stays_flat(script, tmp_path, pack, kind):
     source = tmp_path / pack.name

@@ -80,7 +80,7 @@ def import_records(
     Parameters
     ----------
     source : Source
-        The items; memory does not grow with their number, but for names that are shuffled.
+        The items; memory does not grow with their number, except for names that are shuffled.
     prefix : str
         Output path without suffix.
     shuffle : int, optional

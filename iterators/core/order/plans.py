@@ -101,7 +101,7 @@ class BatchPlan:
 
         The random numbers of a sample depend on its record, its epoch and this number: 0 for orders
         without repetitions.  Padding is drawn as in its own place of the epoch; what was carried
-        over from an epoch before is drawn anew.
+        over from an epoch before is drawn again.
 
         Returns
         -------

@@ -22,7 +22,7 @@ CHANGES: dict[type, tuple[Any, ...]] = {
 
 
 def changes_of(recipe: Recipe | DetRecipe) -> tuple[PixelChange, ...]:
-    """The changes that belong to a recipe, made anew: each serves one renderer.
+    """New changes for a recipe: each serves one renderer.
 
     Examples
     --------

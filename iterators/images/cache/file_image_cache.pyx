@@ -6,7 +6,7 @@ written by calls, because a store to a mapping ends the process where the disk i
 The file may have been written by a process that was killed, on a machine that lost its power, or
 over a broken disk.  So an image that this process did not write itself is used only after its
 checksum, which covers the record number and the size, was found right; otherwise it is as if it
-were not there, and is put there anew.
+were not there, and is put there again.
 
 It may also be written over while it is open.  Whatever its bytes become, nothing is read or written
 outside of it, and an image whose place or size changed is checked again.  Pixels that change after

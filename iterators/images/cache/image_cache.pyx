@@ -5,7 +5,7 @@ done to an image before it came here.  Nothing is ever thrown out to make room: 
 every record once, so that a fixed set of images serves as well as any other, and what a set that
 changes gains with one image it loses with the one that had to go.
 
-How it works: images lie one behind the other, each with a head that says what it is.  A table has
+How it works: images lie one after the other, each with a head that says what it is.  A table has
 one word for every record: 0, or place and length of its image.  A thread takes a place under a
 lock, writes the image without one, and stores the word when the image is complete.  A reader
 follows the word and needs no lock.

@@ -104,7 +104,7 @@ static void resample_sine_cosine(double t, double* sine, double* cosine) {
 }
 
 /* sinc(p) * sinc(p / 4) at the eight distances p = x + 3 - k, normalised to sum 1.  sin(pi p) is the
-   same for all taps but for the sign, so only sin(pi p / 4) has to be turned from tap to tap. */
+   same for all taps except for the sign, so only sin(pi p / 4) has to be turned from tap to tap. */
 static void resample_lanczos_weights(float x, float* w) {
     static const double turn[8][2] = {{1, 0},  {-0.70710678118654752, -0.70710678118654752},
                                       {0, 1},  {0.70710678118654752, -0.70710678118654752},

@@ -15,7 +15,7 @@ from .target import Target, scratch
 
 @functools.cache
 def makers() -> dict[str, Any]:
-    """One of each kind of object that has a state; made once, since loading starts it anew."""
+    """One of each kind of object that has a state; made once, since loading starts it again."""
     from iterators import (
         ArrayDataProvider,
         CSVIter,

@@ -1,4 +1,4 @@
-"""Datasets made of datasets: tuples, dicts and one behind the other."""
+"""Datasets made of datasets: tuples, dicts and one after the other."""
 
 import pickle
 

@@ -298,7 +298,7 @@ def test_forms_are_bound_once_and_not_with_every_batch(monkeypatch):
     with arrays(None, data_specs=SPECS) as provider:
         next(iter(provider))
         for kind in (Layout, VectorSpace, IndexSpace, Conv2DSpace):
-            monkeypatch.setattr(kind, "__init__", lambda *_, **__: pytest.fail("made anew"))
+            monkeypatch.setattr(kind, "__init__", lambda *_, **__: pytest.fail("made again"))
         monkeypatch.setattr(SimpleSpace, "_validate", lambda *_: pytest.fail("checked again"))
         for _ in range(2):
             assert len(list(provider)) == 3

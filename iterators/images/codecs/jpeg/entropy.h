@@ -12,7 +12,7 @@
  * So it is, too, if no marker ends the scan: only then can the library run out of data, which is the
  * only damage within a scan that it is not to decode over.  What is refused is therefore the same, and
  * the only thing that can differ from the library alone are its warnings of damage inside of what was
- * passed over.  The pixels are the same: the library, too, begins anew at a marker whose number it
+ * passed over.  The pixels are the same: the library, too, begins again at a marker whose number it
  * expects.
  *
  * The library has no interface for this.  What is supposed about its inside is that an entropy

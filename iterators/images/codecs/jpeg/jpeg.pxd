@@ -23,5 +23,5 @@ cdef extern from "iterators/images/codecs/jpeg/decoder.h" nogil:
         JPEG_UNAVAILABLE
 
 
-# The default limits but for those that are given by name.
+# The default limits except for those that are given by name.
 cdef int load_limits(jpeg_limits* target, dict limits) except -1

@@ -401,7 +401,7 @@ def decode(data, int channels=3, region=None, int denominator=1, **limits):
         The scaled image measures ``ceil(width / denominator)`` by ``ceil(height / denominator)``.
     **limits : int
         `max_pixels` stored at most; `max_scans` at most, of which progressive images have some ten;
-        and `max_scan_pixels` that several scans may pass over in all, for each component anew.
+        and `max_scan_pixels` that several scans may pass over in all; each component counts.
         `DEFAULT_LIMITS` has those that are not given.
 
     Returns

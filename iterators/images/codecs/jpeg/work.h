@@ -32,7 +32,7 @@ static const jpeg_limits jpeg_default_limits = {{
     [JPEG_MAX_PIXELS] = (int64_t)1 << 26,
     /* Encoders write about 10 scans; files with thousands exist only to keep a decoder busy. */
     [JPEG_MAX_SCANS] = 256,
-    /* Pixels that several scans pass over, for each component anew: 32 times the largest image.
+    /* Pixels that several scans pass over, each component by itself: 32 times the largest image.
      * Encoders pass 14 times, 24 for CMYK. */
     [JPEG_MAX_SCAN_PIXELS] = (int64_t)1 << 31,
 }};

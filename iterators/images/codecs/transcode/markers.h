@@ -1,4 +1,4 @@
-/* Where the marker segments of a JPEG file lie: what has to be copied when its scans are written anew.
+/* Where the marker segments of a JPEG file lie: what has to be copied when its scans are written again.
  *
  * The file was read by libjpeg without a warning before; this only has to be safe, and to give up where
  * the file is built in another way than encoders do it.  It never reads behind the data.

@@ -42,7 +42,7 @@ static inline double restart_overshoot(int restart, int mcus_per_row, double lef
     return (gap * (gap + 1) / 2 + (last - gap) * gap) / restart;
 }
 
-/* What decoding a crop costs that was drawn at random, in bytes to decode, but for what is in it. */
+/* What decoding a crop costs that was drawn at random, in bytes to decode, except for what is in it. */
 static inline double restart_cost(int restart, int mcus_per_row, int mcu_rows, double mcu_bytes) {
     const double mcus = (double)mcus_per_row * mcu_rows;
     double work = 0, passed = 0;

@@ -54,7 +54,7 @@ static uint8_t* put(uint8_t* to, const void* data, size_t size) {
     return to + size;
 }
 
-/* Everything before the first scan but for what belongs to the way of coding. */
+/* Everything before the first scan except for what belongs to the way of coding. */
 static uint8_t* put_header(uint8_t* to, const uint8_t* data, size_t size, int wide_quantisation) {
     size_t at = 2;
     to = put(to, data, 2);
@@ -124,7 +124,7 @@ static int same_blocks(job* work, int component) {
     return 1;
 }
 
-/* Whether the result, read back, is the source but for the way of coding. */
+/* Whether the result, read back, is the source except for the way of coding. */
 static int check(job* work, const jpeg_limits* limits) {
     const jpeg_frame *before = jpeg_coefficients_frame(work->source), *after;
     int i, status;

@@ -1,4 +1,4 @@
-/* Write a JPEG file anew without touching its coefficients: sequential, with Huffman codes of its own
+/* Write a JPEG file again without touching its coefficients: sequential, with Huffman codes of its own
  * and restart markers, so that a part of the image can be decoded without the rest.
  *
  * All that is not entropy-coded is copied byte by byte: APPn and COM segments, quantisation tables, the

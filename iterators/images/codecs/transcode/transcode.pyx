@@ -132,7 +132,7 @@ def rewrite(data, restart="auto", tables="auto", **limits):
         MCUs between two restart markers, 0 for none; as in `optimize_jpeg`.
     tables : {"auto", "optimal", "standard"}
         Huffman tables: the shortest for this image, or those that most encoders write, which
-        decoders keep from image to image.  By default the shortest, but for small images, which
+        decoders keep from image to image.  By default the shortest, except for small images, which
         keep what they have.
     **limits : int
         `max_pixels`, `max_scans` and `max_scan_pixels`: larger images, and those with more scans,
