@@ -82,7 +82,8 @@ class Step:
         self.order = [present.index(axis) for axis in want if axis != self.one_hot]
         #: The shape that came last, with the sizes of all axes.
         self.seen: tuple[Any, dict[str, int]] = (None, {})
-        self.trivial = src.axes == dst.axes and have == want and not self.one_hot
+        alike = src.axes == dst.axes and self.src_groups == self.dst_groups
+        self.trivial = alike and not self.one_hot
 
     def _merge_sizes(self) -> dict[str, int]:
         """Sizes of the axes that both speak of, and of those that only one has."""

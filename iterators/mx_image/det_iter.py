@@ -27,6 +27,7 @@ from ..images.sources.record_source import read_label_vectors
 from ..providers.file_source import ImageFileSource
 from ..providers.image_iter import ImageIter, callables, lists_files, shape_alone
 from ..providers.image_options import ImageDetIterOptions, ImageIterOptions, ImageRecordOptions
+from ..providers.image_provider import RecordImageProvider
 from ..providers.python_images import ImageChange, PythonImages, listed_labels
 from .boxes import drawn_boxes
 from .create import CreateDetAugmenter, DetAugmenterOptions
@@ -192,6 +193,10 @@ class ImageDetIter(ImageIter):
     def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
         shape = (options.batch_size, *self._label_shape)
         return DataDesc(options.label_name, shape, self._label_dtype, "NWC")
+
+    def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
+        # The second axis counts objects: one of them is no reason to leave it out.
+        return RecordImageProvider._arrays(self, data, label)
 
     def _change(self, plan: RenderPlan) -> tuple[ImageChange, tuple[int, ...]]:
         assert self._steps is not None

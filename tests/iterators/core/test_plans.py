@@ -141,6 +141,15 @@ def test_sparse_plans_and_their_adjoints(case, seed, layout):
         assert inner[0] == inner[1]
 
 
+def test_axes_that_are_grouped_otherwise_are_put_together_so():
+    sizes = {"c": 1, "t": 2, "w": 1, "h": 1}
+    convert = plan(
+        Layout("fgb", f_order="ct", g_order="wh", **sizes),
+        Layout("fgb", f_order="c", g_order="twh", **sizes),
+    )
+    assert check(convert, 3, 0)[1].shape == (1, 2, 3)
+
+
 @unhurried
 @given(st.data(), st.integers(0, 2**32 - 1))
 def test_composed_plans_and_their_adjoints(data, seed):

@@ -77,12 +77,12 @@ def test_a_list_replaces_the_labels_of_records(folder):
 
 def test_positional_arguments_are_those_of_mxnet(folder):
     with ImageDetIter(
-        2, (3, 8, 8), None, folder / "all.lst", folder, None, False, 1, 2, None, None, "images",
+        1, (3, 8, 8), None, folder / "all.lst", folder, None, False, 1, 2, None, None, "images",
         "boxes", "discard", inter_method=1,
     ) as provider:  # fmt: skip
-        assert provider.provide_data == [("images", (2, 3, 8, 8))]
-        assert provider.provide_label == [("boxes", (2, 2, 5))]
-        assert provider.num_samples == 1 and len(provider) == 0
+        assert provider.provide_data == [("images", (1, 3, 8, 8))]
+        assert provider.provide_label == [("boxes", (1, 2, 5))]
+        assert provider.num_samples == 1 and len(provider) == 1
 
 
 @pytest.mark.parametrize("handle", ["pad", "roll_over"])

@@ -148,7 +148,7 @@ def test_descriptions_are_sequences_of_steps():
         "ResizeAug", "CenterCropAug", "CastAug",
     ]  # fmt: skip
     assert described[1].size == (8, 8) and len(described[:2]) == 2
-    assert repr(described) == "Augmenter(data_shape=(3, 8, 8), resize=9, inter_method=2)"
+    assert repr(described) == "DescribedSteps(data_shape=(3, 8, 8), resize=9, inter_method=2)"
     assert (
         repr(mx_image.SequentialAug([mx_image.CastAug()]))
         == "SequentialAug([CastAug(type='float32')])"

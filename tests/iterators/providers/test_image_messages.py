@@ -8,6 +8,7 @@ import pytest
 import recordio
 from iterators import (
     ArrayDataProvider,
+    CompositeSpace,
     CSVIter,
     ImageDetRecordIter,
     ImageIter,
@@ -228,15 +229,23 @@ def test_a_batch_is_no_pair(parts):
             pass
 
 
-def test_a_batch_that_was_asked_for_as_a_tuple_is_one(parts):
+def test_a_batch_that_was_asked_for_as_a_tuple_or_an_array_is_one(parts):
+    with ImageRecordIter(
+        path_imgrec=parts / "part-0.rec",
+        data_shape=SHAPE,
+        batch_size=2,
+        data_specs=(CompositeSpace([VectorSpace(192), VectorSpace(1)]), ("features", "targets")),
+    ) as provider:
+        images, labels = next(provider)
+        assert images.shape == (2, 192) and labels.shape == (2, 1)
     with ImageRecordIter(
         path_imgrec=parts / "part-0.rec",
         data_shape=SHAPE,
         batch_size=2,
         data_specs=(VectorSpace(192), "features"),
     ) as provider:
-        (images,) = next(provider)
-        assert images.shape == (2, 192)
+        first, second = next(provider)  # the rows of the matrix
+        assert first.shape == second.shape == (192,)
 
 
 def test_providers_batches_and_recipes_show_themselves(parts):
