@@ -200,7 +200,10 @@ def test_stratified_parts_have_the_share_of_every_class(sizes, chunks, test, tra
         (name, len(part)) for name, part in plain
     ]
     order = {entry.id: place for place, entry in enumerate(entries)}
-    assert sorted(entry.id for _, part in parts for entry in part) == sorted(order)
+    # Rounding leaves images out, as without classes and in MXNet, where no part takes the rest.
+    taken = [entry.id for _, part in parts for entry in part]
+    assert len(set(taken)) == len(taken) == sum(len(part) for _, part in plain)
+    assert set(taken) <= set(order)
     for _, part in parts:
         assert sorted(part, key=lambda entry: order[entry.id]) == part
         for label, size in enumerate(sizes):

@@ -134,6 +134,7 @@ def test_the_closest_keyword_is_suggested_everywhere(kind):
         kind(batchsize=3)
 
 
+@pytest.mark.address_space
 @pytest.mark.parametrize("batch_size", [1 << 24, 1 << 30])
 def test_an_impossible_batch_says_its_bytes(parts, batch_size):
     nbytes = batch_size * 3 * 2000 * 2000 * 4
@@ -143,6 +144,7 @@ def test_an_impossible_batch_says_its_bytes(parts, batch_size):
         )
 
 
+@pytest.mark.address_space
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_an_impossible_batch_of_rows_says_its_bytes(tmp_path, shuffle):
     (tmp_path / "a.csv").write_text("1,2\n")
