@@ -99,7 +99,7 @@ help:  ## this list
 	@echo 'PYTHON=... chooses the interpreter (3.10 or newer; now: $(PYTHON)).'
 
 
-# Compiled in place, once for the demo and the tests; edited Python files need no new installation.
+# Compiled in place, so that edited Python files need no new installation.
 .venv/installed: .venv/$(TAG) $(COMPILED)
 	.venv/bin/python -m pip install --editable '.[demo]'
 	@touch $@
