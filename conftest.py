@@ -15,7 +15,7 @@ def pytest_runtest_makereport(item, call):
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, doctest.UnexpectedException):
         error = error.exc_info[1]
-    while isinstance(error, ImportError) and error.__cause__ is not None:
+    while error is not None and error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, ModuleNotFoundError) and error.name == "torch" and not HAS_TORCH:
         report.outcome = "skipped"
