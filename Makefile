@@ -1,7 +1,7 @@
 # Everything a person types here.  `make help` lists it.
 #
 # Each target makes the environment it needs (.venv for the demo, .venv-test for tests and
-# benchmarks, .venv-peers for what they compare with, .venv-lint for the linters, .venv-fuzz for
+# benchmarks, .venv-build for compiling, .venv-peers for what they compare with, .venv-lint for the linters, .venv-fuzz for
 # libFuzzer, .venv-sanitize and .venv-sanitize-threads for the sanitizers) and installs into it again
 # only when something that is compiled or packaged has changed.
 
@@ -86,7 +86,7 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/codespell
 
 clean:  ## remove environments, builds and the demo's output
-	rm -rf .venv .venv-test .venv-lint .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads
+	rm -rf .venv .venv-build .venv-test .venv-lint .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads
 	rm -rf build demo *.egg-info
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find $(PACKAGES) tests benchmarks examples \
@@ -99,19 +99,25 @@ help:  ## this list
 	@echo 'PYTHON=... chooses the interpreter (3.10 or newer; now: $(PYTHON)).'
 
 
-# Compiled in place, so that edited Python files need no new installation.
-.venv/installed: .venv/$(TAG) $(COMPILED)
-	.venv/bin/python -m pip install --editable '.[demo]'
+# Compiled in place, once for the demo, the tests and the linters; edited Python files need no new
+# installation.
+build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
+	.venv-build/bin/python -m pip install 'setuptools>=77' 'Cython>=3.1'
+	.venv-build/bin/python setup.py -q build_ext --inplace
 	@touch $@
 
-.venv-test/installed: .venv-test/$(TAG) $(COMPILED)
-	.venv-test/bin/python -m pip install --editable '.[test]'
+.venv/installed: .venv/$(TAG) build/compiled-$(TAG)
+	RECORDIO_COMPILED=1 .venv/bin/python -m pip install --editable '.[demo]'
+	@touch $@
+
+.venv-test/installed: .venv-test/$(TAG) build/compiled-$(TAG)
+	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[test]'
 	@.venv-test/bin/python -m iterators
 	@touch $@
 
 # What the benchmarks compare with.
 .venv-test/bench: .venv-test/installed
-	.venv-test/bin/python -m pip install --editable '.[test,bench]'
+	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[test,bench]'
 	@touch $@
 
 # Compiled into build/fuzz/lib, so that nothing else is touched; -O1, because more takes very long.
@@ -132,8 +138,8 @@ help:  ## this list
 	RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test,sanitize]'
 	@touch $@
 
-.venv-lint/installed: .venv-lint/$(TAG) $(COMPILED)
-	.venv-lint/bin/python -m pip install --editable '.[lint]'
+.venv-lint/installed: .venv-lint/$(TAG) build/compiled-$(TAG)
+	RECORDIO_COMPILED=1 .venv-lint/bin/python -m pip install --editable '.[lint]'
 	@touch $@
 
 # An empty environment of this very interpreter; another PYTHON= makes another one.
