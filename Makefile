@@ -1,9 +1,9 @@
 # Everything a person types here.  `make help` lists it.
 #
-# Each target makes the environment it needs (.venv for the demo, .venv-test for tests and
-# benchmarks, .venv-build for compiling, .venv-peers for what they compare with, .venv-lint for the linters, .venv-fuzz for
-# libFuzzer, .venv-sanitize and .venv-sanitize-threads for the sanitizers) and installs into it again
-# only when something that is compiled or packaged has changed.
+# Each target makes the environments it needs (.venv for the demo, .venv-test for tests and
+# benchmarks, .venv-build for compiling, .venv-peers for what they compare with, .venv-lint for the
+# linters, .venv-fuzz for libFuzzer, .venv-sanitize and .venv-sanitize-threads for the sanitizers) and
+# installs into them again only when something that is compiled or packaged has changed.
 
 PYTHON ?= python3
 PHOTOS ?=
