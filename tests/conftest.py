@@ -1,7 +1,6 @@
 """Fixtures that more than one folder of tests needs."""
 
 import signal
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +16,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
-
-
-#: Modules that are about nothing but torch, where it is not installed; others skip their parts.
-collect_ignore = (
-    [] if find_spec("torch") else ["iterators/test_torch.py", "examples/test_face_recognition.py"]
-)
 
 
 def pytest_runtest_setup(item):
