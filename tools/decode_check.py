@@ -15,6 +15,7 @@ from recordio import RecordReader
 from recordio.errors import RecordIOError
 from recordio.frames.check import Problem, Report
 from recordio.image_size import DEFAULT_MAX_PIXELS
+from recordio.packs.identities import label_pair
 
 from .console import progress_bar
 from .images import check_decodes, one_opencv_thread
@@ -24,8 +25,6 @@ from .payloads import IMAGE_KINDS, read_payload
 from .record_pack import keys_by_offset, whole_offsets
 
 __all__ = ["check_contents"]
-
-IDENTITY_BYTES = 32  # a header with two labels and nothing else, in face-recognition packs
 
 
 def check_contents(
@@ -66,12 +65,12 @@ def check_contents(
         one_opencv_thread(),
         progress_bar(len(offsets), os.path.basename(report.path), "records", progress) as advance,
     ):
-        identities = bool(offsets) and _is_identity(reader.read_at(offsets[0])[0])
+        identities = bool(offsets) and label_pair(reader.read_at(offsets[0])[0]) is not None
 
         def examine(number: int) -> tuple[bool, str]:
             """Whether a record holds an image, and what is wrong with its content."""
             record, _ = reader.read_at(offsets[number], number, copy=True)
-            if identities and _is_identity(record):
+            if identities and label_pair(record) is not None:
                 return False, ""
             _, content, kind = read_payload(record)
             try:
@@ -100,10 +99,3 @@ def check_contents(
                         )
                     number += 1
                 advance(len(part))
-
-
-def _is_identity(record: memoryview | bytes | None) -> bool:
-    if record is None or len(record) != IDENTITY_BYTES:
-        return False
-    payload = read_payload(record)
-    return payload.header is not None and payload.header.flag == 2

@@ -19,6 +19,7 @@ from recordio.frames.frame import find_head, survey
 from recordio.frames.index_file import read_index
 from recordio.frames.mapping import check_kept, map_file
 from recordio.limits import bounded_lines
+from recordio.packs.identities import face_pack, in_file_order
 
 from .console import progress_bar
 from .image_list import ListEntry, read_list
@@ -270,26 +271,11 @@ class RecordPack:
             return self._part
         if self._wanted is not None:
             return self._wanted
-        everything = range(len(self.reader))
-        if not self._begins_like_a_face_pack():
-            return everything
-        from iterators.images.sources.record_source import RecordSource  # slow to load
-
-        source = RecordSource(self.path, self.reader.index_path or "")
-        if source.identities is None:
-            return everything
-        self._wanted = np.flatnonzero(np.isin(self.reader.offsets, source.offsets))
+        found = face_pack(self.reader, in_file_order(self.reader.offsets))
+        if found is None:
+            return range(len(self.reader))
+        self._wanted = np.flatnonzero(np.isin(self.reader.offsets, found.images))
         return self._wanted
-
-    def _begins_like_a_face_pack(self) -> bool:
-        if not len(self.reader):
-            return False
-        try:
-            first = self.reader.by_key(0)
-        except RecordIOError:
-            return False
-        header = read_payload(first).header
-        return header is not None and header.flag == 2 and len(first) == 32
 
     def classes(self, path: str | None = None) -> dict[int, str]:
         """The folder of each label, from PREFIX.classes.txt; empty where there is none.

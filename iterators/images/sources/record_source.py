@@ -28,6 +28,7 @@ from recordio.frames.mapping import is_lost
 from recordio.frames.reader import RecordReader
 from recordio.header import HEADER
 from recordio.limits import bounded_lines
+from recordio.packs.identities import face_pack, in_file_order
 from recordio.partition import part_by_bytes, part_by_count
 
 from ..augment.det_labels import Longest, longest
@@ -109,9 +110,9 @@ class RecordSource:
         tables = [_offsets(reader, on_error) for reader in self.readers]
         self.identities: np.ndarray | None = None
         if len(self.readers) == 1:
-            self.identities, images = _face_pack(self.readers[0], tables[0])
-            if self.identities is not None:
-                tables = [images]
+            found = face_pack(self.readers[0], tables[0])
+            if found is not None:
+                self.identities, tables = found.identities, [found.images]
         self.tables = tables
         self.offsets = tables[0] if len(tables) == 1 else np.concatenate(tables)
         self.starts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int64)
@@ -356,7 +357,7 @@ def list_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, int, list[fl
 def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:
     """Ascending offsets of the records of a file."""
     try:
-        return _in_file_order(reader.offsets)
+        return in_file_order(reader.offsets)
     except RecordIOError:
         if on_error == "raise" or reader.index_path is not None:
             raise
@@ -371,13 +372,6 @@ def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:
             tables.append(np.array([place], np.int64))
             place = find_head(data, place + 4)
     return np.concatenate(tables)
-
-
-def _in_file_order(offsets: np.ndarray) -> np.ndarray:
-    """Ascending offsets; the same array if they are already."""
-    if len(offsets) < 2 or bool((offsets[1:] > offsets[:-1]).all()):
-        return offsets
-    return np.sort(offsets)
 
 
 def _plain_labels(
@@ -432,51 +426,3 @@ def _first_label(record: memoryview, place: dict[str, Any]) -> float:
         if len(record) >= HEADER.size + 4:
             return struct.unpack_from("<f", record, HEADER.size)[0]
     raise RecordHeaderError("the record is too short for its image header", **place)
-
-
-def _face_pack(reader: RecordReader, table: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """Identity ranges and image offsets, if this is a face-recognition pack.
-
-    Record 0 then has two labels, the keys [first identity, end) of the identity records, which hold
-    no image and whose own labels are the keys of that identity's images (layout of the InsightFace
-    packs).
-    """
-    keyed = reader.index_path is not None
-
-    def label_pair(key: int) -> tuple[int, int] | None:
-        try:
-            offset = reader.offset_of(reader.position_of(key)) if keyed else int(table[key])
-            return _label_pair(reader, offset)
-        except RecordIOError:  # no such key, or a damaged record: no pack in either case
-            return None
-
-    labels = label_pair(0) if len(table) else None
-    if labels is None:
-        return None, table
-    first, end = labels
-    last_key = int(reader.keys.max()) if keyed else len(table) - 1
-    # Two labels alone could be those of an ordinary image; that every record they point to is empty
-    # and holds a range of image keys could not be.
-    if not 1 < first < end <= last_key + 1:
-        return None, table
-    rows = []
-    for key in range(first, end):
-        row = label_pair(key)
-        if row is None or not 1 <= row[0] <= row[1] <= first:
-            return None, table
-        rows.append(row)
-    if keyed:
-        wanted = (reader.keys >= 1) & (reader.keys < first)
-        images = _in_file_order(reader.offsets[wanted])
-    else:
-        images = table[1:first]
-    return np.array(rows, np.int64).reshape(-1, 2), images
-
-
-def _label_pair(reader: RecordReader, offset: int) -> tuple[int, int] | None:
-    """The two labels of a record if it has two whole numbers and no image, else None."""
-    record, _ = reader.read_at(offset)
-    if record is None or len(record) != HEADER.size + 8 or HEADER.unpack_from(record)[0] != 2:
-        return None
-    first, second = struct.unpack_from("<2f", record, HEADER.size)
-    return (int(first), int(second)) if first.is_integer() and second.is_integer() else None

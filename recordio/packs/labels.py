@@ -1,0 +1,244 @@
+"""What becomes of the labels of a pack that is used together with others: kept, appended, mapped.
+
+A class label is the first label of a record, or the id of each object of a detection record.  The
+functions here work out one `LabelChange` for every pack; they read no record themselves.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["MOST_CLASSES", "LabelChange", "LabelSource", "label_changes"]
+
+#: Labels are stored as 32-bit floats, which hold every whole number up to this one.
+MOST_CLASSES = 1 << 24
+
+
+@dataclass(frozen=True)
+class LabelChange:
+    """What becomes of the class labels of one pack.
+
+    Attributes
+    ----------
+    absent : bool
+        The pack has no labels: all become -1.
+    table : tuple of numpy.ndarray of float32, or None
+        Labels, ascending, and what they become; others are unknown.
+    classes : int or None
+        Without a table: labels are whole numbers below this one, others are unknown.  None lets
+        every label pass.
+    shift : int
+        Without a table: what is added to a label.
+
+    Examples
+    --------
+    >>> labels, known = LabelChange(classes=3, shift=10).apply(np.array([0, 2, 3], np.float32))
+    >>> labels.tolist(), known.tolist()
+    ([10.0, 12.0, 3.0], [True, True, False])
+    """
+
+    absent: bool = False
+    table: tuple[np.ndarray, np.ndarray] | None = None
+    classes: int | None = None
+    shift: int = 0
+
+    @property
+    def keeps(self) -> bool:
+        """Whether every label stays as it is."""
+        return self == LabelChange()
+
+    def apply(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Class labels as they become, and which of them are known; unknown ones stay.
+
+        Parameters
+        ----------
+        labels : numpy.ndarray of float32
+        """
+        if self.absent:
+            return np.full_like(labels, -1), np.ones(labels.shape, bool)
+        if self.table is not None:
+            keys, values = self.table
+            place = np.minimum(np.searchsorted(keys, labels), len(keys) - 1)
+            known = keys[place] == labels
+            return np.where(known, values[place], labels), known
+        if self.classes is None:
+            return labels, np.ones(labels.shape, bool)
+        known = (labels >= 0) & (labels < self.classes) & (labels == np.floor(labels))
+        return np.where(known, labels + np.float32(self.shift), labels), known
+
+
+@dataclass(frozen=True)
+class LabelSource:
+    """A pack, as far as its labels matter.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    distinct : callable
+        ``distinct()`` reads all class labels and returns the different ones, ascending, float32.
+        Called only where the labels are not known without.
+    labels : {"keep", "append"}, mapping, array_like, callable or None
+        As they are; behind the classes of the packs before; what each label becomes, as a mapping
+        or as an array with one number for each label from 0 on; or a function that is called once,
+        with the array of the different labels, and returns as many numbers.  None: there are none.
+    classes : int, optional
+        Number of classes of the pack; found from its identities or labels if not given.
+    identities : int, optional
+        Number of identities of a face-recognition pack.
+    """
+
+    name: str
+    distinct: Callable[[], np.ndarray]
+    labels: Any = "keep"
+    classes: int | None = None
+    identities: int | None = None
+
+    @property
+    def appends(self) -> bool:
+        """Whether its classes follow those of the packs before."""
+        return isinstance(self.labels, str) and self.labels == "append"
+
+    def count(self) -> int:
+        """Number of its classes, before any change.
+
+        Raises
+        ------
+        ValueError
+            If its labels are not whole numbers of at least 0.
+        """
+        if self.classes is not None:
+            return self.classes
+        if self.identities is not None:
+            return self.identities
+        labels = self.distinct()
+        if not len(labels):
+            return 0
+        wrong = labels[~((labels >= 0) & (labels == np.floor(labels)))]
+        if len(wrong):
+            raise ValueError(
+                f"{self.name}: the label {wrong[0]:g} numbers no class: expected whole numbers "
+                "from 0 on, or give a mapping as labels"
+            )
+        return int(labels[-1]) + 1
+
+
+def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], Callable[[], int]]:
+    """What becomes of the labels of packs that are used together.
+
+    Parameters
+    ----------
+    sources : sequence of LabelSource
+
+    Returns
+    -------
+    changes : list of LabelChange
+        One for each.
+    num_classes : callable
+        The number of classes of all together, found when it is called.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For labels that mean nothing, that cannot be counted where they have to be, or that are too
+        many for 32-bit floats.
+
+    Examples
+    --------
+    >>> first = LabelSource("a.rec", lambda: np.arange(3, dtype=np.float32))
+    >>> second = LabelSource("b.rec", lambda: np.arange(2, dtype=np.float32), "append")
+    >>> changes, num_classes = label_changes([first, second])
+    >>> changes[1].shift, num_classes()
+    (3, 5)
+    """
+    changes: list[LabelChange] = []
+    counts: list[Callable[[], int]] = []  # asked only where it matters: they may read all labels
+
+    def most() -> int:
+        counts[:] = [functools.partial(max, [0, *(count() for count in counts)])]
+        return counts[0]()
+
+    for source in sources:
+        if source.appends:
+            shift, count = most(), source.count()
+            if shift + count > MOST_CLASSES:
+                raise ValueError(
+                    f"{source.name}: its {count} classes would follow {shift} others, but labels "
+                    f"are 32-bit floats, which tell at most {MOST_CLASSES} apart"
+                )
+            change = LabelChange(classes=count, shift=shift)
+            counts.append(functools.partial(operator.add, shift, count))
+        else:
+            change = _change(source)
+            counts.append(_counter(source, change))
+        changes.append(change)
+    return changes, most
+
+
+def _counter(source: LabelSource, change: LabelChange) -> Callable[[], int]:
+    """What counts the classes of a pack that does not append its own."""
+    if change.absent:
+        return lambda: 0
+    if change.table is not None:
+        largest = int(change.table[1].max(initial=-1)) + 1
+        return lambda: largest
+    return source.count
+
+
+def _change(source: LabelSource) -> LabelChange:
+    labels = source.labels
+    if labels is None:
+        return LabelChange(absent=True)
+    if isinstance(labels, str):
+        if labels != "keep":
+            raise ValueError(
+                f"{source.name}: labels={labels!r}: expected 'keep', 'append', a mapping, an "
+                "array, a function or None"
+            )
+        return LabelChange(classes=source.classes)
+    if callable(labels):
+        keys = source.distinct()
+        values = _numbers(source, labels(keys.copy()))
+        if len(values) != len(keys):
+            raise ValueError(
+                f"{source.name}: the function labels was given {len(keys)} different labels and "
+                f"returned {len(values)}"
+            )
+    elif isinstance(labels, Mapping):
+        keys, values = _numbers(source, list(labels)), _numbers(source, list(labels.values()))
+    else:
+        values = _numbers(source, labels)
+        keys = np.arange(len(values), dtype=np.float32)
+    order = np.argsort(keys, kind="stable")
+    keys, values = keys[order], values[order]
+    if not len(keys):
+        raise ValueError(f"{source.name}: labels is empty: every label would be unknown")
+    if (keys[1:] == keys[:-1]).any():
+        raise ValueError(f"{source.name}: two keys of labels are the same 32-bit float")
+    return LabelChange(table=(keys, values))
+
+
+def _numbers(source: LabelSource, values: Any) -> np.ndarray:
+    """Numbers as one row of 32-bit floats, all exactly what was given."""
+    try:
+        given = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        given = np.zeros((0, 0))
+    numbers = given.astype(np.float32)
+    if given.ndim != 1 or not np.isfinite(given).all():
+        raise TypeError(
+            f"{source.name}: labels={values!r}: expected 'keep', 'append', a mapping, an array or "
+            "a function that gives a finite number for each label, or None"
+        )
+    if (np.abs(given) > MOST_CLASSES).any():
+        raise ValueError(
+            f"{source.name}: labels has numbers beyond {MOST_CLASSES}, which labels, 32-bit "
+            "floats, do not tell apart"
+        )
+    return numbers
