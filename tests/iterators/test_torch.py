@@ -182,6 +182,7 @@ DISTRIBUTED = """
         context = {"multiprocessing_context": "spawn"} if workers else {}
         loader = DataLoader(batches, batch_size=None, num_workers=workers, **context)
         print(json.dumps([[batch[0].tolist() for batch in loader] for _ in range(2)]))
+        dist.barrier()  # whoever ends first may leave the other in the middle of connecting
         dist.destroy_process_group()
 """
 
