@@ -139,6 +139,12 @@ class DataBatch(AbstractDataBatch):
     provide_data, provide_label : list of DataDesc, optional
         Descriptions of `data` and `label`, used to find an array by name.
 
+    Attributes
+    ----------
+    source : numpy.ndarray of int64, (places,), or None
+        In batches of record images: the number of the pack that each sample came from, -1 for a
+        place that holds none.
+
     Examples
     --------
     >>> batch = DataBatch([np.zeros((4, 2))], [np.ones(4)], pad=1,
@@ -170,6 +176,7 @@ class DataBatch(AbstractDataBatch):
         self.bucket_key = bucket_key
         self.provide_data = provide_data
         self.provide_label = provide_label
+        self.source = None
 
     @property
     def count(self) -> int:

@@ -21,18 +21,9 @@ cdef extern from "iterators/core/philox.h" nogil:
 # more: with 12 rounds the 120 orders of five items are measurably uneven, with 64 they are not.
 cdef enum:
     ROUNDS = 12
-    SMALL_ROUNDS = 64
+    SMALL_ROUNDS = MOST_ROUNDS
     SMALL_BITS = 12
     LANES = 8           # values under way at a time, to hide the latency of multiplications
-
-
-cdef struct Network:
-    uint64_t size
-    int right_bits
-    uint64_t left_mask
-    uint64_t right_mask
-    int rounds
-    uint64_t keys[SMALL_ROUNDS]
 
 
 cdef inline uint64_t mix(uint64_t x) noexcept nogil:
@@ -81,6 +72,19 @@ cdef inline void network_apply(const Network* network, uint64_t* x, int lanes) n
     for lane in range(lanes):
         while x[lane] >= network.size:
             network_pass(network, x + lane, 1)
+
+
+cdef int64_t network_at(const Network* network, int64_t place) noexcept nogil:
+    cdef uint64_t x = place
+    network_apply(network, &x, 1)
+    return x
+
+
+cdef uint64_t key_below(uint64_t key, int64_t number, uint64_t purpose) noexcept nogil:
+    cdef philox_block block = philox4x32(
+        key, <uint32_t>number, <uint32_t>(<uint64_t>number >> 32), <uint32_t>purpose,
+        <uint32_t>(purpose >> 32))
+    return <uint64_t>block.word[0] << 32 | block.word[1]
 
 
 def permute(uint64_t key, int64_t n, places):

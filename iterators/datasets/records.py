@@ -6,6 +6,7 @@ of augmented batches are what `iterators.ImageRecordIter` makes faster.
 
 from __future__ import annotations
 
+import functools
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
 from recordio.frames.mapping import LOST, is_lost
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader, unpack
+from recordio.packs.labels import LabelChange, label_changes
 
 from ..core.backend import backend_of
 from ..core.indexing import resolve_rows
@@ -26,7 +28,8 @@ from ..core.layout import plan
 from ..core.parameters import choice, integer
 from ..images.codecs import general as codec
 from ..images.codecs.jpeg import jpeg
-from ..images.sources.record_source import RecordSource
+from ..images.sources.packs import Pack, Packs, as_packs, label_source
+from ..images.sources.record_source import RecordSource, read_label_vectors
 from .mixin import DatasetMixin
 
 __all__ = ["ImageRecordDataset", "RecordDataset"]
@@ -123,11 +126,13 @@ class ImageRecordDataset(DatasetMixin):
 
     Parameters
     ----------
-    path : path
+    path : path, Pack, or a list of them
         A record file, a folder of them, or several paths separated by semicolons.  Of a
-        face-recognition pack the examples are the images.
+        face-recognition pack the examples are the images.  A `Pack` also says what becomes of its
+        labels; examples are numbered through, pack after pack.
     index : path
-        ``.idx`` files in the same form.  Optional: without them the files are scanned once.
+        ``.idx`` files in the same form.  Optional: without them the files are scanned once.  A
+        `Pack` names its own.
     channels : {3, 1, 4}
         3 for RGB, 1 for grey, 4 for RGBA; images are turned upright as their EXIF orientation says.
     layout : {"HWC", "CHW"}
@@ -185,7 +190,7 @@ class ImageRecordDataset(DatasetMixin):
 
     def __init__(
         self,
-        path: Path,
+        path: Path | Pack | Sequence[Path | Pack],
         index: Path = "",
         *,
         channels: int = 3,
@@ -209,7 +214,20 @@ class ImageRecordDataset(DatasetMixin):
         if self._label_dtype.kind not in "iuf":
             raise TypeError(f"label_dtype={label_dtype!r}: expected a type of real numbers")
         self._transform = transform
-        self.source = RecordSource(path, index)
+        self.packs = as_packs(path) or (Pack(path, path_imgidx=index),)  # type: ignore[arg-type]
+        if index and as_packs(path):
+            raise ValueError("index belongs to one pack: give path_imgidx to that Pack")
+        _refuse_mixing(self.packs)
+        self.source = Packs(self.packs)
+        self._lists = [_labels_of_list(pack.path_imglist) for pack in self.packs]
+        self._changes, self._count_classes = label_changes(
+            [
+                label_source(member, pack, functools.partial(_distinct, member, listed))
+                for member, pack, listed in zip(
+                    self.source.members, self.packs, self._lists, strict=True
+                )
+            ]
+        )
         self._pool: tuple[int, ThreadPoolExecutor | None] = (-1, None)
 
     @property
@@ -217,6 +235,16 @@ class ImageRecordDataset(DatasetMixin):
         """Examples ``[first, end)`` of every identity of a face-recognition pack, else None."""
         keys = self.source.identities
         return None if keys is None else keys - 1  # the images are the keys from 1 on
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes of all packs; the first time it may read the labels of all records."""
+        return self._count_classes()
+
+    def pack_of(self, i: int) -> int:
+        """Which of the packs an example comes from."""
+        row = resolve_rows(i, len(self))
+        return int(np.searchsorted(self.source.firsts, row, side="right")) - 1
 
     def __len__(self) -> int:
         return len(self.source)
@@ -258,7 +286,7 @@ class ImageRecordDataset(DatasetMixin):
         try:
             header, content = unpack(b"" if record is None else record)
             image = codec.decode(content, self._channels, **self._limits)
-            label = self._label(header)
+            label = self._label(header, self.pack_of(row))
         except RecordIOError as error:
             place = {"path": reader.path, "offset": offset, "record": number}
             raise with_place(error, place) from None
@@ -266,8 +294,14 @@ class ImageRecordDataset(DatasetMixin):
             image = backend_of(image).contiguous(TO_CHW(image))
         return image, label
 
-    def _label(self, header: IRHeader) -> Any:
-        stored = np.asarray(header.label, np.float32)
+    def _label(self, header: IRHeader, pack: int) -> Any:
+        listed, change = self._lists[pack], self._changes[pack]
+        stored = np.array(header.label, np.float32)
+        if listed is not None and not change.absent:
+            if header.id not in listed:
+                raise LabelError("the list of labels has no line for this id", record_id=header.id)
+            stored = listed[header.id]
+        stored = _changed(stored, change, header.id)
         dtype = self._label_dtype
         if dtype.kind != "f":
             limits = np.iinfo(dtype)
@@ -275,7 +309,7 @@ class ImageRecordDataset(DatasetMixin):
             inside = (wide >= float(limits.min)) & (wide < float(limits.max + 1))
             if not (inside & (wide == np.floor(wide))).all():
                 raise LabelError(
-                    f"the label {header.label} is no {dtype.name}", record_id=header.id
+                    f"the label {stored.tolist()} is no {dtype.name}", record_id=header.id
                 )
         return stored.astype(dtype)[()]
 
@@ -285,6 +319,51 @@ class ImageRecordDataset(DatasetMixin):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_pool": (-1, None)}
+
+
+def _refuse_mixing(packs: Sequence[Pack]) -> None:
+    """Refuse what says how often images come, and what becomes of them."""
+    for pack in packs:
+        for name in ("share", "repeat", "weights", "cache"):
+            if getattr(pack, name) not in (None, ""):
+                raise ValueError(f"{name} of {pack!r} is for iterators over packs: drop it")
+        for name in pack.augmentation:
+            raise ValueError(f"{name} of {pack!r} is for iterators over packs: use transform")
+
+
+def _labels_of_list(path: str) -> dict[int, np.ndarray] | None:
+    """The labels of every id of a list file."""
+    if not path:
+        return None
+    ids, starts, values = read_label_vectors(path)
+    rows = np.split(values, starts[1:-1])
+    return {int(key): row if len(row) > 1 else row[0] for key, row in zip(ids, rows, strict=True)}
+
+
+def _distinct(source: RecordSource, listed: dict[int, np.ndarray] | None) -> np.ndarray:
+    """The different class labels of a pack."""
+    if listed is None:
+        labels, _ = source.labels(on_error="skip")
+    else:
+        labels = np.array([np.ravel(row)[0] for row in listed.values()], np.float32)
+    return np.unique(labels[~np.isnan(labels)])
+
+
+def _changed(labels: np.ndarray, change: LabelChange, record_id: int) -> np.ndarray:
+    """The labels of an example with its class as it becomes."""
+    if change.keeps:
+        return labels
+    if change.absent:
+        return np.array(-1, np.float32)
+    flat = np.ravel(labels).copy()
+    first, known = change.apply(flat[:1])
+    if not known.all():
+        raise LabelError(
+            f"the label {flat[0]:g} is unknown to `labels` or `classes` of its pack",
+            record_id=record_id,
+        )
+    flat[:1] = first
+    return flat.reshape(np.shape(labels))
 
 
 def _cores() -> int:

@@ -35,6 +35,8 @@ cdef extern from "iterators/images/kernels/pixel.h":
 
 cdef enum:
     PREFIX = 4              # values before the label: channels, rows, columns, length
+    NO_OBJECTS = 2          # values of a label without objects: its header
+    OBJECT_WIDTH = 5        # of the objects that it does not have
 
 
 cdef class DetPlan(RenderPlan):
@@ -99,6 +101,7 @@ cdef class ObjectLabels(LabelReader):
         cdef const uint64_t[::1] ids
         cdef const int64_t[::1] starts
         cdef const float[::1] values
+        LabelReader.__init__(self, plan.change)
         self.width, self.raw_width, self.channels = plan.label_width, plan.raw_width, plan.channels
         self.pad_value = plan.recipe.label_pad_value
         if plan.labels is None:
@@ -119,6 +122,8 @@ cdef class ObjectLabels(LabelReader):
         cdef Py_ssize_t listed, count = flag
         cdef const void* source = record + HEADER_SIZE
         cdef int status
+        if self.absent:
+            return self.have_none(row)
         if self.num_listed >= 0:
             listed = self.find_listed(outcome)
             if listed < 0:
@@ -141,6 +146,16 @@ cdef class ObjectLabels(LabelReader):
         status = parse_label(row + PREFIX, count, &self.header, &self.objects)
         if status:
             return outcome_fail(outcome, RENDER_LABEL, label_message(status))
+        for listed in range(self.objects.count):
+            if self.change(self.objects.values + listed * self.objects.width, outcome):
+                return outcome.status
+        return RENDER_OK
+
+    cdef int have_none(self, float* row) noexcept nogil:
+        """The label of an image without objects."""
+        self.row, self.header = row, NO_OBJECTS
+        self.objects.values, self.objects.count, self.objects.width = NULL, 0, OBJECT_WIDTH
+        row[PREFIX], row[PREFIX + 1] = NO_OBJECTS, OBJECT_WIDTH
         return RENDER_OK
 
     cdef int refuse(self, const void* label, Py_ssize_t count, Outcome* outcome) noexcept nogil:

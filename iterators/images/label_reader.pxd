@@ -10,9 +10,20 @@ cdef class LabelReader:
     cdef const uint64_t* ids        # of the list, ascending
     cdef Py_ssize_t num_listed      # -1 without a list
     cdef const float* values
+    # What becomes of a class label, by a `LabelChange`.
+    cdef bint absent                # there are none: -1 for all
+    cdef bint changes
+    cdef object table               # keeps what the pointers point to
+    cdef Py_ssize_t num_keys        # of a table; -1 without
+    cdef const float* keys          # ascending
+    cdef const float* becomes
+    cdef float classes              # without a table: known labels are below
+    cdef float shift
 
     # Fill a row; `flag` labels follow the header of the record, which is as long as it says.
     cdef int read(self, const uint8_t* record, uint32_t flag, float* row,
                   Outcome* outcome) noexcept nogil
+    # Change the class label at a place; what there is to say about an unknown one is in the outcome.
+    cdef int change(self, float* label, Outcome* outcome) noexcept nogil
     # Place of the record's id in the list; -1 after a failure.
     cdef Py_ssize_t find_listed(self, Outcome* outcome) noexcept nogil

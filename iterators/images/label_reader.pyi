@@ -2,7 +2,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-class LabelReader: ...
+from recordio.packs.labels import LabelChange
+
+class LabelReader:
+    def __init__(self, change: LabelChange | None = None) -> None: ...
 
 class RowLabels(LabelReader):
-    def __init__(self, labels: tuple[NDArray[Any], ...] | None, width: int) -> None: ...
+    def __init__(
+        self,
+        labels: tuple[NDArray[Any], ...] | None,
+        width: int,
+        change: LabelChange | None = None,
+    ) -> None: ...

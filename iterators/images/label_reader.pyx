@@ -1,23 +1,71 @@
 """The labels of a record become a row of a batch, without the GIL."""
 
+from libc.math cimport floor
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
 from iterators.images.status cimport (
-    RENDER_LABEL_WIDTH, RENDER_NOT_LISTED, RENDER_OK, Outcome, outcome_fail,
+    MESSAGE_SIZE, RENDER_LABEL, RENDER_LABEL_WIDTH, RENDER_NOT_LISTED, RENDER_OK, Outcome,
+    outcome_fail,
 )
 from recordio.header cimport HEADER_LABEL, HEADER_SIZE
 
 
 cdef class LabelReader:
-    """Base class: knows where in a list an id is, but not what a label means."""
+    """Base class: knows where in a list an id is and what becomes of a class, but not where it is.
+
+    Parameters
+    ----------
+    change : recordio.packs.labels.LabelChange, optional
+        What becomes of class labels.
+    """
 
     def __cinit__(self, *args, **keywords):
         self.ids, self.values, self.num_listed = NULL, NULL, -1
+        self.num_keys = -1
+
+    def __init__(self, change=None):
+        cdef const float[::1] keys, becomes
+        if change is None or change.keeps:
+            return
+        self.absent, self.changes = change.absent, True
+        if change.table is not None:
+            self.table = keys, becomes = change.table
+            self.num_keys, self.keys, self.becomes = keys.shape[0], &keys[0], &becomes[0]
+        elif change.classes is not None:
+            self.classes, self.shift = change.classes, change.shift
 
     cdef int read(self, const uint8_t* record, uint32_t flag, float* row,
                   Outcome* outcome) noexcept nogil:
         return RENDER_OK
+
+    cdef int change(self, float* label, Outcome* outcome) noexcept nogil:
+        cdef Py_ssize_t low = 0, high = self.num_keys, middle
+        if not self.changes:
+            return RENDER_OK
+        if self.num_keys < 0:
+            if 0 <= label[0] < self.classes and label[0] == floor(label[0]):
+                label[0] += self.shift
+                return RENDER_OK
+            snprintf(outcome.message, MESSAGE_SIZE,
+                     "the label %g numbers none of the %.0f classes of the pack",
+                     <double>label[0], <double>self.classes)
+        else:
+            while low < high:
+                middle = (low + high) // 2
+                if self.keys[middle] < label[0]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < self.num_keys and self.keys[low] == label[0]:
+                label[0] = self.becomes[low]
+                return RENDER_OK
+            snprintf(outcome.message, MESSAGE_SIZE,
+                     "the label %g is not among those that `labels` of the pack names",
+                     <double>label[0])
+        outcome.status = RENDER_LABEL
+        return RENDER_LABEL
 
     cdef Py_ssize_t find_listed(self, Outcome* outcome) noexcept nogil:
         cdef Py_ssize_t low = 0, high = self.num_listed, middle
@@ -42,9 +90,12 @@ cdef class RowLabels(LabelReader):
         Ids, uint64, ascending, and their labels, float32 ``(n, width)``, which replace those in the
         records.
     width : int
+    change : LabelChange, optional
+        What becomes of the first of them.
     """
 
-    def __init__(self, labels, Py_ssize_t width):
+    def __init__(self, labels, Py_ssize_t width, change=None):
+        LabelReader.__init__(self, change)
         cdef const uint64_t[::1] ids
         cdef const float[:, ::1] rows
         self.width = width
@@ -59,13 +110,18 @@ cdef class RowLabels(LabelReader):
 
     cdef int read(self, const uint8_t* record, uint32_t flag, float* row,
                   Outcome* outcome) noexcept nogil:
-        cdef Py_ssize_t listed
+        cdef Py_ssize_t listed, i
+        if self.absent:
+            for i in range(self.width):
+                row[i] = -1
+            return RENDER_OK
         if self.num_listed >= 0:
             listed = self.find_listed(outcome)
-            if listed >= 0:
-                memcpy(row, self.values + listed * self.width, 4 * self.width)
-            return outcome.status
+            if listed < 0:
+                return outcome.status
+            memcpy(row, self.values + listed * self.width, 4 * self.width)
+            return self.change(row, outcome)
         if self.width != (<Py_ssize_t>flag if flag else 1):
             return outcome_fail(outcome, RENDER_LABEL_WIDTH, b"")
         memcpy(row, record + (HEADER_SIZE if flag else HEADER_LABEL), 4 * self.width)
-        return RENDER_OK
+        return self.change(row, outcome)

@@ -26,4 +26,5 @@ cdef class RenderPlan:
     cdef readonly str layout
     cdef readonly object mean_image
     cdef readonly object labels
+    cdef readonly object change
     cdef readonly dict limits

@@ -3,6 +3,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recordio.packs.labels import LabelChange
+
 from .augment.geometry import GeometryDrawer
 from .augment.pixel_change import PixelChange
 from .augment.recipe import Recipe
@@ -19,6 +21,7 @@ class RenderPlan:
     label_width: int
     mean_image: NDArray[np.float32] | None
     labels: tuple[NDArray[Any], ...] | None
+    change: LabelChange | None
     limits: dict[str, int]
     def __init__(
         self,
@@ -31,6 +34,7 @@ class RenderPlan:
         batch_size: int = 1,
         mean_image: ArrayLike | None = None,
         labels: tuple[NDArray[Any], ...] | None = None,
+        change: LabelChange | None = None,
         **limits: int,
     ) -> None: ...
     def parts(

@@ -37,12 +37,14 @@ cdef class RenderPlan:
     labels : tuple of numpy.ndarray, optional
         Ids, uint64, ascending, and their labels, float32 ``(n, label_width)``, which replace those
         in the records.
+    change : recordio.packs.labels.LabelChange, optional
+        What becomes of class labels.
     **limits : int
         Of an image; `iterators.images.codecs.jpeg.jpeg.DEFAULT_LIMITS` names them.
     """
 
     def __init__(self, recipe, *, uint64_t key=0, layout="NCHW", dtype="float32", label_width=1,
-                 batch_size=1, mean_image=None, labels=None, **limits):
+                 batch_size=1, mean_image=None, labels=None, change=None, **limits):
         cdef int i
         cdef const float[:, :, ::1] mean
         self.recipe = recipe
@@ -52,7 +54,7 @@ cdef class RenderPlan:
         self.label_width = label_width
         self.channels, self.height, self.width = recipe.data_shape
         self.scaled_decode = recipe.scaled_decode
-        self.labels = labels
+        self.labels, self.change = labels, change
         self.limits = {**DEFAULT_LIMITS, **limits}
         self.largest = 4 * self.limits["max_pixels"]
         for i in range(4):
@@ -81,7 +83,7 @@ cdef class RenderPlan:
         from .row_writer import RowWriter  # which knows plans
 
         return (
-            RowLabels(self.labels, self.label_width), RecipeGeometry(self.recipe),
+            RowLabels(self.labels, self.label_width, self.change), RecipeGeometry(self.recipe),
             changes_of(self.recipe), RowWriter(self),
         )
 

@@ -68,12 +68,13 @@ cdef class CachedImages:
         """Samples that were made from cached images, and those that were not."""
         return {"cache_hits": counter_load(&self.hits), "cache_misses": counter_load(&self.misses)}
 
-    def shortcut(self, RenderPlan plan not None, Source source=None):
+    def shortcut(self, RenderPlan plan not None, Source source=None, int64_t first=0):
         """What a renderer of that plan needs to use the cache; one for each.
 
-        `source` is where the records come from, if there is one to ask whether they are whole.
+        `source` is where the records come from, if there is one to ask whether they are whole, and
+        `first` is the number there of the first record of the cache.
         """
-        return CacheShortcut(self, plan, source)
+        return CacheShortcut(self, plan, source, first)
 
     cdef int find(self, int64_t number, CachedImage* image) noexcept nogil:
         cdef int status = self.cache.find(number, image)
@@ -146,19 +147,20 @@ cdef class CacheShortcut(ImageShortcut):
     cdef CachedImages images
     cdef StepRunner runner      # makes what is cached
     cdef Source source
+    cdef int64_t first          # number in the source of the first record of the cache
     cdef int64_t looked         # the record that was looked for, until it is rendered; else -1
     cdef int status             # what was found: CacheStatus
     cdef CachedImage found
 
     def __init__(self, CachedImages images not None, RenderPlan plan not None,
-                 Source source=None):
+                 Source source=None, int64_t first=0):
         self.looked = -1
-        self.images, self.source = images, source
+        self.images, self.source, self.first = images, source, first
         self.runner = StepRunner(plan, (), None)
 
     cdef bint look(self, int64_t number) noexcept nogil:
         self.looked = number
-        self.status = self.images.find(number, &self.found)
+        self.status = self.images.find(number - self.first, &self.found)
         return self.status == CACHE_FOUND
 
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
@@ -178,9 +180,9 @@ cdef class CacheShortcut(ImageShortcut):
             if self.source is not None and self.source.confirm(number, data, size) != FETCH_OK:
                 return False        # nobody else shall get what was made of it
             if not made:
-                self.images.cache.refuse(number)
+                self.images.cache.refuse(number - self.first)
                 return False
-            self.images.cache.put(number, &self.found)
+            self.images.cache.put(number - self.first, &self.found)
         self.render_found(renderer, &self.found, image, slot, outcome)
         self.lost = self.images.cache.is_lost(&self.found)
         if self.lost:

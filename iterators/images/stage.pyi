@@ -11,20 +11,26 @@ from .plan import RenderPlan
 from .render_cache import CachedImages
 from .sources.source import Source
 
+class Section:
+    plan: RenderPlan
+    cached: CachedImages | None
+    first: int
+    def __init__(
+        self, plan: RenderPlan, cached: CachedImages | None = None, first: int = 0
+    ) -> None: ...
+
 class Stage:
     batch_size: int
     depth: int
-    cached: CachedImages | None
+    caches: list[CachedImages]
     def __new__(
         cls,
         source: Source,
-        plan: RenderPlan,
-        *,
+        *sections: Section,
         batch_size: int,
         threads: int,
         depth: int,
         allocate: Callable[[int], Any] | None = None,
-        cached: CachedImages | None = None,
         strict: bool = False,
     ) -> Self: ...
     @property

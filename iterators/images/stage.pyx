@@ -5,8 +5,9 @@ Batches are submitted as lists of record numbers and collected in the same order
 thread waits for the slowest image of a batch.  A worker thread gives the GIL back when it starts
 and takes it again only for images that need Python to decode them.
 
-What a slot will contain depends on the record, the epoch and the plan - never on the thread, the
-number of threads or their timing.  The stage knows nothing of orders, epochs' ends or labels'
+Records that differ in what becomes of them - those of several packs, say - are *sections* with plans
+of their own.  What a slot will contain depends on the record, the epoch and the plan - never on the
+thread, the number of threads or their timing.  The stage knows nothing of orders, epochs' ends or labels'
 names.
 """
 
@@ -15,6 +16,7 @@ import threading
 from math import prod
 
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
@@ -69,6 +71,50 @@ cdef struct Batch:
     uint64_t* ids
 
 
+cdef class Section:
+    """Neighbouring records of which the same becomes.
+
+    Parameters
+    ----------
+    plan : RenderPlan
+        What becomes of them.
+    cached : CachedImages, optional
+        Images of theirs that need not be decoded again.
+    first : int
+        Number of the first record; the last one is before the next section.
+    """
+
+    cdef readonly RenderPlan plan
+    cdef readonly CachedImages cached
+    cdef readonly int64_t first
+
+    def __init__(self, RenderPlan plan not None, CachedImages cached=None, int64_t first=0):
+        self.plan, self.cached, self.first = plan, cached, first
+
+    cdef bint holds(self, int64_t number) noexcept nogil:
+        """Whether a record's image is cached."""
+        return self.cached is not None and self.cached.cache.holds(number - self.first)
+
+
+cdef class Crew:
+    """The renderers of one thread, one for every section."""
+
+    cdef list renderers
+    cdef PyObject** at
+
+    def __cinit__(self, list renderers not None):
+        cdef Py_ssize_t i
+        self.renderers = renderers
+        self.at = <PyObject**>calloc(max(len(renderers), 1), sizeof(PyObject*))
+        if self.at == NULL:
+            raise MemoryError
+        for i in range(len(renderers)):
+            self.at[i] = <PyObject*>renderers[i]
+
+    def __dealloc__(self):
+        free(self.at)
+
+
 cdef class Stage:
     """Threads that render records into batches.
 
@@ -76,8 +122,9 @@ cdef class Stage:
     ----------
     source : Source
         Where the bytes of a record come from.
-    plan : RenderPlan
-        What becomes of a record.
+    *sections : Section
+        What becomes of the records, the first section from record 0 on; in ascending order, with
+        batches of the same shape and type.
     batch_size : int
         Slots of a batch.
     threads : int
@@ -86,22 +133,23 @@ cdef class Stage:
         Batches that may be under way at once, at least 1.
     allocate : callable, optional
         Source of memory for the data, see `BufferPool`.
-    cached : CachedImages, optional
-        Images that need not be decoded again; given up by `close`.
     strict : bool
         Refuse images whose decoder warns of damage.
     """
 
     cdef readonly Py_ssize_t batch_size
     cdef readonly Py_ssize_t depth
-    cdef readonly CachedImages cached
+    cdef readonly list caches       # of the sections that have one; given up by `close`
     cdef bint strict
     cdef dict last_cache_stats
     cdef Source source
     cdef int64_t* expected          # records of a batch whose images are not cached
-    cdef list renderers
-    cdef Renderer spare             # for the consumer's thread
-    cdef RenderPlan plan
+    cdef list sections
+    cdef PyObject** section         # the same, to be read without the GIL
+    cdef Py_ssize_t num_sections
+    cdef list crews
+    cdef Crew spare                 # for the consumer's thread
+    cdef RenderPlan plan            # of the first section; what a batch looks like is that of all
     cdef object pool
     cdef list threads
     cdef bint started
@@ -119,24 +167,30 @@ cdef class Stage:
     cdef sync_condition work        # tickets were added, or the stage stops
     cdef sync_condition done        # a batch was finished, or a thread put its tickets down
 
-    def __cinit__(self, Source source not None, RenderPlan plan not None, *, Py_ssize_t batch_size,
-                  Py_ssize_t threads, Py_ssize_t depth, allocate=None,
-                  CachedImages cached=None, bint strict=False):
+    def __cinit__(self, Source source not None, *sections, Py_ssize_t batch_size,
+                  Py_ssize_t threads, Py_ssize_t depth, allocate=None, bint strict=False):
         cdef Py_ssize_t i
-        self.batches, self.expected = NULL, NULL
+        cdef RenderPlan plan
+        self.batches, self.expected, self.section = NULL, NULL, NULL
         sync_mutex_init(&self.mutex)
         sync_condition_init(&self.work)
         sync_condition_init(&self.done)
+        self.sections = self._checked(sections)
+        plan = self.plan = self.sections[0].plan
         data_bytes = prod(plan.shape(batch_size)) * plan.item_size
         self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
         self.strict = strict
         self.batch_size, self.depth = batch_size, depth
-        self.plan, self.source, self.cached = plan, source, cached
+        self.source, self.num_sections = source, len(sections)
+        self.caches = [section.cached for section in sections if section.cached is not None]
         self.last_cache_stats = {}
+        self.section = <PyObject**>calloc(self.num_sections, sizeof(PyObject*))
         self.expected = <int64_t*>calloc(batch_size, sizeof(int64_t))
         self.batches = <Batch*>calloc(depth, sizeof(Batch))
-        if self.batches == NULL or self.expected == NULL:
+        if self.batches == NULL or self.expected == NULL or self.section == NULL:
             raise MemoryError
+        for i in range(self.num_sections):
+            self.section[i] = <PyObject*>self.sections[i]
         for i in range(depth):
             self.batches[i].records = <int64_t*>calloc(batch_size, sizeof(int64_t))
             self.batches[i].draws = <int64_t*>calloc(batch_size, sizeof(int64_t))
@@ -147,10 +201,10 @@ cdef class Stage:
                 raise MemoryError
         self.arrays = [None] * depth
         self.process = os.getpid()
-        self.renderers = [self._renderer() for _ in range(threads)]
-        self.spare = self._renderer()
+        self.crews = [self._crew() for _ in range(threads)]
+        self.spare = self._crew()
         self.threads = [
-            threading.Thread(target=self._work, args=(self.renderers[i],), daemon=True,
+            threading.Thread(target=self._work, args=(self.crews[i],), daemon=True,
                              name=f"image-stage-{i}")
             for i in range(threads)
         ]
@@ -178,6 +232,7 @@ cdef class Stage:
                 free(self.batches[i].fetched)
             free(self.batches)
         free(self.expected)
+        free(self.section)
         sync_condition_destroy(&self.done)
         sync_condition_destroy(&self.work)
         sync_mutex_destroy(&self.mutex)
@@ -216,7 +271,7 @@ cdef class Stage:
                 raise IndexError(f"record {records[i]} of {self.source.count}")
         cdef Py_ssize_t place = self.submitted % self.depth
         cdef Batch* batch = &self.batches[place]
-        cdef CachedImages cached = self.cached      # `close` may drop it meanwhile
+        cdef bint stopping
         plan = self.plan
         data = np.frombuffer(self.pool.take(), plan.dtype).reshape(plan.shape(self.batch_size))
         label = np.zeros((self.batch_size, plan.label_width), np.float32)
@@ -232,11 +287,16 @@ cdef class Stage:
         batch.label = <float*><size_t>label.ctypes.data
         batch.ids = <uint64_t*><size_t>ids.ctypes.data
         with nogil:
-            counter_add(&self.announced, self.expect(batch, cached))
-            sync_lock(&self.mutex)
-            self.submitted += 1
-            sync_wake_all(&self.work)
-            sync_unlock(&self.mutex)
+            stopping = not self.begin_work()
+            if not stopping:
+                counter_add(&self.announced, self.expect(batch))
+                sync_lock(&self.mutex)
+                self.submitted += 1
+                sync_wake_all(&self.work)
+                sync_unlock(&self.mutex)
+                self.end_work()
+        if stopping:
+            self._check_usable()
 
     def collect(self):
         """Wait for the oldest batch and return it.
@@ -288,18 +348,11 @@ cdef class Stage:
         self._locate_slot(<char*><size_t>data.ctypes.data, <float*><size_t>label.ctypes.data, slot,
                           &target)
         with nogil:
-            # Counted as work, so that `close` in another thread frees nothing that this uses.
-            sync_lock(&self.mutex)
-            stopping = counter_load(&self.stopping) != 0
-            self.working += not stopping
-            sync_unlock(&self.mutex)
+            stopping = not self.begin_work()
             if not stopping:
-                self.render_record(self.spare, record, epoch, draw, &target, &fetched, &outcome,
+                self.render_member(self.spare, record, epoch, draw, &target, &fetched, &outcome,
                                    &scratch)
-                sync_lock(&self.mutex)
-                self.working -= 1
-                sync_wake_all(&self.done)
-                sync_unlock(&self.mutex)
+                self.end_work()
             free(scratch.bytes)
         if stopping:
             self._check_usable()
@@ -323,7 +376,7 @@ cdef class Stage:
         cdef Renderer renderer
         cdef int64_t images = 0, warned = 0, size = 0
         cdef double decode = 0, total = 0
-        for renderer in [*self.renderers, self.spare]:
+        for renderer in self._renderers():
             images += counter_load(&renderer.images)
             warned += counter_load(&renderer.warned)
             size += counter_load(&renderer.bytes)
@@ -337,7 +390,10 @@ cdef class Stage:
                 **self._cache_stats()}
 
     def _cache_stats(self):
-        return self.last_cache_stats if self.cached is None else self.cached.stats()
+        if not self.caches:
+            return self.last_cache_stats
+        found = [cached.stats() for cached in self.caches]
+        return {name: sum(stats[name] for stats in found) for name in found[0]}
 
     def ready(self):
         """Whether `collect` would return at once."""
@@ -395,15 +451,18 @@ cdef class Stage:
         """Free the memory of the cache, unless it is being read by `retry`."""
         cdef bint idle
         cdef Renderer renderer
+        cdef Section section
         with nogil:
             sync_lock(&self.mutex)
             idle = self.working == 0
             sync_unlock(&self.mutex)
-        if idle and self.cached is not None:
-            self.last_cache_stats = self.cached.stats()
-            for renderer in [*self.renderers, self.spare]:
+        if idle and self.caches:
+            self.last_cache_stats = self._cache_stats()
+            for renderer in self._renderers():
                 renderer.shortcut = None
-            self.cached = None
+            for section in self.sections:
+                section.cached = None
+            self.caches = []
 
     def _check_usable(self):
         if os.getpid() != self.process:
@@ -427,20 +486,64 @@ cdef class Stage:
             self._check_usable()
         return 0
 
-    def _renderer(self):
-        cdef Renderer renderer = Renderer(self.plan, strict=self.strict)
-        if self.cached is not None:
-            renderer.shortcut = self.cached.shortcut(self.plan, self.source)
-        return renderer
+    def _checked(self, sections):
+        """The sections as a list; a ValueError if they do not fit one another."""
+        plans = [section.plan for section in sections]
+        forms = {(plan.shape(1), plan.layout, plan.dtype, plan.label_width) for plan in plans}
+        firsts = [section.first for section in sections]
+        if len(forms) != 1 or firsts[0] != 0 or sorted(set(firsts)) != firsts:
+            raise ValueError("sections begin at record 0, ascend, and have batches of one form")
+        return list(sections)
 
-    cdef Py_ssize_t expect(self, Batch* batch, CachedImages cached) noexcept nogil:
+    def _crew(self):
+        cdef Renderer renderer
+        cdef Section section
+        renderers = []
+        for section in self.sections:
+            renderer = Renderer(section.plan, strict=self.strict)
+            if section.cached is not None:
+                renderer.shortcut = section.cached.shortcut(section.plan, self.source,
+                                                            section.first)
+            renderers.append(renderer)
+        return Crew(renderers)
+
+    def _renderers(self):
+        return [renderer for crew in [*self.crews, self.spare] for renderer in (<Crew>crew).renderers]
+
+    cdef bint begin_work(self) noexcept nogil:
+        """Have `close` in another thread free nothing until `end_work`; False if it began."""
+        cdef bint stopping
+        sync_lock(&self.mutex)
+        stopping = counter_load(&self.stopping) != 0
+        self.working += not stopping
+        sync_unlock(&self.mutex)
+        return not stopping
+
+    cdef void end_work(self) noexcept nogil:
+        sync_lock(&self.mutex)
+        self.working -= 1
+        sync_wake_all(&self.done)
+        sync_unlock(&self.mutex)
+
+    cdef Py_ssize_t section_of(self, int64_t number) noexcept nogil:
+        """Place of the section that a record belongs to."""
+        cdef Py_ssize_t low = 0, high = self.num_sections, middle
+        while high - low > 1:
+            middle = (low + high) // 2
+            if (<Section>self.section[middle]).first <= number:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    cdef Py_ssize_t expect(self, Batch* batch) noexcept nogil:
         """Announce the records of a batch that will be read; a cached image needs only a header."""
         cdef Py_ssize_t i, count = 0
-        if cached is None:
-            return self.source.expect(batch.records, batch.count)
+        cdef int64_t number
         for i in range(batch.count):
-            if not cached.cache.holds(batch.records[i]):
-                self.expected[count] = batch.records[i]
+            number = batch.records[i]
+            if not (<Section>self.section[self.section_of(number)]).holds(number):
+                self.expected[count] = number
                 count += 1
         return self.source.expect(self.expected, count)
 
@@ -454,19 +557,19 @@ cdef class Stage:
             return self.source.failure(record, fetched)
         return outcome_error(outcome, self.plan.label_width, self.source.place(record))
 
-    def _work(self, Renderer renderer):
+    def _work(self, Crew crew):
         """Body of a worker thread."""
         with nogil:
-            self.serve(renderer)
+            self.serve(crew)
 
-    cdef void serve(self, Renderer renderer) noexcept nogil:
+    cdef void serve(self, Crew crew) noexcept nogil:
         cdef Batch* batch
         cdef Py_ssize_t first, last, slot
         cdef Scratch scratch
         scratch.bytes, scratch.capacity = NULL, 0
         while self.take_tickets(&batch, &first, &last):
             for slot in range(first, last):
-                self.render_slot(renderer, batch, slot, &scratch)
+                self.render_slot(crew, batch, slot, &scratch)
             self.put_down(batch, last - first)
         free(scratch.bytes)
 
@@ -501,13 +604,19 @@ cdef class Stage:
             sync_wake_all(&self.done)
         sync_unlock(&self.mutex)
 
-    cdef void render_slot(self, Renderer renderer, Batch* batch, Py_ssize_t slot,
+    cdef void render_slot(self, Crew crew, Batch* batch, Py_ssize_t slot,
                           Scratch* scratch) noexcept nogil:
         cdef Slot target
         self._locate_slot(batch.data, batch.label, slot, &target)
-        self.render_record(renderer, batch.records[slot], batch.epoch, batch.draws[slot], &target,
+        self.render_member(crew, batch.records[slot], batch.epoch, batch.draws[slot], &target,
                            &batch.fetched[slot], &batch.outcomes[slot], scratch)
         batch.ids[slot] = batch.outcomes[slot].record_id
+
+    cdef void render_member(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
+                            const Slot* target, int* fetched, Outcome* outcome,
+                            Scratch* scratch) noexcept nogil:
+        self.render_record(<Renderer>crew.at[self.section_of(number)], number, epoch, draw, target,
+                           fetched, outcome, scratch)
 
     cdef void render_record(self, Renderer renderer, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome,

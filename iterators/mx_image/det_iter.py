@@ -23,6 +23,7 @@ from ..core.parameters import integers
 from ..images.augment.augmenter import Augmenter, per_channel
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
+from ..images.sources.packs import as_packs
 from ..images.sources.record_source import read_label_vectors
 from ..providers.file_source import ImageFileSource
 from ..providers.image_iter import ImageIter, callables, lists_files, shape_alone
@@ -31,7 +32,7 @@ from ..providers.image_provider import RecordImageProvider
 from ..providers.python_images import ImageChange, PythonImages, listed_labels
 from .boxes import drawn_boxes
 from .create import CreateDetAugmenter, DetAugmenterOptions
-from .det_labels import Vectors, described_files, listed_labels_of, objects_of, record_labels
+from .det_labels import Vectors, described_files, listed_labels_of, objects_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -148,6 +149,11 @@ class ImageDetIter(ImageIter):
     def _list_files(self, options: ImageIterOptions) -> ImageFileSource | None:
         self._raw_width, path = options.label_width, options.path_imglist
         self._listed: Vectors | None = None
+        if as_packs(options.path_imgrec):
+            raise TypeError(
+                f"path_imgrec={options.path_imgrec!r}: ImageDetIter reads one pack: give its path, "
+                "or use ImageDetRecordIter"
+            )
         if not lists_files(options):
             if path:
                 self._listed = read_label_vectors(path)
@@ -166,10 +172,13 @@ class ImageDetIter(ImageIter):
         self._described = more
         return Augmenter(data_shape=more["data_shape"]), tuple(CreateDetAugmenter(**more))
 
-    def _plan_labels(self, source: Any, recipe: Any, options: ImageRecordOptions) -> dict[str, Any]:
-        labels = record_labels(source)
+    def _plan_labels(
+        self, source: Any, lists: Sequence[str], recipe: Any, options: ImageRecordOptions
+    ) -> list[dict[str, Any]]:
         if self._listed is not None:
             labels = listed_labels_of(self._listed, source.name)
+        else:
+            labels = source.label_vectors()
         most, width = 0, 0
         for place, values in labels:
             try:
@@ -188,7 +197,7 @@ class ImageDetIter(ImageIter):
         if not most:
             raise LabelError("no image has a label that can be used", path=source.name)
         self._label_shape = most, width
-        return {"label_width": 0, "labels": self._listed}
+        return [{"label_width": 0, "labels": self._listed}]
 
     def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
         shape = (options.batch_size, *self._label_shape)
@@ -233,7 +242,7 @@ class ImageDetIter(ImageIter):
                 self._label_shape = self.check_label_shape(label_shape)
             if data_shape is not None:
                 recipe = shape_alone({"data_shape": data_shape})
-                self._make_plan = partial(
+                make_plan = partial(
                     LinearPlan,
                     recipe,
                     layout=plan.layout,
@@ -242,13 +251,15 @@ class ImageDetIter(ImageIter):
                     labels=plan.labels,
                     **plan.limits,
                 )
-                plan = self._make_plan(batch_size=self.batch_size)
+                self._make_plans = [make_plan]
+                plan = make_plan(batch_size=self.batch_size)
                 if self._described is not None:
                     self._described["data_shape"] = recipe.data_shape
                     self._steps = tuple(CreateDetAugmenter(**self._described))
                 self._note_settings()
                 self._settings["data_shape"] = str(recipe.data_shape)
-            engine.reform(plan, *self._change(plan))
+            change, label_shape = self._change(plan)
+            engine.reform(plan, [change], label_shape)
             self._requests.clear()
             ((data,), label) = self._stored
             data = DataDesc(data.name, plan.shape(self.batch_size), data.dtype, data.layout)

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from recordio.errors import LabelError, RecordIOError
-from recordio.header import unpack
+from recordio.errors import LabelError
 
-from ..images.sources.record_source import RecordSource, list_lines
+from ..images.sources.record_source import list_lines
 from ..providers.file_source import listed_items
 
-__all__ = ["Vectors", "described_files", "listed_labels_of", "objects_of", "record_labels"]
+__all__ = ["Vectors", "described_files", "listed_labels_of", "objects_of"]
 
 #: Fewest values of a header, of an object, and of a label.
 LEAST_HEADER, LEAST_OBJECT = 2, 5
@@ -72,18 +71,6 @@ def objects_of(values: Any, raw_width: int = -1) -> np.ndarray:
     if not len(objects):
         raise LabelError("no object of the label has an area")
     return objects
-
-
-def record_labels(source: RecordSource) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Place and label of every record, or the error of one that cannot be read."""
-    for reader, table in zip(source.readers, source.tables, strict=True):
-        for number, offset in enumerate(table.tolist()):
-            place = {"path": reader.path, "offset": offset, "record": number}
-            try:
-                record, _ = reader.read_at(offset, number)
-                yield place, unpack(b"" if record is None else record)[0].label
-            except RecordIOError as error:
-                yield place, error
 
 
 def described_files(

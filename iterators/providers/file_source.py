@@ -64,6 +64,16 @@ class ImageFileSource:
     def __len__(self) -> int:
         return len(self._paths)
 
+    @property
+    def members(self) -> list[ImageFileSource]:
+        """Itself: the files are one pack."""
+        return [self]
+
+    @property
+    def firsts(self) -> np.ndarray:
+        """That it begins with image 0."""
+        return np.zeros(1, np.int64)
+
     def bytes_source(self) -> Source:
         """What the image stage reads."""
         return ImageFiles(self._paths, self._ids, self._labels)

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,9 +26,10 @@ from ..images.cache.file_image_cache import FileImageCache
 from ..images.cache.image_cache import ImageCache, MemoryImageCache
 from ..images.codecs.jpeg import jpeg
 from ..images.render_cache import CachedImages, cached_bytes, resizes
+from ..images.sources.packs import Pack
 from ..images.sources.source import Source
 
-__all__ = ["RAM", "CacheInfo", "cached_recipe", "check_cache", "open_cache", "steady_records"]
+__all__ = ["RAM", "CacheInfo", "cached_recipe", "check_cache", "open_caches", "steady_records"]
 
 #: The value of `cache` that is no path.
 RAM = "ram"
@@ -84,6 +85,30 @@ class CacheInfo:
     estimated_bytes: int
     hits: int
     misses: int
+
+    @classmethod
+    def of(cls, caches: Sequence[OpenCache]) -> CacheInfo:
+        """What several caches hold together."""
+        images = [opened.images for opened in caches if opened.images is not None]
+        stats = [cached.stats() for cached in images]
+        found = [cached.cache for cached in images]
+        return cls(
+            cache=";".join(dict.fromkeys(opened.place for opened in caches)),
+            images=sum(cache.images for cache in found),
+            used_bytes=sum(cache.used for cache in found),
+            capacity=sum(cache.capacity for cache in found),
+            estimated_bytes=sum(opened.estimated_bytes for opened in caches),
+            hits=sum(counts["cache_hits"] for counts in stats),
+            misses=sum(counts["cache_misses"] for counts in stats),
+        )
+
+
+class OpenCache(NamedTuple):
+    """A cache of a pack: its images, where it is, and the bytes that all images would take."""
+
+    images: CachedImages | None  # None once the provider is closed
+    place: str
+    estimated_bytes: int
 
 
 def check_cache(cache: str, cache_size: int | None) -> None:
@@ -146,53 +171,74 @@ def steady_records(order: Order, count: int) -> range:
     return range(count)
 
 
-def open_cache(
-    source: _Versioned,
-    records: range,
-    recipe: Any,
-    *,
-    cache: str,
-    cache_size: int | None = None,
-    num_parts: int = 1,
-    verbose: bool = False,
-) -> tuple[CachedImages, int]:
-    """Open the cache that the keywords of a provider ask for.
+def open_caches(
+    source: Any, records: range, packs: Sequence[Pack], recipes: Sequence[Any], options: Any
+) -> list[OpenCache | None]:
+    """Open the caches that the keywords of a provider and its packs ask for.
 
     Parameters
     ----------
     source : ImageSource
     records : range
         Those that the provider will deliver.
-    recipe : Recipe or DetRecipe
-        What `cached_recipe` returned.
-    cache : str
-        "ram", or the path of a file.
-    cache_size : int, optional
-        Bytes that images may take; half of what is available if not given.
-    num_parts : int
-        Providers that are expected to share the memory of this machine.
-    verbose : bool
-        Log what the images need, and how many of them fit.
+    packs : sequence of Pack
+        One for each member of the source.
+    recipes : sequence of Recipe or DetRecipe
+        What `cached_recipe` returned for each.
+    options : ImageRecordOptions
+        What of a cache is not said by a pack; its memory is shared by the packs as they need it.
 
     Returns
     -------
-    images : CachedImages
-        For the image stage.
-    estimated_bytes : int
-        What all images need.
+    list of OpenCache or None
+        One for each pack.
 
     Raises
     ------
     CacheFileError
-        If the file cannot be used, or the disk has no room for what will be written.
+        If a file cannot be used, or the disk has no room for what will be written.
     MemoryError
         If the system does not promise the memory.
     """
-    if cache != RAM:
-        records = range(len(source))  # all parts share the file
-    estimate = estimated_bytes(source.bytes_source(), records, recipe)
-    available = _available_memory() // num_parts if cache == RAM else _available_disk(cache)
-    limit = available // 2 if cache_size is None else cache_size
+    wanted = []
+    for pack, member, first in zip(packs, source.members, source.firsts.tolist(), strict=True):
+        check_cache(pack.cache, pack.cache_size)
+        mine = range(len(member))
+        if (pack.cache or options.cache) == RAM:  # all parts share a file
+            mine = mine[max(records.start - first, 0) : max(records.stop - first, 0)]
+        wanted.append(mine)
+    estimates = [
+        estimated_bytes(member.bytes_source(), mine, recipe) if pack.cache or options.cache else 0
+        for pack, member, mine, recipe in zip(packs, source.members, wanted, recipes, strict=True)
+    ]
+    opened: list[OpenCache | None] = []
+    for pack, member, recipe, estimate in zip(
+        packs, source.members, recipes, estimates, strict=True
+    ):
+        place, size, share = pack.cache, pack.cache_size, 1.0
+        if options.cache and not place:
+            place, size = options.cache, options.cache_size
+            share = estimate / max(sum(estimates), 1)
+        if not place:
+            opened.append(None)
+            continue
+        images = _open_cache(member, recipe, estimate, place, size, share, options)
+        opened.append(OpenCache(images, place, estimate))
+    return opened
+
+
+def _open_cache(
+    source: _Versioned,
+    recipe: Any,
+    estimate: int,
+    cache: str,
+    cache_size: int | None,
+    share: float,
+    options: Any,
+) -> CachedImages:
+    """Open one cache, which may take a share of what there is; `cache_size` is that of all."""
+    available = _available_memory() // options.num_parts if cache == RAM else _available_disk(cache)
+    limit = int(share * (available // 2 if cache_size is None else cache_size))
     capacity = min(limit, max(int(MARGIN * estimate), estimate + LEAST_MARGIN))
     made: ImageCache
     if cache == RAM:
@@ -207,17 +253,17 @@ def open_cache(
         made = FileImageCache(
             cache, len(source), recipe.channels, capacity, _settings(source, recipe)
         )
-    if verbose:
-        share = min(1.0, limit / estimate) if estimate else 1.0
+    if options.verbose:
+        fits = min(1.0, limit / estimate) if estimate else 1.0
         logger.info(
             "cache %s: the images need about %.2f GB, cache_size is %.2f GB: %s; %d are there",
             cache,
             estimate / 1e9,
             limit / 1e9,
-            "all fit" if share == 1 else f"about {share:.0%} of them fit",
+            "all fit" if fits == 1 else f"about {fits:.0%} of them fit",
             made.images,
         )
-    return CachedImages(made, recipe), estimate
+    return CachedImages(made, recipe)
 
 
 def estimated_bytes(source: Source, records: range, recipe: Any) -> int:

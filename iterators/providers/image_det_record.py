@@ -6,7 +6,10 @@ transformations, and all work on pixels, are done elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from recordio.errors import LabelError
 
@@ -27,6 +30,8 @@ __all__ = ["ImageDetRecordIter"]
 
 #: Values before the label in a row of the label array.
 PREFIX = 4
+#: Values of a label with a header of 2 and one object of 5.
+LEAST_LABEL = 7
 
 
 @accepts(ImageDetOptions, DetRecipe, first=("path_imgrec", "data_shape", "batch_size"))
@@ -104,35 +109,63 @@ class ImageDetRecordIter(RecordImageProvider):
     class_labels = False
 
     def _plan_labels(
-        self, source: RecordSource, recipe: DetRecipe, options: ImageRecordOptions
-    ) -> dict[str, Any]:
-        path_imglist = options.path_imglist
-        labels = None
-        name, limit = recipe.label_limit
-        if path_imglist:
-            labels = read_label_vectors(path_imglist)
-            found = longest_listed(labels[1], labels[2], limit)
-        else:
-            found = source.longest_label(limit)
-        if found.too_long >= 0 and options.on_error == "raise":
-            place = (
-                source.place_of(found.too_long)
-                if labels is None
-                else {"path": path_imglist, "record_id": int(labels[0][found.too_long])}
-            )
-            raise LabelError(
-                f"{name}={limit}, but this label has {found.values} values: make it larger, or 0 "
-                "to lift it",
-                **place,
-            )
-        if not found.longest:
+        self, source: Any, lists: Sequence[str], recipe: DetRecipe, options: ImageRecordOptions
+    ) -> list[dict[str, Any]]:
+        labels, most = [], 0
+        for pack, path, member in zip(source.packs, lists, source.members, strict=True):
+            listed = read_label_vectors(path) if path else None
+            if pack.labels is not None:
+                most = max(most, _longest(member, listed, path, recipe, options.on_error))
+            labels.append({"raw_width": options.label_width, "labels": listed})
+        if not most:
+            name, limit = recipe.label_limit
             raise LabelError(
                 "no record has a vector of labels that can be used: header width, object width "
                 f"and objects, at most {name}={limit} values",
-                path=path_imglist or source.paths[0],
+                path=lists[0] or source.paths[0],
             )
-        return {
-            "raw_width": options.label_width,
-            "label_width": max(found.longest, recipe.label_pad_width) + PREFIX,
-            "labels": labels,
-        }
+        width = max(most, recipe.label_pad_width) + PREFIX
+        return [{"label_width": width, **own} for own in labels]
+
+    @staticmethod
+    def _distinct_classes(member: RecordSource, listed: Any) -> np.ndarray:
+        if listed is None:
+            vectors = [label for _, label in member.label_vectors()]
+        else:
+            _, starts, values = listed
+            vectors = np.split(values, starts[1:-1])
+        found = [np.zeros(0, np.float32), *map(_object_ids, vectors)]
+        return np.unique(np.concatenate(found))
+
+
+def _object_ids(label: Any) -> np.ndarray:
+    """The classes of the objects of a label; none if it cannot be used."""
+    values = np.atleast_1d(np.asarray(0 if isinstance(label, Exception) else label, np.float32))
+    if len(values) < LEAST_LABEL:
+        return values[:0]
+    header, width = int(values[0]), int(values[1])
+    if not 2 <= header < len(values) or width < 5 or (len(values) - header) % width:
+        return values[:0]
+    objects = values[header:].reshape(-1, width)
+    return objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2]), 0]
+
+
+def _longest(source: RecordSource, listed: Any, path: str, recipe: DetRecipe, on_error: str) -> int:
+    """Values of the longest label of a pack that can be used."""
+    name, limit = recipe.label_limit
+    if listed is not None:
+        found = longest_listed(listed[1], listed[2], limit)
+    else:
+        found = source.longest_label(limit)
+    if found.too_long >= 0 and on_error == "raise":
+        place = (
+            source.place_of(found.too_long)
+            if listed is None
+            else {"path": path, "record_id": int(listed[0][found.too_long])}
+        )
+        raise LabelError(
+            f"{name}={limit}, but this label has {found.values} values: make it larger, or 0 to "
+            "lift it",
+            **place,
+        )
+    return found.longest

@@ -8,14 +8,16 @@ own on pixels: `CreateAugmenter` describes those that the stage has.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ..core.options import Options, accepts, divided
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
+from ..core.parameters import unknown_keyword
 from ..images.augment.augmenter import Augmenter, AugmenterOptions, CreateAugmenter
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
-from ..images.sources.record_source import RecordSource
+from ..images.sources.packs import Pack, Packs
 from .engine import Engine
 from .file_source import ImageFileSource, floor_part, listed_images, read_image_list
 from .image_options import ImageIterOptions, ImageRecordOptions
@@ -111,6 +113,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
         if self._handle == "roll_over":
             self.batch_type = FullBatch
         self._files = self._list_files(options)
+        self._known = [item.name for item in fields(self.augmentation_class)]
         recipe, self._steps = self._augmentation(options.aug_list, augmentation)
         for name in ("cache", "strict"):
             if self._steps is not None and getattr(options, name):
@@ -133,6 +136,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
         self, aug_list: Any, more: dict[str, Any]
     ) -> tuple[Augmenter, tuple[Any, ...] | None]:
         """What happens to an image; or its shape alone, and functions that are to be called."""
+        self._described = more if aug_list is None else None
         if aug_list is None:
             return CreateAugmenter(**more), None
         if not isinstance(aug_list, Augmenter):
@@ -145,24 +149,41 @@ class ImageIter(RollingProvider, ImageRecordIter):
         return aug_list, None
 
     def _change(self, plan: RenderPlan) -> tuple[ImageChange, tuple[int, ...]]:
-        """What is called for every image, and the shape of its labels."""
-        steps = ImageSteps(self._steps or (), plan.label_width, plan.labels)
+        """What is called for every image of a pack, and the shape of its labels."""
+        steps = ImageSteps(self._steps or (), plan.label_width, plan.labels, plan.change)
         return steps, (plan.label_width,)
 
     def _engine_of(
-        self, source: ImageSource, plan: RenderPlan, key: int, cached: Any, **sizes: Any
+        self,
+        source: ImageSource,
+        plans: Sequence[RenderPlan],
+        key: int,
+        cached: Sequence[Any],
+        **sizes: Any,
     ) -> Engine:
         if self._steps is None:
-            return super()._engine_of(source, plan, key, cached, **sizes)
+            return super()._engine_of(source, plans, key, cached, **sizes)
         del sizes["strict"]  # refused with functions
-        return PythonImages(source, plan, *self._change(plan), key=key, **sizes)
+        changes = [self._change(plan) for plan in plans]
+        label_shape = changes[0][1]
+        return PythonImages(
+            source, plans[0], [change for change, _ in changes], label_shape, key=key, **sizes
+        )
 
-    def _open(self, options: ImageRecordOptions) -> ImageSource:
+    def _open(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> ImageSource:
         if self._files and options.verify:
             raise ValueError("verify needs path_imgrec: image files have no checksums")
-        return self._files or _Records(
-            options.path_imgrec, options.path_imgidx, options.on_error, options.verify
-        )
+        return self._files or _Records(packs, options.on_error, options.verify)
+
+    def _varied(self, recipe: Augmenter, pack: Pack) -> Augmenter:
+        if not pack.augmentation:
+            return recipe
+        if self._described is None:
+            raise ValueError("aug_list says what happens to an image: drop what Pack says of it")
+        for name in ("data_shape", *sorted(set(pack.augmentation) - set(self._known))):
+            if name in pack.augmentation:
+                raise unknown_keyword("Pack", name, self._known)
+        return CreateAugmenter(**{**self._described, **pack.augmentation})
 
     def _plan_batches(self, order: Order, options: ImageRecordOptions) -> BatchPlan:
         if self._handle != "roll_over":
@@ -176,8 +197,8 @@ class ImageIter(RollingProvider, ImageRecordIter):
         return RollOverPlan(order, options.batch_size, pads_new=True)
 
 
-class _Records(RecordSource):
-    """A record file whose parts follow the rule of MXNet's Python iterators."""
+class _Records(Packs):
+    """Record files whose parts follow the rule of MXNet's Python iterators."""
 
     def part(self, num_parts: int, part_index: int) -> range:
         return floor_part(len(self), num_parts, part_index)

@@ -16,6 +16,7 @@ from ..core.effects import Rule
 from ..core.options import described, option, optional
 from ..core.parameters import boolean, choice, integer, path, paths
 from ..images.codecs.jpeg import jpeg
+from ..images.sources.packs import as_packs
 from .image_rules import DET_RULES, RECORD_RULES
 from .provider_options import FileOptions, NamedOptions
 
@@ -49,6 +50,11 @@ def label_type(name: str, value: Any, allowed: Sequence[str] = LABEL_TYPES) -> s
     except TypeError:
         found = value
     return found if found in allowed else choice(name, value, allowed)
+
+
+def packs_or_paths(name: str, value: Any) -> Any:
+    """Packs as a tuple of them, or what `paths` makes of the rest."""
+    return as_packs(value) or paths(name, value)
 
 
 def _layout(name: str, value: Any) -> str:
@@ -88,6 +94,29 @@ class ImageProviderOptions(NamedOptions):
         """Draw records with replacement, each as often as its weight says: one weight per record in
         file order, or per (first) label, for example ``{0: 1.0, 1: 0.2}``.  A record that comes
         again in an epoch is augmented again.""",
+    )
+    images_per_class: int | None = option(
+        None,
+        "int, optional",
+        """Make batches of ``batch_size / images_per_class`` classes with as many images each, for
+        metric learning.  Classes come in turns, each once a turn, and so do the images of a class;
+        a batch has nothing twice if there is enough.""",
+        optional(partial(integer, low=1)),
+    )
+    classes_per_batch: int | None = option(
+        None,
+        "int, optional",
+        """Classes of a batch at most: each has ``batch_size / classes_per_batch`` images then, if
+        `images_per_class` is less or not given.""",
+        optional(partial(integer, low=1)),
+    )
+    epoch_size: int | None = option(
+        None,
+        "int, optional",
+        """Samples of an epoch, of all parts.  Records that are left come first in the next epoch,
+        and when all were used their next permutation begins.  By default all records, or what the
+        packs say.""",
+        optional(partial(integer, low=1)),
     )
     seed: int = option(0, "int", "Determines orders and augmentation.", SEED, saved=True)
     preprocess_threads: int = option(
@@ -175,12 +204,13 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
 
     rules: ClassVar[tuple[Rule, ...]] = RECORD_RULES
 
-    path_imgrec: str | tuple[str, ...] = option(
+    path_imgrec: Any = option(
         "./data/imgrec.rec",
-        "str or os.PathLike, or a list of them",
+        "str, os.PathLike or Pack, or a list of them",
         """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, or several of
-        these, in a list or separated by semicolons; by default ``./data/imgrec.rec``.""",
-        paths,
+        these, in a list or separated by semicolons; by default ``./data/imgrec.rec``.  A `Pack`
+        says more about one of them: its share, its labels, what is different about its images.""",
+        packs_or_paths,
     )
     path_imglist: str = option(
         "",
@@ -315,12 +345,12 @@ class ImageIterOptions(ImageProviderOptions):
         text="""(channels, height, width) of an image; channels 3 (RGB), and also 1 (grey) or 4
         (RGBA) if no colours change.""",
     )
-    path_imgrec: str | tuple[str, ...] = option(
+    path_imgrec: Any = option(
         None,
-        "str or os.PathLike, or a list of them, optional",
+        "str, os.PathLike or Pack, or a list of them, optional",
         """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, or several of
-        these, in a list or separated by semicolons.""",
-        paths,
+        these, in a list or separated by semicolons; or `Pack`, as for `ImageRecordIter`.""",
+        packs_or_paths,
     )
     path_imglist: str = option(
         None,

@@ -25,19 +25,15 @@ from ..core.parameters import choice
 from ..core.random import derive_key
 from ..images.codecs.jpeg.jpeg import DEFAULT_LIMITS
 from ..images.plan import RenderPlan
-from ..images.sources.record_source import RecordSource
-from ..images.stage import Stage
+from ..images.sources.packs import Pack, Packs, as_packs
+from ..images.stage import Section, Stage
 from .batch_form import BatchForm
 from .engine import Engine
-from .image_caching import CacheInfo, cached_recipe, check_cache, open_cache, steady_records
+from .image_caching import CacheInfo, cached_recipe, check_cache, open_caches, steady_records
 from .image_options import ImageRecordOptions
-from .image_settings import (
-    ImageSource,
-    describe_order,
-    device_normalisation,
-    make_mean_image,
-    order_of_images,
-)
+from .image_orders import describe_order, order_of_images
+from .image_packs import PackClasses, joined, packs_of, varied
+from .image_settings import ImageSource, device_normalisation, make_mean_image
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
 
@@ -46,9 +42,6 @@ __all__ = ["RecordImageProvider"]
 AUGMENT_KEY = (
     0x6175676D656E74  # "augment": keeps the keys of augmentation apart from those of orders
 )
-
-#: What opening a cache needs to know.
-CACHE_OPTIONS = ("cache", "cache_size", "num_parts", "verbose")
 
 logger = logging.getLogger("iterators")
 
@@ -73,8 +66,8 @@ class RecordImageProvider(PlannedProvider):
     def __init__(self, *values: Any, **keywords: Any) -> None:
         options, recipe = self._checked(values, keywords)
         check_cache(options.cache, options.cache_size)
-        if options.cache:
-            recipe = cached_recipe(recipe, "scaled_decode" in keywords)
+        packs = packs_of(options)
+        asked = "scaled_decode" in keywords
         form = None
         self._label_dtype = np.dtype(options.label_dtype)
         if options.data_specs is not None:
@@ -96,41 +89,52 @@ class RecordImageProvider(PlannedProvider):
         dtype = self.dtypes[0] if options.dtype is None else options.dtype
         dtype = choice("dtype", dtype, self.dtypes)
         options = replace(options, dtype=dtype)
-        refuse_ineffective(options, recipe)
+        recipes = [self._varied(recipe, pack) for pack in packs]
+        for own in recipes:
+            refuse_ineffective(options, own)
         warn_of_ineffective(options, recipe)
+        recipes = [
+            cached_recipe(own, asked or "scaled_decode" in pack.augmentation)
+            if pack.cache or options.cache
+            else own
+            for own, pack in zip(recipes, packs, strict=True)
+        ]
         self._normalise = None
         if options.normalise_on == "device":
-            self._normalise = device_normalisation(recipe, options)
+            self._normalise = device_normalisation(recipes, options)
             options = replace(options, dtype="uint8")
         place = placement(options.device, ring=options.prefetch_buffer)
         plan_class: Any = partial(self.plan_class, **options.values(*DEFAULT_LIMITS))
-        source = self._open(options)
-        labels = self._plan_labels(source, recipe, options)
-        listed = labels["labels"]
-        if isinstance(options.weights, Mapping) and not self.class_labels:
-            raise ValueError("weights by label need class labels: give one weight for every record")
-        order, unusable = order_of_images(source, options, listed)
+        source = self._open(options, packs)
+        lists = [pack.path_imglist for pack in packs]
+        labels = self._plan_labels(source, lists, recipe, options)
+        listed = [own["labels"] for own in labels]
+        on_error = options.on_error
+        classes = PackClasses(source, packs, listed, self._distinct_classes, on_error)
+        if not self.class_labels:
+            self._refuse_classes(options, packs)
+        order, unusable = order_of_images(source, options, packs, classes.read)
         mean_image = None
         if options.mean_img and not recipe.means_win:
             mean_image = make_mean_image(source, order, plan_class, recipe, options)
         seed_aug = options.seed if options.seed_aug is None else options.seed_aug
         key = derive_key(seed_aug, AUGMENT_KEY)
-        self._make_plan = partial(
-            plan_class,
-            recipe,
-            key=key,
-            **options.values("layout", "dtype"),
-            mean_image=mean_image,
-            **labels,
-        )
-        plan = self._make_plan(batch_size=options.batch_size)
-        cached = None
-        if options.cache:
-            records = steady_records(order, len(source))
-            cached, self._estimated_bytes = open_cache(
-                source, records, recipe, **options.values(*CACHE_OPTIONS)
+        self._make_plans = [
+            partial(
+                plan_class,
+                own,
+                key=key,
+                **options.values("layout", "dtype"),
+                mean_image=mean_image,
+                change=change,
+                **label,
             )
-        self._cache_place = options.cache
+            for own, change, label in zip(recipes, classes.changes, labels, strict=True)
+        ]
+        plan = self._make_plans[0](batch_size=options.batch_size)
+        records = steady_records(order, len(source))
+        self._caches = open_caches(source, records, packs, recipes, options)
+        cached = [cache and cache.images for cache in self._caches]
         data_desc = DataDesc(
             options.data_name,
             plan.shape(options.batch_size),
@@ -144,21 +148,26 @@ class RecordImageProvider(PlannedProvider):
             "file": source.fingerprint(),
             "order": describe_order(order),
             **options.saved(),
-            **recipe.changed(),
+            **(recipes[0] if len(packs) == 1 else recipe).changed(),
         }
-        if listed is not None:
-            settings["path_imglist"] = check_of(*listed)
+        if as_packs(options.path_imgrec):
+            settings["packs"] = joined(packs, classes)
+        if any(table is not None for table in listed):
+            settings["path_imglist"] = check_of(*(part for table in listed for part in table or ()))
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
         self.path_imgrec = source.name
         self.identities = source.identities
+        self.packs = packs
+        self._classes: PackClasses | None = classes
+        self._firsts = source.firsts
         provider = weakref.ref(self)
 
         def make_engine(batch_size: int, depth: int) -> Engine:
             maker = cast(RecordImageProvider, provider())
             return maker._engine_of(
                 source,
-                maker._make_plan(batch_size=batch_size),
+                [make(batch_size=batch_size) for make in maker._make_plans],
                 key,
                 cached,
                 batch_size=batch_size,
@@ -192,29 +201,47 @@ class RecordImageProvider(PlannedProvider):
     def _shown(self) -> list[str]:
         return [self.path_imgrec, *super()._shown()]
 
+    @property
+    def num_classes(self) -> int:
+        """Number of classes of all packs together, found from `classes`, identities or labels.
+
+        The first time it may read the labels of all records.
+
+        Raises
+        ------
+        ValueError
+            If there are labels that are no whole numbers of at least 0, or the provider is closed.
+        """
+        if self._classes is None:
+            raise ValueError("the provider is closed")
+        return self._classes.count()
+
     def cache_info(self) -> CacheInfo | None:
-        """What the cache holds and did so far; None without one.
+        """What the cache holds and did so far, those of several packs together; None without one.
 
         Raises
         ------
         ValueError
             If the provider is closed, which frees the cache.
         """
-        if not self._cache_place:
+        opened = [cache for cache in self._caches if cache is not None]
+        if not opened:
             return None
-        cached = cast(Stage, self._engine).cached
-        if cached is None:
+        if self._make_engine is None:
             raise ValueError("the provider is closed")
-        stats = cached.stats()
-        return CacheInfo(
-            cache=self._cache_place,
-            images=cached.cache.images,
-            used_bytes=cached.cache.used,
-            capacity=cached.cache.capacity,
-            estimated_bytes=self._estimated_bytes,
-            hits=stats["cache_hits"],
-            misses=stats["cache_misses"],
-        )
+        return CacheInfo.of(opened)
+
+    def close(self) -> None:
+        """Stop the background work; batches handed out stay valid.  Idempotent."""
+        super().close()
+        self._classes = None  # with it goes the source
+        # The stage has given them up as well: these are the last references to their memory.
+        self._caches = [cache and cache._replace(images=None) for cache in self._caches]
+
+    def _sources(self, rows: np.ndarray) -> np.ndarray:
+        packs = np.full(self.batch_size, -1, np.int64)
+        packs[: len(rows)] = np.searchsorted(self._firsts, rows, side="right") - 1
+        return packs
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
         with np.errstate(invalid="ignore"):  # compared below
@@ -237,25 +264,50 @@ class RecordImageProvider(PlannedProvider):
         options, augmentation = divided(name, keywords, *families, values=values)
         return self.options_class(**options), self.recipe_class(**augmentation)
 
-    def _open(self, options: ImageRecordOptions) -> ImageSource:
+    def _varied(self, recipe: Any, pack: Pack) -> Any:
+        """The recipe for the images of a pack."""
+        return varied(recipe, pack)
+
+    def _open(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> ImageSource:
         """The images of the provider."""
-        return RecordSource(
-            options.path_imgrec, options.path_imgidx, options.on_error, options.verify
-        )
+        return Packs(packs, options.on_error, options.verify)
 
     def _plan_batches(self, order: Order, options: ImageRecordOptions) -> BatchPlan:
         """How an epoch is cut into batches."""
         return BatchPlan(order, options.batch_size, "wrap" if options.round_batch else "pad")
 
-    def _plan_labels(self, source: Any, recipe: Any, options: Any) -> dict[str, Any]:
-        """What the plan is told about labels: keywords of `plan_class`, `labels` among them."""
+    def _plan_labels(
+        self, source: Any, lists: Sequence[str], recipe: Any, options: Any
+    ) -> list[dict[str, Any]]:
+        """For each pack what its plan is told about labels: keywords, `labels` among them."""
         raise TypeError(f"{type(self).__name__} does not say what its labels are")
 
+    @staticmethod
+    def _distinct_classes(member: Any, listed: Any) -> np.ndarray:
+        """The different class labels of a pack, ascending."""
+        labels, _ = member.labels(listed, "skip")
+        return np.unique(labels[~np.isnan(labels)])
+
+    def _refuse_classes(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> None:
+        """Refuse what needs one class for every image."""
+        weights = [options.weights, *(pack.weights for pack in packs)]
+        if any(isinstance(weight, Mapping) for weight in weights):
+            raise ValueError("weights by label need class labels: give one weight for every record")
+        for name in ("images_per_class", "classes_per_batch"):
+            if getattr(options, name) is not None:
+                raise ValueError(f"{name} needs class labels, one for every image: drop it")
+
     def _engine_of(
-        self, source: ImageSource, plan: RenderPlan, key: int, cached: Any, **sizes: Any
+        self,
+        source: ImageSource,
+        plans: Sequence[RenderPlan],
+        key: int,
+        cached: Sequence[Any],
+        **sizes: Any,
     ) -> Engine:
         """What makes the images; `key` determines what is drawn for them."""
-        return Stage(source.bytes_source(), plan, cached=cached, **sizes)
+        parts = zip(plans, cached, source.firsts.tolist(), strict=True)
+        return Stage(source.bytes_source(), *(Section(*part) for part in parts), **sizes)
 
     def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
         """What the label array looks like, with `width` values for each sample."""

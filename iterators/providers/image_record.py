@@ -7,13 +7,14 @@ files, orders, rendering and batches are the work of others.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..core.batch import DataDesc
 from ..core.options import accepts
 from ..images.augment.recipe import Recipe
 from ..images.plan import RenderPlan
-from ..images.sources.record_source import RecordSource, read_label_list
+from ..images.sources.record_source import read_label_list
 from .image_options import ImageRecordOptions
 from .image_provider import RecordImageProvider
 
@@ -99,12 +100,13 @@ class ImageRecordIter(RecordImageProvider):
     plan_class: type[RenderPlan] = RenderPlan
 
     def _plan_labels(
-        self, source: RecordSource, recipe: Recipe, options: ImageRecordOptions
-    ) -> dict[str, Any]:
-        labels = None
-        if options.path_imglist:
-            labels = read_label_list(options.path_imglist, options.label_width)
-        return {"label_width": options.label_width, "labels": labels}
+        self, source: Any, lists: Sequence[str], recipe: Recipe, options: ImageRecordOptions
+    ) -> list[dict[str, Any]]:
+        width = options.label_width
+        return [
+            {"label_width": width, "labels": read_label_list(path, width) if path else None}
+            for path in lists
+        ]
 
     def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
         if width == 1:

@@ -1,4 +1,4 @@
-"""What the keywords of an image provider mean: orders, mean images, normalisation on a device.
+"""What the keywords of an image provider mean: sources, mean images, normalisation on a device.
 
 Functions that every provider of record images needs.  They read keywords and files; nothing here is
 a provider, and nothing draws random numbers.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,21 +16,17 @@ import numpy as np
 from recordio.errors import RecordIOError
 
 from ..core.device import DeviceNormalisation
-from ..core.order import BatchPlan, Order, SequentialOrder, as_weights, make_order
+from ..core.order import BatchPlan, Order
 from ..images.augment.mean_image import read_mean_image, write_mean_image
 from ..images.sources.source import Source
-from ..images.stage import Stage
+from ..images.stage import Section, Stage
 from .image_options import ImageRecordOptions
 
 __all__ = [
     "ImageSource",
-    "describe_order",
     "device_normalisation",
     "make_mean_image",
-    "order_of_images",
 ]
-
-MIB = 1 << 20
 
 logger = logging.getLogger("iterators")
 
@@ -42,6 +38,14 @@ class ImageSource(Protocol):
     name: str
     #: For a face-recognition pack, the keys of every identity's images.
     identities: np.ndarray | None
+
+    @property
+    def members(self) -> Sequence[ImageSource]:
+        """The packs that it consists of; itself if there are none."""
+
+    @property
+    def firsts(self) -> np.ndarray:
+        """Number of the first image of each."""
 
     def __len__(self) -> int:
         """Number of images."""
@@ -70,8 +74,13 @@ class ImageSource(Protocol):
         """Short text that changes whenever one of the files does."""
 
 
-def device_normalisation(recipe: Any, options: ImageRecordOptions) -> DeviceNormalisation:
+def device_normalisation(
+    recipes: Sequence[Any], options: ImageRecordOptions
+) -> DeviceNormalisation:
     """What the device has to do when the images are moved as uint8."""
+    recipe = recipes[0]
+    if len({(own.scale, own.std, own.mean) for own in recipes}) > 1:
+        raise ValueError('packs that differ in mean, std or scale need normalise_on="host"')
     if options.device is None:
         raise ValueError('normalise_on="device" needs a device')
     if options.dtype == "int8":
@@ -85,58 +94,6 @@ def device_normalisation(recipe: Any, options: ImageRecordOptions) -> DeviceNorm
         factor[: recipe.channels].tolist(),
         "float16" if options.dtype == "float16" else "float32",
     )
-
-
-def order_of_images(
-    source: ImageSource, options: ImageRecordOptions, listed: tuple[np.ndarray, ...] | None
-) -> tuple[Order, list[RecordIOError]]:
-    """The order that the keywords of a provider ask for, and records found to be of no use."""
-    unusable: list[RecordIOError] = []
-    weights, blocks = options.weights, None
-    if weights is not None and (options.shuffle or options.shuffle_chunk_size):
-        raise ValueError("weights draw the records at random: drop shuffle and shuffle_chunk_size")
-    if isinstance(weights, Mapping):
-        weights, unusable = _weights_by_label(source, weights, listed, options.on_error)
-    if options.shuffle_chunk_size:
-        edges = source.blocks(options.shuffle_chunk_size * MIB)
-        blocks = edges, options.shuffle_chunk_seed
-
-    def rule(_: int, num_parts: int, part_index: int) -> range:
-        return source.part(num_parts, part_index)
-
-    order = make_order(
-        len(source),
-        rule,
-        weights=weights,
-        blocks=blocks,
-        **options.values("shuffle", "seed", "num_parts", "part_index", "even"),
-    )
-    return order, unusable
-
-
-def _weights_by_label(
-    source: ImageSource,
-    weights: Mapping[Any, Any],
-    listed: tuple[np.ndarray, ...] | None,
-    on_error: str,
-) -> tuple[np.ndarray, list[RecordIOError]]:
-    """One weight for every record, 0 for those whose label is unknown, and why it is."""
-    labels, errors = source.labels(listed, on_error)
-    known = np.ones(len(labels), bool)
-    known[list(errors)] = False
-    found, place = np.unique(labels[known], return_inverse=True)
-    missing = [float(label) for label in found if float(label) not in weights]
-    if missing:
-        raise ValueError(f"weights has no entry for the labels {missing[:5]}")
-    table = np.zeros(len(labels))
-    table[known] = as_weights([weights[float(label)] for label in found])[place]
-    return table, list(errors.values())
-
-
-def describe_order(order: Order) -> str:
-    """What of an order must stay the same for a state to be resumed."""
-    text = order.described()
-    return f"records {text}" if isinstance(order, SequentialOrder) else text
 
 
 def make_mean_image(
@@ -162,7 +119,7 @@ def _average(
     plan = plan_class(recipe, label_width=0, dtype="uint8", batch_size=batch_size)
     stage = Stage(
         source.bytes_source(),
-        plan,
+        Section(plan),
         batch_size=batch_size,
         threads=options.preprocess_threads,
         depth=2,

@@ -88,6 +88,9 @@ class ImageProviderKeywords(NamedKeywords, total=False):
     path_imgidx: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
     label_width: int
     weights: Any
+    images_per_class: int | None
+    classes_per_batch: int | None
+    epoch_size: int | None
     preprocess_threads: int
     verbose: bool
     layout: str
@@ -103,7 +106,7 @@ class ImageProviderKeywords(NamedKeywords, total=False):
 class ImageRecordKeywords(ImageProviderKeywords, FileKeywords, total=False):
     """Of `ImageRecordOptions`."""
 
-    path_imgrec: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
+    path_imgrec: Any
     path_imglist: str | os.PathLike[str] | None
     shuffle_chunk_size: int
     shuffle_chunk_seed: int
@@ -186,7 +189,7 @@ class ImageIterKeywords(ImageProviderKeywords, total=False):
     """Of `ImageIterOptions`."""
 
     data_shape: Any
-    path_imgrec: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
+    path_imgrec: Any
     path_imglist: str | os.PathLike[str] | None
     path_root: str | os.PathLike[str] | None
     aug_list: Any

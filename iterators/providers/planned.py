@@ -46,6 +46,7 @@ logger = logging.getLogger("iterators")
 @dataclass
 class _Request:
     position: Position
+    rows: np.ndarray
     pad: int
     draws: np.ndarray
 
@@ -239,8 +240,11 @@ class PlannedProvider(AbstractDataProvider):
         try:
             self._keep_busy(following)
             for slot, error in failures:
-                self._replace(position, slot, int(request.draws[slot]), error, data, label, ids)
+                draw = int(request.draws[slot])
+                found = self._replace(position, slot, draw, error, data, label, ids)
+                request.rows = _with(request.rows, slot, found)
             batch = self._batch(data, label, ids, request.pad)
+            batch.source = self._sources(request.rows)
         except Exception:
             self._move(following)
             raise
@@ -263,7 +267,7 @@ class PlannedProvider(AbstractDataProvider):
         data: Any,
         label: Any,
         ids: Any,
-    ) -> None:
+    ) -> int:
         """Fill a slot with the next good record of the epoch; the slot keeps its draw number."""
         (epoch, done), order = position, self._plan.order
         first = done + (slot + 1) * order.stride
@@ -279,7 +283,13 @@ class PlannedProvider(AbstractDataProvider):
         )
         arrays = data, label, ids
         bad = self._skipped.refill(error, self._engine, records, epoch, draw, arrays, slot)
-        self._searched = (epoch, begin, found + bad * order.stride)
+        found += bad * order.stride
+        self._searched = (epoch, begin, found)
+        return self._plan.record(epoch, (found - done) // order.stride, done)
+
+    def _sources(self, rows: np.ndarray) -> np.ndarray | None:
+        """Where the records of a batch come from, if there is more to say than their ids."""
+        return None
 
     def _count(self, pad: int, asked: float) -> None:
         now = time.perf_counter()
@@ -348,7 +358,7 @@ class PlannedProvider(AbstractDataProvider):
             rows, pad = self._plan.rows(epoch, 0, done)
             draws = self._plan.draws(0, done)
             self._engine.submit(rows, epoch, draws)
-            self._requests.append(_Request(following, pad, draws))
+            self._requests.append(_Request(following, rows, pad, draws))
 
     def _behind(self, position: Position) -> Position:
         """Where the batch at a position ends, which may be behind the end of the epoch."""
@@ -503,3 +513,10 @@ class PlannedProvider(AbstractDataProvider):
             f"{type(self).__name__} cannot be pickled or copied, it has threads of its own: make "
             "it where it is used, and hand over state_dict() to go on where this one is"
         )
+
+
+def _with(rows: np.ndarray, slot: int, record: int) -> np.ndarray:
+    """Rows with another record in one place; they may be shared."""
+    changed = rows.copy()
+    changed[slot] = record
+    return changed

@@ -14,6 +14,7 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 from recordio.header import IRHeader, unpack
+from recordio.packs.labels import LabelChange
 
 from ..core.example_random import drawing_for
 from ..core.layout import plan as layout_plan
@@ -37,6 +38,7 @@ class ImageSteps:
     steps: Sequence[Callable[[Any], Any]]
     label_width: int
     listed: tuple[Any, ...] | None = None
+    label_change: LabelChange | None = None
 
     def __call__(self, image: np.ndarray, header: IRHeader) -> tuple[Any, np.ndarray]:
         """The image after all steps, and its labels."""
@@ -49,7 +51,19 @@ class ImageSteps:
             )
         for step in self.steps:
             image = step(image)
-        return image, labels
+        return image, labels if self.label_change is None else self._changed(labels)
+
+    def _changed(self, labels: np.ndarray) -> np.ndarray:
+        """The labels with the class as it becomes."""
+        assert self.label_change is not None
+        if self.label_change.absent:
+            return np.full(self.label_width, -1, np.float32)
+        first, known = self.label_change.apply(labels[:1])
+        if not known.all():
+            raise LabelError(
+                f"the label {labels[0]:g} is unknown to `labels` or `classes` of its pack"
+            )
+        return np.concatenate([first, labels[1:]])
 
 
 def listed_labels(listed: tuple[np.ndarray, ...], wanted: int) -> np.ndarray:
@@ -79,10 +93,11 @@ class PythonImages(Prefetcher):
         The images.
     plan : RenderPlan
         What a batch looks like, and how large an image may be; nothing else of it counts.
-    change : callable
-        ``change(image, header)`` returns the image (height, width, channels) in its final size and
-        its labels.  Called in several threads at once if `threads` is above 1.  What it draws from
-        `core.example_random` depends on `key`, the epoch, the record and its occurrence alone.
+    changes : sequence of callable
+        For each member of the source: ``change(image, header)`` returns the image (height, width,
+        channels) in its final size and its labels.  Called in several threads at once if `threads`
+        is above 1.  What it draws from `core.example_random` depends on `key`, the epoch, the
+        record and its occurrence alone.
     label_shape : tuple of int
         Shape of the labels of one image.
     key : int
@@ -97,7 +112,7 @@ class PythonImages(Prefetcher):
         self,
         source: ImageSource,
         plan: RenderPlan,
-        change: ImageChange,
+        changes: Sequence[ImageChange],
         label_shape: tuple[int, ...],
         *,
         key: int,
@@ -110,12 +125,14 @@ class PythonImages(Prefetcher):
         super().__init__(self._batch, depth, threads=threads, name="python-images")
         self._source, self._bytes, self._key = source, source.bytes_source(), key
         self._batch_size, self._allocate = batch_size, allocate
-        self.reform(plan, change, label_shape)
+        self.reform(plan, changes, label_shape)
 
-    def reform(self, plan: RenderPlan, change: ImageChange, label_shape: tuple[int, ...]) -> None:
+    def reform(
+        self, plan: RenderPlan, changes: Sequence[ImageChange], label_shape: tuple[int, ...]
+    ) -> None:
         """Make other batches from now on, of as many images; those under way are forgotten."""
         self.cancel()
-        self.plan, self._change = plan, change
+        self.plan, self._changes = plan, changes
         channels, height, width = plan.recipe.data_shape
         self._image_shape = height, width, channels
         self._limits = plan.limits
@@ -164,12 +181,13 @@ class PythonImages(Prefetcher):
         """Make one image and put it into its place."""
         rows[slot] = 0
         place, number = self._source.place_of(record), None
+        member = int(np.searchsorted(self._source.firsts, record, side="right")) - 1
         try:
             header, content = unpack(self._bytes.record(record))
             number = header.id
             image = decode(content, self._image_shape[2], **self._limits)
             with drawing_for(self._key, epoch, record, draw):
-                image, labels = self._change(image, header)
+                image, labels = self._changes[member](image, header)
         except RecordIOError as error:
             if error.path is not None:
                 raise

@@ -6,15 +6,13 @@ functions here work out one `LabelChange` for every pack; they read no record th
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-__all__ = ["MOST_CLASSES", "LabelChange", "LabelSource", "label_changes"]
+__all__ = ["MOST_CLASSES", "ClassCount", "LabelChange", "LabelSource", "label_changes"]
 
 #: Labels are stored as 32-bit floats, which hold every whole number up to this one.
 MOST_CLASSES = 1 << 24
@@ -129,7 +127,29 @@ class LabelSource:
         return int(labels[-1]) + 1
 
 
-def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], Callable[[], int]]:
+class ClassCount:
+    """The number of classes of packs: labels are read for it when it is first asked for."""
+
+    def __init__(self) -> None:
+        self.found = 0
+        self._uncounted: list[LabelSource] = []
+
+    def add(self, source: LabelSource, change: LabelChange) -> None:
+        """Count the classes of a pack as well."""
+        if change.table is not None:
+            self.found = max(self.found, int(change.table[1].max()) + 1)
+        elif not change.absent:
+            self._uncounted.append(source)
+
+    def __call__(self) -> int:
+        """The largest number of any of them."""
+        while self._uncounted:
+            self.found = max(self.found, self._uncounted[-1].count())
+            self._uncounted.pop()
+        return self.found
+
+
+def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], ClassCount]:
     """What becomes of the labels of packs that are used together.
 
     Parameters
@@ -140,8 +160,8 @@ def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], Ca
     -------
     changes : list of LabelChange
         One for each.
-    num_classes : callable
-        The number of classes of all together, found when it is called.
+    num_classes : ClassCount
+        Gives the number of classes of all together when it is called.
 
     Raises
     ------
@@ -157,38 +177,22 @@ def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], Ca
     >>> changes[1].shift, num_classes()
     (3, 5)
     """
-    changes: list[LabelChange] = []
-    counts: list[Callable[[], int]] = []  # asked only where it matters: they may read all labels
-
-    def most() -> int:
-        counts[:] = [functools.partial(max, [0, *(count() for count in counts)])]
-        return counts[0]()
-
+    changes, num_classes = [], ClassCount()
     for source in sources:
         if source.appends:
-            shift, count = most(), source.count()
+            shift, count = num_classes(), source.count()
             if shift + count > MOST_CLASSES:
                 raise ValueError(
                     f"{source.name}: its {count} classes would follow {shift} others, but labels "
                     f"are 32-bit floats, which tell at most {MOST_CLASSES} apart"
                 )
             change = LabelChange(classes=count, shift=shift)
-            counts.append(functools.partial(operator.add, shift, count))
+            num_classes.found = shift + count
         else:
             change = _change(source)
-            counts.append(_counter(source, change))
+            num_classes.add(source, change)
         changes.append(change)
-    return changes, most
-
-
-def _counter(source: LabelSource, change: LabelChange) -> Callable[[], int]:
-    """What counts the classes of a pack that does not append its own."""
-    if change.absent:
-        return lambda: 0
-    if change.table is not None:
-        largest = int(change.table[1].max(initial=-1)) + 1
-        return lambda: largest
-    return source.count
+    return changes, num_classes
 
 
 def _change(source: LabelSource) -> LabelChange:

@@ -1,23 +1,36 @@
 """Which example comes when, and where a batch ends: every order of this library, side by side.
 
 `cutting` cuts places into batches, and `position` says where a run is; all others follow these two.
-Permutations, blocks and weights (`epochs`) are dealt to parts (`parts`) and planned as batches
-(`plans`).  Beside them are the orders of the older designs: Pylearn2's modes (`modes`), Chainer's
-sweeps (`sweeps`, `sweep_orders`) and dp's samplers (`sampling`).
+Permutations, blocks and weights (`epochs`), several packs as one and classes in turn (`mixed`) are
+dealt to parts (`parts`) and planned as batches (`plans`).  Beside them are the orders of the older
+designs: Pylearn2's modes (`modes`), Chainer's sweeps (`sweeps`, `sweep_orders`) and dp's samplers
+(`sampling`).
 """
 
 from .cutting import Tail
-from .epochs import BlockOrder, EpochOrder, ShuffledOrder, WeightedOrder, check_of
-from .parts import DealtOrder, Order, PartRule, SequentialOrder, as_weights, make_order
+from .epochs import BlockOrder, EpochOrder, PlainOrder, ShuffledOrder, WeightedOrder, check_of
+from .mixed import ClassOrder, MixedOrder
+from .parts import (
+    DealtOrder,
+    Order,
+    PartRule,
+    SequentialOrder,
+    as_weights,
+    make_epoch_order,
+    make_order,
+)
 from .plans import BatchPlan, RollOverPlan
 
 __all__ = [
     "BatchPlan",
     "BlockOrder",
+    "ClassOrder",
     "DealtOrder",
     "EpochOrder",
+    "MixedOrder",
     "Order",
     "PartRule",
+    "PlainOrder",
     "RollOverPlan",
     "SequentialOrder",
     "ShuffledOrder",
@@ -25,5 +38,6 @@ __all__ = [
     "WeightedOrder",
     "as_weights",
     "check_of",
+    "make_epoch_order",
     "make_order",
 ]

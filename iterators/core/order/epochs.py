@@ -1,4 +1,4 @@
-"""What a whole epoch looks like: permutations, blocks and weights.
+"""What a whole epoch looks like: the file, permutations, blocks and weights.
 
 An order is a pure function from the places of an epoch to record numbers; it stores a few integers,
 or what its weights and blocks take, whatever the number of records.
@@ -14,7 +14,14 @@ import numpy as np
 
 from ..random import derive_key, permute, uniform
 
-__all__ = ["BlockOrder", "EpochOrder", "ShuffledOrder", "WeightedOrder", "check_of"]
+__all__ = [
+    "BlockOrder",
+    "EpochOrder",
+    "PlainOrder",
+    "ShuffledOrder",
+    "WeightedOrder",
+    "check_of",
+]
 
 # Keys of orders, apart from one another and from those of augmentation.
 SHUFFLE_KEY = 0x6F72646572  # "order"
@@ -46,6 +53,33 @@ def check_of(*arrays: np.ndarray) -> str:
     for array in arrays:
         check = zlib.crc32(np.ascontiguousarray(array).data, check)
     return f"{check:08x}"
+
+
+@dataclass(frozen=True)
+class PlainOrder:
+    """Records as they lie in the file, the same in every epoch.
+
+    Parameters
+    ----------
+    size : int
+        Number of records, at least 1.
+
+    Examples
+    --------
+    >>> PlainOrder(5).at(epoch=3, places=np.arange(2, 5))
+    array([2, 3, 4])
+    """
+
+    size: int
+    repeats: ClassVar[bool] = False
+
+    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
+        """The `places` themselves."""
+        return np.array(places, np.int64)
+
+    def described(self) -> str:
+        """That nothing is shuffled."""
+        return "in order"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,15 @@ from recordio.partition import part_by_count
 
 from .epochs import BlockOrder, EpochOrder, ShuffledOrder, WeightedOrder
 
-__all__ = ["DealtOrder", "Order", "PartRule", "SequentialOrder", "as_weights", "make_order"]
+__all__ = [
+    "DealtOrder",
+    "Order",
+    "PartRule",
+    "SequentialOrder",
+    "as_weights",
+    "make_epoch_order",
+    "make_order",
+]
 
 #: ``rule(count, num_parts, part_index)`` -> the records of a part when nothing is shuffled.
 PartRule = Callable[[int, int, int], range]
@@ -114,8 +122,11 @@ class DealtOrder:
     num_parts, part_index : int
         Which part this is.
     even : bool
-        Give every part ``ceil(size / num_parts)`` places; those missing at the end are taken from
-        the start of the same epoch.
+        Give every part as many places as the first; those missing at the end are taken from the
+        start of the same epoch.
+    unit : int
+        Neighbouring places that are dealt together, for orders whose batches belong together; the
+        size of the epoch is a multiple of it.
 
     Examples
     --------
@@ -130,6 +141,7 @@ class DealtOrder:
     num_parts: int = 1
     part_index: int = 0
     even: bool = False
+    unit: int = 1
 
     @property
     def stride(self) -> int:
@@ -138,12 +150,16 @@ class DealtOrder:
 
     def count(self, done: int = 0) -> int:
         """Number of places of this part among the places ``[done, size)`` of the epoch."""
-        ahead = 0 if self.even else self.part_index
-        return max(-((done + ahead - self.whole.size) // self.num_parts), 0)
+        return self._share(done, 0 if self.even else self.part_index)
 
     def most(self, done: int = 0) -> int:
         """Number of places of part 0 among the places ``[done, size)`` of the epoch."""
-        return max(-((done - self.whole.size) // self.num_parts), 0)
+        return self._share(done, 0)
+
+    def _share(self, done: int, part: int) -> int:
+        """Number of places of a part among the places ``[done, size)`` of the epoch."""
+        units = (self.whole.size - done) // self.unit
+        return max(-((part - units) // self.num_parts), 0) * self.unit
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Record numbers at places ``[begin, end)`` of this part, counted from `done`."""
@@ -163,9 +179,13 @@ class DealtOrder:
         return self.whole.described()
 
     def _places(self, begin: int, end: int, done: int) -> np.ndarray:
-        step = self.num_parts
-        start = begin * step + done + self.part_index
-        places = np.arange(start, start + (end - begin) * step, step, dtype=np.int64)
+        step, unit = self.num_parts, self.unit
+        if unit == 1:
+            start = begin * step + done + self.part_index
+            places = np.arange(start, start + (end - begin) * step, step, dtype=np.int64)
+        else:
+            units, inside = np.divmod(np.arange(begin, end, dtype=np.int64), unit)
+            places = (units * step + self.part_index) * unit + inside + done
         if len(places) and places[-1] >= self.whole.size:  # with `even`
             places %= self.whole.size
         return places
@@ -182,6 +202,8 @@ def make_order(
     even: bool = False,
     weights: Any = None,
     blocks: tuple[np.ndarray, int] | None = None,
+    whole: EpochOrder | None = None,
+    unit: int = 1,
 ) -> Order:
     """The order of `count` records of all parts, as the part that is asked for sees it.
 
@@ -197,6 +219,10 @@ def make_order(
         How often each record is drawn, one for every record.
     blocks : tuple of numpy.ndarray and int, optional
         Edges and seed of a `BlockOrder`.
+    whole : EpochOrder, optional
+        What to deal out instead of all these.
+    unit : int
+        Its places that are dealt together.
 
     Raises
     ------
@@ -210,7 +236,29 @@ def make_order(
     """
     if part_index >= num_parts:
         raise ValueError(f"part_index={part_index}: expected a number below num_parts={num_parts}")
-    whole: EpochOrder | None = None
+    if whole is None:
+        whole = make_epoch_order(count, shuffle=shuffle, seed=seed, weights=weights, blocks=blocks)
+    if whole is not None:
+        return DealtOrder(whole, num_parts, part_index, even, unit)
+    mine = rule(count, num_parts, part_index)
+    if not even:
+        return SequentialOrder(mine.start, mine.stop)
+    places = max(len(rule(count, num_parts, k)) for k in range(num_parts))
+    return SequentialOrder(mine.start, mine.stop, places, count)
+
+
+def make_epoch_order(
+    count: int,
+    *,
+    shuffle: bool = False,
+    seed: int = 0,
+    weights: Any = None,
+    blocks: tuple[np.ndarray, int] | None = None,
+) -> EpochOrder | None:
+    """What an epoch of `count` records looks like, or None if they come as they lie in the file.
+
+    The parameters are those of `make_order`.
+    """
     if weights is not None:
         table = as_weights(weights)
         if table.shape != (count,):
@@ -218,18 +266,10 @@ def make_order(
                 f"weights has shape {table.shape}: expected one weight for each of {count} "
                 "records, or a mapping from labels to weights"
             )
-        whole = WeightedOrder(table, seed)
-    elif blocks is not None:
-        whole = BlockOrder(*blocks, shuffle, seed)
-    elif shuffle:
-        whole = ShuffledOrder(count, seed)
-    if whole is not None:
-        return DealtOrder(whole, num_parts, part_index, even)
-    mine = rule(count, num_parts, part_index)
-    if not even:
-        return SequentialOrder(mine.start, mine.stop)
-    places = max(len(rule(count, num_parts, k)) for k in range(num_parts))
-    return SequentialOrder(mine.start, mine.stop, places, count)
+        return WeightedOrder(table, seed)
+    if blocks is not None:
+        return BlockOrder(*blocks, shuffle, seed)
+    return ShuffledOrder(count, seed) if shuffle else None
 
 
 def as_weights(weights: Any) -> np.ndarray:

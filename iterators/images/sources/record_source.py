@@ -26,7 +26,7 @@ from recordio.frames.encoder import MAGIC
 from recordio.frames.frame import find_head, survey
 from recordio.frames.mapping import is_lost
 from recordio.frames.reader import RecordReader
-from recordio.header import HEADER
+from recordio.header import HEADER, unpack
 from recordio.limits import bounded_lines
 from recordio.packs.identities import face_pack, in_file_order
 from recordio.partition import part_by_bytes, part_by_count
@@ -127,6 +127,16 @@ class RecordSource:
         return len(self.offsets)
 
     @property
+    def members(self) -> Sequence[RecordSource]:
+        """The packs that it consists of: itself."""
+        return [self]
+
+    @property
+    def firsts(self) -> np.ndarray:
+        """Number of the first record of each."""
+        return np.zeros(1, np.int64)
+
+    @property
     def sizes(self) -> list[int]:
         """Bytes of each file, a truncated one rounded up to whole words."""
         return [-(-StoredFile(path).size() // 4) * 4 for path in self.paths]
@@ -213,6 +223,17 @@ class RecordSource:
             if beyond < 0 <= found.too_long:
                 beyond, values = int(start) + found.too_long, found.values
         return Longest(length, beyond, values)
+
+    def label_vectors(self) -> Iterator[tuple[dict[str, Any], Any]]:
+        """Place and label of every record, or the error of one that cannot be read."""
+        for reader, table in zip(self.readers, self.tables, strict=True):
+            for number, offset in enumerate(table.tolist()):
+                place = {"path": reader.path, "offset": offset, "record": number}
+                try:
+                    record, _ = reader.read_at(offset, number)
+                    yield place, unpack(b"" if record is None else record)[0].label
+                except RecordIOError as error:
+                    yield place, error
 
     def place_of(self, record: int) -> dict[str, Any]:
         """Where a record lies, as `RecordIOError` names it."""

@@ -12,7 +12,7 @@ from iterators.images.augment.recipe import Recipe
 from iterators.images.codecs import general as codec
 from iterators.images.plan import RenderPlan
 from iterators.images.sources.source import RecordFiles
-from iterators.images.stage import Stage
+from iterators.images.stage import Section, Stage
 
 
 class Memory(np.ndarray):
@@ -31,7 +31,7 @@ def stage_of(tmp_path):
         plan = RenderPlan(Recipe(data_shape=(3, 8, 8)))
         return Stage(
             RecordFiles([reader], reader.offsets, np.zeros(1, np.int64)),
-            plan,
+            Section(plan),
             batch_size=4,
             threads=1,
             depth=2,

@@ -1,0 +1,11 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def draw_by_class(
+    key: int,
+    starts: NDArray[np.int64],
+    records: NDArray[np.int64],
+    images: int,
+    classes: int,
+    places: NDArray[np.int64],
+) -> NDArray[np.int64]: ...

@@ -1,0 +1,132 @@
+"""Images class by class: which record is at a place of an order that visits classes in turn.
+
+Two sequences without end are joined: classes, each once in every turn, and the images of each
+class, each once in every turn.  Both are permuted turn by turn and such that a *window*, a run of
+places that belong together (the classes of a batch, the images of a class in it), has nothing
+twice.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+import numpy as np
+
+from iterators.core.random cimport Network, key_below, network_at, network_init
+
+cdef enum:
+    TURN = 0x7475726E       # purposes of keys: "turn"
+    CLASS = 0x636C6173      # "clas"
+
+
+cdef class Windows:
+    """A sequence without end of the numbers ``0 ... size - 1``, each once in every turn.
+
+    Within a window, `width` places from a multiple of `width` on, all numbers differ if there are
+    enough.  Where a window spans the end of a turn, numbers at the start of the next turn that the
+    window has already are exchanged for others from the middle of that turn; small sets, which have
+    no middle, keep their permutation until a turn ends where a window does.
+    """
+
+    cdef int64_t size, width
+    cdef int64_t turn           # whose permutation is at hand; -1 for none
+    cdef uint64_t key
+    cdef Network network
+    cdef dict moved             # place -> number where this turn differs from its permutation
+
+    def __cinit__(self):
+        self.turn = -1
+
+    cdef void reset(self, uint64_t key, int64_t size, int64_t width):
+        """Begin with another sequence."""
+        self.key, self.size, self.width, self.turn = key, size, width, -1
+
+    cdef int64_t at(self, int64_t place) except -1:
+        """The number at a place."""
+        cdef int64_t turn = place // self.size, at = place % self.size
+        if self.size < 4 * self.width:
+            self.enter(turn // turns_together(self.size, self.width))
+            return network_at(&self.network, at)
+        if turn != self.turn:
+            self.enter(turn)
+            self.mend()
+        if self.moved and at in self.moved:
+            return self.moved[at]
+        return network_at(&self.network, at)
+
+    cdef void enter(self, int64_t turn):
+        if turn != self.turn:
+            self.turn, self.moved = turn, None
+            network_init(&self.network, self.size, key_below(self.key, turn, TURN))
+
+    cdef int mend(self) except -1:
+        """Find what is exchanged in this turn."""
+        cdef int64_t before = self.turn * self.size % self.width, i, number, spare = self.width
+        cdef Network last
+        if before == 0:
+            return 0
+        # Never exchanged themselves: a turn differs from its permutation only before its last
+        # window, as at most three times `width` places from its start are touched.
+        network_init(&last, self.size, key_below(self.key, self.turn - 1, TURN))
+        taken = {network_at(&last, self.size - before + i) for i in range(before)}
+        self.moved = {}
+        for i in range(self.width - before):
+            number = network_at(&self.network, i)
+            if number in taken:
+                while network_at(&self.network, spare) in taken:
+                    spare += 1
+                self.moved[i], self.moved[spare] = network_at(&self.network, spare), number
+                spare += 1
+        return 0
+
+
+cdef int64_t turns_together(int64_t size, int64_t width) noexcept:
+    """Turns after which a turn ends where a window does."""
+    cdef int64_t a = size, b = width
+    while b:
+        a, b = b, a % b
+    return width // a
+
+
+def draw_by_class(uint64_t key, const int64_t[::1] starts not None,
+                  const int64_t[::1] records not None, Py_ssize_t images, Py_ssize_t classes,
+                  const int64_t[::1] places not None):
+    """Record numbers at places of a sequence without end.
+
+    Parameters
+    ----------
+    key : int
+    starts : numpy.ndarray of int64, (n + 1,)
+        Where the records of each class begin in `records`; no class is empty.
+    records : numpy.ndarray of int64
+    images : int
+        Places that a class has when its turn comes.
+    classes : int
+        Classes of a batch, which differ if there are so many.
+    places : numpy.ndarray of int64
+        Counted over all epochs; those that are asked for together should be ascending.
+
+    Returns
+    -------
+    numpy.ndarray of int64
+
+    Examples
+    --------
+    >>> table = np.arange(12)
+    >>> found = draw_by_class(1, table[::3][:5], table, 2, 2, np.arange(8))
+    >>> (found // 3).reshape(4, 2)[:, 0].size, sorted(set((found // 3).tolist()))
+    (4, [0, 1, 2, 3])
+    """
+    cdef int64_t num_classes = starts.shape[0] - 1, place, group, last = -1, chosen = 0
+    cdef Windows turns = Windows(), members = Windows()
+    cdef Py_ssize_t i
+    found = np.empty(places.shape[0], np.int64)
+    cdef int64_t[::1] record = found
+    turns.reset(key, num_classes, classes)
+    for i in range(places.shape[0]):
+        group, place = places[i] // images, places[i] % images
+        if group != last:
+            last, chosen = group, turns.at(group)
+            members.reset(key_below(key, chosen, CLASS), starts[chosen + 1] - starts[chosen],
+                          images)
+        place += group // num_classes * images      # once in every turn of the classes
+        record[i] = records[starts[chosen] + members.at(place)]
+    return found

@@ -1,0 +1,244 @@
+"""In which order an image provider goes through its records, by its keywords and packs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import RecordIOError
+
+from ..core.order import (
+    ClassOrder,
+    EpochOrder,
+    MixedOrder,
+    Order,
+    PlainOrder,
+    SequentialOrder,
+    as_weights,
+    make_epoch_order,
+    make_order,
+)
+from ..core.random import derive_key
+from ..images.sources.packs import Pack
+from .image_options import ImageRecordOptions
+from .image_settings import ImageSource
+
+__all__ = ["describe_order", "order_of_images"]
+
+MIB = 1 << 20
+PACK_KEY = 0x7061636B  # "pack": keeps the permutations of packs apart
+#: How far the shares of packs may add up to something else than 1.
+SHARE_TOLERANCE = 1e-6
+
+#: ``read()`` gives the class of every record, NaN for those without, and what is wrong with them.
+ReadClasses = Callable[[], tuple[np.ndarray, dict[int, RecordIOError]]]
+
+
+def order_of_images(
+    source: ImageSource,
+    options: ImageRecordOptions,
+    packs: Sequence[Pack],
+    read_classes: ReadClasses,
+) -> tuple[Order, list[RecordIOError]]:
+    """The order that a provider has, and records found to be of no use.
+
+    Parameters
+    ----------
+    source : ImageSource
+    options : ImageRecordOptions
+    packs : sequence of Pack
+        What is said about each member of the source.
+    read_classes : callable
+        Reads the class of every record; called only where the order depends on it.
+    """
+    images = _OrderMaker(source, options, packs, read_classes)
+    whole, unit = images.whole()
+
+    def rule(_: int, num_parts: int, part_index: int) -> range:
+        return source.part(num_parts, part_index)
+
+    order = make_order(
+        len(source),
+        rule,
+        whole=whole,
+        unit=unit,
+        **options.values("num_parts", "part_index", "even"),
+    )
+    return order, images.unusable
+
+
+def describe_order(order: Order) -> str:
+    """What of an order must stay the same for a state to be resumed."""
+    text = order.described()
+    return f"records {text}" if isinstance(order, SequentialOrder) else text
+
+
+class _OrderMaker:
+    """The parts that an order is made of; `unusable` grows where classes are read."""
+
+    def __init__(
+        self,
+        source: ImageSource,
+        options: ImageRecordOptions,
+        packs: Sequence[Pack],
+        read_classes: ReadClasses,
+    ) -> None:
+        self.source, self.options, self.packs = source, options, packs
+        self.unusable: list[RecordIOError] = []
+        self._read_classes = read_classes
+        self._classes: np.ndarray | None = None
+
+    def whole(self) -> tuple[EpochOrder | None, int]:
+        """What an epoch looks like, None for the order of the file, and what is dealt together."""
+        options, packs = self.options, self.packs
+        mixes = any(pack.share is not None or pack.repeat is not None for pack in packs)
+        weighted = any(pack.weights is not None for pack in packs)
+        if options.weights is not None:
+            if options.shuffle or options.shuffle_chunk_size:
+                raise ValueError(
+                    "weights draw the records at random: drop shuffle and shuffle_chunk_size"
+                )
+            if mixes or weighted:
+                raise ValueError("weights are for all records alike: give them to each Pack")
+        if options.images_per_class is not None or options.classes_per_batch is not None:
+            if mixes or weighted or options.weights is not None or options.shuffle_chunk_size:
+                raise ValueError(
+                    "images_per_class draws the records of all classes in turn: drop share, "
+                    "repeat, weights and shuffle_chunk_size"
+                )
+            order = self.by_class()
+            return order, order.batch
+        if mixes or weighted:
+            return self.mixed(), 1
+        everything = self.one(slice(0, len(self.source)), options.weights, options.seed)
+        if options.epoch_size is None:
+            return everything, 1
+        whole = everything or PlainOrder(len(self.source))
+        return MixedOrder([whole], [Fraction(1)], options.epoch_size, options.seed), 1
+
+    def one(
+        self, records: slice, weights: Any, seed: int, member: ImageSource | None = None
+    ) -> EpochOrder | None:
+        """The order of some neighbouring records; None for that of the file."""
+        options = self.options
+        if isinstance(weights, Mapping):
+            weights = self.by_label(weights, records)
+        blocks = None
+        if weights is None and options.shuffle_chunk_size:
+            edges = (member or self.source).blocks(options.shuffle_chunk_size * MIB)
+            blocks = edges, options.shuffle_chunk_seed
+        return make_epoch_order(
+            records.stop - records.start,
+            shuffle=options.shuffle,
+            seed=seed,
+            weights=weights,
+            blocks=blocks,
+        )
+
+    def mixed(self) -> MixedOrder:
+        """Packs with a share each."""
+        source, options = self.source, self.options
+        sizes = [len(member) for member in source.members]
+        orders: list[EpochOrder] = []
+        for number, (pack, member) in enumerate(zip(self.packs, source.members, strict=True)):
+            first = int(source.firsts[number])
+            records = slice(first, first + sizes[number])
+            seed = derive_key(options.seed, PACK_KEY, number)
+            orders.append(self.one(records, pack.weights, seed, member) or PlainOrder(len(member)))
+        shares, size = _shares(self.packs, sizes, options.epoch_size)
+        order = MixedOrder(orders, shares, size, options.seed)
+        without = np.flatnonzero(order.counts == 0)
+        if len(without):
+            pack = self.packs[int(without[0])]
+            raise ValueError(
+                f"an epoch of {size} samples has none of {pack!r}: give a larger epoch_size or "
+                "share"
+            )
+        return order
+
+    def by_class(self) -> ClassOrder:
+        """Classes in turn."""
+        options = self.options
+        images, classes = _division(
+            options.batch_size, options.images_per_class, options.classes_per_batch
+        )
+        return ClassOrder(self.classes(), images, classes, options.epoch_size, options.seed)
+
+    def by_label(self, weights: Mapping[Any, Any], records: slice) -> np.ndarray:
+        """One weight for every record, 0 for those without a class."""
+        labels = self.classes()[records]
+        known = ~np.isnan(labels)
+        found, place = np.unique(labels[known], return_inverse=True)
+        missing = [float(label) for label in found if float(label) not in weights]
+        if missing:
+            raise ValueError(f"weights has no entry for the labels {missing[:5]}")
+        table = np.zeros(len(labels))
+        table[known] = as_weights([weights[float(label)] for label in found])[place]
+        return table
+
+    def classes(self) -> np.ndarray:
+        """The class of every record; NaN for those that have none."""
+        if self._classes is None:
+            labels, errors = self._read_classes()
+            labels[list(errors)] = np.nan
+            self.unusable.extend(errors.values())
+            self._classes = labels
+        return self._classes
+
+
+def _shares(
+    packs: Sequence[Pack], sizes: Sequence[int], epoch_size: int | None
+) -> tuple[list[Fraction], int]:
+    """The share of every pack, and the size of an epoch.
+
+    Examples
+    --------
+    >>> _shares([Pack("a", repeat=2), Pack("b")], [100, 300], None)
+    ([Fraction(200, 1), Fraction(300, 1)], 500)
+    """
+    if not any(pack.share is not None for pack in packs):
+        places = [
+            Fraction(str(1 if pack.repeat is None else pack.repeat)) * size
+            for pack, size in zip(packs, sizes, strict=True)
+        ]
+        if epoch_size is not None and any(pack.repeat is not None for pack in packs):
+            raise ValueError(
+                f"epoch_size={epoch_size}: repeat says how long an epoch is: drop one of both, or "
+                "give shares"
+            )
+        size = round(sum(places)) if epoch_size is None else epoch_size
+        return places, max(size, 1)
+    for pack in packs:
+        if pack.share is None:
+            raise ValueError(f"{pack!r} has no share, but others have: give it to all or to none")
+    shares = [Fraction(str(pack.share)) for pack in packs]
+    if abs(float(sum(shares)) - 1) > SHARE_TOLERANCE:
+        raise ValueError(f"the shares of the packs add up to {float(sum(shares)):g}, not 1")
+    return shares, sum(sizes) if epoch_size is None else epoch_size
+
+
+def _division(
+    batch_size: int, images_per_class: int | None, classes_per_batch: int | None
+) -> tuple[int, int]:
+    """Images of a class in a batch, and classes of a batch.
+
+    Examples
+    --------
+    >>> _division(512, 4, None), _division(512, None, 64), _division(512, 4, 64)
+    ((4, 128), (8, 64), (8, 64))
+    """
+    images = images_per_class
+    if images is None or (classes_per_batch and classes_per_batch * images < batch_size):
+        if batch_size % classes_per_batch:  # type: ignore[operator]
+            raise ValueError(
+                f"batch_size={batch_size} is no multiple of classes_per_batch={classes_per_batch}"
+            )
+        images = batch_size // classes_per_batch  # type: ignore[operator]
+    if (images_per_class is not None and images % images_per_class) or batch_size % images:
+        raise ValueError(
+            f"batch_size={batch_size} is no multiple of images_per_class={images_per_class}"
+        )
+    return images, batch_size // images
