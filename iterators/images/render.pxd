@@ -36,6 +36,7 @@ cdef class Renderer:
     cdef GeometryDrawer geometry
     cdef StepRunner runner
     cdef object decoders            # own the sources
+    cdef bint borrows               # they are those of another renderer
     cdef RowSource* sources[MAX_SOURCES]
     cdef int num_sources
     cdef ImageShortcut shortcut     # tried first; may be None
@@ -57,3 +58,4 @@ cdef class Renderer:
     cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
                   Outcome* outcome) noexcept nogil
     cdef double decode_seconds(self) noexcept nogil
+    cdef bint shares_form(self, RenderPlan plan)

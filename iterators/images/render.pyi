@@ -13,7 +13,9 @@ class ImageShortcut: ...
 
 class Renderer:
     plan: RenderPlan
-    def __new__(cls, plan: RenderPlan, *, strict: bool = False) -> Self: ...
+    def __new__(
+        cls, plan: RenderPlan, *, strict: bool = False, beside: Renderer | None = None
+    ) -> Self: ...
     def sample(
         self,
         record: bytes | bytearray | memoryview,

@@ -60,6 +60,9 @@ cdef class Renderer:
     plan : RenderPlan
     strict : bool
         Refuse images whose decoder warns of damage, which are otherwise rendered as they are.
+    beside : Renderer, optional
+        Another one of the same thread, whose decoders are used, with their memory and tables, and
+        its steps where the recipe is the same.
 
     Examples
     --------
@@ -73,17 +76,32 @@ cdef class Renderer:
     ((1, 3, 4, 4), -1.0, 3.0, 7)
     """
 
-    def __cinit__(self, RenderPlan plan not None, *, bint strict=False):
+    def __cinit__(self, RenderPlan plan not None, *, bint strict=False, Renderer beside=None):
         cdef RowDecoder decoder
         if len(CODECS) > MAX_SOURCES:
             raise ValueError(f"{len(CODECS)} codecs: at most {MAX_SOURCES} are possible")
         self.plan, self.strict = plan, strict
         self.labels, self.geometry, changes, writer = plan.parts()
-        self.runner = StepRunner(plan, changes, writer)
-        self.decoders = [codec(plan.channels, **plan.limits) for codec in CODECS]
+        if beside is not None and not beside.shares_form(plan):
+            beside = None
+        if beside is not None and beside.plan.recipe == plan.recipe:
+            self.runner = beside.runner
+        else:
+            self.runner = StepRunner(plan, changes, writer)
+        self.borrows = beside is not None
+        self.decoders = beside.decoders if self.borrows else [
+            codec(plan.channels, **plan.limits) for codec in CODECS
+        ]
         for decoder in self.decoders:
             self.sources[self.num_sources] = &decoder.source
             self.num_sources += 1
+
+    cdef bint shares_form(self, RenderPlan plan):
+        """Whether images of that plan are decoded and written alike."""
+        mine = self.plan
+        return ((mine.channels, mine.limits, mine.layout, mine.dtype, mine.sample_stride)
+                == (plan.channels, plan.limits, plan.layout, plan.dtype, plan.sample_stride)
+                and mine.mean_image is plan.mean_image)
 
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0,
                int64_t draw=0):
@@ -200,9 +218,11 @@ cdef class Renderer:
         return RENDER_OK
 
     cdef double decode_seconds(self) noexcept nogil:
-        """Seconds of all sources so far; any thread may ask."""
+        """Seconds of its own sources so far; any thread may ask."""
         cdef double seconds = 0
         cdef int i
+        if self.borrows:
+            return 0
         for i in range(self.num_sources):
             seconds += seconds_load(&self.sources[i].seconds)
         return seconds

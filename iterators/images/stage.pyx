@@ -500,7 +500,8 @@ cdef class Stage:
         cdef Section section
         renderers = []
         for section in self.sections:
-            renderer = Renderer(section.plan, strict=self.strict)
+            renderer = Renderer(section.plan, strict=self.strict,
+                                beside=renderers[0] if renderers else None)
             if section.cached is not None:
                 renderer.shortcut = section.cached.shortcut(section.plan, self.source,
                                                             section.first)

@@ -8,6 +8,7 @@ from a key.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 import numpy as np
 
@@ -20,9 +21,52 @@ cdef extern from "iterators/core/philox.h" nogil:
 BLOCK = 1024
 
 cdef enum:
-    PASSES = 16             # over a block: how far an item can get is a matter of chance after a few
+    PASSES = 8              # over a block; with more of them it looks no different
     BITS = 128              # of a word of random numbers
     STRIDE = 1 << 16        # places between two that are remembered
+
+
+cdef int schedule(int64_t* debt, int64_t* count, const int64_t* weight, Py_ssize_t num_packs,
+                  int64_t total) noexcept nogil:
+    """The pack that comes next: of those whose turn it may be the one that can wait least."""
+    cdef Py_ssize_t i, chosen = 0
+    cdef int64_t scale = max(2 * num_packs - 2, 1)
+    cdef double deadline, first = 0
+    cdef bint found = False
+    for i in range(num_packs):
+        debt[i] += weight[i]
+        if debt[i] * scale < total:
+            continue        # taken now, it would be too far ahead
+        deadline = <double>(total * (scale - 1) - debt[i] * scale) / weight[i]
+        if not found or deadline < first:
+            chosen, first, found = i, deadline, True
+    debt[chosen] -= total
+    count[chosen] += 1
+    return <int>chosen
+
+
+cdef void exchange_once(int32_t* pack, Py_ssize_t size, int64_t* owed, const int64_t* weight,
+                        int64_t total, uint64_t key, uint32_t run, int64_t number) noexcept nogil:
+    """Go through a block once; `owed` is what is left of the shares, without that of the places."""
+    cdef philox_block bits
+    cdef uint32_t word = 0
+    cdef int32_t a, b
+    cdef Py_ssize_t i
+    for i in range(size - 1):
+        if i % BITS == 0:
+            bits = philox4x32(key, <uint32_t>(i // BITS), run, <uint32_t>number,
+                              <uint32_t>(<uint64_t>number >> 32))
+        if i % 32 == 0:
+            word = bits.word[i // 32 % 4]
+        a, b = pack[i], pack[i + 1]
+        # `a` must not be owed anything once it has had this place, nor `b` be ahead without it.
+        if (word & 1 and a != b and owed[a] + (i + 1) * weight[a] <= total
+                and owed[b] + (i + 1) * weight[b] >= 0):
+            pack[i], pack[i + 1] = b, a
+            owed[b] -= total
+        else:
+            owed[a] -= total
+        word >>= 1
 
 
 cdef class Alternation:
@@ -43,21 +87,22 @@ cdef class Alternation:
     """
 
     cdef readonly object weights
-    cdef const int64_t[::1] weight
+    cdef const int64_t* weight
     cdef int64_t total
     cdef Py_ssize_t num_packs
     cdef list marks             # debts and counts at every STRIDE places of the first period
     cdef object debts, given    # of the place that was reached last
-    cdef int64_t[::1] debt      # how much of its share a pack has not given, times `total`
-    cdef int64_t[::1] count
+    cdef int64_t* debt          # how much of its share a pack has not given, times `total`
+    cdef int64_t* count
     cdef int64_t place
 
     def __init__(self, weights):
-        self.weights = np.ascontiguousarray(weights, np.int64)
-        self.weight = self.weights
+        cdef const int64_t[::1] table = np.array(weights, np.int64)
+        self.weights = np.asarray(table)
         self.total, self.num_packs = self.weights.sum(), len(self.weights)
         if not self.num_packs or self.weights.min() < 1 or self.total > 1 << 30:
             raise ValueError("weights must be at least 1 each, with a sum of at most 2**30")
+        self.weight = &table[0]
         self.marks = []
         self._remember(np.zeros(self.num_packs, np.int64), np.zeros(self.num_packs, np.int64), 0)
         self._mark()
@@ -91,56 +136,28 @@ cdef class Alternation:
         debts = np.array(self.debts)
         cdef int32_t[::1] pack = packs
         for i in range(size):
-            if self.place == self.total:
-                self._go_to(0)
             pack[i] = self.step()
         self.exchange(pack, debts, key, number)
         return packs, before
 
     cdef int step(self) noexcept:
         """The pack of the next place, by the schedule."""
-        cdef Py_ssize_t i, chosen = 0
-        cdef int64_t scale = max(2 * self.num_packs - 2, 1)
-        cdef double deadline, first = 0
-        cdef bint found = False
-        for i in range(self.num_packs):
-            self.debt[i] += self.weight[i]
-            if self.debt[i] * scale < self.total:
-                continue        # taken now, it would be too far ahead
-            deadline = <double>(self.total * (scale - 1) - self.debt[i] * scale) / self.weight[i]
-            if not found or deadline < first:
-                chosen, first, found = i, deadline, True
-        self.debt[chosen] -= self.total
-        self.count[chosen] += 1
+        if self.place == self.total:    # nobody is owed anything: it begins again
+            memset(self.count, 0, self.num_packs * sizeof(int64_t))
+            self.place = 0
         self.place += 1
-        return <int>chosen
+        return schedule(self.debt, self.count, self.weight, self.num_packs, self.total)
 
-    cdef int exchange(self, int32_t[::1] pack, debts, uint64_t key, int64_t number) except -1:
+    cdef int exchange(self, int32_t[::1] packs, debts, uint64_t key, int64_t number) except -1:
         """Exchange neighbours at random where both packs stay within one of their shares."""
-        cdef int64_t[::1] start = debts
-        cdef int64_t[::1] taken = np.zeros(self.num_packs, np.int64)
-        cdef philox_block bits
-        cdef Py_ssize_t i, run
-        cdef int32_t a, b
-        cdef uint32_t word = 0
+        cdef const int64_t[::1] start = debts
+        cdef int64_t[::1] owed = np.empty(self.num_packs, np.int64)
+        cdef Py_ssize_t run
         for run in range(PASSES):
-            taken[:] = 0
-            for i in range(pack.shape[0] - 1):
-                if i % BITS == 0:
-                    bits = philox4x32(key, <uint32_t>(i // BITS), <uint32_t>run,
-                                      <uint32_t>number, <uint32_t>(<uint64_t>number >> 32))
-                if i % 32 == 0:
-                    word = bits.word[i // 32 % 4]
-                a, b = pack[i], pack[i + 1]
-                taken[a] += 1
-                # What is left of their shares once `a` has had this place.
-                if (word & 1 and a != b
-                        and start[a] + (i + 1) * self.weight[a] <= taken[a] * self.total
-                        and start[b] + (i + 1) * self.weight[b] >= taken[b] * self.total):
-                    pack[i], pack[i + 1] = b, a
-                    taken[a] -= 1
-                    taken[b] += 1
-                word >>= 1
+            owed[:] = start
+            if packs.shape[0] > 1:
+                exchange_once(&packs[0], packs.shape[0], &owed[0], self.weight, self.total,
+                              key, run, number)
         return 0
 
     cdef _go_to(self, int64_t place):
@@ -159,5 +176,6 @@ cdef class Alternation:
         self.marks.append((self.debts.copy(), self.given.copy()))
 
     cdef _remember(self, debts, given, int64_t place):
-        self.debts, self.given, self.place = debts.copy(), given.copy(), place
-        self.debt, self.count = self.debts, self.given
+        cdef int64_t[::1] debt = debts.copy(), count = given.copy()
+        self.debts, self.given, self.place = np.asarray(debt), np.asarray(count), place
+        self.debt, self.count = &debt[0], &count[0]

@@ -81,25 +81,21 @@ class MixedOrder:
         records = np.empty(len(places), np.int64)
         numbers = places // BLOCK
         for number in np.unique(numbers).tolist():
-            here = np.flatnonzero(numbers == number)
-            packs, turns = self._block(epoch, number)
-            inside = places[here] - number * BLOCK
-            chosen, wanted = packs[inside], turns[inside]
-            for pack in np.unique(chosen).tolist():
-                mine = chosen == pack
-                records[here[mine]] = self._starts[pack] + self._taken(pack, epoch, wanted[mine])
+            here = numbers == number
+            records[here] = self._block(epoch, number)[places[here] - number * BLOCK]
         return records
 
-    def _make_block(self, epoch: int, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The pack of every place of a block, and how often that pack had its turn before."""
+    def _make_block(self, epoch: int, number: int) -> np.ndarray:
+        """The record numbers of a block of places."""
         key = derive_key(self._seed, MIX_KEY, epoch)
         size = min(BLOCK, self._size - number * BLOCK)
         packs, before = self._turns.block(number, key, size)
-        turns = np.empty(size, np.int64)
+        records = np.empty(size, np.int64)
         for pack in np.unique(packs).tolist():
             mine = np.flatnonzero(packs == pack)
-            turns[mine] = before[pack] + np.arange(len(mine))
-        return packs, turns
+            turns = before[pack] + np.arange(len(mine))
+            records[mine] = self._starts[pack] + self._taken(pack, epoch, turns)
+        return records
 
     def _taken(self, pack: int, epoch: int, turns: np.ndarray) -> np.ndarray:
         """The records of a pack at some of its turns in an epoch."""
