@@ -21,6 +21,7 @@ from ..core.device import placement
 from ..core.effects import refuse_ineffective, warn_of_ineffective
 from ..core.options import divided
 from ..core.order import BatchPlan, Order, check_of
+from ..core.order.parts import zeros
 from ..core.parameters import choice
 from ..core.random import derive_key
 from ..images.codecs.jpeg.jpeg import DEFAULT_LIMITS
@@ -239,6 +240,8 @@ class RecordImageProvider(PlannedProvider):
         self._caches = [cache and cache._replace(images=None) for cache in self._caches]
 
     def _sources(self, rows: np.ndarray) -> np.ndarray:
+        if len(self._firsts) == 1 and len(rows) == self.batch_size:
+            return zeros(len(rows))
         packs = np.full(self.batch_size, -1, np.int64)
         packs[: len(rows)] = np.searchsorted(self._firsts, rows, side="right") - 1
         return packs

@@ -21,6 +21,7 @@ __all__ = [
     "as_weights",
     "make_epoch_order",
     "make_order",
+    "zeros",
 ]
 
 #: ``rule(count, num_parts, part_index)`` -> the records of a part when nothing is shuffled.
@@ -51,7 +52,7 @@ class Order(Protocol):
 
 
 @functools.lru_cache(maxsize=16)
-def _zeros(count: int) -> np.ndarray:
+def zeros(count: int) -> np.ndarray:
     """Zeros that all batches of a size share."""
     zeros = np.zeros(count, np.int64)
     zeros.flags.writeable = False
@@ -100,7 +101,7 @@ class SequentialOrder:
 
     def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Zeros: what comes again for want of places does so unchanged."""
-        return _zeros(end - begin)
+        return zeros(end - begin)
 
     def described(self) -> str:
         """Which records these are."""
@@ -172,7 +173,7 @@ class DealtOrder:
         """
         if self.whole.repeats:
             return self._places(begin, end, done)
-        return _zeros(end - begin)
+        return zeros(end - begin)
 
     def described(self) -> str:
         """What is dealt out; to how many parts may change."""
