@@ -345,7 +345,7 @@ def _distinct(source: RecordSource, listed: dict[int, np.ndarray] | None) -> np.
     if listed is None:
         labels, _ = source.labels(on_error="skip")
     else:
-        labels = np.array([np.ravel(row)[0] for row in listed.values()], np.float32)
+        labels = np.array([np.atleast_1d(row)[0] for row in listed.values()], np.float32)
     return np.unique(labels[~np.isnan(labels)])
 
 
@@ -355,15 +355,15 @@ def _changed(labels: np.ndarray, change: LabelChange, record_id: int) -> np.ndar
         return labels
     if change.absent:
         return np.array(-1, np.float32)
-    flat = np.ravel(labels).copy()
-    first, known = change.apply(flat[:1])
+    labels = np.array(labels)
+    first, known = change.apply(labels.flat[:1])
     if not known.all():
         raise LabelError(
-            f"the label {flat[0]:g} is unknown to `labels` or `classes` of its pack",
+            f"the label {labels.flat[0]:g} is unknown to `labels` or `classes` of its pack",
             record_id=record_id,
         )
-    flat[:1] = first
-    return flat.reshape(np.shape(labels))
+    labels.flat[:1] = first
+    return labels
 
 
 def _cores() -> int:

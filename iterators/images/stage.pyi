@@ -7,17 +7,9 @@ from typing_extensions import Self
 
 from recordio.errors import RecordIOError
 
-from .plan import RenderPlan
 from .render_cache import CachedImages
+from .sections import Section
 from .sources.source import Source
-
-class Section:
-    plan: RenderPlan
-    cached: CachedImages | None
-    first: int
-    def __init__(
-        self, plan: RenderPlan, cached: CachedImages | None = None, first: int = 0
-    ) -> None: ...
 
 class Stage:
     batch_size: int

@@ -16,7 +16,6 @@ import threading
 from math import prod
 
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
@@ -24,8 +23,8 @@ import numpy as np
 
 from iterators.images.status cimport RENDER_OK, Outcome, outcome_error
 from iterators.images.render cimport Renderer, Slot
-from iterators.images.render_cache cimport CachedImages
 from iterators.images.plan cimport RenderPlan
+from iterators.images.sections cimport Crew, Sections
 from iterators.images.sources.source cimport FETCH_OK, Scratch, Source
 
 from ..core.pool import BufferPool
@@ -71,50 +70,6 @@ cdef struct Batch:
     uint64_t* ids
 
 
-cdef class Section:
-    """Neighbouring records of which the same becomes.
-
-    Parameters
-    ----------
-    plan : RenderPlan
-        What becomes of them.
-    cached : CachedImages, optional
-        Images of theirs that need not be decoded again.
-    first : int
-        Number of the first record; the last one is before the next section.
-    """
-
-    cdef readonly RenderPlan plan
-    cdef readonly CachedImages cached
-    cdef readonly int64_t first
-
-    def __init__(self, RenderPlan plan not None, CachedImages cached=None, int64_t first=0):
-        self.plan, self.cached, self.first = plan, cached, first
-
-    cdef bint holds(self, int64_t number) noexcept nogil:
-        """Whether a record's image is cached."""
-        return self.cached is not None and self.cached.cache.holds(number - self.first)
-
-
-cdef class Crew:
-    """The renderers of one thread, one for every section."""
-
-    cdef list renderers
-    cdef PyObject** at
-
-    def __cinit__(self, list renderers not None):
-        cdef Py_ssize_t i
-        self.renderers = renderers
-        self.at = <PyObject**>calloc(max(len(renderers), 1), sizeof(PyObject*))
-        if self.at == NULL:
-            raise MemoryError
-        for i in range(len(renderers)):
-            self.at[i] = <PyObject*>renderers[i]
-
-    def __dealloc__(self):
-        free(self.at)
-
-
 cdef class Stage:
     """Threads that render records into batches.
 
@@ -140,13 +95,10 @@ cdef class Stage:
     cdef readonly Py_ssize_t batch_size
     cdef readonly Py_ssize_t depth
     cdef readonly list caches       # of the sections that have one; given up by `close`
-    cdef bint strict
     cdef dict last_cache_stats
     cdef Source source
     cdef int64_t* expected          # records of a batch whose images are not cached
-    cdef list sections
-    cdef PyObject** section         # the same, to be read without the GIL
-    cdef Py_ssize_t num_sections
+    cdef Sections sections
     cdef list crews
     cdef Crew spare                 # for the consumer's thread
     cdef RenderPlan plan            # of the first section; what a batch looks like is that of all
@@ -171,26 +123,21 @@ cdef class Stage:
                   Py_ssize_t threads, Py_ssize_t depth, allocate=None, bint strict=False):
         cdef Py_ssize_t i
         cdef RenderPlan plan
-        self.batches, self.expected, self.section = NULL, NULL, NULL
+        self.batches, self.expected = NULL, NULL
         sync_mutex_init(&self.mutex)
         sync_condition_init(&self.work)
         sync_condition_init(&self.done)
-        self.sections = self._checked(sections)
-        plan = self.plan = self.sections[0].plan
+        self.sections = Sections(sections)
+        plan = self.plan = self.sections.all[0].plan
         data_bytes = prod(plan.shape(batch_size)) * plan.item_size
         self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
-        self.strict = strict
         self.batch_size, self.depth = batch_size, depth
-        self.source, self.num_sections = source, len(sections)
-        self.caches = [section.cached for section in sections if section.cached is not None]
+        self.source, self.caches = source, self.sections.caches()
         self.last_cache_stats = {}
-        self.section = <PyObject**>calloc(self.num_sections, sizeof(PyObject*))
         self.expected = <int64_t*>calloc(batch_size, sizeof(int64_t))
         self.batches = <Batch*>calloc(depth, sizeof(Batch))
-        if self.batches == NULL or self.expected == NULL or self.section == NULL:
+        if self.batches == NULL or self.expected == NULL:
             raise MemoryError
-        for i in range(self.num_sections):
-            self.section[i] = <PyObject*>self.sections[i]
         for i in range(depth):
             self.batches[i].records = <int64_t*>calloc(batch_size, sizeof(int64_t))
             self.batches[i].draws = <int64_t*>calloc(batch_size, sizeof(int64_t))
@@ -201,8 +148,8 @@ cdef class Stage:
                 raise MemoryError
         self.arrays = [None] * depth
         self.process = os.getpid()
-        self.crews = [self._crew() for _ in range(threads)]
-        self.spare = self._crew()
+        self.crews = [self.sections.crew(source, strict) for _ in range(threads)]
+        self.spare = self.sections.crew(source, strict)
         self.threads = [
             threading.Thread(target=self._work, args=(self.crews[i],), daemon=True,
                              name=f"image-stage-{i}")
@@ -232,7 +179,6 @@ cdef class Stage:
                 free(self.batches[i].fetched)
             free(self.batches)
         free(self.expected)
-        free(self.section)
         sync_condition_destroy(&self.done)
         sync_condition_destroy(&self.work)
         sync_mutex_destroy(&self.mutex)
@@ -451,7 +397,6 @@ cdef class Stage:
         """Free the memory of the cache, unless it is being read by `retry`."""
         cdef bint idle
         cdef Renderer renderer
-        cdef Section section
         with nogil:
             sync_lock(&self.mutex)
             idle = self.working == 0
@@ -460,8 +405,7 @@ cdef class Stage:
             self.last_cache_stats = self._cache_stats()
             for renderer in self._renderers():
                 renderer.shortcut = None
-            for section in self.sections:
-                section.cached = None
+            self.sections.give_up_caches()
             self.caches = []
 
     def _check_usable(self):
@@ -486,30 +430,8 @@ cdef class Stage:
             self._check_usable()
         return 0
 
-    def _checked(self, sections):
-        """The sections as a list; a ValueError if they do not fit one another."""
-        plans = [section.plan for section in sections]
-        forms = {(plan.shape(1), plan.layout, plan.dtype, plan.label_width) for plan in plans}
-        firsts = [section.first for section in sections]
-        if len(forms) != 1 or firsts[0] != 0 or sorted(set(firsts)) != firsts:
-            raise ValueError("sections begin at record 0, ascend, and have batches of one form")
-        return list(sections)
-
-    def _crew(self):
-        cdef Renderer renderer
-        cdef Section section
-        renderers = []
-        for section in self.sections:
-            renderer = Renderer(section.plan, strict=self.strict,
-                                beside=renderers[0] if renderers else None)
-            if section.cached is not None:
-                renderer.shortcut = section.cached.shortcut(section.plan, self.source,
-                                                            section.first)
-            renderers.append(renderer)
-        return Crew(renderers)
-
     def _renderers(self):
-        return [renderer for crew in [*self.crews, self.spare] for renderer in (<Crew>crew).renderers]
+        return [renderer for crew in [*self.crews, self.spare] for renderer in crew.renderers]
 
     cdef bint begin_work(self) noexcept nogil:
         """Have `close` in another thread free nothing until `end_work`; False if it began."""
@@ -526,24 +448,13 @@ cdef class Stage:
         sync_wake_all(&self.done)
         sync_unlock(&self.mutex)
 
-    cdef Py_ssize_t section_of(self, int64_t number) noexcept nogil:
-        """Place of the section that a record belongs to."""
-        cdef Py_ssize_t low = 0, high = self.num_sections, middle
-        while high - low > 1:
-            middle = (low + high) // 2
-            if (<Section>self.section[middle]).first <= number:
-                low = middle
-            else:
-                high = middle
-        return low
-
     cdef Py_ssize_t expect(self, Batch* batch) noexcept nogil:
         """Announce the records of a batch that will be read; a cached image needs only a header."""
         cdef Py_ssize_t i, count = 0
         cdef int64_t number
         for i in range(batch.count):
             number = batch.records[i]
-            if not (<Section>self.section[self.section_of(number)]).holds(number):
+            if not self.sections.holds(number):
                 self.expected[count] = number
                 count += 1
         return self.source.expect(self.expected, count)
@@ -616,8 +527,8 @@ cdef class Stage:
     cdef void render_member(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome,
                             Scratch* scratch) noexcept nogil:
-        self.render_record(<Renderer>crew.at[self.section_of(number)], number, epoch, draw, target,
-                           fetched, outcome, scratch)
+        self.render_record(<Renderer>crew.table[self.sections.place_of(number)], number, epoch, draw,
+                           target, fetched, outcome, scratch)
 
     cdef void render_record(self, Renderer renderer, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome,

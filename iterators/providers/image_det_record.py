@@ -146,8 +146,8 @@ def _object_ids(label: Any) -> np.ndarray:
     header, width = int(values[0]), int(values[1])
     if not 2 <= header < len(values) or width < 5 or (len(values) - header) % width:
         return values[:0]
-    objects = values[header:].reshape(-1, width)
-    return objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2]), 0]
+    ids, xmin, ymin, xmax, ymax = (values[header + place :: width] for place in range(5))
+    return ids[(xmax > xmin) & (ymax > ymin)]
 
 
 def _longest(source: RecordSource, listed: Any, path: str, recipe: DetRecipe, on_error: str) -> int:

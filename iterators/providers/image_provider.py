@@ -26,8 +26,9 @@ from ..core.parameters import choice
 from ..core.random import derive_key
 from ..images.codecs.jpeg.jpeg import DEFAULT_LIMITS
 from ..images.plan import RenderPlan
+from ..images.sections import Section
 from ..images.sources.packs import Pack, Packs, as_packs
-from ..images.stage import Section, Stage
+from ..images.stage import Stage
 from .batch_form import BatchForm
 from .engine import Engine
 from .image_caching import CacheInfo, cached_recipe, check_cache, open_caches, steady_records

@@ -18,8 +18,9 @@ from recordio.errors import RecordIOError
 from ..core.device import DeviceNormalisation
 from ..core.order import BatchPlan, Order
 from ..images.augment.mean_image import read_mean_image, write_mean_image
+from ..images.sections import Section
 from ..images.sources.source import Source
-from ..images.stage import Section, Stage
+from ..images.stage import Stage
 from .image_options import ImageRecordOptions
 
 __all__ = [

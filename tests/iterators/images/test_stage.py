@@ -11,8 +11,9 @@ import recordio
 from iterators.images.augment.recipe import Recipe
 from iterators.images.codecs import general as codec
 from iterators.images.plan import RenderPlan
+from iterators.images.sections import Section
 from iterators.images.sources.source import RecordFiles
-from iterators.images.stage import Section, Stage
+from iterators.images.stage import Stage
 
 
 class Memory(np.ndarray):

@@ -1,0 +1,120 @@
+"""Sections: records that differ in what becomes of them, such as those of several packs."""
+
+from cpython.ref cimport PyObject
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
+
+from iterators.images.plan cimport RenderPlan
+from iterators.images.render cimport Renderer
+from iterators.images.render_cache cimport CachedImages
+
+
+cdef class Section:
+    """Neighbouring records of which the same becomes.
+
+    Parameters
+    ----------
+    plan : RenderPlan
+        What becomes of them.
+    cached : CachedImages, optional
+        Images of theirs that need not be decoded again.
+    first : int
+        Number of the first record; the last one is before the next section.
+    """
+
+    def __init__(self, RenderPlan plan not None, CachedImages cached=None, int64_t first=0):
+        self.plan, self.cached, self.first = plan, cached, first
+
+
+cdef class Sections:
+    """Sections in ascending order, the first from record 0 on, with batches of one form.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+
+    Raises
+    ------
+    ValueError
+        If they are not as described.
+    """
+
+    def __init__(self, sections):
+        plans = [section.plan for section in sections]
+        forms = {(plan.shape(1), plan.layout, plan.dtype, plan.label_width) for plan in plans}
+        firsts = [section.first for section in sections]
+        if len(forms) != 1 or firsts[0] != 0 or sorted(set(firsts)) != firsts:
+            raise ValueError("sections begin at record 0, ascend, and have batches of one form")
+        self.all = list(sections)
+        self.table = table_of(self.all)
+        self.count = len(self.all)
+
+    def __dealloc__(self):
+        free(self.table)
+
+    def caches(self):
+        """The caches that there are."""
+        return [section.cached for section in self.all if section.cached is not None]
+
+    def crew(self, source, strict):
+        """Renderers for one thread."""
+        cdef Section section
+        cdef Renderer renderer
+        renderers = []
+        for section in self.all:
+            renderer = Renderer(section.plan, strict=strict,
+                                beside=renderers[0] if renderers else None)
+            if section.cached is not None:
+                renderer.shortcut = section.cached.shortcut(section.plan, source, section.first)
+            renderers.append(renderer)
+        return Crew(renderers)
+
+    def give_up_caches(self):
+        """Refer to no cache any more; nobody may be asking meanwhile."""
+        cdef Section section
+        for section in self.all:
+            section.cached = None
+
+    cdef Py_ssize_t place_of(self, int64_t number) noexcept nogil:
+        cdef Py_ssize_t low = 0, high = self.count, middle
+        while high - low > 1:
+            middle = (low + high) // 2
+            if (<Section>self.table[middle]).first <= number:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    cdef bint holds(self, int64_t number) noexcept nogil:
+        cdef Py_ssize_t place = self.place_of(number)
+        if (<Section>self.table[place]).cached is None:
+            return False
+        return (<Section>self.table[place]).cached.cache.holds(
+            number - (<Section>self.table[place]).first)
+
+
+cdef class Crew:
+    """The renderers of one thread, one for every section.
+
+    Parameters
+    ----------
+    renderers : list of Renderer
+    """
+
+    def __init__(self, list renderers not None):
+        self.renderers = list(renderers)
+        self.table = table_of(self.renderers)
+
+    def __dealloc__(self):
+        free(self.table)
+
+
+cdef PyObject** table_of(list objects) except NULL:
+    """Their addresses, for as long as the list keeps them."""
+    cdef Py_ssize_t i
+    cdef PyObject** table = <PyObject**>calloc(max(len(objects), 1), sizeof(PyObject*))
+    if table == NULL:
+        raise MemoryError
+    for i in range(len(objects)):
+        table[i] = <PyObject*>objects[i]
+    return table
