@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from harness import Stopwatch, absolute, case, compare, reported
 from jpeg_limits import full_decode_rate
 
-from iterators import CreateAugmenter, ImageIter, ImageRecordIter
+from iterators import CreateAugmenter, ImageIter, ImageRecordIter, Pack
 from iterators.images.codecs.jpeg import jpeg
 
 PREFETCH = 4
@@ -255,6 +255,40 @@ def faces(material):
         mean_b=127.5,
         scale=1 / 127.5,
     )
+
+
+@case
+def mixed_packs(material):
+    """Faces of two packs as one: in shares of 70 and 30 %, and by class, against a list of paths."""
+    path = str(material.face_records)
+    two = [Pack(path, share=0.7), Pack(path, share=0.3, labels="append")]
+    alike = [Pack(path), Pack(path, labels="append")]
+    for job, parameters in (
+        ("two packs in shares, faces 112", {"path_imgrec": two, "shuffle": True}),
+        ("batches by class, faces 112", {"path_imgrec": alike, "images_per_class": 4}),
+    ):
+        common = {
+            "data_shape": (3, 112, 112),
+            "batch_size": 256,
+            "rand_mirror": True,
+            "preprocess_threads": material.threads,
+            "prefetch_buffer": PREFETCH,
+            "seed": 1,
+            **IMAGENET,
+        }
+        with (
+            ImageRecordIter(**parameters, **common) as mixed,
+            ImageRecordIter(path_imgrec=[path, path], shuffle=True, **common) as listed,
+        ):
+            yield compare(
+                job,
+                "images/s",
+                partial(steady_rate, mixed),
+                partial(steady_rate, listed),
+                bar=0.97,
+                rounds=material.rounds,
+                detail="reference: the same packs as a list of paths",
+            )
 
 
 @case
