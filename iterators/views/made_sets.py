@@ -23,13 +23,13 @@ class MadeSet(DataSet):
     ----------
     which_set : str
         "train", "valid" or "test".
-    n_sample : int
-        Number of rows.
+    n_sample : int, optional
+        Number of rows, unless it is set later.
     classes : sequence, optional
         Names of the classes that rows consist of or belong to.
     """
 
-    def __init__(self, which_set: str, n_sample: int, classes: Any = None) -> None:
+    def __init__(self, which_set: str, n_sample: int | None, classes: Any = None) -> None:
         super().__init__(which_set)
         self.n_sample = n_sample
         self.classes = None if classes is None else list(classes)

@@ -22,6 +22,8 @@ __all__ = ["SentenceSampler", "TextSampler"]
 class TextSampler(Sampler):
     """Contiguous streams of a text side by side: the text is cut into `batch_size` of them.
 
+    Of `n` words are made ``(n - context_size) // batch_size`` batches, or with ``recurrent=True``,
+    where a row has `context_size` targets, ``(n - 1) // batch_size // context_size``.
     What is left over at the end of the text, less than a row for every stream, is not used.
 
     Parameters
@@ -52,18 +54,18 @@ class TextSampler(Sampler):
         TypeError
             If it is something else.
         ValueError
-            If it has fewer rows than there are streams.
+            If it has fewer words than a row of every stream needs.
         """
         text = _set_of(dataset, TextSet)
-        steps = text.n_sample // self.batch_size // text.stride
+        # Targets: a row has `stride` that no row of another step has.
+        words = text.n_sample + text.stride - 1
+        steps = words // self.batch_size // text.stride
         if not steps:
             raise ValueError(f"{text!r} cannot be cut into {self.batch_size} streams")
         size = steps * self.batch_size if self.epoch_size == -1 else self.epoch_size
 
         def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
-            numbers, step, after = streams(
-                self._position, text.n_sample, self.batch_size, text.stride
-            )
+            numbers, step, after = streams(self._position, words, self.batch_size, text.stride)
             self._position = after
             batch = self._set_up(text.index(numbers, out=batch), numbers, seen, size)
             batch.sequence_start = step == 0

@@ -29,12 +29,21 @@ def _words(name: str, values: Any) -> np.ndarray:
 class _Windows(MadeSet):
     """Contexts of a fixed length and the words that follow."""
 
-    def __init__(
-        self, which_set: str, n_sample: int, context_size: int, recurrent: bool, words: Any
-    ) -> None:
-        super().__init__(which_set, n_sample, words)
-        self.context_size = integer("context_size", context_size, low=1)
+    def __init__(self, which_set: str, context_size: int, recurrent: bool, words: Any) -> None:
+        super().__init__(which_set, None, words)
+        self.context_size = context_size
         self.recurrent = boolean("recurrent", recurrent)
+
+    @property
+    def context_size(self) -> int:
+        """Words before each target; `n_sample` follows when it is set."""
+        return self._context_size
+
+    @context_size.setter
+    def context_size(self, size: int) -> None:
+        size = integer("context_size", size, low=1)
+        self.n_sample = self._rows(size)
+        self._context_size = size
 
     @property
     def io_shapes(self) -> tuple[str, str]:
@@ -48,6 +57,10 @@ class _Windows(MadeSet):
         targets = window[:, 1:] if self.recurrent else window[:, -1]
         axes = self.io_shapes[1]
         batch.targets = self._put_classes(batch.targets, axes, np.ascontiguousarray(targets))
+
+    def _rows(self, context_size: int) -> int:
+        """Number of rows with contexts of that size."""
+        raise TypeError(f"{type(self).__name__} is abstract")
 
     def _windows(self, numbers: np.ndarray) -> np.ndarray:
         """The context of every row and the word behind it, (rows, context_size + 1)."""
@@ -94,17 +107,20 @@ class TextSet(_Windows):
         words: Sequence[str] | None = None,
     ) -> None:
         self.data = _words("data", data)
-        size = len(self.data) - integer("context_size", context_size, low=1)
-        if size < 1:
-            raise ValueError(
-                f"a text of {len(self.data)} words has none behind a context of {context_size}"
-            )
-        super().__init__(which_set, size, context_size, recurrent, words)
+        super().__init__(which_set, context_size, recurrent, words)
 
     @property
     def stride(self) -> int:
         """Rows from a batch to the one that continues it: all its targets have come then."""
         return self.context_size if self.recurrent else 1
+
+    def _rows(self, context_size: int) -> int:
+        rows = len(self.data) - context_size
+        if rows < 1:
+            raise ValueError(
+                f"a text of {len(self.data)} words has none behind a context of {context_size}"
+            )
+        return rows
 
     def _windows(self, numbers: np.ndarray) -> np.ndarray:
         return self.data[numbers[:, None] + np.arange(self.context_size + 1)]
@@ -163,7 +179,10 @@ class SentenceSet(_Windows):
         self.starts = np.cumsum(self.lengths) - self.lengths
         self.start_id = integer("start_id", start_id)
         self._begin = np.repeat(self.starts, self.lengths)
-        super().__init__(which_set, len(self.data), context_size, recurrent, words)
+        super().__init__(which_set, context_size, recurrent, words)
+
+    def _rows(self, context_size: int) -> int:
+        return len(self.data)
 
     def _windows(self, numbers: np.ndarray) -> np.ndarray:
         places = numbers[:, None] + np.arange(-self.context_size, 1)

@@ -50,7 +50,7 @@ def streams(
 ) -> tuple[np.ndarray, int, Position]:
     """First rows of the next step of `batch_size` streams side by side, and the number of the step.
 
-    The place counts steps of `stride` rows; `size` rows are at least one for every stream.
+    The place counts steps of `stride` words; `size` words are at least one step for every stream.
 
     Examples
     --------

@@ -72,6 +72,20 @@ def test_batches_are_sets_of_views_with_the_vocabulary():
     assert isinstance(other.inputs, ClassView)
 
 
+def test_the_number_of_rows_follows_the_context_size():
+    text = TextSet(np.arange(200), context_size=10, recurrent=True)
+    text.context_size = 1
+    assert text.n_sample == len(text) == text.batch(999).epoch_size == 199
+    assert text.index([198]).targets.input.tolist() == [[199]]
+    for wrong in (0, 200, 1.5):
+        with pytest.raises((TypeError, ValueError), match="context"):
+            text.context_size = wrong
+        assert (text.context_size, text.n_sample) == (1, 199)
+    sentences = SentenceSet([[5, 6], [7]], 0, context_size=2)
+    sentences.context_size = 1
+    assert sentences.n_sample == 3 and shown(sentences.batch(3))[0] == [[0], [5], [0]]
+
+
 @pytest.mark.parametrize(
     ("make", "error", "word"),
     [
@@ -111,10 +125,15 @@ def test_the_samplers_of_all_sets_take_texts(kind):
 def test_rows_of_a_stream_continue_one_another(n, size, context, data):
     recurrent = data.draw(st.booleans())
     stride = context if recurrent else 1
-    if (n - context) // size < stride:
+    targets = n - 1 if recurrent else n - context
+    if n <= context:
         return
     text = TextSet(np.arange(n), context_size=context, recurrent=recurrent)
     sampler = TextSampler(size)
+    if targets // size < stride:
+        with pytest.raises(ValueError, match="cannot be cut"):
+            sampler.sample_epoch(text)
+        return
     for _ in range(2):
         last, words = None, []
         for batch, _, _ in sampler.sample_epoch(text):
@@ -124,7 +143,20 @@ def test_rows_of_a_stream_continue_one_another(n, size, context, data):
             last = batch.inputs.input
             words += batch.targets.input.ravel().tolist()
         assert len(set(words)) == len(words), "no word is a target twice"
-        assert len(words) > n - context - size * stride
+        assert len(words) == targets // size // stride * stride * size
+
+
+def test_streams_end_with_the_text():
+    """The last row of the last stream ends with the last word."""
+    text = TextSet(np.arange(121), context_size=20, recurrent=True)
+    batches = [batch for batch, _, _ in TextSampler(3).sample_epoch(text)]
+    assert [batch.indices.tolist() for batch in batches] == [[0, 40, 80], [20, 60, 100]]
+    assert batches[1].targets.input[:, -1].tolist() == [40, 80, 120]
+    once = TextSet(np.arange(61), context_size=20, recurrent=True)
+    (batch,) = (batch for batch, _, _ in TextSampler(3).sample_epoch(once))
+    assert batch.targets.input[:, -1].tolist() == [20, 40, 60]
+    with pytest.raises(ValueError, match="cannot be cut into 3 streams"):
+        TextSampler(3).sample_epoch(TextSet(np.arange(60), context_size=20, recurrent=True))
 
 
 def test_streams_keep_their_place_between_epochs():
