@@ -14,7 +14,7 @@ from ..core.batch import DataBatch, DataDesc, shown
 from .protocol import AbstractDataProviderState, MXNetJlProtocol, MXNetProtocol
 from .sample_iterator import DatasetProtocol
 
-__all__ = ["AbstractDataProvider", "described_size"]
+__all__ = ["AbstractDataProvider", "described_size", "shown_arrays"]
 
 
 class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
@@ -57,11 +57,12 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     #: Class of the batches.
     batch_type: type[DataBatch] = DataBatch
 
-    _loop: object | None = None
+    _provider_loop: object | None = None
     #: Batches of the running epoch, where `eachbatch` makes them.
-    _epoch_batches: Iterator[DataBatch] | None = None
-    #: Whether anything was asked for since the epoch began or was resumed, as far as is known.
-    _delivered = True
+    _provider_batches: Iterator[DataBatch] | None = None
+    #: Whether anything was asked for since the epoch began or was resumed, as far as is known. None
+    #: for what may be in use by others or not ready: only a call of `reset` resets it, no loop.
+    _provider_asked: bool | None = True
 
     # -- what a class of its own defines ----------------------------------------------------------
 
@@ -72,21 +73,15 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
     def next(self) -> DataBatch:
         """The next batch of the epoch; StopIteration when it is over, until `reset`."""
-        if self._epoch_batches is None:
-            self._needs_eachbatch("next")
-            self._epoch_batches = iter(self.eachbatch())
-        return next(self._epoch_batches)
+        if self._provider_batches is None:
+            _needs_eachbatch(type(self), "next")
+            self._provider_batches = iter(self.eachbatch())
+        return next(self._provider_batches)
 
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch."""
-        self._needs_eachbatch("reset")
-        self._epoch_batches = self._current = self._loop = None
-
-    def _needs_eachbatch(self, missing: str) -> None:
-        """Raise unless `eachbatch` is what makes the batches."""
-        kind, base = type(self), AbstractDataProvider
-        if kind.eachbatch is base.eachbatch or kind.next is not base.next:
-            raise TypeError(f"{kind.__name__} defines neither {missing}() nor eachbatch() alone")
+        _needs_eachbatch(type(self), "reset")
+        self._provider_batches = self._provider_current = self._provider_loop = None
 
     def set_epoch(self, epoch: int) -> None:
         """Make the next batch the first of that epoch, as if those before it had been gone through.
@@ -117,27 +112,38 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
         return described_size([*self.provide_data, *(self.provide_label or ())])
 
     def __iter__(self) -> AbstractDataProviderState:
-        self._begin()
+        if self._provider_asked:
+            self.reset()
         return AbstractDataProviderState(self)
 
-    def _begin(self) -> None:
-        """Go to where a new loop starts."""
-        if self._delivered:
-            self.reset()
-
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {', '.join(self._shown())}>"
-
-    def _shown(self) -> list[str]:
-        """What `repr` says: what a batch looks like."""
-        described = (*getattr(self, "provide_data", ()), *getattr(self, "provide_label", ()))
-        return [shown(desc[0], desc[1], getattr(desc, "dtype", None)) for desc in described]
+        return f"<{type(self).__name__}: {', '.join(shown_arrays(self))}>"
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _needs_eachbatch(kind: type[AbstractDataProvider], missing: str) -> None:
+    """Raise unless `eachbatch` is what makes the batches."""
+    base = AbstractDataProvider
+    if kind.eachbatch is base.eachbatch or kind.next is not base.next:
+        raise TypeError(f"{kind.__name__} defines neither {missing}() nor eachbatch() alone")
+
+
+def shown_arrays(provider: AbstractDataProvider) -> list[str]:
+    """What `repr` says of the arrays of a batch.
+
+    Examples
+    --------
+    >>> from iterators import DataIter
+    >>> shown_arrays(type("Numbers", (DataIter,), {"provide_data": [("data", (4, 2))]})())
+    ['data=(4, 2)']
+    """
+    described = (*getattr(provider, "provide_data", ()), *getattr(provider, "provide_label", ()))
+    return [shown(desc[0], desc[1], getattr(desc, "dtype", None)) for desc in described]
 
 
 def described_size(descriptions: Sequence[Any]) -> int:

@@ -5,6 +5,8 @@ It answers what such a class does not define itself.  It makes no batches.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,8 +33,15 @@ class DataIter(AbstractDataProvider):
 
     Notes
     -----
-    As with all providers a loop begins with `reset`, also the first one, and everything else works
-    on it: `ResizeIter`, `PrefetchingIter`, `iterator`, `view`.
+    Everything works on it that works on a provider: `ResizeIter`, `PrefetchingIter`, `iterator`,
+    `view`.
+
+    A loop begins with `reset`, as with all providers, if a batch was asked for since the iterator
+    was made or reset; otherwise there is nothing to reset, and a `reset` that shuffles, or that
+    needs a batch before it, is left alone as in MXNet.  The methods `next`, `iter_next`, `reset`,
+    `set_epoch` and `load_state_dict` of the class note this when they are called.
+
+    The class may have any attributes; only names that begin with ``_provider_`` are taken.
 
     Examples
     --------
@@ -51,7 +60,15 @@ class DataIter(AbstractDataProvider):
     [np.int64(1), np.int64(0)]
     """
 
-    _size = 0
+    _provider_asked = None
+    _provider_size = 0
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for name in ("next", "iter_next", "reset", "set_epoch", "load_state_dict"):
+            method = getattr(cls, name)
+            if method is not getattr(DataIter, name) and not hasattr(method, "_provider_notes"):
+                setattr(cls, name, _noting(method, asked=name in ("next", "iter_next")))
 
     def __init__(self, batch_size: int = 0) -> None:
         self.batch_size = batch_size
@@ -59,40 +76,65 @@ class DataIter(AbstractDataProvider):
     @property
     def batch_size(self) -> int:
         """Samples in a batch, padding included."""
-        return self._size or super().batch_size
+        return self._provider_size or super().batch_size
 
     @batch_size.setter
     def batch_size(self, value: int) -> None:
-        self._size = integer("batch_size", value, low=0)
-
-    @property
-    def _has_parts(self) -> bool:
-        """Whether the class makes the arrays of a batch one by one."""
-        return type(self).iter_next is not DataIter.iter_next
+        self._provider_size = integer("batch_size", value, low=0)
 
     def next(self) -> DataBatch:
         """The next batch of the epoch; StopIteration when it is over."""
-        if not self._has_parts:
+        self._provider_asked = True
+        if not _has_parts(self):
             return super().next()
-        self._current = None
-        self._current = batch = batch_of_parts(self)
+        self._provider_current = None
+        self._provider_current = batch = batch_of_parts(self)
         return batch
 
     def reset(self) -> None:
         """Nothing, unless `eachbatch` makes the batches or the class has a `reset` of its own."""
-        self._epoch_batches = self._current = self._loop = None
+        self._provider_batches = self._provider_current = self._provider_loop = None
+        self._provider_asked = False
 
     def getlabel(self) -> Any:
         """Label array of the current batch; None without labels."""
-        return super().getlabel() if self._current is not None or not self._has_parts else None
+        return None if _knows_none(self) else super().getlabel()
 
     def getpad(self) -> int:
         """Padding of the current batch; 0 for a class that knows none."""
-        return super().getpad() if self._current is not None or not self._has_parts else 0
+        return 0 if _knows_none(self) else super().getpad()
 
     def getindex(self) -> Any:
         """Sample ids of the current batch; None for a class that knows none."""
-        return super().getindex() if self._current is not None or not self._has_parts else None
+        return None if _knows_none(self) else super().getindex()
+
+
+def _noting(method: Callable[..., Any], asked: bool) -> Callable[..., Any]:
+    """The method, which notes whether anything was asked for since the epoch began."""
+
+    @functools.wraps(method)
+    def noting(self: DataIter, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            result = method(self, *arguments, **keywords)
+        except BaseException:  # a batch may be lost; a reset that failed is none
+            if asked:
+                self._provider_asked = True
+            raise
+        self._provider_asked = asked
+        return result
+
+    noting._provider_notes = True  # type: ignore[attr-defined]
+    return noting
+
+
+def _has_parts(it: DataIter) -> bool:
+    """Whether the class makes the arrays of a batch one by one."""
+    return type(it).iter_next is not DataIter.iter_next
+
+
+def _knows_none(it: DataIter) -> bool:
+    """Whether a part is asked for while a batch is made of parts: the class does not define it."""
+    return it._provider_current is None and _has_parts(it)
 
 
 def batch_of_parts(it: Any) -> DataBatch:

@@ -46,8 +46,8 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
     iterators of this package that stand in their places are instances of it: ``isinstance(it,
     MXDataProvider)``.
 
-    The first epoch uses the object as it is, without a reset; MXNet's iterators have fetched a
-    batch by then.  A saved state holds that of the object if it has one; otherwise the position in
+    The first epoch uses a foreign object as it is, unless `reset` is called before; MXNet's
+    iterators have fetched a batch by then.  A provider that was used is reset.  A saved state holds that of the object if it has one; otherwise the position in
     the epoch, and loading it draws the batches before it once more, which gives the same only if
     the object does.
 
@@ -87,6 +87,7 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
         if not hasattr(data_iter, "next") and not hasattr(data_iter, "iter_next"):
             raise TypeError(f"{type(data_iter).__name__} has neither next() nor iter_next()")
         self.data_iter = data_iter
+        self._around([data_iter])
         self._has_labels = label_name is not None
         data = _descriptions(data_iter.provide_data, data_name)
         label = _descriptions(data_iter.provide_label, label_name) if self._has_labels else []
@@ -129,7 +130,7 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
             self.data_iter.load_state_dict(state["inside"])
         else:
             number = place.place
-            if self._number or self._over:
+            if self._number or self._provider_asked:
                 self.data_iter.reset()
             self._number, self._over = 0, False
             for _ in range(number):

@@ -30,7 +30,7 @@ from ..core.order.position import Position
 from ..core.parameters import entries, integer
 from ..core.prefetch import Prefetcher
 from ..core.turns import Turns
-from .abstract import AbstractDataProvider
+from .abstract import AbstractDataProvider, shown_arrays
 from .batch_form import BatchForm
 from .engine import ChosenSamples, Engine, MakeEngine, Skipped
 from .sample_iterator import Samples
@@ -136,7 +136,7 @@ class PlannedProvider(AbstractDataProvider):
         # Of the whole epoch: the places that all parts have taken.
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
         self._step = plan.batch_size * plan.order.stride  # places that a batch of every part takes
-        self._delivered = False  # asked for anything since the epoch began or was resumed
+        self._provider_asked = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
         self._process = os.getpid()
         self._turns = Turns()  # for position, requests and engine
@@ -182,7 +182,10 @@ class PlannedProvider(AbstractDataProvider):
 
     def _shown(self) -> list[str]:
         counts = {"samples": self.num_samples, "batches": len(self), "epoch": self.epoch}
-        return [*(f"{name}={n}" for name, n in counts.items()), *super()._shown()]
+        return [*(f"{name}={n}" for name, n in counts.items()), *shown_arrays(self)]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(self._shown())}>"
 
     def __len__(self) -> int:
         """Number of batches of a whole epoch."""
@@ -228,9 +231,9 @@ class PlannedProvider(AbstractDataProvider):
 
     def _next(self) -> DataBatch:
         position = self._position
-        self._current = None
+        self._provider_current = None
         if not self._batches_left(position.place):
-            self._delivered = True  # the rest of an epoch may be empty; a new loop means the next
+            self._provider_asked = True  # the rest may be empty; a new loop means the next epoch
             raise StopIteration
         asked = time.perf_counter()
         self._keep_busy(position)
@@ -250,13 +253,13 @@ class PlannedProvider(AbstractDataProvider):
             raise
         # An interrupt before this line costs no batch: it is made again.
         self._move(following)
-        self._current = batch
+        self._provider_current = batch
         self._count(request.pad, asked)
         return batch
 
     def _move(self, position: Position) -> None:
         self._position = position
-        self._delivered = True
+        self._provider_asked = True
 
     def _replace(
         self,
@@ -383,7 +386,7 @@ class PlannedProvider(AbstractDataProvider):
         no epoch; anywhere else the next epoch begins.
         """
         with self._turns.lock:
-            position, asked = self._position, self._delivered
+            position, asked = self._position, self._provider_asked
             if asked or position.place > 0:
                 over = not self._batches_left(position.place)
                 following = Position((position.epoch + 1) & LAST_EPOCH)
@@ -403,11 +406,11 @@ class PlannedProvider(AbstractDataProvider):
         """Begin at a position."""
         self._position = position
         self._searched = (-1, 0, 0)
-        self._delivered = False
-        self._current = None
-        self._loop = None
+        self._provider_asked = False
+        self._provider_current = None
+        self._provider_loop = None
 
-    def _any_samples(self) -> Samples:
+    def _provider_samples(self) -> Samples:
         place, finish = self._placement.another().place, self._finish
         return Samples(self._stored, self._form, place, finish, self._rng, self._read_samples)
 

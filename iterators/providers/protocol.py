@@ -61,14 +61,14 @@ class AbstractDataProviderState:
     def __init__(self, provider: Any) -> None:
         self.provider = provider
         self._over = False
-        provider._loop = self
+        provider._provider_loop = self
 
     def __iter__(self) -> AbstractDataProviderState:
         return self
 
     def __next__(self) -> DataBatch:
         provider = self.provider
-        if provider._loop is not self:
+        if provider._provider_loop is not self:
             if self._over:
                 raise StopIteration
             raise taken_over()
@@ -77,7 +77,7 @@ class AbstractDataProviderState:
         except StopIteration:
             self._over = True
             raise
-        provider._current = batch
+        provider._provider_current = batch
         return batch
 
     next = __next__
@@ -85,7 +85,7 @@ class AbstractDataProviderState:
     def reset(self) -> None:
         """Begin with the next epoch, unless this one has not begun."""
         self.provider.reset()
-        self._over, self.provider._loop = False, self
+        self._over, self.provider._provider_loop = False, self
 
 
 def taken_over() -> RuntimeError:
@@ -111,45 +111,61 @@ class SlicedNDArray(NamedTuple):
     array: Any
 
 
-class MXNetProtocol:
-    """MXNet's low-level protocol, for a class that has `next`."""
+class _Current:
+    """The batch that `iter_next` or the loop advanced to.
 
-    _current: DataBatch | None = None
+    No property: a class written for MXNet may keep a number of its own under the name `current`.
+    """
+
+    def __get__(self, provider: Any, owner: type | None = None) -> DataBatch:
+        return self if provider is None else _current(provider)  # type: ignore[return-value]
+
+
+def _current(provider: Any) -> DataBatch:
+    if provider._provider_current is None:
+        raise RuntimeError("there is no current batch: call iter_next() or next() first")
+    return provider._provider_current
+
+
+class MXNetProtocol:
+    """MXNet's low-level protocol, for a class that has `next`.
+
+    All private names that a provider inherits begin with ``_provider_``: classes written for MXNet
+    have a `_current` and a `_size` of their own.
+    """
+
+    _provider_current: DataBatch | None = None
+    current = _Current()
 
     def __next__(self: Any) -> DataBatch:
         return self.next()
 
     def iter_next(self: Any) -> bool:
         """Advance to the next batch; False at the end of the epoch."""
-        self._current = None
+        self._provider_current = None
         try:
-            self._current = self.next()
+            self._provider_current = self.next()
         except StopIteration:
             return False
         return True
 
-    @property
-    def current(self) -> DataBatch:
-        """The batch that `iter_next` or the loop advanced to."""
-        if self._current is None:
-            raise RuntimeError("there is no current batch: call iter_next() or next() first")
-        return self._current
-
     def getdata(self) -> Any:
         """Data array of the current batch; None without data."""
-        return self.current.data[0] if self.current.data else None
+        data = _current(self).data
+        return data[0] if data else None
 
     def getlabel(self) -> Any:
         """Label array of the current batch; None without labels."""
-        return self.current.label[0] if self.current.label else None
+        label = _current(self).label
+        return label[0] if label else None
 
     def getpad(self) -> int:
         """Padding of the current batch."""
-        return self.current.pad
+        return _current(self).pad
 
     def getindex(self) -> np.ndarray:
         """Sample ids of the current batch."""
-        return self.current.index
+        return _current(self).index
 
 
 class MXNetJlProtocol:

@@ -233,7 +233,7 @@ def _parts(
 class DatasetProtocol:
     """Pylearn2's dataset iterator, for a class that can be iterated over."""
 
-    def _any_samples(self) -> Samples | None:
+    def _provider_samples(self) -> Samples | None:
         """What is needed to take samples in any order, for a class that can do that."""
         return None
 
@@ -293,6 +293,6 @@ class DatasetProtocol:
         [[0, 1], [0, 1]]
         """
         asked = mode, batch_size, num_batches, rng, data_specs
-        samples = self._any_samples()
+        samples = self._provider_samples()
         found = _batches(self, *asked) if samples is None else _chosen(self, samples, *asked)
         return FiniteDatasetIterator(*found, return_tuple)

@@ -37,7 +37,7 @@ class Wrapper(AbstractDataProvider):
         self._first = self._epoch = integer("epoch", epoch, low=0)
         self._number = 0  # batches delivered in this epoch
         self._over = False
-        self._delivered = False  # asked for anything since the epoch began or was resumed
+        self._begun = False  # asked for anything here since the epoch began or was resumed
 
     @property
     def epoch(self) -> int:
@@ -48,6 +48,17 @@ class Wrapper(AbstractDataProvider):
     def batch_size(self) -> int:
         """Samples in a batch, padding included."""
         return self._batch_size
+
+    def _around(self, iterators: Sequence[Any]) -> None:
+        """Say what is inside, which may have been used before."""
+        asked = [getattr(it, "_provider_asked", None) for it in iterators]
+        self._provider_asked = True if True in asked else None if None in asked else False
+        self._inside = iterators
+        self._note_first()
+
+    def _note_first(self) -> None:
+        """Note the epochs of the iterators inside that belong to the first one here."""
+        self._inside_first = [getattr(it, "epoch", 0) for it in self._inside]
 
     def _advance(self) -> DataBatch:
         """The next batch, as it comes; StopIteration at the end of the epoch."""
@@ -62,32 +73,35 @@ class Wrapper(AbstractDataProvider):
             return self._next()
 
     def _next(self) -> DataBatch:
-        self._current = None
+        self._provider_current = None
         if self._over:
             raise StopIteration
-        self._delivered = True
+        self._begun = self._provider_asked = True
         try:
             batch = self._advance()
         except StopIteration:
             self._over = True
             raise
         self._number += 1
-        self._current = batch
+        self._provider_current = batch
         return batch
 
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch.
 
         At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
-        no epoch.
+        no epoch.  Before the first one it resets what is inside, unless that is known to be at the
+        start of an epoch.
         """
         with self._turns.lock:
-            self._loop = None
-            self._current = None
-            if not (self._number or self._delivered):
+            self._provider_loop = self._provider_current = None
+            begun = self._begun or self._number > 0
+            if not begun and self._provider_asked is False:
                 return
             self._restart()
-            self._go_to(Position(self._epoch + 1))
+            if not begun:
+                self._note_first()
+            self._go_to(Position(self._epoch + begun))
 
     def _set_inside(self, past: int) -> None:
         """Have the iterators inside begin where they are after so many epochs."""
@@ -154,8 +168,8 @@ class Wrapper(AbstractDataProvider):
     def _go_to(self, position: Position) -> None:
         """Be at that batch, as far as that is known here."""
         self._epoch, self._number = position
-        self._over = self._delivered = False
-        self._loop = self._current = None
+        self._over = self._begun = self._provider_asked = False
+        self._provider_loop = self._provider_current = None
 
 
 def described(desc: Any, name: str) -> DataDesc:

@@ -71,7 +71,7 @@ class ResizeIter(Wrapper):
         self.data_iter = _provider(data_iter)
         self.size = integer("size", size, low=1)
         self.reset_internal = boolean("reset_internal", reset_internal)
-        self._inside_first = _epoch_of(self.data_iter)
+        self._around([self.data_iter])
         inside = self.data_iter
         self._describe(inside.provide_data, inside.provide_label, data_specs, inside.batch_size)
         if self._form is None:
@@ -92,7 +92,7 @@ class ResizeIter(Wrapper):
                 "stopped: load a state to begin with another"
             )
         each = count_batches(self.size, len(self.data_iter))  # type: ignore[arg-type]
-        self.data_iter.set_epoch(self._inside_first + past * each)
+        self.data_iter.set_epoch(self._inside_first[0] + past * each)
 
     def _advance(self) -> DataBatch:
         if self._number == self.size:
@@ -194,7 +194,7 @@ class PrefetchingIter(Wrapper):
         self._describe(data, label, data_specs, sizes.pop())
         if self._form is None:
             self.batch_type = _joined([it.batch_type for it in self.iters])
-        self._inside_first = [_epoch_of(it) for it in self.iters]
+        self._around(self.iters)
         self._states = [_state_of(it) for it in self.iters]
         self._engines = [
             Prefetcher(partial(_advance, it), self._depth, name="prefetching-iter")
@@ -321,11 +321,6 @@ def _close_all(engines: list[Prefetcher], iters: list[AbstractDataProvider]) -> 
 
 def _provider(it: Any) -> AbstractDataProvider:
     return it if isinstance(it, AbstractDataProvider) else MXDataProvider(it)
-
-
-def _epoch_of(it: AbstractDataProvider) -> int:
-    """Number of the epoch that an iterator is in; 0 if it does not count."""
-    return getattr(it, "epoch", 0)
 
 
 def _state_of(it: AbstractDataProvider) -> dict[str, Any] | None:

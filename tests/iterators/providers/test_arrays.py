@@ -534,6 +534,7 @@ def test_memory_is_used_again_when_batches_are_dropped():
 
 
 def test_dropping_a_provider_ends_its_threads():
+    gc.collect()  # what earlier tests have left
     before = threading.active_count()
     dropped = [ArrayDataProvider(BIG, batch_size=8) for _ in range(5)]
     for provider in dropped:

@@ -185,6 +185,143 @@ def test_the_batch_size_of_a_client_can_be_set():
             provider.batch_size = wrong
 
 
+class Counting(DataIter):
+    """As MXNet's example of SSD: attributes whose names a base class might use."""
+
+    provide_data, provide_label = [("data", (4, 1))], []
+
+    def __init__(self, name="_current"):
+        super().__init__()
+        self.batch_size = 4
+        self.name, self._size = name, 10
+        self.reset()
+
+    def reset(self):
+        setattr(self, self.name, 0)
+
+    def iter_next(self):
+        return getattr(self, self.name) < self._size
+
+    def next(self):
+        if not self.iter_next():
+            raise StopIteration
+        setattr(self, self.name, getattr(self, self.name) + self.batch_size)
+        pad = max(0, getattr(self, self.name) - self._size)
+        return DataBatch([np.zeros((4, 1))], [], pad=pad)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["_current", "current", "_loop", "_epoch_batches", "_delivered", "_begin", "_shown", "epoch"],
+)
+def test_attributes_of_a_client_are_its_own(name):
+    for around in (lambda it: it, lambda it: ResizeIter(it, 3), PrefetchingIter):
+        it = Counting(name)
+        with around(it) as provider:
+            for _ in range(2):
+                assert [batch.pad for batch in provider] == [0, 0, 2]
+        assert (it.batch_size, it._size, getattr(it, name)) == (4, 10, 12)
+        assert repr(it) == "<Counting: data=(4, 1)>" and next(it.iterator()).shape == (4, 1)
+
+
+def test_the_private_names_of_the_base_class_are_told_by_their_beginning():
+    private = [name for name in dir(DataIter()) if name[0] == "_" and name[:2] != "__"]
+    assert private and all(name.startswith("_provider_") for name in private)
+
+
+def test_current_is_the_batch_where_no_client_keeps_something_there():
+    provider = ArrayDataProvider(np.arange(4.0), batch_size=2)
+    with pytest.raises(RuntimeError, match="no current batch"):
+        _ = provider.current
+    assert provider.iter_next() and provider.current.data[0] is provider.getdata()
+    provider.current = "mine"
+    assert provider.iter_next() and provider.current == "mine"
+    assert provider.getdata().tolist() == [2, 3]
+    assert "iter_next" in type(provider).current.__doc__
+
+
+def test_a_reset_that_needs_a_batch_before_it_is_not_called_before_one():
+    class OneOf(DataIter):
+        """As insightface's list of iterators: reset() needs a batch before it."""
+
+        provide_data, provide_label, chosen = [("data", (2, 3))], [], None
+
+        def __init__(self, *inside):
+            super().__init__()
+            self.inside = inside
+
+        def reset(self):
+            self.chosen.reset()
+
+        def next(self):
+            self.chosen = self.inside[0]
+            return self.chosen.next()
+
+    for provider in (OneOf(Whole()), PrefetchingIter(OneOf(Whole()))):
+        with provider:
+            assert firsts(provider) == [0, 1, 2] == firsts(provider)
+    with pytest.raises(AttributeError, match="reset"):
+        OneOf(Whole()).reset()
+
+
+class Mixin:
+    """Methods that a class does not define itself are noted, too."""
+
+    def reset(self):
+        self.resets = getattr(self, "resets", 0) + 1
+        super().reset()
+
+
+class Shuffled(Mixin, Whole):
+    pass
+
+
+class Resumable(Whole):
+    def state_dict(self):
+        return {"left": self.left}
+
+    def load_state_dict(self, state):
+        self.left = state["left"]
+
+
+class Endless(Whole):
+    def next(self):
+        if not self.left:
+            self.reset()
+        return super().next()
+
+
+def test_a_loop_resets_what_was_used_and_only_that():
+    provider = Shuffled()  # resets itself
+    assert firsts(provider) == [0, 1, 2] and provider.resets == 1
+    assert firsts(provider) == [0, 1, 2] and provider.resets == 2
+    provider.reset()
+    assert firsts(provider) == [0, 1, 2] and provider.resets == 3, "as many as in MXNet"
+    for use in (Whole.next, Shuffled.next, next, DataIter.iter_next):
+        for number in range(1, 4):
+            provider = Shuffled()
+            for _ in range(number):
+                use(provider)
+            assert firsts(provider) == [0, 1, 2] and provider.resets == 2
+    provider = Resumable()
+    provider.next()
+    state = provider.state_dict()
+    provider.next()
+    provider.load_state_dict(state)
+    assert firsts(provider) == [1, 2] and firsts(provider) == [0, 1, 2]
+    endless = Endless()
+    for _ in range(4):
+        endless.next()
+    assert next(iter(endless)).data[0][0, 0] == 0, "a reset inside of next() is not one of the loop"
+    provider = Parts()
+    provider.iter_next()
+    assert firsts(provider) == [0, 1, 2]
+    loops = iter(provider), iter(provider)
+    assert firsts(loops[1]) == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="another loop"):
+        next(loops[0])
+
+
 @pytest.mark.parametrize(
     ("make", "word"),
     [
@@ -280,6 +417,28 @@ def test_a_loop_goes_on_past_a_batch_that_failed():
     with pytest.raises(OSError, match="gone"):
         loop.next()
     assert firsts(loop) == [2]
+
+
+def test_a_call_of_reset_reaches_a_class_that_needs_it():
+    class Lazy(Whole):
+        resets = 0
+
+        def __init__(self):
+            """Nothing: `reset` begins."""
+
+        def reset(self):
+            self.resets += 1
+            super().reset()
+
+    for around in (lambda it: it, lambda it: ResizeIter(it, 3), PrefetchingIter, MXDataProvider):
+        inside = Lazy()
+        with around(inside) as provider:
+            provider.reset()
+            provider.reset()
+            assert firsts(provider) == [0, 1, 2] and inside.resets == (
+                2 if provider is inside else 1
+            )
+            assert firsts(provider) == [0, 1, 2]
 
 
 # -- names --------------------------------------------------------------------------------------

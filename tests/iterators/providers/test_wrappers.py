@@ -9,6 +9,7 @@ from iterators import (
     ArrayDataProvider,
     DataBatch,
     DataDesc,
+    DataIter,
     MXDataProvider,
     NDArrayIter,
     PrefetchingIter,
@@ -282,6 +283,113 @@ def test_torch_tensors():
             batch = provider.next()
             assert isinstance(batch.data[0], torch.Tensor)
             assert isinstance(batch.label[0], torch.Tensor)
+
+
+# -- iterators that were used before -----------------------------------------------------------
+
+
+class Shelf(AbstractDataProvider):
+    """A provider of one's own: one cannot tell whether it was used."""
+
+    provide_data, provide_label, at = [DataDesc("data", (1,))], [], 0
+
+    def reset(self):
+        self.at = 0
+
+    def next(self):
+        if self.at == 3:
+            raise StopIteration
+        self.at += 1
+        return DataBatch([np.full(1, self.at - 1)], provide_data=self.provide_data)
+
+
+class OldShelf(Shelf, DataIter):
+    """The same, as it was written for MXNet."""
+
+
+def singles(provider):
+    return [int(batch.data[0].flat[0]) for batch in provider]
+
+
+AROUND = {
+    "resize": lambda it: ResizeIter(it, 3),
+    "prefetching": PrefetchingIter,
+    "foreign": MXDataProvider,
+    "nested": lambda it: ResizeIter(PrefetchingIter(MXDataProvider(it)), 3),
+}
+
+
+@pytest.mark.parametrize("used", [0, 1, 3, 4])
+@pytest.mark.parametrize("inside", ["arrays", "own", "client", "not ours"])
+@pytest.mark.parametrize("name", AROUND)
+def test_an_epoch_around_a_used_iterator_is_whole(name, inside, used):
+    makers = {"arrays": lambda: arrays(3, 1), "own": Shelf, "client": OldShelf}
+    it = makers.get(inside, lambda: Old(batches=3))()
+    for _ in range(used):
+        it.iter_next()
+    with AROUND[name](it) as provider:
+        if inside == "not ours":
+            provider.reset()  # the only way to know that it is not used
+        epochs = [singles(provider) for _ in range(2)]
+        first = int(inside == "not ours")
+        assert epochs == [[first, first + 1, first + 2]] * 2
+        assert provider.epoch == 1
+        provider.reset()
+        provider.reset()
+        assert provider.epoch == 2
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_an_iterator_that_was_resumed_is_not_used(name):
+    whole = arrays(3, 1)
+    whole.next()
+    it = arrays(3, 1)
+    it.load_state_dict(whole.state_dict())
+    with AROUND[name](it) as provider:
+        provider.reset()
+        assert singles(provider)[:2] == [1, 2]
+
+
+def test_a_state_of_a_wrapper_is_loaded_beside_iterators_that_were_used():
+    state = {"version": 1, "epoch": 4, "number": 1}
+    for make in (Shelf, lambda: arrays(3, 1)):
+        it = make()
+        it.next()
+        it.next()
+        provider = MXDataProvider(it)
+        inside = {} if make is Shelf else {"inside": resumed_after_one(make)}
+        provider.load_state_dict(state | inside)
+        assert (singles(provider), provider.epoch) == ([1, 2], 4)
+        assert (singles(provider), provider.epoch) == ([0, 1, 2], 5)
+
+
+def resumed_after_one(make):
+    with make() as provider:
+        provider.next()
+        return provider.state_dict()
+
+
+@pytest.mark.parametrize("make", [lambda it: ResizeIter(it, 3), PrefetchingIter])
+def test_epochs_count_from_the_first_one_around_a_used_iterator(make):
+    def used():
+        it = arrays(10, shuffle=True)
+        it.next()
+        return make(it)
+
+    with used() as whole, used() as jumping:
+        epochs = [rows(whole) for _ in range(3)]
+        jumping.reset()
+        for i in (2, 0, 1):
+            jumping.set_epoch(i)
+            assert (jumping.epoch, rows(jumping)) == (i, epochs[i])
+
+
+def test_resizing_without_resets_goes_on_where_the_iterator_was():
+    it = arrays(3, 1)
+    it.next()
+    with ResizeIter(it, 2, reset_internal=False) as provider:
+        provider.reset()
+        assert [singles(provider) for _ in range(2)] == [[1, 2], [0, 1]]
 
 
 # -- states --------------------------------------------------------------------------------------
