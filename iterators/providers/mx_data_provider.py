@@ -47,9 +47,9 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
     MXDataProvider)``.
 
     The first epoch uses a foreign object as it is, unless `reset` is called before; MXNet's
-    iterators have fetched a batch by then.  A provider that was used is reset.  A saved state holds that of the object if it has one; otherwise the position in
-    the epoch, and loading it draws the batches before it once more, which gives the same only if
-    the object does.
+    iterators have fetched a batch by then. A provider that was used is reset. A saved state holds
+    that of the object if it has one; otherwise the position in the epoch, and loading it draws the
+    batches before it once more, which gives the same only if the object does.
 
     Examples
     --------
