@@ -94,7 +94,8 @@ class Temporary:
 
     def _make(self):
         """Make and lock it; False if a process that found it without its lock is taking it away."""
-        self._create()
+        if not self._create():
+            return False
         locked = None if self._lock is None else _try_lock(self._lock)
         if locked is None:
             return True  # no locks here: nobody will take it for abandoned either
@@ -105,16 +106,21 @@ class Temporary:
         return False
 
     def _create(self):
+        """Make it and note what it is; False if it is gone already."""
         if self._is_folder:
             os.mkdir(self.path)
-            self._status = os.lstat(self.path)
-            self._lock = _open_folder(self.path)
-            return
+            try:
+                self._status = os.lstat(self.path)
+                self._lock = _open_folder(self.path)
+            except FileNotFoundError:
+                return False
+            return True
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         self.descriptor = os.open(self.path, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
         self._status = os.fstat(self.descriptor)
         # Shares the lock, and keeps it when the file itself is closed.
         self._lock = os.dup(self.descriptor) if _HAS_LOCKS else None
+        return True
 
     def _close(self):
         descriptor, self.descriptor = self.descriptor, None

@@ -155,6 +155,22 @@ def test_an_error_removes_nothing_of_others(target, folder, monkeypatch):
     first.remove()
 
 
+def test_a_folder_that_another_process_takes_away_before_it_is_seen(target, monkeypatch):
+    look = os.lstat
+
+    def taken(path):
+        monkeypatch.setattr(os, "lstat", look)
+        os.rmdir(path)
+        return look(path)
+
+    monkeypatch.setattr(os, "lstat", taken)
+    made = temporary.Temporary(str(target), folder=True)
+    made.make()
+    assert os.path.isdir(made.path)
+    assert made.path.endswith(".00000001.partial")
+    made.remove()
+
+
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         Temporary(str(tmp_path / "no" / "a.rec")).make()

@@ -50,8 +50,8 @@ class MixedOrder:
     >>> from iterators.core.order import ShuffledOrder
     >>> packs = [ShuffledOrder(100), ShuffledOrder(10)]
     >>> order = MixedOrder(packs, [Fraction("0.7"), Fraction("0.3")], size=110)
-    >>> (order.at(0, np.arange(50)) >= 100).sum()
-    np.int64(15)
+    >>> (order.at(0, np.arange(110)) >= 100).sum()
+    np.int64(33)
     """
 
     repeats: ClassVar[bool] = True
