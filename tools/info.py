@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from recordio import RecordReader, verify
+from recordio.content import read_payload
 from recordio.errors import RecordIOError
 
 from .console import progress_bar
-from .payloads import describe, labels_of, read_payload
+from .payloads import describe, labels_of
 from .record_pack import RecordPack, keys_by_offset, whole_offsets
 
 __all__ = ["PackInfo", "collect_info", "format_info"]

@@ -14,16 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio import IRHeader, RecordReader
+from recordio.content import read_payload
 from recordio.errors import IndexFileError, RecordHeaderError, RecordIOError
 from recordio.frames.frame import find_head, survey
 from recordio.frames.index_file import read_index
 from recordio.frames.mapping import check_kept, map_file
 from recordio.limits import bounded_lines
 from recordio.packs.identities import face_pack, in_file_order
+from recordio.packs.source import pack_prefix
 
 from .console import progress_bar
 from .image_list import ListEntry, read_list
-from .payloads import labels_of, read_payload
+from .payloads import labels_of
 
 __all__ = [
     "Record",
@@ -102,17 +104,6 @@ def keys_by_offset(index: str | None) -> dict[int, int] | None:
     except IndexFileError:
         return None
     return dict(zip(offsets.tolist(), keys.tolist(), strict=True))
-
-
-def pack_prefix(path: str) -> str:
-    """The name of a pack without its suffix: what other files of the pack begin with.
-
-    Examples
-    --------
-    >>> pack_prefix("data/train.rec"), pack_prefix("data/train")
-    ('data/train', 'data/train')
-    """
-    return path[: -len(".rec")] if path.endswith(".rec") else path
 
 
 def read_classes(path: str) -> dict[int, str]:
