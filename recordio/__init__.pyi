@@ -13,6 +13,7 @@ from .errors import ChecksumFileError as ChecksumFileError
 from .errors import CorruptRecordError as CorruptRecordError
 from .errors import EmptyRecordFileError as EmptyRecordFileError
 from .errors import ErrorBudgetError as ErrorBudgetError
+from .errors import ExpressionError as ExpressionError
 from .errors import ImageDecodeError as ImageDecodeError
 from .errors import ImageFileError as ImageFileError
 from .errors import IndexFileError as IndexFileError
@@ -41,6 +42,13 @@ from .idx_array import read_idx_array as read_idx_array
 from .idx_array import write_idx_array as write_idx_array
 from .mxnet import MXIndexedRecordIO as MXIndexedRecordIO
 from .mxnet import MXRecordIO as MXRecordIO
+from .packs.filter import filter as filter
+from .packs.join import join as join
+from .packs.output import PackReport as PackReport
+from .packs.output import PackWritten as PackWritten
+from .packs.relabel import relabel as relabel
+from .packs.sample import sample as sample
+from .packs.split import split as split
 from .text.csv import CSVReader as CSVReader
 from .text.csv import read_csv as read_csv
 from .text.libsvm import read_libsvm as read_libsvm
