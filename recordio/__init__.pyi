@@ -41,6 +41,15 @@ from .idx_array import read_idx_array as read_idx_array
 from .idx_array import write_idx_array as write_idx_array
 from .mxnet import MXIndexedRecordIO as MXIndexedRecordIO
 from .mxnet import MXRecordIO as MXRecordIO
+from .packs.difference import Difference as Difference
+from .packs.difference import PackDifference as PackDifference
+from .packs.difference import diff as diff
+from .packs.duplicates import Duplicates as Duplicates
+from .packs.duplicates import dedup as dedup
+from .packs.statistics import ClassStatistics as ClassStatistics
+from .packs.statistics import PackStatistics as PackStatistics
+from .packs.statistics import PixelStatistics as PixelStatistics
+from .packs.statistics import stats as stats
 from .text.csv import CSVReader as CSVReader
 from .text.csv import read_csv as read_csv
 from .text.libsvm import read_libsvm as read_libsvm

@@ -1,0 +1,69 @@
+"""What the functions have in common that write the records of one pack again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import numpy as np
+
+from ..errors import EmptyRecordFileError, RecordIOError
+from .output import Plan
+from .source import SourcePack
+
+__all__ = ["CLASSES", "check_target", "companions_of", "need_records", "plan_of", "record_path"]
+
+#: How the file ends that says which label is which folder.
+CLASSES = ".classes.txt"
+
+
+def record_path(path: str | os.PathLike[str]) -> str:
+    """The record file to write, named with or without its suffix.
+
+    Examples
+    --------
+    >>> record_path("data/train"), record_path("data/train.rec")
+    ('data/train.rec', 'data/train.rec')
+    """
+    name = os.fsdecode(path)
+    return name if name.endswith(".rec") else f"{name}.rec"
+
+
+def check_target(pack: SourcePack, path: str) -> None:
+    """Refuse an output that cannot be, before a long pass over the source.
+
+    Raises
+    ------
+    RecordIOError
+        If it is the source.
+    FileNotFoundError
+        If its folder does not exist.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samefile(path, pack.path):
+            raise RecordIOError("the source would be overwritten: give another output", path=path)
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        raise FileNotFoundError(
+            2, "the folder for the output does not exist; make it first", folder
+        )
+
+
+def need_records(pack: SourcePack) -> None:
+    """Refuse a pack without records, of which nothing can be made."""
+    if not len(pack):
+        raise EmptyRecordFileError("there is no record in it", path=pack.path)
+
+
+def companions_of(pack: SourcePack) -> dict[str, bytes]:
+    """What stands beside a pack and is true of a pack of its records: the names of its classes."""
+    try:
+        with open(f"{pack.prefix}{CLASSES}", "rb") as file:
+            return {CLASSES: file.read()}
+    except FileNotFoundError:
+        return {}
+
+
+def plan_of(pack: SourcePack, path: str, records: np.ndarray) -> Plan:
+    """A pack of some records of another."""
+    return Plan(path, np.zeros(len(records), np.int64), records, companions_of(pack))
