@@ -18,6 +18,7 @@ from .errors import ImageFileError as ImageFileError
 from .errors import IndexFileError as IndexFileError
 from .errors import KeyNotFoundError as KeyNotFoundError
 from .errors import LabelError as LabelError
+from .errors import ManifestError as ManifestError
 from .errors import RecordHeaderError as RecordHeaderError
 from .errors import RecordIOError as RecordIOError
 from .errors import RecordTooLargeError as RecordTooLargeError
@@ -46,6 +47,12 @@ from .packs.difference import PackDifference as PackDifference
 from .packs.difference import diff as diff
 from .packs.duplicates import Duplicates as Duplicates
 from .packs.duplicates import dedup as dedup
+from .packs.shard import Shard as Shard
+from .packs.shard import ShardManifest as ShardManifest
+from .packs.shard import check_shards as check_shards
+from .packs.shard import shard as shard
+from .packs.shuffle import shuffle as shuffle
+from .packs.sort import sort as sort
 from .packs.statistics import ClassStatistics as ClassStatistics
 from .packs.statistics import PackStatistics as PackStatistics
 from .packs.statistics import PixelStatistics as PixelStatistics

@@ -22,6 +22,7 @@ __all__ = [
     "IndexFileError",
     "KeyNotFoundError",
     "LabelError",
+    "ManifestError",
     "RecordHeaderError",
     "RecordIOError",
     "RecordTooLargeError",
@@ -162,6 +163,10 @@ class CacheFileError(RecordIOError):
 
 class ErrorBudgetError(RecordIOError):
     """More records had to be skipped than the error budget allows."""
+
+
+class ManifestError(RecordIOError):
+    """A manifest of shards cannot be read, or the files are not those that it lists."""
 
 
 class IndexFileError(RecordIOError):

@@ -11,8 +11,18 @@ from ..errors import EmptyRecordFileError, RecordIOError
 from .output import Plan
 from .source import SourcePack
 
-__all__ = ["CLASSES", "check_target", "companions_of", "need_records", "plan_of", "record_path"]
+__all__ = [
+    "CLASSES",
+    "WINDOW",
+    "check_target",
+    "companions_of",
+    "need_records",
+    "plan_of",
+    "record_path",
+]
 
+#: Bytes that are put together before they are written, where records change places.
+WINDOW = 128 << 20
 #: How the file ends that says which label is which folder.
 CLASSES = ".classes.txt"
 
@@ -47,6 +57,12 @@ def check_target(pack: SourcePack, path: str) -> None:
         raise FileNotFoundError(
             2, "the folder for the output does not exist; make it first", folder
         )
+
+
+def check_window(window: int) -> None:
+    """Refuse a size of nothing."""
+    if window < 1:
+        raise ValueError(f"window={window}: expected a number of bytes above 0")
 
 
 def need_records(pack: SourcePack) -> None:
