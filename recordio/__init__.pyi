@@ -13,6 +13,7 @@ from .errors import ChecksumFileError as ChecksumFileError
 from .errors import CorruptRecordError as CorruptRecordError
 from .errors import EmptyRecordFileError as EmptyRecordFileError
 from .errors import ErrorBudgetError as ErrorBudgetError
+from .errors import ExpressionError as ExpressionError
 from .errors import ImageDecodeError as ImageDecodeError
 from .errors import ImageFileError as ImageFileError
 from .errors import IndexFileError as IndexFileError
@@ -47,12 +48,19 @@ from .packs.difference import PackDifference as PackDifference
 from .packs.difference import diff as diff
 from .packs.duplicates import Duplicates as Duplicates
 from .packs.duplicates import dedup as dedup
+from .packs.filter import filter as filter
+from .packs.join import join as join
+from .packs.output import PackReport as PackReport
+from .packs.output import PackWritten as PackWritten
+from .packs.relabel import relabel as relabel
+from .packs.sample import sample as sample
 from .packs.shard import Shard as Shard
 from .packs.shard import ShardManifest as ShardManifest
 from .packs.shard import check_shards as check_shards
 from .packs.shard import shard as shard
 from .packs.shuffle import shuffle as shuffle
 from .packs.sort import sort as sort
+from .packs.split import split as split
 from .packs.statistics import ClassStatistics as ClassStatistics
 from .packs.statistics import PackStatistics as PackStatistics
 from .packs.statistics import PixelStatistics as PixelStatistics

@@ -17,6 +17,7 @@ __all__ = [
     "CorruptRecordError",
     "EmptyRecordFileError",
     "ErrorBudgetError",
+    "ExpressionError",
     "ImageDecodeError",
     "ImageFileError",
     "IndexFileError",
@@ -163,6 +164,10 @@ class CacheFileError(RecordIOError):
 
 class ErrorBudgetError(RecordIOError):
     """More records had to be skipped than the error budget allows."""
+
+
+class ExpressionError(RecordIOError):
+    """A condition on records, given as text, has no meaning; `column` is a character of it."""
 
 
 class ManifestError(RecordIOError):

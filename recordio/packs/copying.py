@@ -15,6 +15,7 @@ import numpy as np
 
 from ..frames.encoder import encode
 from ..frames.mapping import check_kept
+from ..header import pack, unpack
 from .source import CHUNK, HEAD_WORDS, SourcePack, spans
 
 __all__ = ["Copier", "Edit"]
@@ -37,15 +38,27 @@ class Edit:
         The new values of its `SourcePack.labels`, as many; None to keep them.
     shift : int
         Added to the id in each image header.
+    vectors : sequence of numpy.ndarray of float32, or None
+        All labels of each record, which may become more or fewer; instead of `labels`.
     """
 
     labels: np.ndarray | None = None
     shift: int = 0
+    vectors: Sequence[np.ndarray] | None = None
 
     @property
     def is_none(self) -> bool:
         """Whether records stay as they are."""
-        return self.labels is None and self.shift == 0
+        return self.labels is None and self.shift == 0 and self.vectors is None
+
+    def first_labels(self, source: SourcePack, records: np.ndarray) -> np.ndarray:
+        """The first class label of some records as it becomes; NaN for those without."""
+        if self.vectors is not None:
+            return np.array([self.vectors[row][0] for row in records.tolist()], np.float32)
+        table = source.labels
+        if self.labels is not None:
+            table = table._replace(values=self.labels)
+        return table.first_of(records)
 
 
 class Copier:
@@ -93,7 +106,7 @@ class Copier:
             source, edit, chosen = self.sources[number], self.edits[number], records[rows]
             lengths[rows] = source.ends[chosen] - source.offsets[chosen]
             if not edit.is_none:
-                apart[rows] = ~source.whole[chosen]
+                apart[rows] = ~source.whole[chosen] | (edit.vectors is not None)
             if edit.shift:
                 ids = self._ids(number, chosen)
                 holds_magic = (ids & 0xFFFFFFFF == MAGIC) | (ids >> np.uint64(32) == MAGIC)
@@ -175,6 +188,11 @@ class Copier:
             for label in source.labels.numbers_of(np.array([record])).tolist():
                 place = 4 * int(source.labels.places[label])
                 struct.pack_into("<f", payload, place, edit.labels[label])
+        if edit.vectors is not None:
+            header, content = unpack(payload)
+            labels = edit.vectors[record]
+            label = float(labels[0]) if len(labels) == 1 else labels
+            payload = bytearray(pack(header._replace(label=label), content))
         if edit.shift and source.headed[record]:
             (old,) = struct.unpack_from("<Q", payload, ID_OFFSET)
             struct.pack_into("<Q", payload, ID_OFFSET, old + edit.shift)

@@ -16,12 +16,13 @@ from ..content import IMAGE_KINDS, kind_of
 from ..errors import ImageDecodeError
 from ..frames.check import Problem
 from ..image_size import DEFAULT_MAX_PIXELS
+from .changes import output_path
 from .hashes import HASH_BYTES, hash_of
 from .near import MOST_DISTANCE, groups_of, near_pairs
 from .output import PackReport, write_packs
 from .passes import label_bytes, pass_over
 from .pictures import picture_hash
-from .rewriting import check_target, need_records, plan_of, record_path
+from .rewriting import check_target, need_records, plan_of
 from .source import SourcePack
 
 __all__ = ["Duplicates", "dedup"]
@@ -195,7 +196,7 @@ def dedup(
     if near is not None and not 0 <= near <= MOST_DISTANCE:
         raise ValueError(f"near={near}: expected 0 to {MOST_DISTANCE} bits")
     with SourcePack(path, skip_errors) as pack:
-        target = None if out is None else record_path(out)
+        target = None if out is None else output_path(out)
         if target is not None:
             check_target(pack, target)
             need_records(pack)

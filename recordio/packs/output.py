@@ -118,6 +118,8 @@ class PackReport:
         Damaged records, or stretches of them, that were left out of all sources.
     problems : tuple of str
         What they are, with file and place.
+    left_out : int
+        Whole records of the sources that no output has.
     continued : int
         Records that a killed run had written already.
     """
@@ -125,6 +127,7 @@ class PackReport:
     outputs: tuple[PackWritten, ...]
     skipped: int = 0
     problems: tuple[str, ...] = ()
+    left_out: int = 0
     continued: int = 0
 
     @property
@@ -255,7 +258,8 @@ def write_packs(
         journal.remove()
     problems = [f"{source.path}: {problem}" for source in sources for problem in source.problems]
     written = tuple(output.report() for output in outputs)
-    return PackReport(written, len(problems), tuple(problems), continued)
+    left_out = max(sum(map(len, sources)) - total, 0)
+    return PackReport(written, len(problems), tuple(problems), left_out, continued)
 
 
 def _check_files(sources: Sequence[SourcePack], plans: Sequence[Plan]) -> None:
@@ -282,10 +286,7 @@ def _labels_of(plan: Plan, sources: Sequence[SourcePack], edits: Sequence[Edit])
     labels = np.empty(len(plan.records), np.float32)
     for number, (source, edit) in enumerate(zip(sources, edits, strict=True)):
         rows = plan.packs == number
-        table = source.labels
-        if edit.labels is not None:
-            table = table._replace(values=edit.labels)
-        labels[rows] = table.first_of(plan.records[rows])
+        labels[rows] = edit.first_labels(source, plan.records[rows])
     return labels
 
 
@@ -335,7 +336,7 @@ def _fingerprint(
 
     for source, edit in zip(sources, edits, strict=True):
         add(os.path.realpath(source.path), source.version, len(source), edit.shift)
-        add(source.offsets, source.ends, edit.labels)
+        add(source.offsets, source.ends, edit.labels, *(edit.vectors or ()))
     for plan in plans:
         add(os.path.realpath(plan.path), identities, len(plan.records), dict(plan.companions))
         add(plan.packs.astype(np.int64), plan.records.astype(np.int64))

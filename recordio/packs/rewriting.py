@@ -8,35 +8,15 @@ import os
 import numpy as np
 
 from ..errors import EmptyRecordFileError, RecordIOError
+from .changes import class_files
+from .labels import LabelChange
 from .output import Plan
 from .source import SourcePack
 
-__all__ = [
-    "CLASSES",
-    "WINDOW",
-    "check_target",
-    "companions_of",
-    "need_records",
-    "plan_of",
-    "record_path",
-]
+__all__ = ["WINDOW", "check_target", "check_window", "need_records", "plan_of"]
 
 #: Bytes that are put together before they are written, where records change places.
 WINDOW = 128 << 20
-#: How the file ends that says which label is which folder.
-CLASSES = ".classes.txt"
-
-
-def record_path(path: str | os.PathLike[str]) -> str:
-    """The record file to write, named with or without its suffix.
-
-    Examples
-    --------
-    >>> record_path("data/train"), record_path("data/train.rec")
-    ('data/train.rec', 'data/train.rec')
-    """
-    name = os.fsdecode(path)
-    return name if name.endswith(".rec") else f"{name}.rec"
 
 
 def check_target(pack: SourcePack, path: str) -> None:
@@ -71,15 +51,7 @@ def need_records(pack: SourcePack) -> None:
         raise EmptyRecordFileError("there is no record in it", path=pack.path)
 
 
-def companions_of(pack: SourcePack) -> dict[str, bytes]:
-    """What stands beside a pack and is true of a pack of its records: the names of its classes."""
-    try:
-        with open(f"{pack.prefix}{CLASSES}", "rb") as file:
-            return {CLASSES: file.read()}
-    except FileNotFoundError:
-        return {}
-
-
 def plan_of(pack: SourcePack, path: str, records: np.ndarray) -> Plan:
     """A pack of some records of another."""
-    return Plan(path, np.zeros(len(records), np.int64), records, companions_of(pack))
+    companions = class_files([pack], [LabelChange()])
+    return Plan(path, np.zeros(len(records), np.int32), records, companions)

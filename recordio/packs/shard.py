@@ -17,8 +17,9 @@ import numpy as np
 
 from ..errors import EmptyRecordFileError, ManifestError
 from ..frames.index_file import read_index
+from .changes import output_path
 from .output import PackReport, PackWritten, Progress, Seal, write_packs
-from .rewriting import need_records, plan_of, record_path
+from .rewriting import need_records, plan_of
 from .source import SourcePack, pack_prefix
 
 __all__ = ["Shard", "ShardManifest", "check_shards", "number_template", "shard"]
@@ -388,7 +389,7 @@ def _names(pack: SourcePack, out: str, n: int) -> tuple[list[str], str]:
     """Names of the shards and of their manifest."""
     if os.path.isdir(out):
         out = os.path.join(out, os.path.basename(pack.prefix))
-    target = record_path(out)
+    target = output_path(out)
     folder = os.path.dirname(target)
     if folder and not os.path.isdir(folder):
         raise FileNotFoundError(

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .changes import output_path
 from .output import PackReport, Progress, write_packs
-from .rewriting import WINDOW, check_window, need_records, plan_of, record_path
+from .rewriting import WINDOW, check_window, need_records, plan_of
 from .source import SourcePack
 
 __all__ = ["shuffle"]
@@ -82,5 +83,5 @@ def shuffle(
     generator = np.random.default_rng(seed)
     with SourcePack(path, skip_errors) as pack:
         need_records(pack)
-        plan = plan_of(pack, record_path(out), generator.permutation(len(pack)))
+        plan = plan_of(pack, output_path(out), generator.permutation(len(pack)))
         return write_packs([pack], [plan], window=window, progress=progress, cancelled=cancelled)

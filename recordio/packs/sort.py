@@ -10,9 +10,10 @@ import numpy as np
 from ..errors import ImageDecodeError
 from ..frames.check import Problem
 from ..image_size import image_size
+from .changes import output_path
 from .output import PackReport, Progress, write_packs
 from .passes import pass_over
-from .rewriting import WINDOW, check_target, check_window, need_records, plan_of, record_path
+from .rewriting import WINDOW, check_target, check_window, need_records, plan_of
 from .source import SourcePack
 
 __all__ = ["SORT_KEYS", "sort"]
@@ -107,7 +108,7 @@ def sort(
         raise ValueError(f"by={by!r}: expected one of {', '.join(map(repr, SORT_KEYS))}")
     check_window(window)
     with SourcePack(path, skip_errors) as pack:
-        target = record_path(out)
+        target = output_path(out)
         check_target(pack, target)
         need_records(pack)
         if by == "size":

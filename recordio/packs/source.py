@@ -6,6 +6,7 @@ read before it is asked for.  What each row says is described by `SourcePack`.
 
 from __future__ import annotations
 
+import copy
 import os
 from dataclasses import replace
 from functools import cached_property
@@ -236,6 +237,12 @@ class SourcePack:
         pair = label_pair(self.record(rows[0])) if rows else None
         return pair if pair is not None and 1 < pair[0] < pair[1] else None
 
+    def part(self, rows: np.ndarray) -> SourcePack:
+        """The same pack with some of its records only, by their numbers, ascending."""
+        part = copy.copy(self)
+        part._keep(rows)
+        return part
+
     def _keep(self, chosen: np.ndarray) -> None:
         for table in self.TABLES:
             if table in self.__dict__:
@@ -380,6 +387,13 @@ class SourcePack:
             rows = slice(start, start + CHUNK)
             values[rows] = self.label_words(owners[rows], places[rows]).view("<f4")
         return ClassLabels(np.concatenate([[0], np.cumsum(counts)]), places, values)
+
+    def vectors(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many labels of any meaning records have, and all of these: int64, float32."""
+        flags = self.flags[records].astype(np.int64)
+        counts = np.where(self.headed[records], np.maximum(flags, 1), 0)
+        places = spans(np.where(flags == 0, 1, HEADER_WORDS), counts)
+        return counts, self.label_words(np.repeat(records, counts), places).view("<f4")
 
     def need_labels(self) -> None:
         """See that every record has an image header; leave those without out, or raise.

@@ -78,6 +78,11 @@ class Packs:
     def contents(self, path):
         return [content for _, _, content in self.read(path).values()]
 
+    def ids(self, path):
+        """Of all records but those that list identities."""
+        with SourcePack(path) as source:
+            return source.ids.tolist()
+
     def labels(self, path):
         """Class labels, those of objects too."""
         with SourcePack(path) as source:
