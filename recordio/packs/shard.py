@@ -22,7 +22,7 @@ from .output import PackReport, PackWritten, Progress, Seal, write_packs
 from .rewriting import need_records, plan_of
 from .source import SourcePack, pack_prefix
 
-__all__ = ["Shard", "ShardManifest", "check_shards", "number_template", "shard"]
+__all__ = ["Shard", "ShardManifest", "check_shards", "number_template", "shard", "shard_names"]
 
 #: What a manifest calls itself, and the version that is written and read.
 FORMAT, VERSION = "recordio shards", 1
@@ -224,7 +224,7 @@ def shard(
             raise EmptyRecordFileError(
                 f"{n} files cannot be made of {len(pack)} records", path=pack.path
             )
-        names, manifest = _names(pack, os.fsdecode(out), n)
+        names, manifest = shard_names(pack.prefix, out, n)
         _check_older(manifest, names)
         cuts = _cuts(pack.ends - pack.offsets, n)
         parts = np.split(np.arange(len(pack)), cuts)
@@ -385,11 +385,36 @@ def number_template(target: str) -> tuple[str, int, str]:
     return os.path.join(folder, name[: place.start()]), int(place[1] or 0), name[place.end() :]
 
 
-def _names(pack: SourcePack, out: str, n: int) -> tuple[list[str], str]:
-    """Names of the shards and of their manifest."""
-    if os.path.isdir(out):
-        out = os.path.join(out, os.path.basename(pack.prefix))
-    target = output_path(out)
+def shard_names(prefix: str, out: str | os.PathLike[str], n: int) -> tuple[list[str], str]:
+    """The files that `shard` writes, without the indexes.
+
+    Parameters
+    ----------
+    prefix : str
+        The pack, without ``.rec``.
+    out, n
+        As for `shard`.
+
+    Returns
+    -------
+    names : list of str
+        Record files.
+    manifest : str
+
+    Raises
+    ------
+    FileNotFoundError
+        If their folder does not exist.
+
+    Examples
+    --------
+    >>> shard_names("data/train", "part-%02d", 2)
+    (['part-00.rec', 'part-01.rec'], 'part.shards.json')
+    """
+    name = os.fsdecode(out)
+    if os.path.isdir(name):
+        name = os.path.join(name, os.path.basename(prefix))
+    target = output_path(name)
     folder = os.path.dirname(target)
     if folder and not os.path.isdir(folder):
         raise FileNotFoundError(
