@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import LabelError, RecordIOError
 from .classes import SUFFIX, find_classes, format_classes
 from .labels import LabelChange, label_changes
-from .source import SourcePack, pack_prefix
+from .source import SourcePack, different, pack_prefix
 
 __all__ = ["class_files", "id_shifts", "label_edits", "output_path"]
 
@@ -96,7 +96,7 @@ def id_shifts(sources: Sequence[SourcePack]) -> list[int]:
     taken = np.empty(0, np.uint64)
     shifts = []
     for source in sources:
-        ids = np.unique(source.ids[source.headed])
+        ids = different(source.ids[source.headed])
         shift = 0
         if len(np.intersect1d(taken, ids, assume_unique=True)):
             shift = int(taken[-1]) + 1
@@ -107,7 +107,7 @@ def id_shifts(sources: Sequence[SourcePack]) -> list[int]:
                     path=source.path,
                 )
         shifts.append(shift)
-        taken = np.union1d(taken, ids + np.uint64(shift))
+        taken = np.sort(np.concatenate([taken, ids + np.uint64(shift)]))
     return shifts
 
 

@@ -115,7 +115,7 @@ class Copier:
 
     def _by_source(self, packs: np.ndarray) -> Iterator[tuple[int, slice | np.ndarray]]:
         """Number of each source that has records here, and which these are."""
-        found = np.unique(packs).tolist()
+        found = np.flatnonzero(np.bincount(packs)).tolist()
         for number in found:
             yield number, slice(None) if len(found) == 1 else np.flatnonzero(packs == number)
 

@@ -215,24 +215,21 @@ class SourcePack:
 
     def _find_identities(self) -> None:
         """Keep the images of a face-recognition pack, and note how many identities it has."""
-        images = None
-        try:
-            index = None if self.problems else self.index_path
-            with RecordReader(self.path, index) as reader:
-                found = None if self.problems else face_pack(reader, self.offsets)
-            if found is not None:
-                self.identities, images = len(found.identities), found.images
-        except RecordIOError:
-            if not self.skip_errors:
-                raise
-        if images is not None:
-            self._keep(np.isin(self.offsets, images))
-        elif self.problems and (pair := self._first_pair()) is not None:
-            # Damaged, but its first record says what it is: identities are written again.
+        pair = self._first_pair()
+        if pair is None:
+            return
+        if self.problems:  # its first record says what it is; identities are written again
             self.identities = pair[1] - pair[0]
             self._keep((self.keys >= 1) & (self.keys < pair[0]))
+            return
+        with RecordReader(self.path, self.index_path) as reader:
+            found = face_pack(reader, self.offsets)
+        if found is not None:
+            self.identities = len(found.identities)
+            self._keep(np.isin(self.offsets, found.images))
 
     def _first_pair(self) -> tuple[int, int] | None:
+        """The keys of the identity records, if the record with key 0 says that there are any."""
         rows = np.flatnonzero(self.keys == 0)[-1:].tolist()
         pair = label_pair(self.record(rows[0])) if rows else None
         return pair if pair is not None and 1 < pair[0] < pair[1] else None
@@ -415,7 +412,7 @@ class SourcePack:
 
     def distinct(self) -> np.ndarray:
         """The different class labels, ascending: float32."""
-        return np.unique(self.labels.values)
+        return different(self.labels.values)
 
     def label_source(self, labels: Any = "keep", classes: int | None = None) -> LabelSource:
         """The pack as `label_changes` wants it."""
@@ -463,6 +460,18 @@ def pack_prefix(path: str) -> str:
     ('data/train', 'data/train')
     """
     return path[: -len(".rec")] if path.endswith(".rec") else path
+
+
+def different(values: np.ndarray) -> np.ndarray:
+    """Each value once, ascending; on many different ones far faster than `numpy.unique`.
+
+    Examples
+    --------
+    >>> different(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    values = np.sort(values)
+    return values[np.append(True, values[1:] != values[:-1])[: len(values)]]
 
 
 def spans(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
