@@ -58,7 +58,7 @@ class Difference:
         if self.kind == "moved":
             return f"key {self.key_a} -> {self.key_b}"
         key = self.key_b if self.key_a is None else self.key_a
-        return f"key {key}" if self.a is None else f"key {key}: {self.a} -> {self.b}"
+        return f"key {key}" if self.a is None else f"key {key}: {_text(self.a)} -> {_text(self.b)}"
 
 
 @dataclass(frozen=True)
@@ -114,11 +114,11 @@ class PackDifference:
         order = "" if self.same_order else ", in another order"
         lines = [
             f"{self.a}: {self.records_a} records; {self.b}: {self.records_b} records",
-            f"{self.same} are the same in both{order}",
+            f"the same in both: {self.same}{order}",
         ]
         for kind in KINDS:
             if count := getattr(self, kind):
-                lines.append(f"{count} {WORDS[kind].format(a=self.a, b=self.b)}")
+                lines.append(f"{WORDS[kind].format(a=self.a, b=self.b)}: {count}")
                 shown = [example for example in self.examples if example.kind == kind]
                 lines += [f"  {example}" for example in shown]
                 if count > len(shown) > 0:
@@ -178,12 +178,19 @@ def diff(
     ...         _ = writer.write(pack(IRHeader(0, label, 1, 0), b"second"))
     >>> found = diff(f"{folder}/a", f"{folder}/b")
     >>> found.equal, found.same, found.labels, str(found.examples[0])
-    (False, 1, 1, 'key 1: 1.0 -> 2.0')
+    (False, 1, 1, 'key 1: 1 -> 2')
     """
     if examples < 0:
         raise ValueError(f"examples={examples}: expected 0 or more")
     with SourcePack(a, everything=True) as first, SourcePack(b, everything=True) as second:
         return _compare_packs(first, second, examples, threads, progress)
+
+
+def _text(value: Any) -> str:
+    """Labels or an id; whole numbers without a point."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _compare_packs(

@@ -112,11 +112,11 @@ class Duplicates:
         near = f", {self.near} more that look like an earlier one" if self.near else ""
         text = (
             f"{self.path}: {self.records} records, {self.exact} with the content of an earlier one"
-            f"{near}, in {self.groups} groups"
+            f"{near}; groups: {self.groups}"
         )
         if self.conflicts:
-            text += f"; the labels of {self.conflicts} groups contradict each other"
-        return text + (f"; {self.skipped} damaged" if self.skipped else "")
+            text += f", of which the labels contradict each other: {self.conflicts}"
+        return text + (f"; damaged: {self.skipped}" if self.skipped else "")
 
 
 def dedup(

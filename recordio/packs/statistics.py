@@ -21,7 +21,7 @@ from .passes import pass_over
 from .pictures import channel_sums
 from .source import SourcePack
 
-__all__ = ["ClassStatistics", "PackStatistics", "PixelStatistics", "stats"]
+__all__ = ["ClassStatistics", "PackStatistics", "PixelStatistics", "sizes_in_short", "stats"]
 
 CHANNELS = "rgb"
 
@@ -180,8 +180,8 @@ class PackStatistics:
                 ("classes", f"{found.classes}, from {found.smallest:g} to {found.largest:g}")
             )
             per_class = (
-                f"{found.records_min} to {found.records_max} each, median {found.records_median:g};"
-                f" fewest {found.rarest:g}, most {found.commonest:g}"
+                f"{found.records_min} (class {found.rarest:g}) to {found.records_max} "
+                f"(class {found.commonest:g}) of each, median {found.records_median:g}"
             )
             lines.append(("", per_class))
         if self.pixels is not None:

@@ -43,8 +43,8 @@ def test_equal_packs_in_any_order(two):
 @pytest.mark.parametrize(
     ("row", "kind", "said"),
     [
-        ((3, 9, 3, b"content 3"), "labels", "key 3: 0.0 -> 9.0"),
-        ((3, [1, 2], 3, b"content 3"), "labels", "key 3: 0.0 -> [1.0, 2.0]"),
+        ((3, 9, 3, b"content 3"), "labels", "key 3: 0 -> 9"),
+        ((3, [1, 2], 3, b"content 3"), "labels", "key 3: 0 -> [1, 2]"),
         ((3, 0, 2**63, b"content 3"), "ids", f"key 3: 3 -> {2**63}"),
         ((3, 0, 3, b"another"), "content", "key 3"),
         ((3, 5, 7, b""), "content", "key 3"),
@@ -67,7 +67,7 @@ def test_records_of_one_pack_only(two):
         (None, 6),
         (None, 7),
     ]
-    assert "2 only in " in str(found)
+    assert "b.rec: 2" in str(found).splitlines()[-3]
 
 
 def test_a_label_vector_and_the_high_half_of_an_id_count(two, tmp_path):

@@ -40,7 +40,7 @@ def test_the_first_of_the_same_contents_stays(packs):
     assert found.same.all() and (found.distance == -1).all()
     assert packs.contents(packs.path("b")) == [b"x", b"y", b"z"]
     assert found.written.records == 3
-    assert "3 with the content of an earlier one, in 2 groups; the labels of 1" in str(found)
+    assert "3 with the content of an earlier one; groups: 2, of which the labels" in str(found)
     assert recordio.dedup(packs.path("b")).exact == 0
 
 

@@ -36,10 +36,10 @@ def pictures(tmp_path, monkeypatch, photos):
 
 def test_diff(rows, command, capsys):
     assert command("diff", "a", "a.rec") == 0
-    assert "3 are the same in both" in capsys.readouterr().out
+    assert "the same in both: 3" in capsys.readouterr().out
     assert command("diff", "a", "b") == 1
     said = capsys.readouterr()
-    assert "1 other labels\n  key 1: 1.0 -> 2.0\n1 only in b.rec\n  key 3\n" in said.out
+    assert "other labels: 1\n  key 1: 1 -> 2\nonly in b.rec: 1\n  key 3\n" in said.out
     assert said.err == ""
     assert command("diff", "a", "b", "--json", "--examples", 0, "--threads", 1) == 1
     found = json.loads(capsys.readouterr().out)
