@@ -23,6 +23,7 @@ __all__ = [
     "IndexFileError",
     "KeyNotFoundError",
     "LabelError",
+    "ManifestError",
     "RecordHeaderError",
     "RecordIOError",
     "RecordTooLargeError",
@@ -167,6 +168,10 @@ class ErrorBudgetError(RecordIOError):
 
 class ExpressionError(RecordIOError):
     """A condition on records, given as text, has no meaning; `column` is a character of it."""
+
+
+class ManifestError(RecordIOError):
+    """A manifest of shards cannot be read, or the files are not those that it lists."""
 
 
 class IndexFileError(RecordIOError):

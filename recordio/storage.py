@@ -141,6 +141,11 @@ class AtomicOutput:
         """Whether this process opened the output; false in a forked child."""
         return os.getpid() == self._owner
 
+    @property
+    def unpublished(self) -> tuple[str, ...]:
+        """Where the files are until they are published, one for each path."""
+        return tuple(temporary.path for temporary in self._temporary)
+
     def write(self, data) -> int:
         """Append bytes to the first file and return how many they were."""
         return self.files[0].write(data)

@@ -34,6 +34,10 @@ examples:
   recordio join data/photos data/more data/both --labels append
   recordio split data/photos data/train=0.8 data/val=0.2 --stratified
   recordio filter data/photos data/large --where 'width >= 512 and label != 3'
+  recordio shuffle data/photos data/mixed --seed 1
+  recordio shard data/photos shards 16
+  recordio stats data/photos --mean-std
+  recordio dedup data/photos --near --remove data/unique
   recordio export data/photos again
   recordio export data/table table.csv --to csv
 

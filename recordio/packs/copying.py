@@ -6,6 +6,7 @@ record that is stored in several parts, or would be, is taken apart and encoded 
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -61,10 +62,23 @@ class Edit:
 
 
 class Copier:
-    """Frames of records of some sources, with what changes in them."""
+    """Frames of records of some sources, with what changes in them.
 
-    def __init__(self, sources: Sequence[SourcePack], edits: Sequence[Edit]) -> None:
+    Parameters
+    ----------
+    sources : sequence of SourcePack
+    edits : sequence of Edit
+        One for each.
+    window : int, optional
+        Bytes that are put together at a time.  The records in them are read in the order of their
+        files, however they are to be written: a disk likes that where the order is a random one.
+    """
+
+    def __init__(
+        self, sources: Sequence[SourcePack], edits: Sequence[Edit], window: int | None = None
+    ) -> None:
         self.sources, self.edits = sources, edits
+        self.window = window or BLOCK
 
     def blocks(
         self, packs: np.ndarray, records: np.ndarray, first: int
@@ -74,7 +88,7 @@ class Copier:
             rows = slice(start, start + CHUNK)
             some, numbers = packs[rows], records[rows]
             lengths, apart = self._lengths(some, numbers)
-            block = np.cumsum(lengths) // BLOCK
+            block = np.cumsum(lengths) // self.window
             cut = np.flatnonzero((block[1:] != block[:-1]) | apart[1:] | apart[:-1]) + 1
             for begin, end in zip([0, *cut.tolist()], [*cut.tolist(), len(some)], strict=True):
                 if apart[begin]:
@@ -113,8 +127,15 @@ class Copier:
         places = np.cumsum(counts) - counts
         out = np.empty(int(counts.sum()), "<u4")
         for number, rows in self._by_source(packs):
-            chosen, at = records[rows], places[rows]
-            self._copy(out, at, number, chosen, counts[rows])
+            chosen, at, sizes = records[rows], places[rows], counts[rows]
+            if (np.diff(chosen) < 0).any():
+                order = np.argsort(chosen, kind="stable")
+                chosen, at, sizes = chosen[order], at[order], sizes[order]
+            piece = np.cumsum(sizes) * 4 // BLOCK
+            cut = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(chosen)]
+            for begin, end in itertools.pairwise(cut):
+                part = slice(begin, end)
+                self._copy(out, at[part], number, chosen[part], sizes[part])
             self._change(out, at + HEAD_WORDS, number, chosen)
         return out.data.cast("B")
 
@@ -136,8 +157,9 @@ class Copier:
             runs = (begin[first], after[last], places[first], there[last])
             for old, old_end, new, new_end in zip(*(run.tolist() for run in runs), strict=True):
                 out[new:new_end] = source.words[old:old_end]
-        elif len(out) == int(counts.sum()):
-            np.take(source.words, spans(begin, counts), out=out, mode="clip")
+        elif (places[1:] == there[:-1]).all():
+            together = out[places[0] : there[-1]]
+            np.take(source.words, spans(begin, counts), out=together, mode="clip")
         else:
             out[spans(places, counts)] = source.words[spans(begin, counts)]
         check_kept(source.data, path=source.path)

@@ -25,7 +25,7 @@ from .faces import face_keys, identity_frames
 from .journal import Journal
 from .source import SourcePack, pack_prefix
 
-__all__ = ["PackReport", "PackWritten", "Plan", "write_packs"]
+__all__ = ["PackReport", "PackWritten", "Plan", "Seal", "write_packs"]
 
 #: Bytes written between two notes in the journal.
 STEP = 64 << 20
@@ -63,6 +63,25 @@ class Plan:
     def paths(self) -> list[str]:
         """All files that are written."""
         return [self.path, f"{self.prefix}.idx", *(self.prefix + end for end in self.companions)]
+
+
+@dataclass(frozen=True)
+class Seal:
+    """A file that says that packs are complete: it appears after all of them.
+
+    It is taken away before the first old pack is replaced, so it never speaks of others.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    content : callable
+        ``content(packs, files)``: what will be in it, of a `PackWritten` for each pack, and of a
+        list of where the files of each are now, in the order of `Plan.paths`.
+    """
+
+    path: str
+    content: Callable[[Sequence[PackWritten], Sequence[Sequence[str]]], bytes]
 
 
 @dataclass(frozen=True)
@@ -128,6 +147,8 @@ def write_packs(
     edits: Sequence[Edit] | None = None,
     *,
     identities: int | None = None,
+    window: int | None = None,
+    seal: Seal | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PackReport:
@@ -148,6 +169,10 @@ def write_packs(
         At least how many identities the new packs list, which are their class labels: identity i
         has the records whose label is i.  0 for ordinary packs.  By default as many as the source
         that lists most, if any does.
+    window : int, optional
+        Bytes that are put together at a time, and read in the order of the sources.
+    seal : Seal, optional
+        A file that says that the packs are complete.
     progress : callable, optional
         ``progress(done, total)``: records written so far, and in all.
     cancelled : callable, optional
@@ -197,11 +222,12 @@ def write_packs(
     done = continued = 0
     journal = Journal(plans[0].path, _fingerprint(sources, plans, edits, identities))
     outputs: list[_Output] = []
+    sealed: AtomicOutput | None = None
     try:
         for number, plan in enumerate(plans):
             outputs.append(_Output(number, plan, journal, keys[number], identities))
         done = continued = sum(output.done for output in outputs)
-        copier = Copier(sources, edits)
+        copier = Copier(sources, edits, window)
         for output in outputs:
             for count in output.write(copier):
                 done += count
@@ -209,11 +235,23 @@ def write_packs(
                     progress(done, total)
                 if cancelled():
                     raise KeyboardInterrupt
+        if seal is not None:
+            sealed = AtomicOutput(seal.path)
+            sealed.write(
+                seal.content(
+                    [output.report() for output in outputs],
+                    [output.unpublished() for output in outputs],
+                )
+            )
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(seal.path)  # the packs that it speaks of are about to be replaced
         for output in outputs:
             output.files.commit()
+        if sealed is not None:
+            sealed.commit()
     except BaseException:
-        for output in outputs:
-            output.files.discard()
+        for files in [*(output.files for output in outputs), *filter(None, [sealed])]:
+            files.discard()
         raise
     finally:
         journal.remove()
@@ -382,6 +420,12 @@ class _Output:
             index.write(piece)
         for file, content in zip(companions, self.plan.companions.values(), strict=True):
             file.write(content)
+
+    def unpublished(self) -> list[str]:
+        """Where the files of its plan are as long as they do not have their names."""
+        for file in self.files.files:
+            file.flush()
+        return list(self.files.unpublished)
 
     def report(self) -> PackWritten:
         return PackWritten(self.plan.path, len(self.plan.records), self.size, self.identities)

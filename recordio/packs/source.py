@@ -86,6 +86,8 @@ class SourcePack:
         records that it does not list do not exist.
     skip_errors : bool
         Leave damaged records out, and note each in `problems`; otherwise the first one raises.
+    everything : bool
+        Take the records that list identities for ordinary ones, too.
 
     Attributes
     ----------
@@ -129,7 +131,9 @@ class SourcePack:
     (3, [0.0, 2.0, 4.0], b'content')
     """
 
-    def __init__(self, path: str | os.PathLike[str], skip_errors: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], skip_errors: bool = False, everything: bool = False
+    ) -> None:
         self.path = record_file(path)
         self.prefix = pack_prefix(self.path)
         index = f"{self.prefix}.idx"
@@ -142,7 +146,8 @@ class SourcePack:
         self.version = [StoredFile(name).version() for name in (self.path, index)]
         self.identities: int | None = None
         self._find_records()
-        self._find_identities()
+        if not everything:
+            self._find_identities()
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -306,6 +311,11 @@ class SourcePack:
     def sizes(self) -> np.ndarray:
         """Bytes in each record, with its image header: uint32, (records,)."""
         return self._heads["size"]
+
+    @property
+    def headers(self) -> np.ndarray:
+        """The image header of each record: (records,), with fields named as in `IRHeader`."""
+        return self._heads["header"]
 
     @property
     def flags(self) -> np.ndarray:

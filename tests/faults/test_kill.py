@@ -102,3 +102,12 @@ def test_optimizing(steps, photo_pack):
 @pytest.mark.parametrize("words", [["folder"], ["x.tar", "--to", "webdataset"]])
 def test_exporting(steps, photo_pack, words):
     assert steps("export", photo_pack, *words) >= 5
+
+
+@pytest.mark.parametrize("words", [["shuffle"], ["sort"], ["dedup", "--remove"]])
+def test_writing_packs_in_another_order(steps, photo_pack, words):
+    assert steps("command", words[0], photo_pack, *words[1:], "p") >= 10
+
+
+def test_cutting_packs(steps, photo_pack, pack):
+    assert steps("shards", pack, photo_pack) >= 40

@@ -1,1 +1,1 @@
-"""Packs as material: the commands that make packs of packs, one module for each group."""
+"""Packs as material: the commands over whole packs, one module for each group."""

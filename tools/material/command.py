@@ -16,13 +16,18 @@ from ..outputs import check_outputs, local_path
 from ..record_pack import pack_prefix
 
 __all__ = [
+    "PACK_HELP",
     "PackCommand",
     "add_output_options",
     "add_pack",
     "add_prefix",
     "add_seed",
+    "add_skip_errors",
+    "natural",
+    "positive",
     "say_written",
     "share",
+    "showing_progress",
     "writing",
 ]
 
@@ -75,6 +80,11 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
 def add_output_options(parser: argparse.ArgumentParser) -> None:
     """What all commands that write packs know."""
     parser.add_argument("--force", action="store_true", help="replace existing files")
+    add_skip_errors(parser)
+
+
+def add_skip_errors(parser: argparse.ArgumentParser) -> None:
+    """What becomes of damaged records."""
     parser.add_argument(
         "--skip-errors",
         action="store_true",
@@ -97,23 +107,30 @@ def writing(
     prefixes = [pack_prefix(prefix) for prefix in prefixes]
     endings = (".rec", ".idx", SUFFIX)
     check_outputs([prefix + end for prefix in prefixes for end in endings], settings.force)
-    name = os.path.basename(prefixes[0])
-    with interruption.deferring(), contextlib.ExitStack() as stack:
-        shown = [0]
-        advance: list[Callable[[int], object]] = []
-
-        def progress(done: int, total: int) -> None:
-            if not advance:  # how many there are is known now
-                bar = progress_bar(total, name, "records")
-                advance.append(stack.enter_context(bar))
-            advance[0](done - shown[0])
-            shown[0] = done
-
+    name = os.path.basename(prefixes[0] if prefixes else settings.pack)
+    with interruption.deferring(), showing_progress(name) as progress:
         yield {
             "progress": progress,
             "cancelled": interruption.requested,
             "skip_errors": settings.skip_errors,
         }
+
+
+@contextlib.contextmanager
+def showing_progress(name: str, unit: str = "records") -> Iterator[Callable[[int, int], None]]:
+    """A progress bar for ``progress(done, total)``, and a new one when that begins again."""
+    with contextlib.ExitStack() as stack:
+        shown = 0
+        advance: Callable[[int], object] | None = None
+
+        def progress(done: int, total: int) -> None:
+            nonlocal shown, advance
+            if advance is None or done < shown:  # how many there are is known now
+                advance, shown = stack.enter_context(progress_bar(total, name, unit)), 0
+            advance(done - shown)
+            shown = done
+
+        yield progress
 
 
 def say_written(report: PackReport) -> int:
@@ -139,6 +156,14 @@ def natural(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
     return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number above 0; for ``add_argument(type=...)``."""
+    number = natural(text)
+    if not number:
+        raise argparse.ArgumentTypeError("it must be at least 1")
+    return number
 
 
 def share(text: str) -> float:

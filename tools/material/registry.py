@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from .choice import FILTER, SAMPLE, SPLIT
 from .command import PackCommand
+from .inspection import DEDUP, DIFF, STATS
 from .labels import JOIN, RELABEL
+from .order import CHECK_SHARDS, SHARD, SHUFFLE, SORT
 
 __all__ = ["PACK_COMMANDS"]
 
 PACK_COMMANDS: dict[str, PackCommand] = {
-    command.name: command for command in (JOIN, SPLIT, RELABEL, FILTER, SAMPLE)
+    command.name: command
+    for command in (
+        *(JOIN, SPLIT, RELABEL, FILTER, SAMPLE),
+        *(SHUFFLE, SORT, SHARD, CHECK_SHARDS),
+        *(DIFF, STATS, DEDUP),
+    )
 }

@@ -1,5 +1,7 @@
 """Packs of every kind, and how to look into them."""
 
+import os
+import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 
 from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
+from recordio.packs import copying, output
 from recordio.packs.identities import face_pack
 from recordio.packs.source import SourcePack
 
@@ -105,3 +108,27 @@ class Packs:
 @pytest.fixture
 def packs(tmp_path):
     return Packs(tmp_path)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Copy and note little at a time, so that small packs take many steps."""
+    monkeypatch.setattr(copying, "BLOCK", 64)
+    monkeypatch.setattr(copying, "CHUNK", 7)
+    monkeypatch.setattr(output, "STEP", 64)
+
+
+@pytest.fixture
+def killed_after(small_blocks):
+    """Run ``job(progress)`` in a child that kills itself when so many records are written."""
+
+    def run(records, job):
+        child = os.fork()
+        if child == 0:
+            try:
+                job(lambda done, total: done >= records and os.kill(os.getpid(), signal.SIGKILL))
+            finally:
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == signal.SIGKILL
+
+    return run
