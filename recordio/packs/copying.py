@@ -10,6 +10,7 @@ import itertools
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ..frames.mapping import check_kept
 from ..header import pack, unpack
 from .source import CHUNK, HEAD_WORDS, SourcePack, spans
 
-__all__ = ["Copier", "Edit"]
+__all__ = ["Copier", "Edit", "Vectors"]
 
 #: Bytes copied at a time.
 BLOCK = 8 << 20
@@ -26,6 +27,25 @@ BLOCK = 8 << 20
 LONG_RUN = 256
 MAGIC = 0xCED7230A
 ID_WORD, ID_OFFSET = 2, 8  # where the id stands in a record
+
+
+class Vectors(NamedTuple):
+    """New labels of all records of a pack, at least one for each.
+
+    Attributes
+    ----------
+    starts, ends : numpy.ndarray of int64, (records,)
+        Those of record i are ``values[starts[i] : ends[i]]``.
+    values : numpy.ndarray of float32
+    """
+
+    starts: np.ndarray
+    ends: np.ndarray
+    values: np.ndarray
+
+    def of(self, record: int) -> np.ndarray:
+        """The labels of one record."""
+        return self.values[self.starts[record] : self.ends[record]]
 
 
 @dataclass(frozen=True)
@@ -38,13 +58,13 @@ class Edit:
         The new values of its `SourcePack.labels`, as many; None to keep them.
     shift : int
         Added to the id in each image header.
-    vectors : sequence of numpy.ndarray of float32, or None
+    vectors : Vectors or None
         All labels of each record, which may become more or fewer; instead of `labels`.
     """
 
     labels: np.ndarray | None = None
     shift: int = 0
-    vectors: Sequence[np.ndarray] | None = None
+    vectors: Vectors | None = None
 
     @property
     def is_none(self) -> bool:
@@ -54,7 +74,7 @@ class Edit:
     def first_labels(self, source: SourcePack, records: np.ndarray) -> np.ndarray:
         """The first class label of some records as it becomes; NaN for those without."""
         if self.vectors is not None:
-            return np.array([self.vectors[row][0] for row in records.tolist()], np.float32)
+            return self.vectors.values[self.vectors.starts[records]]
         table = source.labels
         if self.labels is not None:
             table = table._replace(values=self.labels)
@@ -190,7 +210,7 @@ class Copier:
                 struct.pack_into("<f", payload, place, edit.labels[label])
         if edit.vectors is not None:
             header, content = unpack(payload)
-            labels = edit.vectors[record]
+            labels = edit.vectors.of(record)
             label = float(labels[0]) if len(labels) == 1 else labels
             payload = bytearray(pack(header._replace(label=label), content))
         if edit.shift and source.headed[record]:

@@ -54,7 +54,8 @@ def filter(
     skip_errors : bool
         Leave damaged records out and count them; otherwise the first one stops everything.
     progress : callable, optional
-        ``progress(done, total)``: records written so far, and in all.
+        ``progress(done, total)``: records looked into so far, where the condition is about their
+        contents, and then again, records written so far, and how many these are in all.
     cancelled : callable, optional
         Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
 
@@ -114,7 +115,7 @@ def filter(
             wanted = np.isin(np.arange(len(source)), chosen_records(source, keys))
         if condition is not None:
             rows = np.flatnonzero(wanted)
-            columns = _Columns(source.part(rows), cancelled)
+            columns = _Columns(source.part(rows), progress, cancelled)
             wanted[rows] = condition(len(rows), columns)
         chosen = np.flatnonzero(wanted != drop)
         if not len(chosen):
@@ -131,8 +132,10 @@ def filter(
 class _Columns:
     """What is known of the records of a pack, by the names of `Condition`."""
 
-    def __init__(self, pack: SourcePack, cancelled: Callable[[], bool]) -> None:
-        self.pack, self.cancelled = pack, cancelled
+    def __init__(
+        self, pack: SourcePack, progress: Progress | None, cancelled: Callable[[], bool]
+    ) -> None:
+        self.pack, self.progress, self.cancelled = pack, progress, cancelled
 
     def __call__(self, name: str, rows: np.ndarray) -> Any:
         pack = self.pack
@@ -162,6 +165,8 @@ class _Columns:
         found: list[Any] = []
         for _, results in pass_over(self.pack.part(rows), lambda number, content: work(content)):
             found += results
+            if self.progress is not None:
+                self.progress(len(found), len(rows))
             if self.cancelled():
                 raise KeyboardInterrupt
         return np.array(found)

@@ -114,12 +114,14 @@ def chosen_records(pack: SourcePack, keys: str | os.PathLike[str] | Iterable[int
         A line is no whole number, or not one of a ``.lst`` file.
     """
     path = lines = None
-    if not isinstance(keys, (str, os.PathLike)):
-        wanted = np.array([operator.index(key) for key in keys], np.int64)
-    else:
+    if isinstance(keys, (str, os.PathLike)):
         path = os.fsdecode(keys)
         lines, wanted = np.array(list(_numbers(path)), np.int64).reshape(-1, 2).T
-    names, what = (pack.ids, "id") if is_list(path) else (pack.keys, "key")
+    else:
+        wanted = _as_keys(keys)
+    what, names = "key", pack.keys
+    if is_list(path):  # records without header have no id
+        what, names = "id", np.where(pack.headed, pack.ids.astype(np.int64), -1)
     if len(unknown := np.flatnonzero(~np.isin(wanted, names))):
         row = int(unknown[0])
         raise KeyNotFoundError(
@@ -128,6 +130,13 @@ def chosen_records(pack: SourcePack, keys: str | os.PathLike[str] | Iterable[int
             line=None if lines is None else int(lines[row]),
         )
     return np.flatnonzero(np.isin(names, wanted))
+
+
+def _as_keys(keys: Iterable[int]) -> np.ndarray:
+    found = [operator.index(key) for key in keys]
+    if found and max(map(abs, found)) > LARGEST_ID:
+        raise KeyNotFoundError("a key has more than 64 bits")
+    return np.array(found, np.int64)
 
 
 def _numbers(path: str) -> Iterator[tuple[int, int]]:

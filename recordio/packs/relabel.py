@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from ..errors import LabelError, RecordIOError
 from .changes import class_files, label_edits, output_path
-from .copying import Edit
-from .lists import ListEntry, is_list, read_entries
+from .copying import Edit, Vectors
+from .lists import is_list, read_entries
 from .output import PackReport, Plan, Progress, write_packs
 from .source import SourcePack
 
@@ -109,16 +110,33 @@ def _dense(labels: np.ndarray) -> np.ndarray:
 
 def _listed(source: SourcePack, path: str | os.PathLike[str]) -> Edit:
     """The labels that a list has for each id."""
-    found: dict[int, ListEntry] = {}
+    ids, lines, counts, values = array("q"), array("q"), array("q"), array("f")
     for line, entry in read_entries(path):
-        if found.setdefault(entry.id, entry) is not entry:
-            raise RecordIOError(f"another line has the id {entry.id}, too", path=path, line=line)
-    vectors = []
-    for number, record_id in enumerate(source.ids.tolist()):
-        if record_id not in found:
-            reason = f"{os.fsdecode(path)} has no line for its id"
-            raise LabelError(reason, record_id=record_id, **source.place(number))
-        vectors.append(np.array(found[record_id].labels, np.float32))
-    if not source.flags.any() and all(len(vector) == 1 for vector in vectors):
-        return Edit(np.concatenate(vectors))  # one word of each record changes
-    return Edit(vectors=vectors)
+        ids.append(entry.id)
+        lines.append(line)
+        counts.append(len(entry.labels))
+        values.extend(entry.labels)
+    listed = np.array(ids, np.uint64)
+    order = np.argsort(listed, kind="stable")
+    listed = listed[order]
+    if len(twice := np.flatnonzero(listed[1:] == listed[:-1])):
+        row = int(twice[0])
+        raise RecordIOError(
+            f"another line has the id {listed[row]}, too", path=path, line=lines[order[row + 1]]
+        )
+    rows = np.searchsorted(listed, source.ids)
+    known = rows < len(listed)
+    known[known] = listed[rows[known]] == source.ids[known]
+    if not known.all():
+        number = int(np.argmin(known))
+        raise LabelError(
+            f"{os.fsdecode(path)} has no line for its id",
+            record_id=int(source.ids[number]),
+            **source.place(number),
+        )
+    rows = order[rows]
+    ends = np.cumsum(np.array(counts, np.int64))
+    labels = np.array(values, np.float32)
+    if not source.flags.any() and (np.array(counts) == 1).all():
+        return Edit(labels[rows])  # one word of each record changes
+    return Edit(vectors=Vectors(ends[rows] - np.array(counts, np.int64)[rows], ends[rows], labels))

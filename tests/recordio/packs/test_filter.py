@@ -80,6 +80,21 @@ def test_keys_and_lists(packs, tmp_path):
         kept(packs, keys=[9])
 
 
+def test_a_large_id_and_records_without_header(packs, tmp_path):
+    rows = [b"text", *(pack(IRHeader(0, 1, number, 0), b"") for number in (2**60, 2**60 + 1, 0))]
+    packs.raw("a", rows)
+    (tmp_path / "some.lst").write_text(f"{2**60 + 1}\t0\tx\n0\t0\tx\n")
+    assert kept(packs, keys=tmp_path / "some.lst") == [2**60 + 1, 0]
+    with pytest.raises(KeyNotFoundError, match="64 bits"):
+        kept(packs, keys=[2**70])
+
+
+def test_progress(packs, pictures):
+    seen = []
+    kept(packs, "width > 0", progress=lambda *counts: seen.append(counts))
+    assert seen == [(6, 6), (3, 3)]
+
+
 def test_identities(packs):
     packs.faces("a", [2, 3, 1])
     assert kept(packs, "label != 1") == [1, 2, 6]

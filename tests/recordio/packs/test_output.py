@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordio import EmptyRecordFileError, LabelError, RecordIOError, RecordWriter
+from recordio import (
+    EmptyRecordFileError,
+    LabelError,
+    RecordIOError,
+    RecordWriter,
+    TruncatedRecordError,
+)
 from recordio.packs import copying, output
 from recordio.packs.copying import Edit
 from recordio.packs.output import Plan, write_packs
@@ -138,6 +144,16 @@ def test_progress_and_cancelling(packs, small_blocks):
         with pytest.raises(KeyboardInterrupt):
             write_packs([source], [plan], cancelled=lambda: True)
     assert packs.names() == ["a.idx", "a.rec", "b.idx"]
+
+
+def test_a_source_that_becomes_shorter(packs):
+    path = packs.plain("a", range(3000))
+    with SourcePack(path) as source:
+        plan = plan_of(packs.path("b"), *[(0, row) for row in range(3000)])
+        os.truncate(path, path.stat().st_size // 2)
+        with pytest.raises(TruncatedRecordError, match=r"a\.rec"):
+            write_packs([source], [plan])
+    assert packs.names() == ["a.idx", "a.rec"]
 
 
 def kill_after(records, job):
