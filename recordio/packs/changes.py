@@ -86,7 +86,7 @@ def id_shifts(sources: Sequence[SourcePack]) -> list[int]:
     """What is added to the ids of each pack, so that no two packs have one in common.
 
     The ids of a pack stay as they are, unless one of them is also that of a record of a pack
-    before: then all are moved behind the largest id of the packs before.
+    before: then the largest id of the packs before, plus one, is added to all of its ids.
 
     Raises
     ------
@@ -102,8 +102,8 @@ def id_shifts(sources: Sequence[SourcePack]) -> list[int]:
             shift = int(taken[-1]) + 1
             if int(ids[-1]) + shift > LARGEST_ID:
                 raise RecordIOError(
-                    f"its ids, up to {ids[-1]}, collide with those of the packs before, and behind "
-                    f"these, from {shift} on, they would not fit into 63 bits",
+                    f"its ids, up to {ids[-1]}, collide with those of the packs before, and with "
+                    f"{shift} added to them they would not fit into 63 bits",
                     path=source.path,
                 )
         shifts.append(shift)

@@ -109,13 +109,14 @@ class Copier:
             some, numbers = packs[rows], records[rows]
             lengths, apart = self._lengths(some, numbers)
             block = np.cumsum(lengths) // self.window
-            cut = np.flatnonzero((block[1:] != block[:-1]) | apart[1:] | apart[:-1]) + 1
+            cut = np.flatnonzero((block[1:] != block[:-1]) | (apart[1:] != apart[:-1])) + 1
             for begin, end in zip([0, *cut.tolist()], [*cut.tolist(), len(some)], strict=True):
+                part = slice(begin, end)
                 if apart[begin]:
-                    frame = self._encoded(int(some[begin]), int(numbers[begin]))
-                    yield frame, np.array([len(frame)])
+                    pairs = zip(some[part].tolist(), numbers[part].tolist(), strict=True)
+                    frames = [self._encoded(*pair) for pair in pairs]
+                    yield b"".join(frames), np.array([len(frame) for frame in frames])
                 else:
-                    part = slice(begin, end)
                     yield self._copied(some[part], numbers[part], lengths[part]), lengths[part]
 
     def _lengths(self, packs: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,6 +205,7 @@ class Copier:
         """The frame of one record that has several parts, or will have."""
         edit, source = self.edits[number], self.sources[number]
         payload = bytearray(source.record(record))
+        check_kept(source.data, path=source.path, record=record)
         if edit.labels is not None:
             for label in source.labels.numbers_of(np.array([record])).tolist():
                 place = 4 * int(source.labels.places[label])

@@ -69,9 +69,9 @@ def join(
 
     Notes
     -----
-    Keys are numbered again.  Ids stay, unless two packs have one in common: then those of the later
-    pack are moved behind the largest before.  If one of the packs lists identities, the new one
-    does, for the images of all.
+    Keys are numbered again.  Ids stay, unless two packs have one in common: then the largest id of
+    the packs before, plus one, is added to all ids of the later pack.  If one of the packs lists
+    identities, the new one does, for the images of all.
 
     Examples
     --------
