@@ -179,3 +179,11 @@ def test_join_then_split_gives_the_packs_back(contents, tmp_path_factory):
             again = [bytes(row[:8]) + bytes(8) + bytes(row[16:]) for row in reader]
             assert {row[8] for row in map(bytes, reader)} == {number}
         assert again == [bytes(row) for row in rows]
+
+
+def test_what_mxnet_wrote_stays_as_it_is(golden, golden_payloads, packs):
+    join([golden / "frames.rec"] * 2, packs.path("out"))
+    with RecordReader(packs.path("out"), packs.path("out").with_suffix(".idx")) as reader:
+        assert [bytes(record) for record in reader] == golden_payloads * 2
+    frames = (golden / "frames.rec").read_bytes()
+    assert packs.path("out").read_bytes() == frames * 2
