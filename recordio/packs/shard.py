@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -31,6 +32,9 @@ SUFFIX = ".shards.json"
 LARGEST_MANIFEST = 1 << 28
 DIGITS = 6  # of numbers in the names of shards
 BUFFER = 1 << 20
+#: Open files for each shard - record file, index and names of classes, each with its lock - and
+#: for everything else.
+DESCRIPTORS, OTHER_DESCRIPTORS = 6, 32
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,8 @@ def _fields(words: dict[str, Any], path: str) -> dict[str, Any]:
         numbers = {name: words[name] for name in ("records", "bytes", "identities")}
         counts = [*numbers.values()]
         for shard in shards:
-            counts += [shard.first, shard.records, shard.bytes, *shard.keys]
+            least, largest = shard.keys
+            counts += [shard.first, shard.records, shard.bytes, least, largest]
             names = (shard.file, shard.index)
             # A manifest speaks of its own folder only.
             if any(not name or os.path.basename(name) != name for name in names):
@@ -194,7 +199,7 @@ def shard(
     RecordIOError
         If the source is damaged or would be overwritten.
     OSError
-        If a file cannot be read or written.
+        If a file cannot be read or written, or if so many cannot be open at a time.
 
     Notes
     -----
@@ -226,6 +231,7 @@ def shard(
             )
         names, manifest = shard_names(pack.prefix, out, n)
         _check_older(manifest, names)
+        _check_descriptors(n)
         cuts = _cuts(pack.ends - pack.offsets, n)
         parts = np.split(np.arange(len(pack)), cuts)
         plans = [plan_of(pack, *pair) for pair in zip(names, parts, strict=True)]
@@ -424,6 +430,22 @@ def shard_names(prefix: str, out: str | os.PathLike[str], n: int) -> tuple[list[
     names = [f"{before}{number:0{digits}d}{after}" for number in range(n)]
     stem = os.path.basename(before).rstrip("-_.") or pack_prefix(after).strip("-_.") or "pack"
     return names, os.path.join(folder, f"{stem}{SUFFIX}")
+
+
+def _check_descriptors(n: int) -> None:
+    """Refuse more shards than this process can have open: all are, until they appear together."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = n * DESCRIPTORS + OTHER_DESCRIPTORS
+    if most != resource.RLIM_INFINITY and needed > most:
+        raise OSError(
+            errno.EMFILE,
+            f"{n} shards need {needed} open files at a time, and this process may have {most}: "
+            "raise the limit (ulimit -n) or make fewer",
+        )
 
 
 def _check_older(manifest: str, names: Sequence[str]) -> None:

@@ -98,6 +98,20 @@ def test_refused_before_anything_is_written(packs, parts):
         recordio.shard(whole, packs.folder / "b", 2)
 
 
+def test_more_shards_than_files_can_be_open(packs, parts):
+    resource = pytest.importorskip("resource")
+    most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    path = packs.plain("a", range(200))
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 1000), hard))
+        with pytest.raises(OSError, match="200 shards need 1232 open files"):
+            recordio.shard(path, parts, 200)
+        assert os.listdir(parts) == []
+        assert recordio.shard(path, parts, 100).records == 200
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def test_shards_of_an_older_run_are_replaced_or_in_the_way(packs, parts):
     path = packs.plain("a", range(30))
     recordio.shard(path, parts, 4)
@@ -171,6 +185,8 @@ def test_the_manifest_stands_only_beside_whole_groups(packs, parts, monkeypatch)
         (lambda parts: shard_of(parts, first=1), "should with 0"),
         (lambda parts: shard_of(parts, records=9), "it does not list"),
         (lambda parts: shard_of(parts, keys=[None, 2]), "a field is missing"),
+        (lambda parts: shard_of(parts, keys=[]), "a field is missing"),
+        (lambda parts: shard_of(parts, file=3), "a field is missing"),
         (lambda parts: shard_of(parts, sha256="0"), "a field is missing"),
         (lambda parts: shard_of(parts, more=1), "a field is missing"),
         (lambda parts: (parts / "a.shards.json").write_bytes(b"\xff{"), "no manifest"),
