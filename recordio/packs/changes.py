@@ -41,8 +41,8 @@ def label_edits(
         For each pack the new values of its `SourcePack.labels`; None where they stay.
     changes : list of LabelChange
     identities : int or None
-        How many identities a pack of them lists, as `write_packs` wants it: none if no pack has
-        labels any more.
+        At least how many identities a pack of them lists, as `write_packs` wants it: none if one
+        of the packs has no labels any more.
 
     Raises
     ------

@@ -86,7 +86,7 @@ def filter(
     ``width, height``    of the image in pixels, as its header says
     ``bytes``            size of the content, without image header
     ``format``           ``"jpeg"``, ``"png"``, ``"webp"``, ... ``"npy"``, ``"empty"``, ``"other"``
-    ``decodable``        whether it is an image of at most 2**26 pixels that Pillow decodes to its end
+    ``decodable``        whether it is an image up to 2**26 pixels that Pillow decodes to its end
     ``id, key``          the id in the image header, and the key in the index
     ==================== ===========================================================================
 

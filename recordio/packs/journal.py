@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from ..at_end import at_end
 from ..storage import AtomicOutput
 from ..temporary import Temporary
 
@@ -53,18 +54,15 @@ class Journal:
     def __init__(self, path: str, fingerprint: str) -> None:
         self.found: dict[int, Progress] = {}
         self._temporary = Temporary(f"{os.path.realpath(path)}.journal")
-        try:
-            descriptor = self._temporary.take_over()
-            if descriptor is not None:
-                self.found = _read(self._temporary.path, fingerprint)
-            else:
-                descriptor = self._temporary.make()
-            self._file = os.fdopen(descriptor, "w", encoding="ascii")
-            self._file.truncate(0)
-            self._write(fingerprint)
-        except BaseException:
-            self._temporary.remove()
-            raise
+        self._cleanup = at_end(self, _remove, self._temporary, os.getpid())
+        descriptor = self._temporary.take_over()
+        if descriptor is not None:
+            self.found = _read(self._temporary.path, fingerprint)
+        else:
+            descriptor = self._temporary.make()
+        self._file = os.fdopen(descriptor, "w", encoding="ascii")
+        self._file.truncate(0)
+        self._write(fingerprint)
 
     def size_of(self, number: int, path: str) -> int:
         """Bytes to keep of what is unpublished at a path; it must be the file of the journal."""
@@ -90,7 +88,12 @@ class Journal:
     def remove(self) -> None:
         """The run has ended; nothing is left to go on with."""
         self._file.close()
-        self._temporary.remove()
+        self._cleanup()
+
+
+def _remove(temporary: Temporary, owner: int) -> None:
+    if os.getpid() == owner:
+        temporary.remove()
 
 
 def _read(path: str, fingerprint: str) -> dict[int, Progress]:

@@ -166,9 +166,9 @@ def write_packs(
     edits : sequence of Edit, optional
         One for each source; by default nothing changes.
     identities : int, optional
-        How many identities the new packs list, which are their class labels: identity i has the
-        records whose label is i.  0 for ordinary packs.  By default as many as labels need, if any
-        source lists identities, and at least as many as there.
+        At least how many identities the new packs list, which are their class labels: identity i
+        has the records whose label is i.  0 for ordinary packs.  By default as many as the source
+        that lists most, if any does.
     window : int, optional
         Bytes that are put together at a time, and read in the order of the sources.
     seal : Seal, optional
@@ -216,8 +216,7 @@ def write_packs(
     """
     edits = [Edit()] * len(sources) if edits is None else edits
     _check_files(sources, plans)
-    if identities is None:
-        identities = _identities(sources, plans, edits)
+    identities = _identities(sources, plans, edits, identities)
     keys = [_keys(plan, sources, edits, identities) for plan in plans]
     total = sum(len(plan.records) for plan in plans)
     done = continued = 0
@@ -290,12 +289,16 @@ def _labels_of(plan: Plan, sources: Sequence[SourcePack], edits: Sequence[Edit])
     return labels
 
 
-def _identities(sources: Sequence[SourcePack], plans: Sequence[Plan], edits: Sequence[Edit]) -> int:
+def _identities(
+    sources: Sequence[SourcePack], plans: Sequence[Plan], edits: Sequence[Edit], least: int | None
+) -> int:
+    """How many identities the new packs list."""
     found = [source.identities for source in sources if source.identities is not None]
-    if not found:
+    if least == 0 or not (found or least):
         return 0
-    most = max(float(_labels_of(plan, sources, edits).max(initial=-1)) for plan in plans)
-    return max(*found, int(most) + 1, 1) if np.isfinite(most) else max(found)
+    labels = [_labels_of(plan, sources, edits).max() for plan in plans]
+    largest = max(filter(np.isfinite, labels), default=-1)
+    return max(least or max(found), int(largest) + 1)
 
 
 def _keys(
@@ -311,8 +314,8 @@ def _keys(
         row = int(np.argmax(wrong))
         source, number = sources[int(plan.packs[row])], int(plan.records[row])
         raise LabelError(
-            f"its label would be {labels[row]:g}, which is none of the identities 0 to "
-            f"{identities - 1}: a face-recognition pack lists its images by their labels",
+            f"its label would be {labels[row]:g}, which numbers no identity: a face-recognition "
+            "pack lists its images by their labels",
             **source.place(number),
         )
     try:

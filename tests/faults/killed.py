@@ -190,6 +190,19 @@ class Scenarios:
 
         return lambda: self.old("p"), job, "p.rec", ["p.idx"]
 
+    def material(self):
+        """A command over packs, in small steps; p and q stand for the packs that it writes."""
+        from recordio.packs import copying, output
+
+        copying.CHUNK, output.STEP = 5, 1
+        targets = {"p": str(self.folder / "p"), "q": str(self.folder / "q")}
+        words = []
+        for word in self.words:
+            name, equals, share = word.partition("=")
+            words.append(targets.get(name, name) + equals + share)
+        self.words = words
+        return self.command()
+
     def shards(self):
         """Four files are replaced by four others: where there is a manifest, it is right."""
         manifest = self.folder / "p.shards.json"

@@ -67,6 +67,12 @@ rows.unlink()
 code, said = command(cli.main, "optimize", pack.removesuffix(".rec"), disk / "p")
 assert code == 0
 assert names() == ["a.idx", "a.rec", "p.idx", "p.rec"]
+(disk / "a.rec").write_bytes(bytes(900_000))
+for words in (["join", pack, pack, pack], ["split", pack, "--by", "class"]):
+    words += [disk / "q"] if words[0] == "join" else [f"{disk}/q=0.5", f"{disk}/r=0.5"]
+    code, said = command(cli.main, *words)
+    assert code == 1 and "No space left on device" in said, said
+assert names() == ["a.idx", "a.rec", "p.idx", "p.rec"]
 """
     script(BEGINNING + program, disk, pack, photos_folder, before=words)
 

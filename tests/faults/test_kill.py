@@ -74,6 +74,19 @@ def test_converting(steps, tmp_path, shuffle):
     assert steps("command", "from-csv", rows, "p", *shuffle) >= 10
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["join", "photos", "photos", "p", "--labels", "append"],
+        ["split", "photos", "p=0.5", "q=0.5"],
+        ["relabel", "photos", "p", "--dense"],
+    ],
+)
+def test_packs_of_packs(steps, photo_pack, words):
+    words = [photo_pack if word == "photos" else word for word in words]
+    assert steps("material", *words) >= 20
+
+
 def test_mending(steps, photo_pack):
     path = photo_pack.with_suffix(".rec")
     damaged = bytearray(path.read_bytes())
