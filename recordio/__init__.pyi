@@ -50,13 +50,13 @@ from .packs.duplicates import Duplicates as Duplicates
 from .packs.duplicates import dedup as dedup
 from .packs.filter import filter as filter
 from .packs.join import join as join
+from .packs.manifest import Shard as Shard
+from .packs.manifest import ShardManifest as ShardManifest
+from .packs.manifest import check_shards as check_shards
 from .packs.output import PackReport as PackReport
 from .packs.output import PackWritten as PackWritten
 from .packs.relabel import relabel as relabel
 from .packs.sample import sample as sample
-from .packs.shard import Shard as Shard
-from .packs.shard import ShardManifest as ShardManifest
-from .packs.shard import check_shards as check_shards
 from .packs.shard import shard as shard
 from .packs.shuffle import shuffle as shuffle
 from .packs.sort import sort as sort

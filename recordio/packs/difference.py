@@ -5,6 +5,7 @@ Both packs are read once.  A hash of every content is kept, never a content.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -107,8 +108,12 @@ class PackDifference:
         return self.same == self.records_a == self.records_b
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
-        return {"equal": self.equal, **asdict(self)}
+        """Everything, for JSON; a label that is not finite is a text there."""
+        examples = [
+            {**asdict(example), "a": _plain(example.a), "b": _plain(example.b)}
+            for example in self.examples
+        ]
+        return {"equal": self.equal, **asdict(self), "examples": examples}
 
     def __str__(self) -> str:
         order = "" if self.same_order else ", in another order"
@@ -184,6 +189,12 @@ def diff(
         raise ValueError(f"examples={examples}: expected 0 or more")
     with SourcePack(a, everything=True) as first, SourcePack(b, everything=True) as second:
         return _compare_packs(first, second, examples, threads, progress)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _text(value: Any) -> str:

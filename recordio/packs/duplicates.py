@@ -5,6 +5,8 @@ Contents are compared by hashes, which are all that is kept of them.  Labels and
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -49,8 +51,10 @@ class Duplicates:
         Damaged records that were left out.
     kept, key : numpy.ndarray of int64
         Key of the first record of the group, which is the one that stays, and of the duplicate.
+    starts : numpy.ndarray of int64, (groups,)
+        Where each group begins among the duplicates.
     same : numpy.ndarray of bool
-        Whether an earlier record has the same content, and not only a picture like it.
+        Whether its content is that of the record that stays, and not only a picture like it.
     distance : numpy.ndarray of int64
         In how many of 64 bits the two pictures differ; -1 where pictures were not compared.
     contradicts : numpy.ndarray of bool
@@ -70,6 +74,7 @@ class Duplicates:
     skipped: int
     kept: np.ndarray
     key: np.ndarray
+    starts: np.ndarray
     same: np.ndarray
     distance: np.ndarray
     contradicts: np.ndarray
@@ -82,8 +87,7 @@ class Duplicates:
 
     def lines(self) -> Iterator[str]:
         """A line for each group: the key that stays, then the others, and how they differ."""
-        starts = np.flatnonzero(np.diff(self.kept, prepend=-(2**63)))
-        for begin, end in zip(starts, np.append(starts, len(self))[1:], strict=True):
+        for begin, end in itertools.pairwise([*self.starts.tolist(), len(self)]):
             others = ", ".join(self._said(row) for row in range(begin, end))
             yield f"{self.kept[begin]}: {others}"
 
@@ -101,7 +105,7 @@ class Duplicates:
         rows = zip(*(getattr(self, name).tolist() for name in columns), strict=True)
         duplicates = [
             {
-                name: None if value != value else value
+                name: value if not isinstance(value, float) or math.isfinite(value) else None
                 for name, value in zip(columns, row, strict=True)
             }
             for row in rows
@@ -202,11 +206,10 @@ def dedup(
             need_records(pack)
         hashes = _Hashes(pack, near is not None, skip_errors, max_pixels)
         hashes.find(threads, progress, cancelled)
-        first = hashes.first_of_same()
-        same = first < np.arange(len(first))
+        first = twin = hashes.first_of_same()
         if near is not None:
-            first = hashes.first_of_similar(first, near, cancelled)
-        found = _found(pack, hashes, first, same)
+            first = hashes.first_of_similar(twin, near, cancelled)
+        found = _found(pack, hashes, first, twin)
         if target is None:
             return found
         rows = np.flatnonzero((first == np.arange(len(first))) & ~hashes.damaged)
@@ -306,10 +309,14 @@ class _Hashes:
         return result[first]
 
 
-def _found(pack: SourcePack, hashes: _Hashes, first: np.ndarray, same: np.ndarray) -> Duplicates:
-    others = np.flatnonzero(first < np.arange(len(first)))
+def _found(pack: SourcePack, hashes: _Hashes, first: np.ndarray, twin: np.ndarray) -> Duplicates:
+    """What is told; `first` is what stays for each record, `twin` the first with its content."""
+    numbers = np.arange(len(first))
+    others = np.flatnonzero(first < numbers)
     others = others[np.argsort(first[others], kind="stable")]
     kept = first[others]
+    starts = np.flatnonzero(np.diff(kept, prepend=-1))
+    exact = int((twin < numbers).sum())
     distance = np.full(len(others), -1)
     if hashes.looks:
         looked = hashes.has_picture[others]
@@ -322,14 +329,15 @@ def _found(pack: SourcePack, hashes: _Hashes, first: np.ndarray, same: np.ndarra
     return Duplicates(
         pack.path,
         len(pack),
-        groups=len(np.unique(kept)),
-        exact=int(same.sum()),
-        near=len(others) - int(same.sum()),
+        groups=len(starts),
+        exact=exact,
+        near=len(others) - exact,
         conflicts=len(np.unique(kept[contradicts])),
         skipped=len(pack.problems),
         kept=pack.keys[kept],
         key=pack.keys[others],
-        same=same[others],
+        starts=starts,
+        same=twin[others] == kept,
         distance=distance,
         contradicts=contradicts,
         label=labels[others],

@@ -252,7 +252,8 @@ def stats(
     with SourcePack(path, skip_errors) as pack:
         kinds: collections.Counter[str] = collections.Counter()
         sums = np.zeros((2, len(CHANNELS)))
-        images = pixels = undecodable = 0
+        pixels = 0
+        good = np.ones(len(pack), bool)
 
         def look(number: int, content: memoryview) -> tuple[str, tuple[int, np.ndarray] | None]:
             kind = kind_of(content)
@@ -269,32 +270,33 @@ def stats(
             if progress is not None:
                 progress(done, len(pack))
 
-        for _, results in pass_over(pack, look, threads, tell):
-            for kind, measured in results:
+        for first, results in pass_over(pack, look, threads, tell):
+            for number, (kind, measured) in enumerate(results, first):
                 if measured is not None:
-                    undecodable += not measured[0]
-                    images += measured[0] > 0
                     pixels += measured[0]
                     sums += measured[1]
-                if measured is None or measured[0]:
-                    kinds[kind] += 1
-        if mean_std and not images:
+                    good[number] = measured[0] > 0
+                kinds[kind] += int(good[number])
+        if mean_std and not pixels:
             raise EmptyRecordFileError("there is no image to measure", path=pack.path)
-        headed = pack.headed
-        widths, counts = np.unique(np.maximum(pack.flags[headed], 1), return_counts=True)
+        rows = np.flatnonzero(good)
+        sizes = pack.sizes[rows]
+        flags = pack.flags[rows[pack.headed[rows]]]
+        widths, counts = np.unique(np.maximum(flags, 1), return_counts=True)
+        labels = pack.labels.values[pack.labels.numbers_of(rows)]
         return PackStatistics(
             path=pack.path,
             bytes=len(pack.data),
-            records=len(pack) - undecodable,
-            payload_bytes=int(pack.sizes.sum(dtype=np.int64)),
-            skipped=len(pack.problems) + undecodable,
-            sizes=sizes_in_short(pack.sizes),
-            kinds=dict(kinds.most_common()),
+            records=len(rows),
+            payload_bytes=int(sizes.sum(dtype=np.int64)),
+            skipped=len(pack.problems) + len(pack) - len(rows),
+            sizes=sizes_in_short(sizes),
+            kinds={kind: count for kind, count in kinds.most_common() if count},
             labels=dict(zip(widths.tolist(), counts.tolist(), strict=True)),
             identities=pack.identities,
-            objects=len(pack.labels.values) if pack.is_detection else None,
-            classes=ClassStatistics.of(pack.labels.values),
-            pixels=_pixels(images, pixels, *sums) if mean_std else None,
+            objects=len(labels) if pack.is_detection else None,
+            classes=ClassStatistics.of(labels),
+            pixels=_pixels(len(rows), pixels, *sums) if mean_std else None,
         )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
-from recordio.packs.shard import check_shards, shard, shard_names
+from recordio.packs.manifest import check_shards
+from recordio.packs.shard import shard, shard_names
 from recordio.packs.shuffle import shuffle
 from recordio.packs.sort import SORT_KEYS, sort
 

@@ -132,3 +132,11 @@ def killed_after(small_blocks):
         assert os.waitpid(child, 0)[1] == signal.SIGKILL
 
     return run
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A folder for shards."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    return folder

@@ -120,6 +120,9 @@ def test_no_more_examples_than_asked_for(packs):
 def test_as_json(two):
     found = two(SAME, SAME[1:])
     said = json.loads(json.dumps(found.as_dict()))
+    found = two([(0, [np.nan, 1], 0, b"x")], [(0, -np.inf, 0, b"x")]).as_dict()
+    found = json.loads(json.dumps(found, allow_nan=False))["examples"][0]
+    assert found["a"] == ["nan", 1] and found["b"] == "-inf"
     assert said["equal"] is False and said["only_a"] == 1 and said["examples"][0]["key_a"] == 0
 
 

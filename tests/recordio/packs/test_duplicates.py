@@ -32,6 +32,16 @@ def looks_alike(packs, photos):
     return packs.raw("a", rows_of(*((n % 3, content) for n, content in enumerate(contents))))
 
 
+def test_labels_that_are_no_numbers_and_keys_that_repeat(packs):
+    path = packs.path("a")
+    with RecordWriter(path, path.with_suffix(".idx")) as writer:
+        for label, content in ((np.nan, b"x"), (np.inf, b"x"), (1, b"y"), (2, b"y")):
+            writer.write(pack(IRHeader(0, label, 0, 0), content), 5)
+    found = recordio.dedup(path)
+    assert list(found.lines()) == ["5: 5 (label inf, not nan)", "5: 5 (label 2, not 1)"]
+    assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["groups"] == 2
+
+
 def test_the_first_of_the_same_contents_stays(packs):
     path = packs.raw("a", rows_of((1, b"x"), (2, b"y"), (1, b"x"), (3, b"y"), (0, b"z"), (1, b"x")))
     found = recordio.dedup(path, packs.path("b"))
@@ -62,8 +72,10 @@ def test_pictures_that_look_alike(looks_alike, packs):
     for kept, key in zip(found.kept.tolist(), found.key.tolist(), strict=True):
         groups.setdefault(kept, []).append(key)
     assert groups == {0: [1, 2, 12], 3: [4, 5, 13], 6: [7, 8], 9: [10, 11]}
-    assert found.same.tolist() == [False, False, True, False, False, True, *[False] * 4]
+    assert found.same.tolist() == [False, False, True, *[False] * 7]
     assert found.distance.min() >= 0 and found.distance.max() <= 8
+    assert found.starts.tolist() == [0, 3, 6, 8]
+    assert "13 (distance " in list(found.lines())[1]  # the same as 4, which only looks like 3
     assert len(packs.contents(packs.path("b"))) == 4
     assert recordio.dedup(looks_alike).exact == 2
 

@@ -1,5 +1,4 @@
 import os
-import signal
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from recordio import (
     RecordWriter,
     TruncatedRecordError,
 )
-from recordio.packs import copying, output
+from recordio.packs import copying
 from recordio.packs.copying import Edit
 from recordio.packs.output import Plan, write_packs
 from recordio.packs.source import SourcePack
@@ -25,13 +24,6 @@ def plan_of(path, *chosen):
     """Of pairs of source and record."""
     pairs = np.array(chosen, np.int64).reshape(-1, 2)
     return Plan(str(path), pairs[:, 0], pairs[:, 1])
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(copying, "BLOCK", 64)
-    monkeypatch.setattr(output, "STEP", 64)
-    monkeypatch.setattr(copying, "CHUNK", 7)
 
 
 @pytest.mark.parametrize("long_run", [0, 1, 1000])
@@ -156,20 +148,9 @@ def test_a_source_that_becomes_shorter(packs):
     assert packs.names() == ["a.idx", "a.rec"]
 
 
-def kill_after(records, job):
-    """Run it in a child that kills itself when so many records are written."""
-    child = os.fork()
-    if child == 0:
-        try:
-            job(lambda done, total: done >= records and os.kill(os.getpid(), signal.SIGKILL))
-        finally:
-            os._exit(0)
-    return os.waitpid(child, 0)[1] == signal.SIGKILL
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("faces", [False, True])
-def test_a_killed_run_goes_on(packs, small_blocks, faces):
+def test_a_killed_run_goes_on(packs, killed_after, faces):
     path = packs.faces("a", [20, 0, 40]) if faces else packs.plain("a", range(60))
     with SourcePack(path) as source:
         edits = [Edit(source.labels.values[::-1].copy())]
@@ -183,9 +164,9 @@ def test_a_killed_run_goes_on(packs, small_blocks, faces):
             return write_packs([source], plans, edits, progress=progress)
 
         make("xy")
-        assert kill_after(45, lambda progress: make("bc", progress))
+        killed_after(45, lambda progress: make("bc", progress))
         assert len([name for name in packs.names() if name.endswith(".partial")]) == 5
-        assert kill_after(55, lambda progress: make("bc", progress))
+        killed_after(55, lambda progress: make("bc", progress))
         report = make("bc")
         assert 50 <= report.continued <= 55
         assert make("bc").continued == 0
@@ -198,7 +179,7 @@ def test_a_killed_run_goes_on(packs, small_blocks, faces):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("change", ["plan", "source", "partial", "journal", "other"])
-def test_what_another_run_left_is_not_continued(packs, small_blocks, change):
+def test_what_another_run_left_is_not_continued(packs, killed_after, change):
     path = packs.plain("a", range(60))
     rows = np.arange(60)
 
@@ -207,7 +188,7 @@ def test_what_another_run_left_is_not_continued(packs, small_blocks, change):
             plan = Plan(str(packs.path("b")), np.zeros(60, int), rows)
             return write_packs([source], [plan], progress=progress)
 
-    assert kill_after(40, make)
+    killed_after(40, make)
     partial = packs.folder / "b.rec.00000000.partial"
     if change == "plan":
         rows = rows[::-1]

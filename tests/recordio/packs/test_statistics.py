@@ -98,7 +98,7 @@ def test_what_is_no_image_is_named_or_counted(packs):
         recordio.stats(path, mean_std=True)
     found = recordio.stats(path, mean_std=True, skip_errors=True)
     assert found.skipped == 1 and found.records == 3 and found.kinds == {"png": 3}
-    assert found.pixels.images == 3
+    assert found.pixels.images == 3 and found.labels == {1: 3} and found.sizes["min"] > 28
     assert recordio.stats(path).kinds == {"png": 3, "other": 1}
     with pytest.raises(ImageDecodeError, match="too large"):
         recordio.stats(path, mean_std=True, max_pixels=100)
