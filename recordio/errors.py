@@ -17,11 +17,13 @@ __all__ = [
     "CorruptRecordError",
     "EmptyRecordFileError",
     "ErrorBudgetError",
+    "ExpressionError",
     "ImageDecodeError",
     "ImageFileError",
     "IndexFileError",
     "KeyNotFoundError",
     "LabelError",
+    "ManifestError",
     "RecordHeaderError",
     "RecordIOError",
     "RecordTooLargeError",
@@ -162,6 +164,14 @@ class CacheFileError(RecordIOError):
 
 class ErrorBudgetError(RecordIOError):
     """More records had to be skipped than the error budget allows."""
+
+
+class ExpressionError(RecordIOError):
+    """A condition on records, given as text, has no meaning; `column` is a character of it."""
+
+
+class ManifestError(RecordIOError):
+    """A manifest of shards cannot be read, or the files are not those that it lists."""
 
 
 class IndexFileError(RecordIOError):

@@ -11,13 +11,13 @@ import struct
 
 from recordio.errors import ImageDecodeError
 
-__all__ = ["DEFAULT_MAX_PIXELS", "check_pixels", "image_size", "open_image"]
+__all__ = ["DEFAULT_MAX_PIXELS", "FORMATS", "check_pixels", "image_size", "open_image"]
 
 #: More pixels are refused where nothing else is asked for; by `iterators.images.codecs`, too.
 DEFAULT_MAX_PIXELS = 1 << 26
 
 #: Formats of Pillow that OpenCV may know as well.
-_FORMATS = ("BMP", "DIB", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "SUN", "TIFF", "WEBP", "AVIF")
+FORMATS = ("BMP", "DIB", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "SUN", "TIFF", "WEBP", "AVIF")
 _PNG_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_SEGMENTS = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDB))
@@ -102,7 +102,7 @@ def image_size(data):
     view = memoryview(data).cast("B")
     size = _png_size(view) or _jpeg_size(view)
     if size is None:
-        with open_image(io.BytesIO(view), _FORMATS) as image:
+        with open_image(io.BytesIO(view), FORMATS) as image:
             size = image.size
     return size
 

@@ -31,6 +31,9 @@ class AtomicOutput:
         others (an index, say) describe it.  A symbolic link stays one: its target is replaced.
     without : sequence of str or os.PathLike
         Companions of the old main file that the new one does not have; they are removed.
+    go_on : callable, optional
+        Called with the path of the main file that a killed process left unpublished, if there is
+        one: returns how many of its bytes are to be kept, 0 for none.  Writing goes on there.
 
     Attributes
     ----------
@@ -39,6 +42,8 @@ class AtomicOutput:
     files : tuple of file
         Binary files, open for writing, one for each path.  They are ordinary buffered files with a
         ``fileno``.
+    kept : int
+        Bytes that `go_on` kept.
     closed : bool
         Whether the files were published or discarded.
 
@@ -81,7 +86,7 @@ class AtomicOutput:
     b'whole'
     """
 
-    def __init__(self, *paths, without=()):
+    def __init__(self, *paths, without=(), go_on=None):
         if not paths:
             raise TypeError("AtomicOutput needs at least one path")
         self.paths = tuple(os.path.realpath(os.fsdecode(path)) for path in paths)
@@ -89,18 +94,20 @@ class AtomicOutput:
             raise RecordIOError("the same file is given twice as an output", path=self.paths[0])
         self._without = tuple(os.path.realpath(os.fsdecode(path)) for path in without)
         self.files = ()
+        self.kept = 0
         self.closed = False
         self._owner = os.getpid()
         self._temporary: list[Temporary] = []
         self._cleanup = at_end(self, _remove, self._temporary, self._owner)
         try:
             for path in self.paths:
-                self.files += (self._create(path),)
+                self.files += (self._create(path, go_on),)
+                go_on = None
         except BaseException:
             self.discard()
             raise
 
-    def _create(self, path):
+    def _create(self, path, go_on):
         mode = None
         with contextlib.suppress(FileNotFoundError):
             status = os.stat(path)
@@ -109,24 +116,35 @@ class AtomicOutput:
             mode = stat.S_IMODE(status.st_mode)
         temporary = Temporary(path)
         self._temporary.append(temporary)
-        descriptor = temporary.make()
+        descriptor = None if go_on is None else temporary.take_over()
         file = None
         try:
+            if descriptor is None:
+                descriptor = temporary.make()
+            else:
+                self.kept = go_on(temporary.path)
+                os.ftruncate(descriptor, self.kept)
+                os.lseek(descriptor, self.kept, os.SEEK_SET)
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, mode)
             file = _OwnFile(descriptor, "wb")
             return io.BufferedWriter(file, _BUFFER)
         except BaseException:
-            if file is None:
-                os.close(descriptor)
-            else:
+            if file is not None:
                 file.close()
+            elif descriptor is not None:
+                os.close(descriptor)
             raise
 
     @property
     def owned(self) -> bool:
         """Whether this process opened the output; false in a forked child."""
         return os.getpid() == self._owner
+
+    @property
+    def unpublished(self) -> tuple[str, ...]:
+        """Where the files are until they are published, one for each path."""
+        return tuple(temporary.path for temporary in self._temporary)
 
     def write(self, data) -> int:
         """Append bytes to the first file and return how many they were."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 
 __all__ = ["REPLACED_SUFFIX", "TEMPORARY_SUFFIX", "Temporary"]
 
@@ -91,6 +92,32 @@ class Temporary:
                 self.remove()
                 raise
             number += 1
+
+    def take_over(self):
+        """Take what a killed process left under the first name, instead of making something new.
+
+        Returns
+        -------
+        int or None
+            `descriptor`, of a file with its content; None if there is none, if a living process
+            holds it, or where there are no locks that could tell.
+        """
+        self.path = f"{self._target}.{0:08x}{TEMPORARY_SUFFIX}"
+        try:
+            self.descriptor = _open_file(self.path)
+        except OSError:
+            return None
+        if self.descriptor is None:
+            return None
+        self._status = os.fstat(self.descriptor)
+        self._lock = os.dup(self.descriptor)
+        regular = stat.S_ISREG(self._status.st_mode)
+        if regular and _try_lock(self._lock) and _is_at(self._status, self.path):
+            return self.descriptor
+        self._close()
+        self.release()
+        self.path = None
+        return None
 
     def _make(self):
         """Make and lock it; False if a process that found it without its lock is taking it away."""

@@ -15,7 +15,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from recordio import build_index, repair, verify, write_checksums
 from recordio.errors import RecordIOError
@@ -28,6 +28,7 @@ from .convert.exporting import export_records
 from .convert.importing import companions, import_records
 from .convert.registry import EXPORTS, IMPORTS
 from .info import collect_info, format_info
+from .material.registry import PACK_COMMANDS
 from .outputs import check_outputs
 from .record_pack import RecordPack, pack_prefix
 from .show import head_lines, save_records, write_records
@@ -63,13 +64,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scout.add_argument("--to", nargs="?")
     parser = build_parser(scout.parse_known_args(words)[0].to)
     settings = parser.parse_args(words)
-    if getattr(settings, "seed", None) is not None and not settings.shuffle:
+    if getattr(settings, "seed", None) is not None and not getattr(settings, "shuffle", True):
         parser.error("argument --seed: it needs --shuffle")
     if settings.command == "check" and not settings.decode:
         for name in ("max_pixels", "threads"):
             if getattr(settings, name) is not None:
                 parser.error(f"argument --{name.replace('_', '-')}: it needs --decode")
     action = ACTIONS.get(settings.command, _import)
+    if (command := PACK_COMMANDS.get(settings.command)) is not None:
+        action = command.run
+        if wrong := command.check(settings):
+            parser.error(wrong)
     return run_command("recordio", lambda interruption: action(settings, interruption))
 
 
@@ -219,7 +224,7 @@ def _print(text: str) -> None:
 
 
 #: What the sub-commands do, besides ``from-FORMAT``.
-ACTIONS = {
+ACTIONS: dict[str, Callable[[argparse.Namespace, Interruption], int]] = {
     "info": _info,
     "head": _head,
     "cat": _cat,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import cv2
 
 from recordio import RecordReader
+from recordio.content import IMAGE_KINDS, read_payload
 from recordio.errors import RecordIOError
 from recordio.frames.check import Problem, Report
 from recordio.image_size import DEFAULT_MAX_PIXELS
@@ -21,7 +22,6 @@ from .console import progress_bar
 from .images import check_decodes, one_opencv_thread
 from .npy import decode_npy
 from .ordered_pool import map_in_order
-from .payloads import IMAGE_KINDS, read_payload
 from .record_pack import keys_by_offset, whole_offsets
 
 __all__ = ["check_contents"]

@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from recordio.errors import RecordIOError
+from recordio.packs.lists import ListEntry
 
 from .arguments import IMAGE_OPTIONS, LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
 from .console import UNNOTICED, Interruption, printable, run_command, say, say_skipped
 from .image_list import (
     ImageList,
-    ListEntry,
     read_list,
     shuffle_entries,
     split_entries,

@@ -7,7 +7,6 @@ The shuffle, the names and sizes of the parts and the lines are those of MXNet 1
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import random
 import re
@@ -18,14 +17,13 @@ from typing import NamedTuple
 
 from recordio.errors import RecordIOError
 from recordio.limits import bounded_lines
+from recordio.packs.lists import ListEntry, parse_line
 from recordio.storage import AtomicOutput
 
 __all__ = [
     "ImageList",
-    "ListEntry",
     "Skipped",
     "format_line",
-    "parse_line",
     "read_list",
     "safe_name",
     "shuffle_entries",
@@ -42,20 +40,9 @@ SHUFFLE_SEED = 100
 #: Multiples of it, taken modulo 1, are spread evenly however many there are.
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 
-#: Image headers hold ids up to 2**64 - 1, but the id is also the key, and an index ends here.
-LARGEST_ID = 2**63 - 1
 LONGEST_NAME = 4096
 #: Control characters, line ends of Unicode among them.
 UNLISTED = re.compile("[\0-\x1f\x7f\x85\u2028\u2029]")
-LARGEST_FLOAT32 = 3.4028235677973366e38  # the first double that rounds to infinity
-
-
-class ListEntry(NamedTuple):
-    """One line of a list: the record id, its labels, and the image's path below the root."""
-
-    id: int
-    labels: tuple[float, ...]
-    path: str
 
 
 class Skipped(NamedTuple):
@@ -213,42 +200,6 @@ def safe_name(name: str) -> str:
     if UNLISTED.search(name) or name != name.strip() or len(name) > LONGEST_NAME:
         return ""
     return "/".join(part for part in name.split("/") if part not in ("", ".", ".."))
-
-
-def parse_line(line: str) -> ListEntry:
-    r"""Read one line: an integer id, one or more labels and a path, with a TAB between them.
-
-    Spaces round the fields are dropped.
-
-    Raises
-    ------
-    RecordIOError
-        The line is not of that form, or the id or a label does not fit an image header.
-
-    Examples
-    --------
-    >>> parse_line("3\t2.0\tant/s 0.png")
-    ListEntry(id=3, labels=(2.0,), path='ant/s 0.png')
-    """
-    fields = [part.strip() for part in line.strip().split("\t")]
-    if len(fields) < 3:
-        raise RecordIOError(
-            f"{len(fields)} field(s) with a TAB between them instead of at least 3: "
-            "an id, one or more labels, a path"
-        )
-    try:
-        number = int(fields[0])
-    except ValueError:
-        raise RecordIOError(f"the id {fields[0]!r} is not an integer") from None
-    if not 0 <= number <= LARGEST_ID:
-        raise RecordIOError(f"the id {number} is outside 0 to 2**63 - 1")
-    try:
-        labels = tuple(float(label) for label in fields[1:-1])
-    except ValueError:
-        raise RecordIOError(f"a label of {fields[1:-1]} is not a number") from None
-    if any(math.isfinite(label) and abs(label) >= LARGEST_FLOAT32 for label in labels):
-        raise RecordIOError(f"a label of {fields[1:-1]} is too large for a 32-bit float")
-    return ListEntry(number, labels, fields[-1])
 
 
 def read_list(path: str | os.PathLike[str]) -> ImageList:

@@ -1,6 +1,7 @@
 """`recordio info`: what is in a record file, in numbers.
 
-Every record is looked at, in damaged files every whole one; no pixel is decoded.
+Every record is looked at, in damaged files every whole one; no pixel is decoded.  What the records
+are as a data set, classes and pixels, is for `recordio stats`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from recordio import RecordReader, verify
+from recordio.content import read_payload
 from recordio.errors import RecordIOError
+from recordio.packs.statistics import sizes_in_short
 
 from .console import progress_bar
-from .payloads import describe, labels_of, read_payload
+from .payloads import describe, labels_of
 from .record_pack import RecordPack, keys_by_offset, whole_offsets
 
 __all__ = ["PackInfo", "collect_info", "format_info"]
@@ -193,12 +196,7 @@ def _look_at_records(
             if len(first_labels) <= MANY_LABELS:
                 first_labels.add(label)
             agree = agree and keys is not None and keys.get(offset) == header.id
-    if number:
-        info.sizes = {
-            "min": int(sizes.min()),
-            "median": float(np.median(sizes)),
-            "max": int(sizes.max()),
-        }
+    info.sizes = sizes_in_short(sizes[:number])
     info.kinds = dict(kinds.most_common())
     info.shapes = dict(shapes.most_common(SHOWN_SHAPES))
     if others := sum(shapes.values()) - sum(info.shapes.values()):

@@ -20,6 +20,7 @@ import numpy as np
 
 from iterators.images.codecs.transcode.transcode import rewrite
 from recordio import RecordReader
+from recordio.content import read_payload
 from recordio.errors import IndexFileError, RecordIOError
 from recordio.frames.checksums import stale_checksums
 from recordio.frames.encoder import MAX_RECORD_LENGTH, encode
@@ -29,7 +30,6 @@ from recordio.storage import AtomicOutput
 from .console import progress_bar
 from .ordered_pool import map_in_order
 from .outputs import naming_output
-from .payloads import read_payload
 
 Content = TypeVar("Content", bytes, memoryview)
 

@@ -19,10 +19,11 @@ import cv2
 
 from recordio import RecordIOError, RecordWriter
 from recordio.ordered import default_threads
+from recordio.packs.lists import ListEntry
 
 from .console import progress_bar
 from .encode import EncodeOptions, encode_record
-from .image_list import ImageList, ListEntry, Skipped, read_list, write_skipped
+from .image_list import ImageList, Skipped, read_list, write_skipped
 from .images import one_opencv_thread
 from .optimize import Tally, check_available
 from .ordered_pool import map_in_order

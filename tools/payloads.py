@@ -1,17 +1,18 @@
-"""What is in a record: its image header, the kind of its content, and a short description.
+"""Content and labels of a record for people: a short description, numbers as text.
 
-Content is recognised by its first bytes.  No pixel is decoded here, and nothing is written.
+No pixel is decoded here, and nothing is written.
 """
 
 from __future__ import annotations
 
 import io
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from recordio.errors import ImageDecodeError, RecordHeaderError, RecordIOError
-from recordio.header import IRHeader, unpack
+from recordio.content import IMAGE_KINDS, kind_of
+from recordio.errors import ImageDecodeError, RecordIOError
+from recordio.header import IRHeader
 from recordio.image_size import open_image
 
 from .image_header import read_image_header
@@ -19,127 +20,15 @@ from .npy import decode_npy, is_sparse
 
 __all__ = [
     "EXACT_IN_FLOAT32",
-    "IMAGE_KINDS",
-    "Payload",
     "check_content",
     "describe",
-    "kind_of",
     "labels_of",
     "number_text",
     "numbers_text",
-    "read_payload",
-    "suffixes_of",
 ]
-
-#: Kind, suffixes (the first is given to new files), and where which bytes must stand.
-SIGNATURES: tuple[tuple[str, tuple[str, ...], tuple[tuple[int, bytes], ...]], ...] = (
-    ("jpeg", (".jpg", ".jpeg", ".jpe"), ((0, b"\xff\xd8\xff"),)),
-    ("png", (".png",), ((0, b"\x89PNG\r\n\x1a\n"),)),
-    ("gif", (".gif",), ((0, b"GIF8"),)),
-    ("webp", (".webp",), ((0, b"RIFF"), (8, b"WEBP"))),
-    ("bmp", (".bmp",), ((0, b"BM"), (6, b"\0\0\0\0"))),
-    ("tiff", (".tif", ".tiff"), ((0, b"II*\0"),)),
-    ("tiff", (".tif", ".tiff"), ((0, b"MM\0*"),)),
-    ("ppm", (".ppm", ".pnm"), ((0, b"P6\n"),)),
-    ("pgm", (".pgm", ".pnm"), ((0, b"P5\n"),)),
-    ("jpeg2000", (".jp2",), ((0, b"\0\0\0\x0cjP  \r\n"),)),
-    ("npy", (".npy",), ((0, b"\x93NUMPY"),)),
-)
-IMAGE_KINDS = tuple(dict.fromkeys(kind for kind, _, _ in SIGNATURES if kind != "npy"))
-
-BY_FIRST_BYTE = {
-    first: [signature for signature in SIGNATURES if signature[2][0][1][0] == first]
-    for first in {signature[2][0][1][0] for signature in SIGNATURES}
-}
 
 #: Every whole number up to this one, and down to its opposite, is a 32-bit float.
 EXACT_IN_FLOAT32 = 1 << 24
-
-
-class Payload(NamedTuple):
-    """A record taken apart.
-
-    Attributes
-    ----------
-    header : IRHeader or None
-        None for a record that seems to have no image header.
-    content : memoryview
-        What follows the header.
-    kind : str
-        ``"jpeg"``, ``"png"``, ... ``"npy"``; ``"empty"``; or ``"other"``.
-    """
-
-    header: IRHeader | None
-    content: memoryview
-    kind: str
-
-
-def kind_of(content: Any) -> str:
-    r"""The kind of some bytes, by how they begin.
-
-    Examples
-    --------
-    >>> kind_of(b"\xff\xd8\xff\xe0"), kind_of(b"text"), kind_of(b"")
-    ('jpeg', 'other', 'empty')
-    """
-    if not len(content):
-        return "empty"
-    start = bytes(content[:16])
-    for kind, _, marks in BY_FIRST_BYTE.get(start[0], ()):
-        if all(start[place : place + len(mark)] == mark for place, mark in marks):
-            return kind
-    return "other"
-
-
-def suffixes_of(kind: str) -> tuple[str, ...]:
-    """The suffixes of files of some kind, the usual one first.
-
-    Examples
-    --------
-    >>> suffixes_of("jpeg"), suffixes_of("other")
-    (('.jpg', '.jpeg', '.jpe'), ('.bin',))
-    """
-    for known, suffixes, _ in SIGNATURES:
-        if known == kind:
-            return suffixes
-    return (".bin",)
-
-
-def read_payload(record: Any) -> Payload:
-    r"""Take a record apart.
-
-    Nothing in the format says whether a record begins with an image header.  It is believed when
-    known content or nothing at all follows it, or when the last 8 of its 24 bytes are zero, as all
-    tools write them; but not when the record as a whole is known content.
-
-    Parameters
-    ----------
-    record : bytes-like
-        The record.
-
-    Returns
-    -------
-    Payload
-
-    Examples
-    --------
-    >>> from recordio import pack
-    >>> payload = read_payload(pack(IRHeader(0, 3.0, 7, 0), b"\xff\xd8\xff"))
-    >>> payload.header.id, payload.kind
-    (7, 'jpeg')
-    >>> read_payload(b"a line of text, which has no header").header is None
-    True
-    """
-    view = memoryview(record)
-    whole = kind_of(view)
-    try:
-        header, content = unpack(view)
-    except RecordHeaderError:
-        return Payload(None, view, whole)
-    kind = kind_of(content)
-    if whole == "other" and (kind != "other" or header.id2 == 0):
-        return Payload(header, content, kind)
-    return Payload(None, view, whole)
 
 
 def labels_of(header: IRHeader) -> list[float]:

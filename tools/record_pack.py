@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import copy
 import os
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recordio import IRHeader, RecordReader
-from recordio.errors import IndexFileError, RecordHeaderError, RecordIOError
+from recordio.content import read_payload
+from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.frames.frame import find_head, survey
 from recordio.frames.index_file import read_index
 from recordio.frames.mapping import check_kept, map_file
-from recordio.limits import bounded_lines
+from recordio.packs.classes import find_classes, read_classes
 from recordio.packs.identities import face_pack, in_file_order
+from recordio.packs.lists import ListEntry
+from recordio.packs.source import pack_prefix
 
 from .console import progress_bar
-from .image_list import ListEntry, read_list
-from .payloads import labels_of, read_payload
+from .image_list import read_list
+from .payloads import labels_of
 
 __all__ = [
     "Record",
@@ -31,12 +33,8 @@ __all__ = [
     "keys_by_offset",
     "name_of",
     "pack_prefix",
-    "read_classes",
     "whole_offsets",
 ]
-
-#: Endings of the names of parts that share one file of class names.
-PART = re.compile(r"_(train|test|val|\d+)$")
 
 
 class Record(NamedTuple):
@@ -102,51 +100,6 @@ def keys_by_offset(index: str | None) -> dict[int, int] | None:
     except IndexFileError:
         return None
     return dict(zip(offsets.tolist(), keys.tolist(), strict=True))
-
-
-def pack_prefix(path: str) -> str:
-    """The name of a pack without its suffix: what other files of the pack begin with.
-
-    Examples
-    --------
-    >>> pack_prefix("data/train.rec"), pack_prefix("data/train")
-    ('data/train', 'data/train')
-    """
-    return path[: -len(".rec")] if path.endswith(".rec") else path
-
-
-def read_classes(path: str) -> dict[int, str]:
-    """Read ``label TAB folder`` lines, as im2rec writes them.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    dict of int to str
-        The folder of each label.
-
-    Raises
-    ------
-    RecordIOError
-        A line is not of that form.
-    OSError
-        The file cannot be read.
-    """
-    classes: dict[int, str] = {}
-    with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
-        for number, line in bounded_lines(lines, path):
-            if not line.strip():
-                continue
-            label, tab, folder = line.rstrip("\r\n").partition("\t")
-            if not tab or not re.fullmatch(r"-?\d{1,18}", label.strip()):
-                raise RecordIOError(
-                    "expected a whole number, a TAB and a name", path=path, line=number
-                )
-            classes[int(label)] = folder
-    return classes
 
 
 class RecordPack:
@@ -287,11 +240,7 @@ class RecordPack:
         """
         if path is not None:
             return read_classes(path)
-        # im2rec writes one file for PREFIX_train, PREFIX_val, ... together.
-        for prefix in (self.prefix, PART.sub("", PART.sub("", self.prefix))):
-            if os.path.isfile(f"{prefix}.classes.txt"):
-                return read_classes(f"{prefix}.classes.txt")
-        return {}
+        return find_classes(self.prefix)
 
     def names(self) -> dict[int, ListEntry]:
         """The line of each id in PREFIX.lst; empty where there is no list.

@@ -9,7 +9,9 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from .image_list import ImageList, ListEntry, Skipped
+from recordio.packs.lists import ListEntry
+
+from .image_list import ImageList, Skipped
 
 __all__ = ["DEFAULT_EXTENSIONS", "READABLE_EXTENSIONS", "describe_left_out", "scan_images"]
 

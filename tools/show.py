@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from recordio import RecordReader
+from recordio.content import kind_of, read_payload, suffixes_of
 from recordio.errors import RecordIOError
 from recordio.storage import AtomicOutput
 
 from .outputs import check_outputs, naming_output
-from .payloads import describe, kind_of, labels_of, number_text, read_payload, suffixes_of
+from .payloads import describe, labels_of, number_text
 from .record_pack import RecordPack
 
 __all__ = ["head_lines", "save_records", "write_records"]

@@ -12,6 +12,7 @@ from .console import add_version
 from .convert.format import Import
 from .convert.registry import EXPORTS, IMPORTS
 from .convert.shards import add_shard_options
+from .material.registry import PACK_COMMANDS
 from .outputs import local_path
 
 __all__ = ["build_parser"]
@@ -30,6 +31,13 @@ examples:
   recordio cat data/photos 3 > 3.jpg
   recordio check data/photos --decode
   recordio optimize data/photos data/photos-optimized
+  recordio join data/photos data/more data/both --labels append
+  recordio split data/photos data/train=0.8 data/val=0.2 --stratified
+  recordio filter data/photos data/large --where 'width >= 512 and label != 3'
+  recordio shuffle data/photos data/mixed --seed 1
+  recordio shard data/photos shards 16
+  recordio stats data/photos --mean-std
+  recordio dedup data/photos --near --remove data/unique
   recordio export data/photos again
   recordio export data/table table.csv --to csv
 
@@ -72,6 +80,8 @@ def build_parser(target: str | None = None) -> argparse.ArgumentParser:
     for source in IMPORTS.values():
         _add_import(add(f"from-{source.name}", source.summary, source.description), source)
     _add_inspection(add)
+    for command in PACK_COMMANDS.values():
+        command.add_options(add(command.name, command.summary, command.description))
     _add_export(add, target if target in EXPORTS else next(iter(EXPORTS)))
     return parser
 

@@ -83,7 +83,7 @@ class LabelSource:
         ``distinct()`` reads all class labels and returns the different ones, ascending, float32.
         Called only where the labels are not known without.
     labels : {"keep", "append"}, mapping, array_like, callable or None
-        As they are; behind the classes of the packs before; what each label becomes, as a mapping
+        As they are; after the classes of the packs before; what each label becomes, as a mapping
         or as an array with one number for each label from 0 on; or a function that is called once,
         with the array of the different labels, and returns as many numbers.  None: there are none.
     classes : int, optional

@@ -78,11 +78,15 @@ def published(found):
     return {name: data for name, data in found.items() if not name.split("/")[0].endswith(ends)}
 
 
-def strike_everywhere(folder, prepare, job, main, companions):
+def nothing():
+    """Prepare no file, and look at none."""
+
+
+def strike_everywhere(folder, prepare, job, main, companions, check=nothing):
     """Kill `job` at every step; `main` and its companions belong together.
 
-    Afterwards every file is the old or the new one, none stands beside another version, and the
-    same job ends as if nothing had happened.
+    Afterwards every file is the old or the new one, none stands beside another version, what
+    `check` looks at holds, and the same job ends as if nothing had happened.
     """
     prepare()
     old = files(folder)
@@ -106,12 +110,9 @@ def strike_everywhere(folder, prepare, job, main, companions):
         version = new if left.get(main) == new[main] else old
         for name in companions:
             assert left.get(name) in (None, version.get(name)), (turn, name)
+        check()
         assert run(job) == 0, turn
         assert files(folder) == new, (turn, sorted(files(folder)))
-
-
-def nothing():
-    """Prepare no file."""
 
 
 class Scenarios:
@@ -188,6 +189,33 @@ class Scenarios:
             assert cli.main([*words, "--force"]) in (0, 1)
 
         return lambda: self.old("p"), job, "p.rec", ["p.idx"]
+
+    def material(self):
+        """A command over packs, in small steps; p and q stand for the packs that it writes."""
+        from recordio.packs import copying, output
+
+        copying.CHUNK, output.STEP = 5, 1
+        targets = {"p": str(self.folder / "p"), "q": str(self.folder / "q")}
+        words = []
+        for word in self.words:
+            name, equals, share = word.partition("=")
+            words.append(targets.get(name, name) + equals + share)
+        self.words = words
+        return self.command()
+
+    def shards(self):
+        """Four files are replaced by four others: where there is a manifest, it is right."""
+        manifest = self.folder / "p.shards.json"
+
+        def make(pack):
+            recordio.shard(pack, self.folder / "p", 4)
+
+        def check():
+            if manifest.exists():
+                recordio.check_shards(manifest)
+
+        old, new = self.words
+        return (lambda: make(old)), (lambda: make(new)), "p-000000.rec", ["p-000000.idx"], check
 
     def index(self):
         from recordio.tools import cli

@@ -67,8 +67,32 @@ rows.unlink()
 code, said = command(cli.main, "optimize", pack.removesuffix(".rec"), disk / "p")
 assert code == 0
 assert names() == ["a.idx", "a.rec", "p.idx", "p.rec"]
+(disk / "a.rec").write_bytes(bytes(900_000))
+for words in (["join", pack, pack, pack], ["split", pack, "--by", "class"]):
+    words += [disk / "q"] if words[0] == "join" else [f"{disk}/q=0.5", f"{disk}/r=0.5"]
+    code, said = command(cli.main, *words)
+    assert code == 1 and "No space left on device" in said, said
+assert names() == ["a.idx", "a.rec", "p.idx", "p.rec"]
 """
     script(BEGINNING + program, disk, pack, photos_folder, before=words)
+
+
+def test_a_full_disk_for_packs_in_another_order(small_disk, script, pack, tmp_path):
+    disk, words = small_disk("1m")
+    program = """
+with recordio.RecordWriter(sys.argv[3]) as writer:
+    for number in range(2000):
+        writer.write(recordio.pack(recordio.IRHeader(0, number % 3, number, 0), os.urandom(1000)))
+(disk / "p.rec").write_bytes(b"old")
+for job in (("shuffle", "p"), ("sort", "p"), ("dedup", "--remove", "p"), ("shard", "p", "3")):
+    words = [str(disk / "p") if word == "p" else word for word in job]
+    code, said = command(cli.main, words[0], sys.argv[3], *words[1:], "--force")
+    assert code == 1 and "No space left on device" in said and str(disk) in said, said
+    assert names() == ["p.rec"] and (disk / "p.rec").read_bytes() == b"old", names()
+code, said = command(cli.main, "shard", pack, disk / "p", 3)
+assert code == 0 and "p.shards.json" in names(), said
+"""
+    script(BEGINNING + program, disk, pack, tmp_path / "large.rec", before=words)
 
 
 def test_a_full_disk_for_a_cache(small_disk, script, pack):

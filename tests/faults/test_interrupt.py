@@ -215,6 +215,53 @@ strike_everywhere(job, check)
     assert lines(script(BEGINNING + program, tmp_path, STRIKES, photos_folder)) >= 50
 
 
+def test_packs_of_packs_are_all_or_nothing(script, tmp_path, pack):
+    program = """
+from recordio.packs import copying, output
+copying.CHUNK, output.STEP = 20, 1
+folder, source = Path(sys.argv[1]), sys.argv[3]
+def job():
+    recordio.split(source, {folder / "p": 0.5, folder / "q": 0.5}, stratified=True)
+job()
+new = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
+for name in new:
+    (folder / name).unlink()
+def check(result, place):
+    gc.collect()
+    left = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
+    halves = [{name: new[name] for name in new if name[0] in kept} for kept in ("", "p", "pq")]
+    assert left in halves, (place, sorted(left))
+    for name in left:
+        (folder / name).unlink()
+strike_everywhere(job, check)
+"""
+    assert lines(script(BEGINNING + program, tmp_path, 1000, pack)) >= 100
+
+
+def test_a_manifest_comes_after_its_shards(script, tmp_path, pack):
+    program = """
+from recordio.packs import copying, output
+copying.CHUNK, output.STEP = 20, 1
+folder, source = Path(sys.argv[1]), sys.argv[3]
+def job():
+    recordio.shard(source, folder / "p", 2)
+job()
+new = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
+for name in new:
+    (folder / name).unlink()
+def check(result, place):
+    gc.collect()
+    left = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
+    kept = ((), ("p-000000",), ("p-000000", "p-000001"), ("p",))
+    steps = [{name: new[name] for name in new if name.startswith(which)} for which in kept]
+    assert left in steps, (place, sorted(left))
+    for name in left:
+        (folder / name).unlink()
+strike_everywhere(job, check)
+"""
+    assert lines(script(BEGINNING + program, tmp_path, STRIKES, pack)) >= 50
+
+
 @pytest.mark.parametrize("kind", ["jpeg", "png"])
 def test_signals_at_any_moment(script, pack, tmp_path, kind):
     """Real ones, which strike in `collect` and while workers decode with and without Python."""

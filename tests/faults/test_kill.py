@@ -74,6 +74,19 @@ def test_converting(steps, tmp_path, shuffle):
     assert steps("command", "from-csv", rows, "p", *shuffle) >= 10
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["join", "photos", "photos", "p", "--labels", "append"],
+        ["split", "photos", "p=0.5", "q=0.5"],
+        ["relabel", "photos", "p", "--dense"],
+    ],
+)
+def test_packs_of_packs(steps, photo_pack, words):
+    words = [photo_pack if word == "photos" else word for word in words]
+    assert steps("material", *words) >= 20
+
+
 def test_mending(steps, photo_pack):
     path = photo_pack.with_suffix(".rec")
     damaged = bytearray(path.read_bytes())
@@ -89,3 +102,12 @@ def test_optimizing(steps, photo_pack):
 @pytest.mark.parametrize("words", [["folder"], ["x.tar", "--to", "webdataset"]])
 def test_exporting(steps, photo_pack, words):
     assert steps("export", photo_pack, *words) >= 5
+
+
+@pytest.mark.parametrize("words", [["shuffle"], ["sort"], ["dedup", "--remove"]])
+def test_writing_packs_in_another_order(steps, photo_pack, words):
+    assert steps("command", words[0], photo_pack, *words[1:], "p") >= 10
+
+
+def test_cutting_packs(steps, photo_pack, pack):
+    assert steps("shards", pack, photo_pack) >= 40

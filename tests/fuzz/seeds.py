@@ -13,6 +13,7 @@ import json
 import lzma
 import pickle
 import struct
+import tempfile
 from pathlib import Path
 
 import cv2
@@ -26,7 +27,7 @@ from targets.states import first_states
 
 from iterators.images.codecs import pnm
 from iterators.images.codecs.transcode.transcode import rewrite
-from recordio import IRHeader, pack, pack_img
+from recordio import IRHeader, RecordWriter, pack, pack_img, shard
 from recordio.frames.encoder import MAGIC, encode
 from recordio.tools.convert.tf_example import encode_example
 from recordio.tools.npy import encode_npy, sparse_dtype
@@ -248,11 +249,21 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
         "webdataset": tars(),
         "cifar": cifar_batches(),
         **annotations(),
+        "shards": {"one": manifest()},
         "states": {
             name: json.dumps({"of": name, "state": json.loads(text)}).encode()
             for name, text in first_states().items()
         },
     }
+
+
+def manifest() -> bytes:
+    """Of one shard."""
+    with tempfile.TemporaryDirectory() as folder:
+        with RecordWriter(f"{folder}/a.rec") as writer:
+            writer.write(b"record")
+        shard(f"{folder}/a.rec", folder, 1)
+        return Path(folder, "a.shards.json").read_bytes()
 
 
 def annotations() -> dict[str, dict[str, bytes]]:

@@ -314,6 +314,27 @@ def test_the_end_of_the_program_removes_temporary_files(pair, ending, expected):
     assert is_untouched(pair)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and locks")
+def test_a_killed_program_is_continued(tmp_path):
+    path, index = tmp_path / "a.rec", tmp_path / "a.idx"
+    if os.fork() == 0:
+        output = AtomicOutput(path, index)
+        for file in output.files:
+            file.write(b"kept and not kept")
+            file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
+    asked = []
+    with AtomicOutput(path, index, go_on=lambda path: asked.append(path) or 4) as output:
+        assert output.kept == 4
+        output.write(b", more")
+    assert asked == [f"{path}.00000000.partial"]
+    assert path.read_bytes() == b"kept, more" and index.read_bytes() == b""
+    with AtomicOutput(path, go_on=asked.append) as output:
+        assert output.kept == 0
+    assert len(asked) == 1 and sorted(os.listdir(tmp_path)) == ["a.idx", "a.rec"]
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
 def test_a_killed_program_leaves_only_recognisable_files(pair):
     program = (

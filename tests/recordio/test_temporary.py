@@ -62,6 +62,26 @@ def test_a_folder_that_was_left_may_have_anything_in_it(target, folder):
     made.remove()
 
 
+def test_what_a_killed_process_left_can_be_taken_over(target, monkeypatch):
+    assert Temporary(target).take_over() is None
+    abandon(target, False)
+    kept = Temporary(target)
+    descriptor = kept.take_over()
+    assert kept.path == f"{target}.00000000.partial" and os.fstat(descriptor).st_size == 0
+    os.write(descriptor, b"more")
+    os.close(descriptor)
+    other = Temporary(target)
+    assert other.take_over() is None and other.path is None  # somebody has it
+    kept.remove()
+    assert names(target) == []
+    abandon(target, True)
+    assert Temporary(target).take_over() is None  # a folder
+    os.rmdir(f"{target}.00000000.partial")
+    abandon(target, False)
+    monkeypatch.setattr(temporary, "_try_lock", lambda descriptor: None)
+    assert Temporary(target).take_over() is None  # no locks that could tell
+
+
 @FOLDER
 def test_nobody_takes_what_a_living_process_uses(target, folder):
     first = make(target, folder)

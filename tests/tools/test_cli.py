@@ -11,6 +11,7 @@ from recordio import RecordReader
 from recordio.tools.cli import build_parser
 from recordio.tools.convert.exporting import export_records
 from recordio.tools.convert.registry import EXPORTS, IMPORTS
+from recordio.tools.material.registry import PACK_COMMANDS
 from recordio.tools.record_pack import RecordPack
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
@@ -24,6 +25,7 @@ COMMANDS = [
     "optimize",
     "index",
     "export",
+    *PACK_COMMANDS,
 ]
 
 
@@ -117,7 +119,7 @@ def test_a_prefix_may_end_with_rec(rows, tmp_path, command):
 def test_missing_folders_and_files_are_named(rows, tmp_path, command, capsys):
     assert command("from-csv", rows, tmp_path / "no" / "t") == 1
     assert "make it first" in capsys.readouterr().err
-    for name in COMMANDS[:-1]:
+    for name in COMMANDS[: COMMANDS.index("export")]:
         extra = {
             "cat": ["1"],
             **dict.fromkeys(

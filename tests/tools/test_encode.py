@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from recordio import ImageDecodeError, LabelError, RecordTooLargeError, unpack
+from recordio.packs.lists import ListEntry
 from recordio.tools import encode as encode_module
 from recordio.tools.encode import EncodeOptions, encode_image, encode_record
-from recordio.tools.image_list import ListEntry
 
 
 def shape(images, data):

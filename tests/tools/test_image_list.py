@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordio import RecordIOError
+from recordio.packs.lists import ListEntry, parse_line
 from recordio.tools.image_list import (
-    ListEntry,
     Skipped,
     format_line,
-    parse_line,
     read_list,
     shuffle_entries,
     split_entries,

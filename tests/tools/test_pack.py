@@ -5,9 +5,10 @@ import cv2
 import pytest
 
 from recordio import RecordReader, RecordWriter, unpack
+from recordio.packs.lists import ListEntry
 from recordio.tools import pack as pack_module
 from recordio.tools.encode import EncodeOptions
-from recordio.tools.image_list import ImageList, ListEntry, Skipped, shuffle_entries, write_list
+from recordio.tools.image_list import ImageList, Skipped, shuffle_entries, write_list
 from recordio.tools.pack import PackingError, pack, pack_together
 from recordio.tools.scan import scan_images
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from recordio import IRHeader, RecordIOError, pack
+from recordio.content import kind_of, read_payload
 from recordio.tools.npy import decode_npy, encode_npy
-from recordio.tools.payloads import check_content, describe, kind_of, number_text, read_payload
+from recordio.tools.payloads import check_content, describe, number_text
 
 
 def encoded(name, mode="RGB"):

@@ -12,10 +12,11 @@ import re
 from collections.abc import Sequence
 
 from recordio import RecordIOError
+from recordio.content import IMAGE_KINDS, suffixes_of
 
 from ..image_list import ImageList, Skipped
 from ..outputs import new_folder, url_refused
-from ..payloads import IMAGE_KINDS, check_content, number_text, suffixes_of
+from ..payloads import check_content, number_text
 from ..record_pack import Record, RecordPack, name_of
 from ..scan import DEFAULT_EXTENSIONS, describe_left_out, scan_images
 from .format import Export, Import, Item, Items, Source

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from recordio import RecordIOError
+from recordio.content import IMAGE_KINDS
 from recordio.files import open_bytes
 from recordio.limits import check_array_bytes
 from recordio.storage import AtomicOutput
@@ -26,7 +27,6 @@ from recordio.storage import AtomicOutput
 from ..image_list import Skipped
 from ..images import add_pixel_limit, decode_image, encode_image, swap_red_and_blue
 from ..npy import HEADER_ERRORS, decode_npy, npy_header
-from ..payloads import IMAGE_KINDS
 from ..record_pack import Record, RecordPack
 from .format import Export, Import, Item, Items, Source, add_array_limit, unreadable
 

@@ -16,6 +16,7 @@ import numpy as np
 from recordio import RecordReader
 from recordio.errors import RecordIOError
 from recordio.files import StoredFile
+from recordio.packs.shard import number_template
 
 from .format import natural
 
@@ -26,7 +27,6 @@ MOST_NAMES = 1 << 20
 GROUP = re.compile(r"\{(?:(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([^{}]*,[^{}]*))\}")
 NESTED = re.compile(r"\{[^{}]*\{[^{}]*(,|\.\.)[^{}]*\}[^{}]*\}")
 WILDCARD = re.compile(r"[*?\[]")
-DIGITS = 6  # of numbers in the names of shards
 
 
 def expand_braces(pattern: str) -> list[str]:
@@ -236,7 +236,7 @@ def plan_shards(
         cuts = _cuts_by_size((len(reader[int(position)]) for position in every), size)
     else:
         return None
-    before, digits, after = _template(target)
+    before, digits, after = number_template(target)
     return [
         (f"{before}{number:0{digits}d}{after}", part)
         for number, part in enumerate(np.split(every, cuts))
@@ -253,16 +253,6 @@ def _cuts_by_size(sizes: Iterator[int], most: int) -> np.ndarray:
     return np.array(cuts, np.int64)
 
 
-def _template(target: str) -> tuple[str, int, str]:
-    """What stands before and after the numbers of shards, and how many digits these have."""
-    folder, name = os.path.split(target)
-    place = re.search(r"%0?(\d*)d", name)
-    if place is None:
-        stem, suffix = os.path.splitext(target)
-        return f"{stem}-", DIGITS, suffix
-    return os.path.join(folder, name[: place.start()]), int(place[1] or 0), name[place.end() :]
-
-
 def older_shards(target: str, written: Sequence[str]) -> list[str]:
     """Files that a reader of all numbered shards would find besides those that are written.
 
@@ -273,7 +263,7 @@ def older_shards(target: str, written: Sequence[str]) -> list[str]:
     written : sequence of str
         The shards.
     """
-    before, _, after = _template(target)
+    before, _, after = number_template(target)
     folder, start = os.path.split(before)
     pattern = re.compile(rf"{re.escape(start)}\d+{re.escape(after)}")
     if not os.path.isdir(folder or "."):

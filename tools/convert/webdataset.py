@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from recordio import RecordIOError
+from recordio.content import suffixes_of
 from recordio.storage import AtomicOutput
 
 from ..image_list import Skipped, safe_name
-from ..payloads import check_content, number_text, suffixes_of
+from ..payloads import check_content, number_text
 from ..record_pack import RecordPack, name_of
 from .csv import one_file
 from .folders import add_check_option, safe_parts

@@ -6,6 +6,7 @@ from .caches import CACHE
 from .detection import DETECTION
 from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
 from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
+from .shards import SHARDS
 from .states import STATES
 from .target import CORPUS, Target
 from .text import CSV, IDX_ARRAY, LIBSVM, MEAN_IMAGE
@@ -39,5 +40,6 @@ TARGETS = {
         VOC,
         YOLO,
         STATES,
+        SHARDS,
     )
 }

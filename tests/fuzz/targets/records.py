@@ -27,12 +27,14 @@ from recordio import (
     unpack_img,
     verify,
 )
+from recordio.content import read_payload
 from recordio.frames.encoder import MAGIC, encode
 from recordio.frames.frame import find_head, scan_offsets
 from recordio.frames.index_file import read_index
-from recordio.tools.image_list import format_line, parse_line, read_list
+from recordio.packs.lists import parse_line
+from recordio.tools.image_list import format_line, read_list
 from recordio.tools.npy import decode_npy, encode_npy
-from recordio.tools.payloads import check_content, describe, labels_of, read_payload
+from recordio.tools.payloads import check_content, describe, labels_of
 
 from .mutate import EDGES, change_line, change_number, move_item, near, put
 from .target import Target, drawing, scratch

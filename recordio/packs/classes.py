@@ -1,0 +1,77 @@
+"""The names of classes beside a pack: ``PREFIX.classes.txt``, lines of ``label TAB name``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from ..errors import RecordIOError
+from ..limits import bounded_lines
+
+__all__ = ["SUFFIX", "find_classes", "format_classes", "read_classes"]
+
+SUFFIX = ".classes.txt"
+#: Endings of the names of parts that share one file of class names.
+PART = re.compile(r"_(train|test|val|\d+)$")
+
+
+def read_classes(path: str) -> dict[int, str]:
+    """Read ``label TAB folder`` lines, as im2rec writes them.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    dict of int to str
+        The folder of each label.
+
+    Raises
+    ------
+    RecordIOError
+        A line is not of that form.
+    OSError
+        The file cannot be read.
+    """
+    classes: dict[int, str] = {}
+    with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
+        for number, line in bounded_lines(lines, path):
+            if not line.strip():
+                continue
+            label, tab, folder = line.rstrip("\r\n").partition("\t")
+            if not tab or not re.fullmatch(r"-?\d{1,18}", label.strip()):
+                raise RecordIOError(
+                    "expected a whole number, a TAB and a name", path=path, line=number
+                )
+            classes[int(label)] = folder
+    return classes
+
+
+def find_classes(prefix: str) -> dict[int, str]:
+    """The names of the classes of a pack; empty where there are none.
+
+    Parameters
+    ----------
+    prefix : str
+        The record file without ``.rec``.
+    """
+    # im2rec writes one file for PREFIX_train, PREFIX_val, ... together.
+    for name in (prefix, PART.sub("", PART.sub("", prefix))):
+        if os.path.isfile(name + SUFFIX):
+            return read_classes(name + SUFFIX)
+    return {}
+
+
+def format_classes(classes: Mapping[int, str]) -> bytes:
+    r"""The content of such a file.
+
+    Examples
+    --------
+    >>> format_classes({3: "dog", 1: "cat"})
+    b'1\tcat\n3\tdog\n'
+    """
+    text = "".join(f"{label}\t{classes[label]}\n" for label in sorted(classes))
+    return text.encode("utf-8", "surrogateescape")  # names of folders may be any bytes

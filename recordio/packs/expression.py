@@ -1,0 +1,291 @@
+"""Conditions on records, as text: ``label < 10 and width >= 112``.
+
+The text is parsed by Python's `ast` and never executed: only what is listed here has a meaning,
+and it is worked out for many records at once, by NumPy.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ExpressionError
+
+__all__ = ["Condition"]
+
+#: Characters, and depth of nesting, of what people write.
+LONGEST, DEEPEST = 4096, 60
+LARGEST_INTEGER = 2**64 - 1
+#: What is known of a record, and what kind of value that is.
+NAMES = {
+    "label": "a number",
+    "labels": "labels",
+    "objects": "a number",
+    "width": "a number",
+    "height": "a number",
+    "bytes": "a number",
+    "format": "text",
+    "decodable": "true or false",
+    "id": "a number",
+    "key": "a number",
+}
+COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+#: ``column(name, rows)``: what is known of some records; of labels pairs of counts and values.
+Columns = Callable[[str, np.ndarray], Any]
+
+
+class Condition:
+    """A condition on records.
+
+    Parameters
+    ----------
+    text : str
+        Comparisons (also chained, and with ``in`` and ``not in``) of names, numbers, texts and
+        arithmetic (``+ - * / // %``) of these, joined by ``and``, ``or`` and ``not``.  ``labels``
+        can be asked for a number of them, ``len(labels)``, and whether one of them is a number,
+        ``3 in labels``.
+
+    Attributes
+    ----------
+    names : frozenset of str
+        What it asks about a record.
+
+    Raises
+    ------
+    ExpressionError
+        If the text has no meaning; the error names the column.
+
+    Examples
+    --------
+    >>> condition = Condition("label in (1, 2) and not bytes > 100")
+    >>> sorted(condition.names)
+    ['bytes', 'label']
+    >>> known = {"label": np.array([1, 2, 3]), "bytes": np.array([50, 200, 50])}
+    >>> condition(3, lambda name, rows: known[name][rows]).tolist()
+    [True, False, False]
+    >>> Condition("label == 3 or size > 4")
+    Traceback (most recent call last):
+        ...
+    recordio.errors.ExpressionError: column 15: nothing is called 'size', only label, ...
+    """
+
+    def __init__(self, text: str) -> None:
+        if len(text) > LONGEST:
+            raise ExpressionError(f"it has {len(text)} characters, more than {LONGEST}", column=1)
+        try:
+            self._tree = ast.parse(text.strip() or "?", mode="eval").body
+        except SyntaxError as error:
+            column = (error.offset or 1) + len(text) - len(text.lstrip())
+            raise ExpressionError(f"{error.msg}: {text!r:.200}", column=column) from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise ExpressionError(f"{error}: {text!r:.200}", column=1) from None
+        self._text, self._indent = text, len(text) - len(text.lstrip())
+        self._names: set[str] = set()
+        if (kind := self._check(self._tree, 0)) != "true or false":
+            raise self._error(self._tree, f"it is {kind}, and no condition that holds or not")
+        self.names = frozenset(self._names)
+
+    def __call__(self, count: int, column: Columns) -> np.ndarray:
+        """Which of `count` records fulfil it: bool, (count,).
+
+        Parameters
+        ----------
+        count : int
+        column : callable
+            ``column(name, rows)`` returns what is known of records; it is asked only about records
+            on which the condition still depends.  Of ``labels`` it returns two arrays: how many
+            each of them has, and all of these, one after the other.
+        """
+        rows = np.arange(count)
+        with np.errstate(all="ignore"):
+            return np.array(np.broadcast_to(self._value(self._tree, rows, column), count), bool)
+
+    def _error(self, node: ast.AST, reason: str) -> ExpressionError:
+        # The parser counts bytes of UTF-8.
+        text = self._text[self._indent :].encode("utf-8", "surrogateescape")
+        before = text[: getattr(node, "col_offset", 0)].decode("utf-8", "surrogateescape")
+        column = self._indent + len(before) + 1
+        return ExpressionError(f"{reason}: {self._text!r:.200}", column=column)
+
+    # -- what has a meaning -----------------------------------------------------------------------
+
+    def _check(self, node: ast.expr, depth: int) -> str:
+        """What kind of value an expression has."""
+        if depth > DEEPEST:
+            raise self._error(node, "it is nested too deeply")
+        check = getattr(self, f"_check_{type(node).__name__.lower()}", None)
+        if check is None:
+            raise self._error(node, "this has no meaning here")
+        return check(node, depth + 1)
+
+    def _want(self, node: ast.expr, kind: str, depth: int) -> None:
+        found = self._check(node, depth)
+        if found != kind:
+            raise self._error(node, f"this is {found} instead of {kind}")
+
+    def _check_boolop(self, node: ast.BoolOp, depth: int) -> str:
+        for value in node.values:
+            self._want(value, "true or false", depth)
+        return "true or false"
+
+    def _check_unaryop(self, node: ast.UnaryOp, depth: int) -> str:
+        if isinstance(node.op, ast.Invert):
+            raise self._error(node, "~ has no meaning here")
+        kind = "true or false" if isinstance(node.op, ast.Not) else "a number"
+        self._want(node.operand, kind, depth)
+        return kind
+
+    def _check_binop(self, node: ast.BinOp, depth: int) -> str:
+        if type(node.op) not in ARITHMETIC:
+            raise self._error(node, "an operator has no meaning here")
+        self._want(node.left, "a number", depth)
+        self._want(node.right, "a number", depth)
+        return "a number"
+
+    def _check_compare(self, node: ast.Compare, depth: int) -> str:
+        left = node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            kind = self._check(left, depth)
+            if isinstance(op, (ast.In, ast.NotIn)):
+                self._check_membership(kind, left, right, depth)
+            elif type(op) not in COMPARISONS:
+                raise self._error(left, "`is` has no meaning here: use ==")
+            elif kind == "labels":
+                raise self._error(left, "labels are several: use `in labels`, or label")
+            else:
+                self._want(right, kind, depth)
+                if kind != "a number" and not isinstance(op, (ast.Eq, ast.NotEq)):
+                    raise self._error(left, f"this is {kind}, which has no order")
+            left = right
+        return "true or false"
+
+    def _check_membership(self, kind: str, left: ast.expr, right: ast.expr, depth: int) -> None:
+        if isinstance(right, (ast.Tuple, ast.List, ast.Set)):
+            for item in right.elts:
+                self._want(item, kind, depth)
+        elif self._check(right, depth) != "labels" or kind != "a number":
+            raise self._error(right, "`in` needs labels or a list of values")
+        elif any(isinstance(part, ast.Name) for part in ast.walk(left)):
+            raise self._error(left, "`in labels` needs one number")
+
+    def _check_name(self, node: ast.Name, depth: int) -> str:
+        if node.id not in NAMES:
+            raise self._error(node, f"nothing is called {node.id!r}, only {', '.join(NAMES)}")
+        self._names.add(node.id)
+        return NAMES[node.id]
+
+    def _check_constant(self, node: ast.Constant, depth: int) -> str:
+        value = node.value
+        if isinstance(value, bool):
+            return "true or false"
+        if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+            raise self._error(node, "a number is too large")
+        if isinstance(value, (int, float)):
+            return "a number"
+        if isinstance(value, str):
+            return "text"
+        raise self._error(node, "this has no meaning here")
+
+    def _check_call(self, node: ast.Call, depth: int) -> str:
+        function = node.func
+        if not isinstance(function, ast.Name) or function.id not in ("len", "abs"):
+            raise self._error(node, "only len(labels) and abs(a number) can be called")
+        if len(node.args) != 1 or node.keywords:
+            raise self._error(node, f"{function.id} takes one value")
+        self._want(node.args[0], "labels" if function.id == "len" else "a number", depth)
+        return "a number"
+
+    # -- what it is worth -------------------------------------------------------------------------
+
+    def _value(self, node: ast.expr, rows: np.ndarray, column: Columns) -> Any:
+        """An array with a value for each row, or one value for all."""
+        return getattr(self, f"_value_{type(node).__name__.lower()}")(node, rows, column)
+
+    def _value_constant(self, node: ast.Constant, rows: np.ndarray, column: Columns) -> Any:
+        return node.value
+
+    def _value_name(self, node: ast.Name, rows: np.ndarray, column: Columns) -> Any:
+        return column(node.id, rows)
+
+    def _value_boolop(self, node: ast.BoolOp, rows: np.ndarray, column: Columns) -> np.ndarray:
+        """The operands one after the other, each only where it still matters."""
+        ends = isinstance(node.op, ast.Or)  # the value with which nothing matters any more
+        result = np.full(len(rows), not ends)
+        open_rows = np.arange(len(rows))
+        for operand in node.values:
+            value = np.broadcast_to(self._value(operand, rows[open_rows], column), open_rows.shape)
+            result[open_rows] = value
+            open_rows = open_rows[value != ends]
+            if not len(open_rows):
+                break
+        return result
+
+    def _value_unaryop(self, node: ast.UnaryOp, rows: np.ndarray, column: Columns) -> Any:
+        value = self._value(node.operand, rows, column)
+        if isinstance(node.op, ast.Not):
+            return np.logical_not(value)
+        return _signed(value) * -1 if isinstance(node.op, ast.USub) else value
+
+    def _value_binop(self, node: ast.BinOp, rows: np.ndarray, column: Columns) -> Any:
+        left, right = (self._value(part, rows, column) for part in (node.left, node.right))
+        if isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)) and not np.all(right):
+            raise self._error(node.right, "something is divided by this, which can be zero")
+        return ARITHMETIC[type(node.op)](_signed(left), _signed(right))
+
+    def _value_compare(self, node: ast.Compare, rows: np.ndarray, column: Columns) -> np.ndarray:
+        result = np.ones(len(rows), bool)
+        left = node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            if isinstance(op, (ast.In, ast.NotIn)):
+                found = self._contains(left, right, rows, column)
+                result &= np.logical_not(found) if isinstance(op, ast.NotIn) else found
+            else:
+                pair = (self._value(part, rows, column) for part in (left, right))
+                result &= COMPARISONS[type(op)](*pair)
+            left = right
+        return result
+
+    def _contains(
+        self, left: ast.expr, right: ast.expr, rows: np.ndarray, column: Columns
+    ) -> np.ndarray:
+        value = self._value(left, rows, column)
+        if isinstance(right, ast.Name):
+            counts, labels = column("labels", rows)
+            owners = np.repeat(np.arange(len(rows)), counts)
+            return np.bincount(owners[labels == value], minlength=len(rows)) > 0
+        found = np.zeros(len(rows), bool)
+        for item in right.elts:  # type: ignore[attr-defined]
+            found |= value == self._value(item, rows, column)
+        return found
+
+    def _value_call(self, node: ast.Call, rows: np.ndarray, column: Columns) -> Any:
+        value = self._value(node.args[0], rows, column)
+        return value[0] if isinstance(value, tuple) else abs(_signed(value))
+
+
+def _signed(value: Any) -> Any:
+    """Numbers that differences do not wrap: ids are unsigned, and few are that large."""
+    if isinstance(value, np.ndarray) and value.dtype.kind != "u":
+        return value
+    small = bool(np.all(np.abs(value) <= LARGEST_INTEGER >> 2))
+    whole = isinstance(value, (int, np.integer, np.ndarray))
+    return np.asarray(value, np.int64 if small and whole else np.float64)[()]

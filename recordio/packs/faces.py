@@ -1,0 +1,74 @@
+"""The records of a new face-recognition pack that list its identities.
+
+Record 0 holds the keys ``[first, end)`` of the identity records, and each of these the keys of the
+images of one identity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .labels import MOST_CLASSES
+
+__all__ = ["face_keys", "identity_frames"]
+
+MAGIC = 0xCED7230A
+PAYLOAD = 32  # an image header and two labels
+
+
+def face_keys(labels: np.ndarray, identities: int) -> tuple[np.ndarray, np.ndarray]:
+    """Keys of images, so that those of one identity follow each other.
+
+    Parameters
+    ----------
+    labels : numpy.ndarray of int64, (images,)
+        The identity of each image.
+    identities : int
+        How many there are; some may have no image.
+
+    Returns
+    -------
+    keys : numpy.ndarray of int64, (images,)
+        From 1 on; images of one identity in the order in which they are given.
+    ranges : numpy.ndarray of int64, (identities, 2)
+        The keys ``[first, end)`` of every identity.
+
+    Raises
+    ------
+    ValueError
+        If there are more keys than 32-bit floats, as which identity records hold them, tell apart.
+
+    Examples
+    --------
+    >>> keys, ranges = face_keys(np.array([1, 0, 1]), 2)
+    >>> keys.tolist(), ranges.tolist()
+    ([2, 1, 3], [[1, 2], [2, 4]])
+    """
+    if len(labels) + identities >= MOST_CLASSES:
+        raise ValueError(
+            f"{len(labels)} images and {identities} identities are too many for one pack: identity "
+            f"records hold keys as 32-bit floats, which tell at most {MOST_CLASSES} apart"
+        )
+    keys = np.empty(len(labels), np.int64)
+    keys[np.argsort(labels, kind="stable")] = np.arange(1, len(labels) + 1)
+    ends = 1 + np.cumsum(np.bincount(labels, minlength=identities))
+    ranges = np.stack([np.append(1, ends[:-1]), ends], axis=1)
+    return keys, ranges
+
+
+def identity_frames(ranges: np.ndarray, images: int) -> tuple[bytes, bytes]:
+    """Frames of record 0 and of the identity records, which come after all images.
+
+    Examples
+    --------
+    >>> first, rest = identity_frames(np.array([[1, 2], [2, 4]]), 3)
+    >>> len(first), len(rest), np.frombuffer(first, "<f4")[-2:].tolist()
+    (40, 80, [4.0, 6.0])
+    """
+    begin = images + 1
+    labels = np.concatenate([[[begin, begin + len(ranges)]], ranges])
+    frames = np.zeros((len(labels), 10), "<u4")  # head of the frame, image header, two labels
+    frames[:, 0], frames[:, 1], frames[:, 2] = MAGIC, PAYLOAD, 2
+    frames[:, 4] = np.append(0, np.arange(begin, begin + len(ranges)))  # the key as id
+    frames[:, 8:] = labels.astype("<f4").view("<u4")
+    return frames[0].tobytes(), frames[1:].tobytes()

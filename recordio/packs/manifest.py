@@ -1,0 +1,247 @@
+"""The manifest of a pack that was cut into files: what belongs together, and whether it is whole.
+
+It is JSON, and it names files of its own folder only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..errors import ManifestError
+from ..frames.index_file import read_index
+
+__all__ = ["Shard", "ShardManifest", "check_shards", "json_of", "sha256_of"]
+
+#: What a manifest calls itself, and the version that is written and read.
+FORMAT, VERSION = "recordio shards", 1
+#: A manifest is read as a whole: no honest one is larger.
+LARGEST_MANIFEST = 1 << 28
+BUFFER = 1 << 20
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file of a pack that was cut.
+
+    Attributes
+    ----------
+    file, index : str
+        Names of the record file and its index, in the folder of the manifest.
+    first : int
+        Number of its first record in the whole pack, from 0.
+    records : int
+        Records in it, without those that list identities.
+    keys : list of int
+        The least and the largest key of these.
+    bytes : int
+        Size of the record file.
+    sha256, index_sha256 : str
+        Checksums of both files, in hexadecimal, as the command ``sha256sum`` prints them.
+    """
+
+    file: str
+    index: str
+    first: int
+    records: int
+    keys: list[int]
+    bytes: int
+    sha256: str
+    index_sha256: str
+
+
+@dataclass(frozen=True)
+class ShardManifest:
+    """What a manifest says.
+
+    Attributes
+    ----------
+    path : str
+        The manifest.
+    records, bytes : int
+        Records of all shards, and the size of all record files.
+    identities : int
+        Identities of a face-recognition pack, which every shard lists; 0 for others.
+    shards : tuple of Shard
+        In the order of the pack.
+    """
+
+    path: str
+    records: int
+    bytes: int
+    identities: int
+    shards: tuple[Shard, ...]
+
+    @property
+    def files(self) -> list[str]:
+        """Paths of the record files, in the order of the pack: what iterators take."""
+        folder = os.path.dirname(self.path)
+        return [os.path.join(folder, shard.file) for shard in self.shards]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> ShardManifest:
+        """Read a manifest; nothing is compared with it.
+
+        Raises
+        ------
+        ManifestError
+            If it is none, or one of a later version.
+        OSError
+            If it cannot be read.
+        """
+        name = os.fsdecode(path)
+        with open(name, "rb") as file:
+            text = file.read(LARGEST_MANIFEST + 1)
+        if len(text) > LARGEST_MANIFEST:
+            raise ManifestError("it is too large for a manifest of shards", path=name)
+        try:
+            words = json.loads(text)
+            if words["format"] != FORMAT:
+                raise ValueError(words["format"])
+            version = words["version"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise ManifestError("it is no manifest of shards", path=name) from None
+        if version != VERSION:
+            raise ManifestError(
+                f"it has version {version!r}, and this package reads version {VERSION}", path=name
+            )
+        return cls(name, **_fields(words, name))
+
+
+def json_of(manifest: ShardManifest) -> bytes:
+    """The content of the file."""
+    words = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
+    del words["path"]
+    return json.dumps(words, indent=1).encode() + b"\n"
+
+
+def _fields(words: dict[str, Any], path: str) -> dict[str, Any]:
+    """The attributes of a manifest, each of its type."""
+    try:
+        shards = tuple(Shard(**shard) for shard in words["shards"])
+        numbers = {name: words[name] for name in ("records", "bytes", "identities")}
+        counts = [*numbers.values()]
+        for shard in shards:
+            least, largest = shard.keys
+            counts += [shard.first, shard.records, shard.bytes, least, largest]
+            names = (shard.file, shard.index)
+            # A manifest speaks of its own folder only.
+            if any(not name or os.path.basename(name) != name for name in names):
+                raise ManifestError(f"{names} are no names of files in its folder", path=path)
+            if not all(re.fullmatch("[0-9a-f]{64}", x) for x in (shard.sha256, shard.index_sha256)):
+                raise ValueError(shard)
+        if not shards or not all(type(count) is int and count >= 0 for count in counts):
+            raise ValueError(counts)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ManifestError):
+            raise
+        raise ManifestError("a field is missing, or not what it should be", path=path) from None
+    return {**numbers, "shards": shards}
+
+
+def check_shards(
+    path: str | os.PathLike[str],
+    contents: bool = True,
+    *,
+    progress: Callable[[int, int], object] | None = None,
+) -> ShardManifest:
+    """See that the shards of a manifest are there and are what it says.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The manifest; the files are beside it.
+    contents : bool
+        Read all files and compare their checksums; otherwise only sizes and indexes.
+    progress : callable, optional
+        ``progress(done, total)``: bytes of record files that were compared, and of all.
+
+    Returns
+    -------
+    ShardManifest
+        Its `files` can be given to the iterators.
+
+    Raises
+    ------
+    ManifestError
+        If the manifest cannot be understood, contradicts itself, or a file is missing or not what
+        it says.  The error names the file.
+    OSError
+        If a file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import RecordWriter, shard
+    >>> folder = tempfile.mkdtemp()
+    >>> with RecordWriter(f"{folder}/a.rec") as writer:
+    ...     for number in range(10):
+    ...         _ = writer.write(b"record %d" % number)
+    >>> _ = shard(f"{folder}/a", folder, 2)
+    >>> manifest = check_shards(f"{folder}/a.shards.json")
+    >>> manifest.records, [os.path.basename(file) for file in manifest.files]
+    (10, ['a-000000.rec', 'a-000001.rec'])
+    """
+    manifest = ShardManifest.read(path)
+    first = done = 0
+    for shard, file in zip(manifest.shards, manifest.files, strict=True):
+        index = os.path.join(os.path.dirname(file), shard.index)
+        for name in (file, index):
+            if not os.path.isfile(name):
+                raise ManifestError(
+                    f"{manifest.path} lists it, and there is no such file", path=name
+                )
+        if os.path.getsize(file) != shard.bytes:
+            raise ManifestError(
+                f"it has {os.path.getsize(file)} bytes, and {shard.bytes} in {manifest.path}",
+                path=file,
+            )
+        _check_index(manifest, shard, index)
+        if contents:
+            for name, expected in ((file, shard.sha256), (index, shard.index_sha256)):
+                if sha256_of(name) != expected:
+                    raise ManifestError(
+                        f"it is not the file whose checksum is in {manifest.path}", path=name
+                    )
+        if shard.first != first:
+            raise ManifestError(
+                f"{shard.file} begins with record {shard.first}, and should with {first}",
+                path=manifest.path,
+            )
+        first += shard.records
+        done += shard.bytes
+        if progress is not None:
+            progress(done, manifest.bytes)
+    if (first, done) != (manifest.records, manifest.bytes):
+        raise ManifestError(
+            f"its files have {first} records and {done} bytes, and it says {manifest.records} and "
+            f"{manifest.bytes}",
+            path=manifest.path,
+        )
+    return manifest
+
+
+def _check_index(manifest: ShardManifest, shard: Shard, index: str) -> None:
+    keys, _ = read_index(index)
+    images = (keys >= shard.keys[0]) & (keys <= shard.keys[-1])
+    lines = shard.records + (manifest.identities + 1 if manifest.identities else 0)
+    if len(keys) != lines or int(images.sum()) != shard.records:
+        raise ManifestError(
+            f"it does not list the {shard.records} records that are in {manifest.path}", path=index
+        )
+
+
+def sha256_of(path: str, cancelled: Callable[[], bool] = lambda: False) -> str:
+    """The checksum of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:
+        while block := file.read(BUFFER):
+            digest.update(block)
+            if cancelled():
+                raise KeyboardInterrupt
+    return digest.hexdigest()

@@ -1,0 +1,57 @@
+"""What the functions have in common that write the records of one pack again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import numpy as np
+
+from ..errors import EmptyRecordFileError, RecordIOError
+from .changes import class_files
+from .labels import LabelChange
+from .output import Plan
+from .source import SourcePack
+
+__all__ = ["WINDOW", "check_target", "check_window", "need_records", "plan_of"]
+
+#: Bytes that are put together before they are written, where records change places.
+WINDOW = 128 << 20
+
+
+def check_target(pack: SourcePack, path: str) -> None:
+    """Refuse an output that cannot be, before a long pass over the source.
+
+    Raises
+    ------
+    RecordIOError
+        If it is the source.
+    FileNotFoundError
+        If its folder does not exist.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samefile(path, pack.path):
+            raise RecordIOError("the source would be overwritten: give another output", path=path)
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        raise FileNotFoundError(
+            2, "the folder for the output does not exist; make it first", folder
+        )
+
+
+def check_window(window: int) -> None:
+    """Refuse a size of nothing."""
+    if window < 1:
+        raise ValueError(f"window={window}: expected a number of bytes above 0")
+
+
+def need_records(pack: SourcePack) -> None:
+    """Refuse a pack without records, of which nothing can be made."""
+    if not len(pack):
+        raise EmptyRecordFileError("there is no record in it", path=pack.path)
+
+
+def plan_of(pack: SourcePack, path: str, records: np.ndarray) -> Plan:
+    """A pack of some records of another."""
+    companions = class_files([pack], [LabelChange()])
+    return Plan(path, np.zeros(len(records), np.int32), records, companions)

@@ -1,0 +1,486 @@
+"""A pack opened so that its records can be copied: where each begins and ends, its header, labels.
+
+Everything is a table with a row for each record, filled a chunk at a time by NumPy; no content is
+read before it is asked for.  What each row says is described by `SourcePack`.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..content import read_payload
+from ..errors import (
+    CorruptRecordError,
+    IndexFileError,
+    KeyNotFoundError,
+    RecordHeaderError,
+    RecordIOError,
+    TruncatedRecordError,
+)
+from ..files import StoredFile
+from ..frames.check import Problem
+from ..frames.frame import find_head, scan_offsets, survey
+from ..frames.index_file import read_index
+from ..frames.reader import RecordReader
+from ..header import HEADER
+from .identities import face_pack, label_pair
+from .labels import LabelSource
+
+__all__ = ["CHUNK", "ClassLabels", "SourcePack", "pack_prefix", "record_file"]
+
+#: Records whose tables are worked on at a time.
+CHUNK = 1 << 16
+#: Words of the head of a part, and of the image header after it.
+HEAD_WORDS = 2
+HEADER_WORDS = HEADER.size // 4
+#: More labels than these are rather the first bytes of something else than an image header.
+USUAL_LABELS = 4096
+#: The least widths of the header and of an object in the labels of a detection record.
+LEAST_HEADER, LEAST_OBJECT = 2, 5
+
+
+class ClassLabels(NamedTuple):
+    """The class labels of all records of a pack, one after the other.
+
+    Attributes
+    ----------
+    starts : numpy.ndarray of int64, (records + 1,)
+        Those of record i are numbers ``starts[i]`` to ``starts[i + 1] - 1``.
+    places : numpy.ndarray of int64
+        Where they stand in their record, in words of 4 bytes from its beginning.
+    values : numpy.ndarray of float32
+        The labels.
+    """
+
+    starts: np.ndarray
+    places: np.ndarray
+    values: np.ndarray
+
+    def numbers_of(self, records: np.ndarray) -> np.ndarray:
+        """Numbers of the labels of some records."""
+        first = self.starts[records]
+        return spans(first, self.starts[records + 1] - first)
+
+    def first_of(self, records: np.ndarray) -> np.ndarray:
+        """The first class label of some records; NaN for those without."""
+        first = self.starts[records]
+        has = first < self.starts[records + 1]
+        labels = np.full(len(records), np.nan, np.float32)
+        labels[has] = self.values[first[has]]
+        return labels
+
+
+class SourcePack:
+    """The records of one pack in the order of the file, without those that list identities.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The record file, or its name without ``.rec``.  ``PREFIX.idx`` is used if it is there;
+        records that it does not list do not exist.
+    skip_errors : bool
+        Leave damaged records out, and note each in `problems`; otherwise the first one raises.
+    everything : bool
+        Take the records that list identities for ordinary ones, too.
+
+    Attributes
+    ----------
+    path, prefix : str
+        The record file, and the same without its suffix.
+    index_path : str or None
+        Its index.
+    reader : RecordReader
+        Reads records at their offsets; it has no index.
+    data : memoryview
+        The mapped file.
+    words : numpy.ndarray of uint32
+        The same as words of 4 bytes, little-endian: records begin at whole words.
+    offsets, ends, keys : numpy.ndarray of int64, (records,)
+        Where each record begins and ends in the file, and its key; without an index the key is the
+        number of the record in the file.
+    identities : int or None
+        How many identities a face-recognition pack has; None for an ordinary pack.
+    problems : list of Problem
+        What was left out.
+
+    Raises
+    ------
+    CorruptRecordError, TruncatedRecordError
+        If the file is damaged.
+    IndexFileError
+        If the index cannot be parsed or does not belong to the file.
+    OSError
+        If a file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import IRHeader, RecordWriter, pack
+    >>> path = f"{tempfile.mkdtemp()}/a.rec"
+    >>> with RecordWriter(path) as writer:
+    ...     for number in range(3):
+    ...         _ = writer.write(pack(IRHeader(0, number * 2, number, 0), b"content"))
+    >>> with SourcePack(path) as source:
+    ...     len(source), source.labels.values.tolist(), bytes(source.record(2))[-7:]
+    (3, [0.0, 2.0, 4.0], b'content')
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], skip_errors: bool = False, everything: bool = False
+    ) -> None:
+        self.path = record_file(path)
+        self.prefix = pack_prefix(self.path)
+        index = f"{self.prefix}.idx"
+        self.index_path = index if os.path.isfile(index) else None
+        self.skip_errors = skip_errors
+        self.problems: list[Problem] = []
+        self.reader = RecordReader(self.path)
+        self.data = StoredFile(self.path).map()
+        self.words = np.frombuffer(self.data, "<u4", len(self.data) // 4)
+        self.version = [StoredFile(name).version() for name in (self.path, index)]
+        self.identities: int | None = None
+        self._find_records()
+        if not everything:
+            self._find_identities()
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    # -- where the records are --------------------------------------------------------------------
+
+    def _find_records(self) -> None:
+        try:
+            offsets = scan_offsets(self.data, self.path)
+            ends = np.append(offsets[1:], len(self.data))[: len(offsets)]
+        except (CorruptRecordError, TruncatedRecordError):
+            if not self.skip_errors:
+                raise
+            offsets, ends = self._whole_records()
+        if self.index_path is None:
+            keys = np.arange(len(offsets))
+        else:
+            self.problems.clear()  # the index says which records are missing
+            keys, rows = self._listed(offsets, self.index_path)
+            offsets, ends = offsets[rows], ends[rows]
+        self.offsets, self.ends, self.keys = offsets, ends, keys
+
+    def _whole_records(self) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets and ends of the whole records of a damaged file; notes what lies between them."""
+        found = [np.empty((2, 0), np.int64)]
+        place = count = 0
+        while place < len(self.data):
+            run = survey(self.data, place)
+            found.append(np.stack([run.offsets, np.append(run.offsets, run.end)[1:]]))
+            count += len(run.offsets)
+            place = run.end
+            if run.kind not in ("ok", "end"):
+                place = find_head(self.data, run.end + 4)
+                length = place - run.end
+                if self.problems and self.problems[-1].record == count:  # nothing whole between
+                    before = self.problems.pop()
+                    problem = replace(before, length=before.length + length)
+                else:
+                    problem = Problem(run.kind, run.reason, run.end, count, length)
+                self.problems.append(problem)
+        offsets, ends = np.concatenate(found, axis=1)
+        return offsets, ends
+
+    def _listed(self, offsets: np.ndarray, index: str) -> tuple[np.ndarray, np.ndarray]:
+        """Keys of the records that the index lists, by offset, and their rows among all."""
+        keys, listed = read_index(index)
+        rows = np.searchsorted(offsets, listed)
+        known = rows < len(offsets)
+        known[known] = offsets[rows[known]] == listed[known]
+        for line in np.flatnonzero(~known).tolist():
+            if not self.skip_errors:
+                raise IndexFileError(
+                    f"no record begins at offset {listed[line]} of {self.path}; "
+                    "recordio.build_index() writes the index again",
+                    path=index,
+                    line=line + 1,
+                )
+            reason = f"line {line + 1} of {index}: no whole record begins there"
+            self.problems.append(
+                Problem("index_offset", reason, int(listed[line]), key=int(keys[line]))
+            )
+        keys, rows = keys[known], rows[known]
+        order = np.argsort(rows, kind="stable")
+        return keys[order], rows[order]
+
+    def _find_identities(self) -> None:
+        """Keep the images of a face-recognition pack, and note how many identities it has."""
+        pair = self._first_pair()
+        if pair is None:
+            return
+        if self.problems:  # its first record says what it is; identities are written again
+            self.identities = pair[1] - pair[0]
+            self._keep((self.keys >= 1) & (self.keys < pair[0]))
+            return
+        with RecordReader(self.path, self.index_path) as reader:
+            found = face_pack(reader, self.offsets)
+        if found is not None:
+            self.identities = len(found.identities)
+            self._keep(np.isin(self.offsets, found.images))
+
+    def _first_pair(self) -> tuple[int, int] | None:
+        """The keys of the identity records, if the record with key 0 says that there are any."""
+        rows = np.flatnonzero(self.keys == 0)[-1:].tolist()
+        pair = label_pair(self.record(rows[0])) if rows else None
+        return pair if pair is not None and 1 < pair[0] < pair[1] else None
+
+    def part(self, rows: np.ndarray) -> SourcePack:
+        """The same pack with some of its records only, by their numbers, ascending."""
+        part = copy.copy(self)
+        part._keep(rows)
+        return part
+
+    def _keep(self, chosen: np.ndarray) -> None:
+        for table in self.TABLES:
+            if table in self.__dict__:
+                setattr(self, table, getattr(self, table)[chosen])
+        self.__dict__.pop("labels", None)
+        self.__dict__.pop("is_detection", None)
+
+    #: Tables with a row for each record; those after the first three are made when needed.
+    TABLES = ("offsets", "ends", "keys", "_heads")
+
+    # -- what is in them --------------------------------------------------------------------------
+
+    def record(self, number: int) -> memoryview:
+        """A whole record, with its image header, by its number in this pack."""
+        record, _ = self.reader.read_at(int(self.offsets[number]), number)
+        assert record is not None
+        return record
+
+    def key_error(self, key: int) -> KeyNotFoundError:
+        """For a key that no record has."""
+        return KeyNotFoundError(f"no record has the key {key}", path=self.index_path or self.path)
+
+    def place(self, number: int) -> dict[str, Any]:
+        """Where a record is, for errors."""
+        return {"path": self.path, "offset": int(self.offsets[number]), "record": int(number)}
+
+    @cached_property
+    def _heads(self) -> np.ndarray:
+        """The image header of each record, and the sizes, as fields of one table."""
+        heads = np.zeros(len(self), HEADS)
+        for first in range(0, len(self), CHUNK):
+            rows = slice(first, first + CHUNK)
+            self._read_heads(self.offsets[rows] // 4, self.ends[rows] // 4, first, heads[rows])
+        return heads
+
+    def _read_heads(
+        self, begin: np.ndarray, end: np.ndarray, first: int, heads: np.ndarray
+    ) -> None:
+        lrec = self.words[begin + 1]
+        heads["size"] = lrec & ((1 << 29) - 1)
+        heads["whole"] = lrec >> 29 == 0
+        long = np.flatnonzero(heads["whole"] & (heads["size"] >= HEADER.size))
+        words = self.words[begin[long, None] + np.arange(HEAD_WORDS, HEAD_WORDS + HEADER_WORDS)]
+        heads["header"][long] = np.ascontiguousarray(words).view(HEADER_FIELDS)[:, 0]
+        sizes = heads["size"][long].astype(np.int64)
+        flags = heads["header"]["flag"][long].astype(np.int64)
+        fits = HEADER.size + 4 * flags <= sizes
+        heads["headed"][long] = fits
+        doubtful = long[fits & ((heads["header"]["id2"][long] != 0) | (flags > USUAL_LABELS))]
+        for row in [*np.flatnonzero(~heads["whole"]).tolist(), *doubtful.tolist()]:
+            record = self.record(first + row)
+            heads["size"][row] = len(record)
+            header = read_payload(record).header
+            heads["headed"][row] = header is not None
+            if header is not None:
+                heads["header"][row] = HEADER.unpack_from(record)
+
+    @property
+    def headed(self) -> np.ndarray:
+        """Which records have an image header: bool, (records,)."""
+        return self._heads["headed"]
+
+    @property
+    def whole(self) -> np.ndarray:
+        """Which records are stored in one part: bool, (records,)."""
+        return self._heads["whole"]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Bytes in each record, with its image header: uint32, (records,)."""
+        return self._heads["size"]
+
+    @property
+    def headers(self) -> np.ndarray:
+        """The image header of each record: (records,), with fields named as in `IRHeader`."""
+        return self._heads["header"]
+
+    @property
+    def flags(self) -> np.ndarray:
+        """Labels after the header of each record, 0 for one label in it: uint32, (records,)."""
+        return self._heads["header"]["flag"]
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The id in the header of each record, 0 without header: uint64, (records,)."""
+        return self._heads["header"]["id"]
+
+    @cached_property
+    def is_detection(self) -> bool:
+        """Whether every record has labels of objects: a header, then objects of one width."""
+        flags = self.flags[self.headed].astype(np.int64)
+        if not len(flags) or flags.min() < LEAST_HEADER:
+            return False
+        return bool(self._object_layout(np.flatnonzero(self.headed))[2].all())
+
+    def _object_layout(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Width of the header and of an object, and whether the labels consist of these."""
+        count = self.flags[records].astype(np.int64)
+        pairs = [self.label_words(records, HEADER_WORDS + place) for place in range(2)]
+        header, width = (np.nan_to_num(words.view("<f4"), nan=-1).astype(float) for words in pairs)
+        right = (header >= LEAST_HEADER) & (header <= count)
+        right &= (width >= LEAST_OBJECT) & (width <= np.maximum(count, LEAST_OBJECT))
+        header = np.where(right, header, LEAST_HEADER).astype(np.int64)
+        width = np.where(right, width, LEAST_OBJECT).astype(np.int64)
+        return header, width, right & ((count - header) % width == 0)
+
+    def label_words(self, records: np.ndarray, places: Any) -> np.ndarray:
+        """Words of records, by number of the record and place in it: uint32."""
+        places = np.broadcast_to(places, records.shape)
+        at = self.offsets[records] // 4 + HEAD_WORDS + places
+        words = self.words[np.minimum(at, len(self.words) - 1)]
+        for row in np.flatnonzero(~self.whole[records]).tolist():
+            words[row] = np.frombuffer(self.record(int(records[row])), "<u4", 1, 4 * places[row])[0]
+        return words
+
+    @cached_property
+    def labels(self) -> ClassLabels:
+        """The class labels: the first label of each record, or the ids of its objects.
+
+        Records without image header have none.
+
+        Examples
+        --------
+        See `SourcePack`.
+        """
+        counts = np.zeros(len(self), np.int64)
+        records = np.flatnonzero(self.headed)
+        if self.is_detection:
+            header, width, _ = self._object_layout(records)
+            counts[records] = (self.flags[records] - header) // width
+            first, step = np.zeros((2, len(self)), np.int64)
+            first[records], step[records] = HEADER_WORDS + header, width
+        else:
+            counts[records] = 1
+            # A single label stands in the header, after the flag; a vector after the header.
+            first = np.where(self.flags == 0, 1, HEADER_WORDS)
+            step = np.zeros(len(self), np.int64)
+        owners = np.repeat(np.arange(len(self)), counts)
+        places = first[owners] + step[owners] * spans(np.zeros(len(self), np.int64), counts)
+        values = np.empty(len(owners), np.float32)
+        for start in range(0, len(owners), CHUNK):
+            rows = slice(start, start + CHUNK)
+            values[rows] = self.label_words(owners[rows], places[rows]).view("<f4")
+        return ClassLabels(np.concatenate([[0], np.cumsum(counts)]), places, values)
+
+    def vectors(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many labels of any meaning records have, and all of these: int64, float32."""
+        flags = self.flags[records].astype(np.int64)
+        counts = np.where(self.headed[records], np.maximum(flags, 1), 0)
+        places = spans(np.where(flags == 0, 1, HEADER_WORDS), counts)
+        return counts, self.label_words(np.repeat(records, counts), places).view("<f4")
+
+    def need_labels(self) -> None:
+        """See that every record has an image header; leave those without out, or raise.
+
+        Raises
+        ------
+        RecordHeaderError
+            If a record has none and errors are not skipped.
+        """
+        bare = np.flatnonzero(~self.headed)
+        reason = "it has no image header, hence no label"
+        for number in bare.tolist():
+            if not self.skip_errors:
+                raise RecordHeaderError(reason, **self.place(number))
+            offset, key = int(self.offsets[number]), int(self.keys[number])
+            self.problems.append(Problem("no_header", reason, offset, number, 0, key))
+        if len(bare):
+            self._keep(self.headed)
+
+    def distinct(self) -> np.ndarray:
+        """The different class labels, ascending: float32."""
+        return different(self.labels.values)
+
+    def label_source(self, labels: Any = "keep", classes: int | None = None) -> LabelSource:
+        """The pack as `label_changes` wants it."""
+        return LabelSource(self.path, self.distinct, labels, classes, self.identities)
+
+    def close(self) -> None:
+        """Let the file go."""
+        self.reader.close()
+
+    def __enter__(self) -> SourcePack:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+HEADER_FIELDS = np.dtype([("flag", "<u4"), ("label", "<f4"), ("id", "<u8"), ("id2", "<u8")])
+HEADS = np.dtype(
+    [("header", HEADER_FIELDS), ("size", np.uint32), ("headed", bool), ("whole", bool)]
+)
+
+
+def record_file(path: str | os.PathLike[str]) -> str:
+    """The record file that a name stands for, with or without its suffix.
+
+    Raises
+    ------
+    RecordIOError
+        If there is none.
+    """
+    name = os.fsdecode(path)
+    if not name.endswith(".rec") and not os.path.isfile(name):
+        name = f"{name}.rec"
+    if not os.path.isfile(name):
+        raise RecordIOError("there is no such file", path=name)
+    return name
+
+
+def pack_prefix(path: str) -> str:
+    """The name of a pack without its suffix: what other files of the pack begin with.
+
+    Examples
+    --------
+    >>> pack_prefix("data/train.rec"), pack_prefix("data/train")
+    ('data/train', 'data/train')
+    """
+    return path[: -len(".rec")] if path.endswith(".rec") else path
+
+
+def different(values: np.ndarray) -> np.ndarray:
+    """Each value once, ascending; on many different ones far faster than `numpy.unique`.
+
+    Examples
+    --------
+    >>> different(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    values = np.sort(values)
+    return values[np.append(True, values[1:] != values[:-1])[: len(values)]]
+
+
+def spans(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Numbers ``start, start + 1, ...``, `count` of them for each pair, one after the other.
+
+    Examples
+    --------
+    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))

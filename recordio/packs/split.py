@@ -1,0 +1,200 @@
+"""One pack into several, by chance, by class or by list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import EmptyRecordFileError, LabelError, RecordIOError
+from .changes import class_files, output_path
+from .labels import LabelChange
+from .lists import chosen_records
+from .output import PackReport, Plan, Progress, write_packs
+from .source import SourcePack
+
+__all__ = ["grouped_labels", "shuffled_by_share", "split"]
+
+#: Multiples of it, taken modulo 1, are spread evenly however many there are.
+GOLDEN_RATIO = (5**0.5 - 1) / 2
+
+
+def split(
+    path: str | os.PathLike[str],
+    outputs: Mapping[Any, float | str | os.PathLike[str] | Iterable[int]],
+    seed: int = 0,
+    by: str = "fraction",
+    *,
+    stratified: bool = False,
+    skip_errors: bool = False,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> PackReport:
+    """Divide the records of a pack between new ones, in which they keep their order.
+
+    Parameters
+    ----------
+    path : path
+        The record file, with or without ``.rec``.
+    outputs : mapping
+        For each record file to write what it gets.  ``by="fraction"``: its share of the records.
+        ``by="class"``: its share of the classes; all records of a class go to the same file.
+        Shares lie between 0 and 1 and add up to 1.  ``by="list"``: the records themselves, as an
+        iterable of keys, a text file with one key in each line, or a ``.lst`` file with ids.
+    seed : int
+        Another division; the same one every time for the same seed.  Without effect for lists.
+    by : {"fraction", "class", "list"}
+        What divides them.
+    stratified : bool
+        With fractions: each file gets its share of every class as well, rounded up or down.  The
+        class of a record is its first label, or that of its first object.
+    skip_errors : bool
+        Leave damaged records out and count them; otherwise the first one stops everything.
+    progress : callable, optional
+        ``progress(done, total)``: records written so far, and in all.
+    cancelled : callable, optional
+        Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
+
+    Returns
+    -------
+    PackReport
+        Its `outputs` have the order of the mapping; `left_out` counts records that no list names.
+
+    Raises
+    ------
+    ValueError
+        If shares do not add up to 1, or options contradict each other.
+    EmptyRecordFileError
+        If a file would get no record, or no class.
+    LabelError
+        By class, if records have several labels or none.
+    RecordIOError
+        If the source is damaged, two lists name a record, or an unknown one is named.
+    OSError
+        If a file cannot be read or written.
+
+    Notes
+    -----
+    Keys are numbered again in every file, ids and labels stay; so do the numbers of identities,
+    which have no images where all of theirs went to another file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import IRHeader, RecordWriter, pack, split
+    >>> folder = tempfile.mkdtemp()
+    >>> with RecordWriter(f"{folder}/a.rec") as writer:
+    ...     for number in range(10):
+    ...         _ = writer.write(pack(IRHeader(0, number % 2, number, 0), b"content"))
+    >>> report = split(f"{folder}/a", {f"{folder}/train": 0.8, f"{folder}/val": 0.2}, seed=1)
+    >>> [output.records for output in report.outputs]
+    [8, 2]
+    """
+    if by not in ("fraction", "class", "list"):
+        raise ValueError(f"by={by!r}: expected 'fraction', 'class' or 'list'")
+    if stratified and by != "fraction":
+        raise ValueError(f"stratified=True needs by='fraction', not by={by!r}")
+    if not outputs:
+        raise ValueError("outputs is empty: give at least one record file")
+    shares: list[Any] = list(outputs.values())
+    if by != "list":
+        check_shares(shares)
+    with SourcePack(path, skip_errors) as source:
+        if by == "list":
+            parts = _listed(source, outputs)
+        elif by == "class":
+            parts = _by_class(source, shares, seed)
+        else:
+            labels = grouped_labels(source) if stratified else None
+            parts = _cut(shuffled_by_share(len(source), seed, labels), shares)
+        classes = class_files([source], [LabelChange()])
+        plans = [
+            Plan(output_path(out), np.zeros(len(part), np.int32), np.sort(part), classes)
+            for out, part in zip(outputs, parts, strict=True)
+        ]
+        return write_packs([source], plans, progress=progress, cancelled=cancelled)
+
+
+def check_shares(shares: list[Any]) -> None:
+    """Raise ValueError unless they are shares of a whole."""
+    for share in shares:
+        if isinstance(share, (str, bool)) or not isinstance(share, (int, float, np.number)):
+            raise ValueError(f"the share {share!r} is no number between 0 and 1")
+        if not 0 < share <= 1:
+            raise ValueError(f"the share {share} does not lie between 0 and 1")
+    if abs(sum(shares) - 1) > 1e-6:
+        raise ValueError(f"the shares add up to {sum(shares):g} instead of 1")
+
+
+def shuffled_by_share(count: int, seed: int, labels: np.ndarray | None = None) -> np.ndarray:
+    """Numbers of all records in a random order; with labels every stretch has its share of each.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    seed : int
+    labels : numpy.ndarray of int, (count,), optional
+        Numbers of classes, from 0.
+    """
+    order = np.random.default_rng(seed).permutation(count)
+    if labels is None:
+        return order
+    # The i-th of n records of a class stands at (i + start) / n of the way.  The start differs from
+    # class to class, so that small classes do not all have their first record at the same place.
+    grouped = order[np.argsort(labels[order], kind="stable")]
+    sizes = np.bincount(labels)
+    within = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    start = (np.arange(len(sizes)) + 0.5) * GOLDEN_RATIO % 1
+    place = (within + np.repeat(start, sizes)) / np.repeat(sizes, sizes)
+    return grouped[np.argsort(place, kind="stable")]
+
+
+def grouped_labels(source: SourcePack) -> np.ndarray:
+    """The class of each record as a number from 0; records without label are a class together."""
+    source.need_labels()
+    labels = source.labels.first_of(np.arange(len(source)))
+    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
+
+def _cut(order: np.ndarray, shares: list[float]) -> list[np.ndarray]:
+    ends = np.rint(np.cumsum(shares) / sum(shares) * len(order)).astype(np.int64)
+    return np.split(order, ends[:-1])
+
+
+def _by_class(source: SourcePack, shares: list[float], seed: int) -> list[np.ndarray]:
+    """Records by class, classes by chance."""
+    source.need_labels()
+    if source.is_detection:
+        raise LabelError(
+            "its records have objects of several classes: it cannot be divided by class",
+            path=source.path,
+        )
+    labels = source.labels.first_of(np.arange(len(source)))
+    classes, numbers = np.unique(labels, return_inverse=True)
+    chosen = _cut(np.random.default_rng(seed).permutation(len(classes)), shares)
+    if not all(map(len, chosen)):
+        raise EmptyRecordFileError(
+            f"its {len(classes)} classes are too few for these shares: a file would get none",
+            path=source.path,
+        )
+    return [np.flatnonzero(np.isin(numbers, part)) for part in chosen]
+
+
+def _listed(source: SourcePack, outputs: Mapping[Any, Any]) -> list[np.ndarray]:
+    owner = np.full(len(source), -1)
+    parts = []
+    for number, (out, keys) in enumerate(outputs.items()):
+        if isinstance(keys, (int, float)):
+            raise ValueError(f"by='list' needs keys or a file for {out}, not {keys!r}")
+        part = chosen_records(source, keys)
+        if len(twice := part[owner[part] >= 0]):
+            other = list(outputs)[owner[twice[0]]]
+            raise RecordIOError(
+                f"two lists name it, for {other} and for {out}", **source.place(int(twice[0]))
+            )
+        owner[part] = number
+        parts.append(part)
+    return parts

@@ -1,0 +1,124 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from recordio import (
+    EmptyRecordFileError,
+    ExpressionError,
+    IRHeader,
+    KeyNotFoundError,
+    filter,
+    pack,
+)
+
+
+def kept(packs, *words, **options):
+    report = filter(packs.path("a"), packs.path("b"), *words, **options)
+    found = packs.ids(packs.path("b"))
+    assert report.records == len(found)
+    return found
+
+
+def image(kind, width, height):
+    target = io.BytesIO()
+    noise = np.random.default_rng(0).integers(0, 255, (height, width, 3), np.uint8)
+    Image.fromarray(noise).save(target, kind)
+    return target.getvalue()
+
+
+@pytest.fixture
+def pictures(packs):
+    jpeg = image("jpeg", 60, 40)
+    contents = [jpeg, image("png", 30, 50), jpeg[:-300], b"text", b"", jpeg[:30]]
+    rows = [
+        pack(IRHeader(0, number % 2, number, 0), content) for number, content in enumerate(contents)
+    ]
+    return packs.raw("a", rows)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("width >= 50", [0, 2]),
+        ("height == 50 and width == 30", [1]),
+        ("width != width", [3, 4, 5]),
+        ("format == 'jpeg'", [0, 2, 5]),
+        ("format in ('empty', 'other')", [3, 4]),
+        ("decodable", [0, 1]),
+        ("format == 'jpeg' and not decodable", [2, 5]),
+        ("bytes < 10", [3, 4]),
+        ("label == 1 and width > 0", [1]),
+        ("id % 2 == 0 and key < 4", [0, 2]),
+    ],
+)
+def test_contents(packs, pictures, where, expected):
+    assert kept(packs, where) == expected
+    assert kept(packs, where, drop=True) == [row for row in range(6) if row not in expected]
+
+
+def test_labels(packs):
+    packs.plain("a", [1, [2, 9, 5], [9, 1], 3])
+    assert kept(packs, "label == 2") == [1]
+    assert kept(packs, "9 in labels") == [1, 2]
+    assert kept(packs, "len(labels) == 1") == [0, 3]
+    assert kept(packs, "objects == 0") == [0, 1, 2, 3]
+    packs.detection("a", [[3, 5], [], [5], [7, 7, 3]])
+    assert kept(packs, "3 in labels") == [0, 3]
+    assert kept(packs, "objects > 1 and len(labels) == objects") == [0, 3]
+    assert kept(packs, "label == label") == [0, 2, 3]
+
+
+def test_keys_and_lists(packs, tmp_path):
+    packs.plain("a", range(5), first_id=100)
+    (tmp_path / "some.txt").write_text("1\n4\n")
+    assert kept(packs, keys=[3, 0, 3]) == [100, 103]
+    assert kept(packs, keys=tmp_path / "some.txt", drop=True) == [100, 102, 103]
+    assert kept(packs, "label > 2", keys=tmp_path / "some.txt") == [104]
+    with pytest.raises(KeyNotFoundError, match="key 9"):
+        kept(packs, keys=[9])
+
+
+def test_a_large_id_and_records_without_header(packs, tmp_path):
+    rows = [b"text", *(pack(IRHeader(0, 1, number, 0), b"") for number in (2**60, 2**60 + 1, 0))]
+    packs.raw("a", rows)
+    (tmp_path / "some.lst").write_text(f"{2**60 + 1}\t0\tx\n0\t0\tx\n")
+    assert kept(packs, keys=tmp_path / "some.lst") == [2**60 + 1, 0]
+    with pytest.raises(KeyNotFoundError, match="64 bits"):
+        kept(packs, keys=[2**70])
+
+
+def test_progress(packs, pictures):
+    seen = []
+    kept(packs, "width > 0", progress=lambda *counts: seen.append(counts))
+    assert seen == [(6, 6), (3, 3)]
+
+
+def test_identities(packs):
+    packs.faces("a", [2, 3, 1])
+    assert kept(packs, "label != 1") == [1, 2, 6]
+    assert packs.identities(packs.path("b")) == [[0, 0], [], [2]]
+    assert kept(packs, "label == 0", drop=True) == [3, 4, 5, 6]
+
+
+def test_refused(packs):
+    packs.plain("a", range(5))
+    with pytest.raises(ValueError, match="condition"):
+        kept(packs)
+    with pytest.raises(EmptyRecordFileError, match=r"a\.rec"):
+        kept(packs, "label > 10")
+    with pytest.raises(ExpressionError, match="column 1"):
+        filter(packs.folder / "none", packs.path("b"), "size > 3")
+    with pytest.raises(KeyboardInterrupt):
+        kept(packs, "decodable", cancelled=lambda: True)
+    assert packs.names() == ["a.idx", "a.rec"]
+
+
+def test_damage_is_counted(packs):
+    path = packs.plain("a", range(5))
+    data = bytearray(path.read_bytes())
+    data[0] = 0
+    path.write_bytes(data)
+    report = filter(path, packs.path("b"), "label < 3", skip_errors=True)
+    assert (report.records, report.skipped, report.left_out) == (2, 1, 2)

@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordio import IRHeader, RecordIOError, RecordWriter, build_index, pack, unpack
+from recordio.errors import CorruptRecordError, IndexFileError, RecordHeaderError
+from recordio.packs.source import SourcePack
+
+MAGIC_ID = 0xCED7230A
+
+
+def test_tables_say_what_the_records_say(packs):
+    path = packs.plain("a", [3, [1, 2, 5], 7.5, 0, 2, [4, 5]], first_id=MAGIC_ID - 2)
+    with SourcePack(path) as source:
+        rows = [unpack(source.record(number)) for number in range(len(source))]
+        assert source.ids.tolist() == [header.id for header, _ in rows]
+        assert source.flags.tolist() == [header.flag for header, _ in rows]
+        assert source.sizes.tolist() == [len(source.record(number)) for number in range(6)]
+        assert source.labels.values.tolist() == [3, 1, 7.5, 0, 2, 4]
+        assert not source.whole.all() and source.headed.all() and not source.is_detection
+        assert source.labels.first_of(np.array([4, 1])).tolist() == [2, 1]
+        assert source.distinct().tolist() == [0, 1, 2, 3, 4, 7.5]
+
+
+@pytest.mark.parametrize("name", [str, lambda path: str(path)[:-4]])
+def test_a_name_without_suffix_and_one_without_index(packs, name):
+    path = packs.plain("a", [1, 2], index=False)
+    with SourcePack(name(path)) as source:
+        assert source.index_path is None and source.keys.tolist() == [0, 1]
+
+
+def test_the_index_says_which_records_exist(packs):
+    path = packs.plain("a", [0, 1, 2, 3])
+    lines = path.with_suffix(".idx").read_text().splitlines()
+    path.with_suffix(".idx").write_text("\n".join([lines[3].replace("3", "9", 1), lines[1]]))
+    with SourcePack(path) as source:
+        assert source.keys.tolist() == [1, 9] and source.labels.values.tolist() == [1, 3]
+
+
+def test_objects_of_detection_records(packs):
+    path = packs.detection("a", [[3, 1], [], [2, 2, 9]])
+    with SourcePack(path) as source:
+        assert source.is_detection and source.labels.values.tolist() == [3, 1, 2, 2, 9]
+        assert source.labels.starts.tolist() == [0, 2, 2, 5]
+    path = packs.plain("b", [[4, 5, 7, 7, 3, 0, 0, 1, 1], [2, 5]])
+    with SourcePack(path) as source:
+        assert source.is_detection
+    path = packs.plain("c", [[4, 5, 7, 7, 3, 0, 0, 1, 1], [1, 1]])
+    with SourcePack(path) as source:
+        assert not source.is_detection and source.labels.values.tolist() == [4, 1]
+
+
+def test_identities_are_no_records(packs):
+    for index in (True, False):
+        with SourcePack(packs.faces("a", [2, 0, 3], index)) as source:
+            assert source.identities == 3 and source.keys.tolist() == [1, 2, 3, 4, 5]
+            assert source.labels.values.tolist() == [0, 0, 2, 2, 2]
+
+
+def test_records_without_header(packs):
+    rows = [b"", b"text", b"a line of text that is longer than 24 bytes", pack((0, 1, 2, 0), b"")]
+    path = packs.raw("a", rows)
+    with SourcePack(path) as source:
+        assert source.headed.tolist() == [False, False, False, True]
+        with pytest.raises(RecordHeaderError, match="record 0"):
+            source.need_labels()
+    with SourcePack(path, skip_errors=True) as source:
+        source.need_labels()
+        assert len(source) == 1 and len(source.problems) == 3
+        assert source.labels.values.tolist() == [1]
+
+
+@pytest.mark.parametrize("index", [False, True])
+def test_damage_raises_or_is_left_out(packs, index):
+    path = packs.plain("a", range(10), index)
+    with SourcePack(path) as source:
+        at = int(source.offsets[4])
+    data = bytearray(path.read_bytes())
+    data[at : at + 4] = b"oops"
+    path.write_bytes(data)
+    with pytest.raises(CorruptRecordError) as caught:
+        SourcePack(path)
+    assert (caught.value.path, caught.value.offset, caught.value.record) == (str(path), at, 4)
+    with SourcePack(path, skip_errors=True) as source:
+        assert source.labels.values.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+        assert [problem.offset for problem in source.problems] == [at]
+
+
+def test_the_index_of_another_file(packs):
+    path = packs.plain("a", range(4))
+    index = path.with_suffix(".idx")
+    index.write_text(index.read_text() + "4\t4\n")
+    with pytest.raises(IndexFileError, match="line 5.*offset 4"):
+        SourcePack(path)
+    with SourcePack(path, skip_errors=True) as source:
+        assert len(source) == 4 and source.problems[0].key == 4
+
+
+def test_a_damaged_face_pack_still_is_one(packs):
+    path = packs.faces("a", [2, 3])
+    path.write_bytes(path.read_bytes()[:-8])
+    with SourcePack(path, skip_errors=True) as source:
+        assert source.identities == 2 and source.keys.tolist() == [1, 2, 3, 4, 5]
+        assert len(source.problems) == 1
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(RecordIOError, match="no such file"):
+        SourcePack(tmp_path / "none")
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.one_of(
+                st.integers(0, 9), st.lists(st.floats(width=32, allow_nan=False), max_size=3)
+            ),
+            st.sampled_from([0, 5, MAGIC_ID, MAGIC_ID << 32, 2**64 - 1]),
+            st.binary(max_size=9),
+        )
+    )
+)
+def test_any_records(rows, tmp_path_factory):
+    path = tmp_path_factory.mktemp("packs") / "a.rec"
+    with RecordWriter(path) as writer:
+        for label, number, content in rows:
+            writer.write(pack(IRHeader(0, label, number, 0), content))
+    assert build_index(path, path.with_suffix(".idx")) == len(rows)
+    with SourcePack(path) as source:
+        assert source.ids.tolist() == [number for _, number, _ in rows]
+        assert (
+            source.ends.tolist() == [*source.offsets[1:].tolist(), path.stat().st_size][: len(rows)]
+        )
+        for number, (_, _, content) in enumerate(rows):
+            assert bytes(source.record(number)).endswith(content)

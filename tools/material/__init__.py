@@ -1,0 +1,1 @@
+"""Packs as material: the commands over whole packs, one module for each group."""
