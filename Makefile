@@ -25,12 +25,12 @@ COMPILED := pyproject.toml setup.py MANIFEST.in \
 STUBS := $(shell find recordio iterators -name '*.pyi' ! -name '__init__.pyi')
 INSTALLED := $(COMPILED) README.md LICENSE $(shell find $(PACKAGES) -name '*.py' -o -name '*.pyi')
 # Tests whose modules sanitizers look into: bytes from outside, and threads that share memory.
-ASAN_TESTS := tests/recordio tests/iterators/images tests/iterators/providers tests/tools
+ASAN_TESTS := tests/recordio tests/iterators/core/order tests/iterators/images tests/iterators/providers tests/tools
 TSAN_TESTS := tests/recordio/frames/test_reader.py tests/iterators/core/test_pool.py \
 	tests/iterators/core/test_prefetch.py tests/iterators/images/cache/test_image_cache.py \
 	tests/iterators/images/sources/test_source.py tests/iterators/images/test_stage.py \
 	tests/iterators/providers/test_image_life.py tests/iterators/providers/test_image_caching.py \
-	tests/iterators/loops $(addprefix tests/recordio/text/, \
+	tests/iterators/providers/test_packs.py tests/iterators/loops $(addprefix tests/recordio/text/, \
 	test_csv.py::test_same_bytes_with_any_number_of_threads \
 	test_csv.py::test_threads_end_with_the_iteration_an_early_close_or_the_last_reference \
 	test_libsvm.py::test_same_matrix_with_any_number_of_threads)

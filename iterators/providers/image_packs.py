@@ -22,7 +22,7 @@ from .image_caching import RAM
 from .image_options import ImageRecordOptions
 from .image_settings import ImageSource
 
-__all__ = ["PackClasses", "joined", "packs_of", "varied"]
+__all__ = ["PackClasses", "described", "packs_of", "varied"]
 
 #: What is the same for all packs, because batches have one form.
 SHARED = ("data_shape", "label_pad_width", "label_pad_value", "max_label_width")
@@ -143,7 +143,18 @@ def _described(change: LabelChange) -> str:
     return f"{'all' if change.classes is None else change.classes} labels + {change.shift}"
 
 
-def joined(packs: Sequence[Pack], classes: PackClasses) -> str:
-    """What of the packs, besides their files, a saved state must agree with."""
-    augmentation = [dict(sorted(pack.augmentation.items())) for pack in packs]
-    return f"{classes.described()}; {augmentation}"
+def described(
+    options: ImageRecordOptions,
+    packs: Sequence[Pack],
+    classes: PackClasses,
+    listed: Sequence[Any],
+) -> dict[str, str]:
+    """What of the packs, besides their files and shares, a saved state must agree with."""
+    settings = {}
+    if as_packs(options.path_imgrec):
+        augmentation = [dict(sorted(pack.augmentation.items())) for pack in packs]
+        settings["packs"] = f"{classes.described()}; {augmentation}"
+    tables = [part for table in listed if table is not None for part in table]
+    if tables:
+        settings["path_imglist"] = check_of(*tables)
+    return settings

@@ -27,14 +27,14 @@ from ..core.random import derive_key
 from ..images.codecs.jpeg.jpeg import DEFAULT_LIMITS
 from ..images.plan import RenderPlan
 from ..images.sections import Section
-from ..images.sources.packs import Pack, Packs, as_packs
+from ..images.sources.packs import Pack, Packs
 from ..images.stage import Stage
 from .batch_form import BatchForm
 from .engine import Engine
 from .image_caching import CacheInfo, cached_recipe, check_cache, open_caches, steady_records
 from .image_options import ImageRecordOptions
 from .image_orders import describe_order, order_of_images
-from .image_packs import PackClasses, joined, packs_of, varied
+from .image_packs import PackClasses, described, packs_of, varied
 from .image_settings import ImageSource, device_normalisation, make_mean_image
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
@@ -69,38 +69,8 @@ class RecordImageProvider(PlannedProvider):
         options, recipe = self._checked(values, keywords)
         check_cache(options.cache, options.cache_size)
         packs = packs_of(options)
-        asked = "scaled_decode" in keywords
-        form = None
-        self._label_dtype = np.dtype(options.label_dtype)
-        if options.data_specs is not None:
-            if self._label_dtype != np.float32:
-                raise ValueError(
-                    "data_specs says the type of the labels: drop "
-                    f"label_dtype={options.label_dtype!r}"
-                )
-            if options.layout != "NCHW":
-                raise ValueError(
-                    f"data_specs says which axes to use: drop layout={options.layout!r}"
-                )
-            names = [] if options.label_name is None else [options.label_name]
-            form = BatchForm(options.data_specs, [options.data_name], names)
-            layout, dtype = form.written(recipe.data_shape)
-            options = replace(options, layout=layout)
-            if options.dtype is None and dtype in self.dtypes:
-                options = replace(options, dtype=dtype)
-        dtype = self.dtypes[0] if options.dtype is None else options.dtype
-        dtype = choice("dtype", dtype, self.dtypes)
-        options = replace(options, dtype=dtype)
-        recipes = [self._varied(recipe, pack) for pack in packs]
-        for own in recipes:
-            refuse_ineffective(options, own)
-        warn_of_ineffective(options, recipe)
-        recipes = [
-            cached_recipe(own, asked or "scaled_decode" in pack.augmentation)
-            if pack.cache or options.cache
-            else own
-            for own, pack in zip(recipes, packs, strict=True)
-        ]
+        options, form = self._formed(options, recipe)
+        recipes = self._recipes(options, packs, recipe, "scaled_decode" in keywords)
         self._normalise = None
         if options.normalise_on == "device":
             self._normalise = device_normalisation(recipes, options)
@@ -151,11 +121,8 @@ class RecordImageProvider(PlannedProvider):
             "order": describe_order(order),
             **options.saved(),
             **(recipes[0] if len(packs) == 1 else recipe).changed(),
+            **described(options, packs, classes, listed),
         }
-        if as_packs(options.path_imgrec):
-            settings["packs"] = joined(packs, classes)
-        if any(table is not None for table in listed):
-            settings["path_imglist"] = check_of(*(part for table in listed for part in table or ()))
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
         self.path_imgrec = source.name
@@ -199,6 +166,47 @@ class RecordImageProvider(PlannedProvider):
                 len(source),
                 options.preprocess_threads,
             )
+
+    def _formed(
+        self, options: ImageRecordOptions, recipe: Any
+    ) -> tuple[ImageRecordOptions, BatchForm | None]:
+        """The layout and dtype in which images are made, and the form they are asked for in."""
+        form = None
+        self._label_dtype = np.dtype(options.label_dtype)
+        if options.data_specs is not None:
+            if self._label_dtype != np.float32:
+                raise ValueError(
+                    "data_specs says the type of the labels: drop "
+                    f"label_dtype={options.label_dtype!r}"
+                )
+            if options.layout != "NCHW":
+                raise ValueError(
+                    f"data_specs says which axes to use: drop layout={options.layout!r}"
+                )
+            names = [] if options.label_name is None else [options.label_name]
+            form = BatchForm(options.data_specs, [options.data_name], names)
+            layout, dtype = form.written(recipe.data_shape)
+            options = replace(options, layout=layout)
+            if options.dtype is None and dtype in self.dtypes:
+                options = replace(options, dtype=dtype)
+        dtype = self.dtypes[0] if options.dtype is None else options.dtype
+        return replace(options, dtype=choice("dtype", dtype, self.dtypes)), form
+
+    def _recipes(
+        self, options: ImageRecordOptions, packs: Sequence[Pack], recipe: Any, asked: bool
+    ) -> list[Any]:
+        """The recipe of every pack; `asked`: whether the caller named `scaled_decode`."""
+        warn_of_ineffective(options, recipe)
+        recipes = []
+        for pack in packs:
+            own = self._varied(recipe, pack)
+            refuse_ineffective(options, own)
+            if own is not recipe:
+                warn_of_ineffective(own)
+            if pack.cache or options.cache:
+                own = cached_recipe(own, asked or "scaled_decode" in pack.augmentation)
+            recipes.append(own)
+        return recipes
 
     def _shown(self) -> list[str]:
         return [self.path_imgrec, *super()._shown()]

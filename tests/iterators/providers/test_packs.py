@@ -432,6 +432,11 @@ def test_a_pack_has_augmentation_of_its_own(plain):
                     assert (found[pack, int(number)] == image).all()
 
 
+def test_a_pack_is_warned_of_what_does_nothing(plain):
+    with pytest.warns(UserWarning, match=r"min_random_area=0\.5 has no effect"):
+        ImageRecordIter(path_imgrec=[Pack(plain, min_random_area=0.5)], **SHAPE).close()
+
+
 def test_augmentation_of_an_image_iter(plain):
     packs = [Pack(plain), Pack(plain, mean=np.array([3.0, 3.0, 3.0]))]
     with ImageIter(60, (3, 8, 8), path_imgrec=packs) as provider:
