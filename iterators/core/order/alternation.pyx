@@ -81,9 +81,9 @@ cdef class Alternation:
     Examples
     --------
     >>> turns = Alternation(np.array([7, 3]))
-    >>> packs, before = turns.block(0, key=1)
-    >>> np.bincount(packs[:10]).tolist(), before.tolist(), turns.counts(1000).tolist()
-    ([7, 3], [0, 0], [700, 300])
+    >>> packs, before = turns.block(1, key=1)
+    >>> len(packs), before.tolist(), turns.counts(10).tolist()
+    (1024, [717, 307], [7, 3])
     """
 
     cdef readonly object weights
