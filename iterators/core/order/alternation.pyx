@@ -95,6 +95,7 @@ cdef class Alternation:
     cdef int64_t* debt          # how much of its share a pack has not given, times `total`
     cdef int64_t* count
     cdef int64_t place
+    cdef int64_t next_mark
 
     def __init__(self, weights):
         cdef const int64_t[::1] table = np.array(weights, np.int64)
@@ -140,13 +141,16 @@ cdef class Alternation:
         self.exchange(pack, debts, key, number)
         return packs, before
 
-    cdef int step(self) noexcept:
+    cdef int step(self) except -1:
         """The pack of the next place, by the schedule."""
         if self.place == self.total:    # nobody is owed anything: it begins again
             memset(self.count, 0, self.num_packs * sizeof(int64_t))
             self.place = 0
+        cdef int chosen = schedule(self.debt, self.count, self.weight, self.num_packs, self.total)
         self.place += 1
-        return schedule(self.debt, self.count, self.weight, self.num_packs, self.total)
+        if self.place == self.next_mark:
+            self._mark()
+        return chosen
 
     cdef int exchange(self, int32_t[::1] packs, debts, uint64_t key, int64_t number) except -1:
         """Exchange neighbours at random where both packs stay within one of their shares."""
@@ -164,16 +168,15 @@ cdef class Alternation:
         """Have debts and counts be those at a place of the first period."""
         cdef int64_t near = place // STRIDE
         if not self.place <= place < self.place + STRIDE:
-            near = min(near, <int64_t>len(self.marks) - 1)
+            near = min(near, self.next_mark // STRIDE - 1)
             debts, given = self.marks[near]
             self._remember(debts, given, near * STRIDE)
         while self.place < place:
             self.step()
-            if self.place == len(self.marks) * STRIDE:
-                self._mark()
 
     cdef _mark(self):
         self.marks.append((self.debts.copy(), self.given.copy()))
+        self.next_mark += STRIDE
 
     cdef _remember(self, debts, given, int64_t place):
         cdef int64_t[::1] debt = debts.copy(), count = given.copy()
