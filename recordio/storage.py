@@ -16,7 +16,7 @@ from recordio.errors import RecordIOError
 from recordio.temporary import REPLACED_SUFFIX, Temporary
 from recordio.temporary import TEMPORARY_SUFFIX as TEMPORARY_SUFFIX  # found here as well
 
-__all__ = ["AtomicOutput"]
+__all__ = ["AtomicOutput", "naming_output"]
 
 _BUFFER = 1 << 17
 
@@ -268,6 +268,17 @@ class _OwnFile(io.FileIO):
 
     def write(self, data):
         return super().write(data) if os.getpid() == self._owner else memoryview(data).nbytes
+
+
+@contextlib.contextmanager
+def naming_output(path):
+    """Name the file in errors of the system, which does not when a write fails."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = path
+        raise
 
 
 def _copy(source, target):

@@ -25,11 +25,10 @@ from recordio.errors import IndexFileError, RecordIOError
 from recordio.frames.checksums import stale_checksums
 from recordio.frames.encoder import MAX_RECORD_LENGTH, encode
 from recordio.frames.index_file import format_index, read_index
-from recordio.storage import AtomicOutput
+from recordio.storage import AtomicOutput, naming_output
 
 from .console import progress_bar
 from .ordered_pool import map_in_order
-from .outputs import naming_output
 
 Content = TypeVar("Content", bytes, memoryview)
 

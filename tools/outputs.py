@@ -16,7 +16,6 @@ from recordio.temporary import Temporary
 __all__ = [
     "check_outputs",
     "local_path",
-    "naming_output",
     "new_folder",
     "temporary_folder",
     "url_refused",
@@ -30,17 +29,6 @@ DOWNLOADERS = {
     "http": "curl -O",
     "https": "curl -O",
 }
-
-
-@contextlib.contextmanager
-def naming_output(path: str) -> Iterator[None]:
-    """Name the file in errors of the system, which does not when a write fails."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None:
-            error.filename = path
-        raise
 
 
 def url_refused(path: str) -> str:

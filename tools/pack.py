@@ -20,6 +20,7 @@ import cv2
 from recordio import RecordIOError, RecordWriter
 from recordio.ordered import default_threads
 from recordio.packs.lists import ListEntry
+from recordio.storage import naming_output
 
 from .console import progress_bar
 from .encode import EncodeOptions, encode_record
@@ -27,7 +28,6 @@ from .image_list import ImageList, Skipped, read_list, write_skipped
 from .images import one_opencv_thread
 from .optimize import Tally, check_available
 from .ordered_pool import map_in_order
-from .outputs import naming_output
 
 #: What `pack` packs: a ``.lst`` file or its content.
 Source: TypeAlias = "str | os.PathLike[str] | ImageList | Sequence[ListEntry]"

@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 from recordio import RecordReader
 from recordio.content import kind_of, read_payload, suffixes_of
 from recordio.errors import RecordIOError
-from recordio.storage import AtomicOutput
+from recordio.storage import AtomicOutput, naming_output
 
-from .outputs import check_outputs, naming_output
+from .outputs import check_outputs
 from .payloads import describe, labels_of, number_text
 from .record_pack import RecordPack
 

@@ -19,7 +19,7 @@ from ..files import StoredFile
 from ..frames.checksums import stale_checksums
 from ..frames.frame import scan_offsets
 from ..frames.index_file import format_index
-from ..storage import AtomicOutput
+from ..storage import AtomicOutput, naming_output
 from .copying import Copier, Edit
 from .faces import face_keys, identity_frames
 from .journal import Journal
@@ -365,7 +365,7 @@ class _Output:
         without = stale_checksums(plan.path)
         if os.path.exists(plan.path) and ".classes.txt" not in plan.companions:
             without.append(f"{plan.prefix}.classes.txt")  # they would be those of another pack
-        with naming(plan.path):
+        with naming_output(plan.path):
             self.files = AtomicOutput(*plan.paths, without=without, go_on=self._found)
 
     def _found(self, path: str) -> int:
@@ -385,7 +385,7 @@ class _Output:
     def write(self, copier: Copier) -> Iterator[int]:
         """Write what is missing; yields how many records each block had."""
         plan = self.plan
-        with naming(plan.path):
+        with naming_output(plan.path):
             if self.identities:
                 first, rest = identity_frames(self.ranges, len(plan.records))
             if self.identities and not self.size:
@@ -429,14 +429,3 @@ class _Output:
 
     def report(self) -> PackWritten:
         return PackWritten(self.plan.path, len(self.plan.records), self.size, self.identities)
-
-
-@contextlib.contextmanager
-def naming(path: str) -> Iterator[None]:
-    """Name the file in errors of the system, which does not when a write fails."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None:
-            error.filename = path
-        raise

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from recordio.errors import EmptyRecordFileError, RecordIOError
+from recordio.storage import naming_output
 
-from ..outputs import check_outputs, naming_output, temporary_folder
+from ..outputs import check_outputs, temporary_folder
 from ..record_pack import RecordPack
 from .format import Export
 from .shards import older_shards, plan_shards

@@ -16,11 +16,11 @@ import numpy as np
 from recordio import IRHeader, RecordReader, RecordWriter, pack
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
 from recordio.packs.lists import ListEntry
-from recordio.storage import AtomicOutput
+from recordio.storage import AtomicOutput, naming_output
 
 from ..console import progress_bar
 from ..image_list import Skipped, format_line, safe_name, write_classes, write_skipped
-from ..outputs import naming_output, temporary_folder
+from ..outputs import temporary_folder
 from ..payloads import EXACT_IN_FLOAT32
 from .format import Item, Source
 
