@@ -61,14 +61,15 @@ class AbstractDataProviderState:
     def __init__(self, provider: Any) -> None:
         self.provider = provider
         self._over = False
-        provider._provider_loop = self
+        # A mark and not the loop itself: a cycle would keep a dropped provider alive for a while.
+        self._mark = provider._provider_loop = object()
 
     def __iter__(self) -> AbstractDataProviderState:
         return self
 
     def __next__(self) -> DataBatch:
         provider = self.provider
-        if provider._provider_loop is not self:
+        if provider._provider_loop is not self._mark:
             if self._over:
                 raise StopIteration
             raise taken_over()
@@ -85,7 +86,7 @@ class AbstractDataProviderState:
     def reset(self) -> None:
         """Begin with the next epoch, unless this one has not begun."""
         self.provider.reset()
-        self._over, self.provider._provider_loop = False, self
+        self._over, self.provider._provider_loop = False, self._mark
 
 
 def taken_over() -> RuntimeError:

@@ -225,6 +225,8 @@ static map_guard* take_slot(void) {
         int i;
         for (i = 0; i < BLOCK_MAPS; i++) {
             uintptr_t free_slot = SLOT_FREE;
+            /* Slots of others are only looked at: their owners read them without atomic operations. */
+            if (__atomic_load_n(&at->maps[i].begin, __ATOMIC_RELAXED) != SLOT_FREE) continue;
             if (__atomic_compare_exchange_n(&at->maps[i].begin, &free_slot, SLOT_TAKEN, 0, __ATOMIC_ACQ_REL,
                                             __ATOMIC_RELAXED))
                 return &at->maps[i];

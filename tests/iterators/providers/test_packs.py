@@ -492,7 +492,7 @@ def test_dropped_providers_are_freed(faces, plain):
     gc.disable()
     try:
         provider = mixed(faces, plain)
-        provider.next()
+        list(provider)
         alive = weakref.ref(provider)
         del provider
         assert alive() is None

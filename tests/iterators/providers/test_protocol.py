@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -134,3 +137,20 @@ def test_destinations_on_a_device(provider):
     here, there = np.zeros((2, 2)), torch.zeros((2, 2), device="cuda")
     load_data(provider, batch, [[(slice(0, 2), here), (slice(2, 4), there)]])
     assert there.cpu().tolist() == [[4, 5], [6, 7]]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_provider_is_freed_as_soon_as_it_is_dropped(whole):
+    """Whatever was done with it: its memory and threads shall not wait for the garbage collector."""
+    gc.collect()
+    gc.disable()
+    try:
+        provider = ArrayDataProvider(np.arange(6), batch_size=2)
+        for _ in provider:
+            if not whole:
+                break
+        alive = weakref.ref(provider)
+        del provider
+        assert alive() is None
+    finally:
+        gc.enable()
