@@ -259,7 +259,7 @@ def faces(material):
 
 @case
 def mixed_packs(material):
-    """Faces of two packs as one: in shares of 70 and 30 %, and by class, against a list of paths."""
+    """Faces of two packs, in shares of 70 and 30 % and by class, against a list of paths."""
     path = str(material.face_records)
     two = [Pack(path, share=0.7), Pack(path, share=0.3, labels="append")]
     alike = [Pack(path), Pack(path, labels="append")]

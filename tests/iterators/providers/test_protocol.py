@@ -141,7 +141,7 @@ def test_destinations_on_a_device(provider):
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_provider_is_freed_as_soon_as_it_is_dropped(whole):
-    """Whatever was done with it: its memory and threads shall not wait for the garbage collector."""
+    """Memory and threads shall not wait for the garbage collector."""
     gc.collect()
     gc.disable()
     try:
