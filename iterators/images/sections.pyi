@@ -20,3 +20,4 @@ class Sections:
 
 class Crew:
     renderers: list[Renderer]
+    def __init__(self, renderers: list[Renderer]) -> None: ...

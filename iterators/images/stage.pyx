@@ -5,10 +5,10 @@ Batches are submitted as lists of record numbers and collected in the same order
 thread waits for the slowest image of a batch.  A worker thread gives the GIL back when it starts
 and takes it again only for images that need Python to decode them.
 
-Records that differ in what becomes of them - those of several packs, say - are *sections* with plans
-of their own.  What a slot will contain depends on the record, the epoch and the plan - never on the
-thread, the number of threads or their timing.  The stage knows nothing of orders, epochs' ends or labels'
-names.
+Records that differ in what becomes of them - those of several packs, say - are *sections* with
+plans of their own.  What a slot will contain depends on the record, the epoch and the plan - never
+on the thread, the number of threads or their timing.  The stage knows nothing of orders, epochs'
+ends or labels' names.
 """
 
 import os
@@ -527,8 +527,9 @@ cdef class Stage:
     cdef void render_member(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome,
                             Scratch* scratch) noexcept nogil:
-        self.render_record(<Renderer>crew.table[self.sections.place_of(number)], number, epoch, draw,
-                           target, fetched, outcome, scratch)
+        cdef Py_ssize_t section = self.sections.place_of(number)
+        self.render_record(<Renderer>crew.table[section], number, epoch, draw, target, fetched,
+                           outcome, scratch)
 
     cdef void render_record(self, Renderer renderer, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome,

@@ -2,9 +2,9 @@
 
 After any number of places every pack has given its share of them to within one.  A schedule with
 that property (R. Tijdeman, "The chairman assignment problem", 1980) is the start; inside blocks of
-places neighbours are then exchanged at random as often as the property allows.  The schedule repeats
-after as many places as the weights have in all and can be entered anywhere; the exchanges follow
-from a key.
+places neighbours are then exchanged at random as often as the property allows.  The schedule
+repeats after as many places as the weights have in all and can be entered anywhere; the exchanges
+follow from a key.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t

@@ -1,6 +1,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+class Windows: ...
+
 def draw_by_class(
     key: int,
     starts: NDArray[np.int64],
