@@ -20,7 +20,7 @@ from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
 from recordio.frames.mapping import LOST, is_lost
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader, unpack
-from recordio.packs.labels import LabelChange, label_changes
+from recordio.packs.labels import label_changes
 
 from ..core.backend import backend_of
 from ..core.indexing import resolve_rows
@@ -243,8 +243,7 @@ class ImageRecordDataset(DatasetMixin):
 
     def pack_of(self, i: int) -> int:
         """Which of the packs an example comes from."""
-        row = resolve_rows(i, len(self))
-        return int(np.searchsorted(self.source.firsts, row, side="right")) - 1
+        return self.source.pack_of(resolve_rows(i, len(self)))
 
     def __len__(self) -> int:
         return len(self.source)
@@ -286,7 +285,7 @@ class ImageRecordDataset(DatasetMixin):
         try:
             header, content = unpack(b"" if record is None else record)
             image = codec.decode(content, self._channels, **self._limits)
-            label = self._label(header, self.pack_of(row))
+            label = self._label(header, source.pack_of(row))
         except RecordIOError as error:
             place = {"path": reader.path, "offset": offset, "record": number}
             raise with_place(error, place) from None
@@ -301,7 +300,7 @@ class ImageRecordDataset(DatasetMixin):
             if header.id not in listed:
                 raise LabelError("the list of labels has no line for this id", record_id=header.id)
             stored = listed[header.id]
-        stored = _changed(stored, change, header.id)
+        stored = np.array(-1, np.float32) if change.absent else change.of_record(stored)
         dtype = self._label_dtype
         if dtype.kind != "f":
             limits = np.iinfo(dtype)
@@ -347,23 +346,6 @@ def _distinct(source: RecordSource, listed: dict[int, np.ndarray] | None) -> np.
     else:
         labels = np.array([np.atleast_1d(row)[0] for row in listed.values()], np.float32)
     return np.unique(labels[~np.isnan(labels)])
-
-
-def _changed(labels: np.ndarray, change: LabelChange, record_id: int) -> np.ndarray:
-    """The labels of an example with its class as it becomes."""
-    if change.keeps:
-        return labels
-    if change.absent:
-        return np.array(-1, np.float32)
-    labels = np.array(labels)
-    first, known = change.apply(labels.flat[:1])
-    if not known.all():
-        raise LabelError(
-            f"the label {labels.flat[0]:g} is unknown to `labels` or `classes` of its pack",
-            record_id=record_id,
-        )
-    labels.flat[:1] = first
-    return labels
 
 
 def _cores() -> int:

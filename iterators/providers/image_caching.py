@@ -202,7 +202,6 @@ def open_caches(
     """
     wanted = []
     for pack, member, first in zip(packs, source.members, source.firsts.tolist(), strict=True):
-        check_cache(pack.cache, pack.cache_size)
         mine = range(len(member))
         if (pack.cache or options.cache) == RAM:  # all parts share a file
             mine = mine[max(records.start - first, 0) : max(records.stop - first, 0)]

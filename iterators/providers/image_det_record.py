@@ -6,15 +6,15 @@ transformations, and all work on pixels, are done elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordio.errors import LabelError
+from recordio.errors import LabelError, RecordIOError
 
 from ..core.options import accepts
-from ..images.augment.det_labels import longest_listed
+from ..images.augment.det_labels import longest_listed, transform
 from ..images.augment.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
 from ..images.sources.record_source import RecordSource, read_label_vectors
@@ -30,8 +30,6 @@ __all__ = ["ImageDetRecordIter"]
 
 #: Values before the label in a row of the label array.
 PREFIX = 4
-#: Values of a label with a header of 2 and one object of 5.
-LEAST_LABEL = 7
 
 
 @accepts(ImageDetOptions, DetRecipe, first=("path_imgrec", "data_shape", "batch_size"))
@@ -130,7 +128,7 @@ class ImageDetRecordIter(RecordImageProvider):
     @staticmethod
     def _distinct_classes(member: RecordSource, listed: Any) -> np.ndarray:
         if listed is None:
-            vectors = [label for _, label in member.label_vectors()]
+            vectors: Iterable[Any] = (label for _, label in member.label_vectors())
         else:
             _, starts, values = listed
             vectors = np.split(values, starts[1:-1])
@@ -140,14 +138,11 @@ class ImageDetRecordIter(RecordImageProvider):
 
 def _object_ids(label: Any) -> np.ndarray:
     """The classes of the objects of a label; none if it cannot be used."""
-    values = np.atleast_1d(np.asarray(0 if isinstance(label, Exception) else label, np.float32))
-    if len(values) < LEAST_LABEL:
-        return values[:0]
-    header, width = int(values[0]), int(values[1])
-    if not 2 <= header < len(values) or width < 5 or (len(values) - header) % width:
-        return values[:0]
-    ids, xmin, ymin, xmax, ymax = (values[header + place :: width] for place in range(5))
-    return ids[(xmax > xmin) & (ymax > ymin)]
+    try:
+        values = transform([] if isinstance(label, RecordIOError) else np.atleast_1d(label))
+    except ValueError:
+        return np.zeros(0, np.float32)
+    return values[int(values[0]) :: int(values[1])]
 
 
 def _longest(source: RecordSource, listed: Any, path: str, recipe: DetRecipe, on_error: str) -> int:

@@ -24,7 +24,7 @@ from ..core.order import (
 from ..core.random import derive_key
 from ..images.sources.packs import Pack
 from .image_options import ImageRecordOptions
-from .image_settings import ImageSource
+from .image_settings import ImagePack, ImageSource
 
 __all__ = ["describe_order", "order_of_images"]
 
@@ -120,7 +120,7 @@ class _OrderMaker:
         return MixedOrder([whole], [Fraction(1)], options.epoch_size, options.seed), 1
 
     def one(
-        self, records: slice, weights: Any, seed: int, member: ImageSource | None = None
+        self, records: slice, weights: Any, seed: int, member: ImagePack | None = None
     ) -> EpochOrder | None:
         """The order of some neighbouring records; None for that of the file."""
         options = self.options

@@ -18,7 +18,7 @@ from recordio.packs.labels import LabelChange, label_changes
 from ..core.order import check_of
 from ..core.parameters import unknown_keyword
 from ..images.sources.packs import Pack, as_packs, changed_labels, label_source
-from .image_caching import RAM
+from .image_caching import RAM, check_cache
 from .image_options import ImageRecordOptions
 from .image_settings import ImageSource
 
@@ -37,6 +37,7 @@ def packs_of(options: ImageRecordOptions) -> tuple[Pack, ...]:
         If a keyword of the provider says what a `Pack` has to say.
     """
     own = options.values("path_imgidx", "path_imglist", "cache", "cache_size")
+    check_cache(own["cache"], own["cache_size"])
     packs = as_packs(options.path_imgrec)
     if packs is None:
         return (Pack(options.path_imgrec, **own),)
@@ -50,6 +51,8 @@ def packs_of(options: ImageRecordOptions) -> tuple[Pack, ...]:
             raise ValueError(
                 f"cache={own['cache']!r}: every pack needs a file of its own: give it to each Pack"
             )
+    for pack in packs:
+        check_cache(pack.cache, pack.cache_size)
     return packs
 
 

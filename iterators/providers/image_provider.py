@@ -31,7 +31,7 @@ from ..images.sources.packs import Pack, Packs
 from ..images.stage import Stage
 from .batch_form import BatchForm
 from .engine import Engine
-from .image_caching import CacheInfo, cached_recipe, check_cache, open_caches, steady_records
+from .image_caching import CacheInfo, cached_recipe, open_caches, steady_records
 from .image_options import ImageRecordOptions
 from .image_orders import describe_order, order_of_images
 from .image_packs import PackClasses, described, packs_of, varied
@@ -67,7 +67,6 @@ class RecordImageProvider(PlannedProvider):
 
     def __init__(self, *values: Any, **keywords: Any) -> None:
         options, recipe = self._checked(values, keywords)
-        check_cache(options.cache, options.cache_size)
         packs = packs_of(options)
         options, form = self._formed(options, recipe)
         recipes = self._recipes(options, packs, recipe, "scaled_decode" in keywords)
@@ -196,17 +195,19 @@ class RecordImageProvider(PlannedProvider):
         self, options: ImageRecordOptions, packs: Sequence[Pack], recipe: Any, asked: bool
     ) -> list[Any]:
         """The recipe of every pack; `asked`: whether the caller named `scaled_decode`."""
-        warn_of_ineffective(options, recipe)
-        recipes = []
-        for pack in packs:
-            own = self._varied(recipe, pack)
+        recipes = [self._varied(recipe, pack) for pack in packs]
+        for own in recipes:
             refuse_ineffective(options, own)
+        warn_of_ineffective(options, recipe)
+        for own in recipes:
             if own is not recipe:
                 warn_of_ineffective(own)
-            if pack.cache or options.cache:
-                own = cached_recipe(own, asked or "scaled_decode" in pack.augmentation)
-            recipes.append(own)
-        return recipes
+        return [
+            cached_recipe(own, asked or "scaled_decode" in pack.augmentation)
+            if pack.cache or options.cache
+            else own
+            for own, pack in zip(recipes, packs, strict=True)
+        ]
 
     def _shown(self) -> list[str]:
         return [self.path_imgrec, *super()._shown()]

@@ -24,6 +24,7 @@ from ..images.stage import Stage
 from .image_options import ImageRecordOptions
 
 __all__ = [
+    "ImagePack",
     "ImageSource",
     "device_normalisation",
     "make_mean_image",
@@ -32,21 +33,13 @@ __all__ = [
 logger = logging.getLogger("iterators")
 
 
-class ImageSource(Protocol):
-    """The images behind a provider: what there is, in which parts and blocks, with which labels."""
+class ImagePack(Protocol):
+    """Images of one origin: what there is, in which parts and blocks, with which labels."""
 
     #: What messages call it.
     name: str
     #: For a face-recognition pack, the keys of every identity's images.
     identities: np.ndarray | None
-
-    @property
-    def members(self) -> Sequence[ImageSource]:
-        """The packs that it consists of; itself if there are none."""
-
-    @property
-    def firsts(self) -> np.ndarray:
-        """Number of the first image of each."""
 
     def __len__(self) -> int:
         """Number of images."""
@@ -73,6 +66,18 @@ class ImageSource(Protocol):
 
     def version(self) -> str:
         """Short text that changes whenever one of the files does."""
+
+
+class ImageSource(ImagePack, Protocol):
+    """The images behind a provider, from one pack or several."""
+
+    @property
+    def members(self) -> Sequence[ImagePack]:
+        """The packs that it consists of; itself if there are none."""
+
+    @property
+    def firsts(self) -> np.ndarray:
+        """Number of the first image of each."""
 
 
 def device_normalisation(

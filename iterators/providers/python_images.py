@@ -58,12 +58,7 @@ class ImageSteps:
         assert self.label_change is not None
         if self.label_change.absent:
             return np.full(self.label_width, -1, np.float32)
-        first, known = self.label_change.apply(labels[:1])
-        if not known.all():
-            raise LabelError(
-                f"the label {labels[0]:g} is unknown to `labels` or `classes` of its pack"
-            )
-        return np.concatenate([first, labels[1:]])
+        return self.label_change.of_record(labels)
 
 
 def listed_labels(listed: tuple[np.ndarray, ...], wanted: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..frames.encoder import encode
+from ..frames.encoder import MAGIC, encode
 from ..frames.mapping import check_kept
 from ..header import pack, unpack
 from .source import CHUNK, HEAD_WORDS, SourcePack, spans
@@ -25,7 +25,7 @@ __all__ = ["Copier", "Edit", "Vectors"]
 BLOCK = 8 << 20
 #: From this many words on, a stretch of records is copied on its own and not word by word.
 LONG_RUN = 256
-MAGIC = 0xCED7230A
+MAGIC_WORD = int.from_bytes(MAGIC, "little")
 ID_WORD, ID_OFFSET = 2, 8  # where the id stands in a record
 
 
@@ -130,7 +130,9 @@ class Copier:
                 apart[rows] = ~source.whole[chosen] | (edit.vectors is not None)
             if edit.shift:
                 ids = self._ids(number, chosen)
-                holds_magic = (ids & 0xFFFFFFFF == MAGIC) | (ids >> np.uint64(32) == MAGIC)
+                holds_magic = (ids & 0xFFFFFFFF == MAGIC_WORD) | (
+                    ids >> np.uint64(32) == MAGIC_WORD
+                )
                 apart[rows] |= holds_magic & source.headed[chosen]
         return lengths, apart
 

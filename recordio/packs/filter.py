@@ -11,14 +11,13 @@ import numpy as np
 
 from ..content import kind_of
 from ..errors import EmptyRecordFileError, ImageDecodeError
-from ..header import HEADER
 from ..image_size import FORMATS, check_pixels, image_size, open_image
-from .changes import class_files, output_path
+from .changes import output_path
 from .expression import Condition
-from .labels import LabelChange
 from .lists import chosen_records
-from .output import PackReport, Plan, Progress, write_packs
+from .output import PackReport, Progress, write_packs
 from .passes import pass_over
+from .rewriting import plan_of
 from .source import SourcePack
 
 __all__ = ["filter"]
@@ -120,12 +119,7 @@ def filter(
         chosen = np.flatnonzero(wanted != drop)
         if not len(chosen):
             raise EmptyRecordFileError("no record is wanted", path=source.path)
-        plan = Plan(
-            output_path(out),
-            np.zeros(len(chosen), np.int32),
-            chosen,
-            class_files([source], [LabelChange()]),
-        )
+        plan = plan_of(source, output_path(out), chosen)
         return write_packs([source], [plan], progress=progress, cancelled=cancelled)
 
 
@@ -146,8 +140,7 @@ class _Columns:
         if name == "objects":
             return np.diff(pack.labels.starts)[rows] * pack.is_detection
         if name == "bytes":
-            header = np.where(pack.headed[rows], HEADER.size + 4 * pack.flags[rows].astype(int), 0)
-            return pack.sizes[rows] - header
+            return pack.sizes[rows] - pack.header_sizes(rows)
         if name in ("id", "key"):
             return (pack.ids if name == "id" else pack.keys)[rows]
         return self._contents(CONTENT[name], rows)

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MOST_CLASSES", "ClassCount", "LabelChange", "LabelSource", "label_changes"]
+from ..errors import LabelError
+
+__all__ = [
+    "MOST_CLASSES",
+    "ClassCount",
+    "LabelChange",
+    "LabelSource",
+    "label_changes",
+    "unknown_label",
+]
 
 #: Labels are stored as 32-bit floats, which hold every whole number up to this one.
 MOST_CLASSES = 1 << 24
@@ -69,6 +78,29 @@ class LabelChange:
             return labels, np.ones(labels.shape, bool)
         known = (labels >= 0) & (labels < self.classes) & (labels == np.floor(labels))
         return np.where(known, labels + np.float32(self.shift), labels), known
+
+    def of_record(self, labels: np.ndarray) -> np.ndarray:
+        """The labels of one record, of which the first is its class; not for absent labels.
+
+        Parameters
+        ----------
+        labels : numpy.ndarray of float32, () or (labels,)
+
+        Raises
+        ------
+        LabelError
+            If the class is unknown.
+        """
+        labels = np.array(labels)
+        labels.flat[:1], known = self.apply(labels.flat[:1])
+        if not known.all():
+            raise LabelError(unknown_label(labels.flat[0]))
+        return labels
+
+
+def unknown_label(label: float) -> str:
+    """What is said of a class label that a change does not know."""
+    return f"the label {label:g} is unknown to `labels` or `classes` of its pack"
 
 
 @dataclass(frozen=True)

@@ -85,8 +85,7 @@ def pass_over(
 
 def _contents(pack: SourcePack, begin: int, end: int) -> Iterator[memoryview]:
     rows = slice(begin, end)
-    headers = np.where(pack.headed[rows], HEADER.size + 4 * pack.flags[rows].astype(np.int64), 0)
-    starts = pack.offsets[rows] + PART_HEAD + headers
+    starts = pack.offsets[rows] + PART_HEAD + pack.header_sizes(rows)
     stops = pack.offsets[rows] + PART_HEAD + pack.sizes[rows]
     places = zip(pack.whole[rows].tolist(), starts.tolist(), stops.tolist(), strict=True)
     for number, (whole, start, stop) in enumerate(places, begin):

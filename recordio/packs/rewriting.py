@@ -13,7 +13,7 @@ from .labels import LabelChange
 from .output import Plan
 from .source import SourcePack
 
-__all__ = ["WINDOW", "check_target", "check_window", "need_records", "plan_of"]
+__all__ = ["WINDOW", "check_target", "check_window", "need_folder", "need_records", "plan_of"]
 
 #: Bytes that are put together before they are written, where records change places.
 WINDOW = 128 << 20
@@ -32,6 +32,11 @@ def check_target(pack: SourcePack, path: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         if os.path.samefile(path, pack.path):
             raise RecordIOError("the source would be overwritten: give another output", path=path)
+    need_folder(path)
+
+
+def need_folder(path: str) -> None:
+    """Refuse an output whose folder does not exist."""
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         raise FileNotFoundError(

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import EmptyRecordFileError
-from .changes import class_files, output_path
-from .labels import LabelChange
-from .output import PackReport, Plan, Progress, write_packs
+from .changes import output_path
+from .output import PackReport, Progress, write_packs
+from .rewriting import plan_of
 from .source import SourcePack
-from .split import grouped_labels
+from .split import class_by_class, grouped_labels
 
 __all__ = ["sample"]
 
@@ -101,13 +101,7 @@ def sample(
         if not wanted.sum():
             raise EmptyRecordFileError("no record would be drawn", path=source.path)
         order = np.random.default_rng(seed).permutation(count)
-        order = order[np.argsort(labels[order], kind="stable")]
-        within = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        order, within = class_by_class(order, labels)
         chosen = np.sort(order[within < np.repeat(wanted, sizes)])
-        plan = Plan(
-            output_path(out),
-            np.zeros(len(chosen), np.int32),
-            chosen,
-            class_files([source], [LabelChange()]),
-        )
+        plan = plan_of(source, output_path(out), chosen)
         return write_packs([source], [plan], progress=progress, cancelled=cancelled)

@@ -13,7 +13,7 @@ from ..errors import EmptyRecordFileError, ManifestError
 from .changes import output_path
 from .manifest import Shard, ShardManifest, json_of, sha256_of
 from .output import PackReport, PackWritten, Progress, Seal, write_packs
-from .rewriting import need_records, plan_of
+from .rewriting import need_folder, need_records, plan_of
 from .source import SourcePack, pack_prefix
 
 __all__ = ["number_template", "shard", "shard_names"]
@@ -199,15 +199,11 @@ def shard_names(prefix: str, out: str | os.PathLike[str], n: int) -> tuple[list[
     if os.path.isdir(name):
         name = os.path.join(name, os.path.basename(prefix))
     target = output_path(name)
-    folder = os.path.dirname(target)
-    if folder and not os.path.isdir(folder):
-        raise FileNotFoundError(
-            2, "the folder for the output does not exist; make it first", folder
-        )
+    need_folder(target)
     before, digits, after = number_template(target)
     names = [f"{before}{number:0{digits}d}{after}" for number in range(n)]
     stem = os.path.basename(before).rstrip("-_.") or pack_prefix(after).strip("-_.") or "pack"
-    return names, os.path.join(folder, f"{stem}{SUFFIX}")
+    return names, os.path.join(os.path.dirname(target), f"{stem}{SUFFIX}")
 
 
 def _check_descriptors(n: int) -> None:

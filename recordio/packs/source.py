@@ -322,6 +322,11 @@ class SourcePack:
         """Labels after the header of each record, 0 for one label in it: uint32, (records,)."""
         return self._heads["header"]["flag"]
 
+    def header_sizes(self, records: Any) -> np.ndarray:
+        """Bytes before the content of some records, labels included: int64; 0 without header."""
+        flags = self.flags[records].astype(np.int64)
+        return np.where(self.headed[records], HEADER.size + 4 * flags, 0)
+
     @property
     def ids(self) -> np.ndarray:
         """The id in the header of each record, 0 without header: uint64, (records,)."""

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import EmptyRecordFileError, LabelError, RecordIOError
-from .changes import class_files, output_path
-from .labels import LabelChange
+from .changes import output_path
 from .lists import chosen_records
-from .output import PackReport, Plan, Progress, write_packs
+from .output import PackReport, Progress, write_packs
+from .rewriting import plan_of
 from .source import SourcePack
 
-__all__ = ["grouped_labels", "shuffled_by_share", "split"]
+__all__ = ["class_by_class", "grouped_labels", "shuffled_by_share", "split"]
 
 #: Multiples of it, taken modulo 1, are spread evenly however many there are.
 GOLDEN_RATIO = (5**0.5 - 1) / 2
@@ -109,9 +109,8 @@ def split(
         else:
             labels = grouped_labels(source) if stratified else None
             parts = _cut(shuffled_by_share(len(source), seed, labels), shares)
-        classes = class_files([source], [LabelChange()])
         plans = [
-            Plan(output_path(out), np.zeros(len(part), np.int32), np.sort(part), classes)
+            plan_of(source, output_path(out), np.sort(part))
             for out, part in zip(outputs, parts, strict=True)
         ]
         return write_packs([source], plans, progress=progress, cancelled=cancelled)
@@ -144,12 +143,18 @@ def shuffled_by_share(count: int, seed: int, labels: np.ndarray | None = None) -
         return order
     # The i-th of n records of a class stands at (i + start) / n of the way.  The start differs from
     # class to class, so that small classes do not all have their first record at the same place.
-    grouped = order[np.argsort(labels[order], kind="stable")]
+    grouped, within = class_by_class(order, labels)
     sizes = np.bincount(labels)
-    within = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     start = (np.arange(len(sizes)) + 0.5) * GOLDEN_RATIO % 1
     place = (within + np.repeat(start, sizes)) / np.repeat(sizes, sizes)
     return grouped[np.argsort(place, kind="stable")]
+
+
+def class_by_class(order: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same order class by class, and how many of its class stand before each record."""
+    sizes = np.bincount(labels)
+    within = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return order[np.argsort(labels[order], kind="stable")], within
 
 
 def grouped_labels(source: SourcePack) -> np.ndarray:

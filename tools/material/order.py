@@ -6,6 +6,7 @@ import argparse
 import os
 
 from recordio.packs.manifest import check_shards
+from recordio.packs.rewriting import WINDOW
 from recordio.packs.shard import shard, shard_names
 from recordio.packs.shuffle import shuffle
 from recordio.packs.sort import SORT_KEYS, sort
@@ -28,14 +29,13 @@ from .command import (
 __all__ = ["CHECK_SHARDS", "SHARD", "SHUFFLE", "SORT"]
 
 MEGABYTE = 1 << 20
-DEFAULT_WINDOW = 128
 
 
 def _add_window(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--window",
         type=positive,
-        default=DEFAULT_WINDOW,
+        default=WINDOW // MEGABYTE,
         metavar="MIB",
         help="put so many MiB together in memory, reading them in the order of the file: more "
         "spare a slow disk seeks (default: %(default)s)",

@@ -43,7 +43,7 @@ class MixedOrder:
     Raises
     ------
     ValueError
-        If a pack would have no place at all.
+        If a share is below 2**-30 of all.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
-from recordio.packs.labels import MOST_CLASSES, LabelChange, LabelSource
+from recordio.packs.labels import MOST_CLASSES, LabelChange, LabelSource, unknown_label
 
 from ...core.parameters import integer, paths, real
 from ...core.parameters import path as path_of
@@ -147,17 +147,21 @@ class Packs(RecordSource):
     Attributes
     ----------
     packs : tuple of Pack
+    members : list of RecordSource
+        The records of each.
+    firsts : numpy.ndarray of int64
+        Number of the first record of each.
     """
 
     def __init__(
         self, packs: Sequence[Pack], on_error: str = "raise", verify: bool = False
     ) -> None:
         self.packs = tuple(packs)
-        self._members = [
+        self.members = [
             RecordSource(pack.path, pack.path_imgidx, on_error, verify) for pack in packs
         ]
         sizes = [len(member) for member in self.members]
-        self._firsts = np.cumsum([0, *sizes[:-1]]).astype(np.int64)
+        self.firsts = np.cumsum([0, *sizes[:-1]]).astype(np.int64)
         self.name = ";".join(member.name for member in self.members)
         self.paths = [path for member in self.members for path in member.paths]
         self.readers = [reader for member in self.members for reader in member.readers]
@@ -170,19 +174,9 @@ class Packs(RecordSource):
         self.identities = self.members[0].identities if single else None
         self.indexed = any(m.indexed or m.identities is not None for m in self.members)
 
-    @property
-    def members(self) -> Sequence[RecordSource]:
-        """The records of each pack."""
-        return self._members
-
-    @property
-    def firsts(self) -> np.ndarray:
-        """Number of the first record of each pack, int64."""
-        return self._firsts
-
-    def pack_of(self, records: np.ndarray) -> np.ndarray:
-        """The pack that each record belongs to, int64."""
-        return np.searchsorted(self.firsts, records, side="right") - 1
+    def pack_of(self, record: int) -> int:
+        """Number of the pack that a record belongs to."""
+        return int(np.searchsorted(self.firsts, record, side="right")) - 1
 
 
 def label_source(source: _Named, pack: Pack, distinct: Callable[[], np.ndarray]) -> LabelSource:
@@ -201,10 +195,7 @@ def changed_labels(
     labels, errors = found
     labels, known = change.apply(labels)
     for record in np.flatnonzero(~known & ~np.isnan(labels)).tolist():
-        error = LabelError(
-            f"the label {labels[record]:g} is unknown to `labels` or `classes` of its pack",
-            **place_of(record),
-        )
+        error = LabelError(unknown_label(labels[record]), **place_of(record))
         if on_error == "raise":
             raise error
         errors[record] = error

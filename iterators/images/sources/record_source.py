@@ -127,16 +127,6 @@ class RecordSource:
         return len(self.offsets)
 
     @property
-    def members(self) -> Sequence[RecordSource]:
-        """The packs that it consists of: itself."""
-        return [self]
-
-    @property
-    def firsts(self) -> np.ndarray:
-        """Number of the first record of each."""
-        return np.zeros(1, np.int64)
-
-    @property
     def sizes(self) -> list[int]:
         """Bytes of each file, a truncated one rounded up to whole words."""
         return [-(-StoredFile(path).size() // 4) * 4 for path in self.paths]
