@@ -46,7 +46,7 @@ demo: .venv/installed  ## pack images, stream batches, train a small network [PH
 	.venv/bin/python examples/demo.py $(if $(PHOTOS),--photos "$(PHOTOS)")
 
 test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
-	.venv-test/bin/python -m pytest $(ARGS)
+	.venv-test/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile $(ARGS)
 
 # Those that strike, and what of the suite is about the same; FAULTS_LONG=1 takes hours.
 STRIKES := faults or threads or killed or fork or child or interrupt or ctrl_c or signal or disk
@@ -131,11 +131,11 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 
 # Compiled apart (see setup.py) and not in place, where they would stand in the way of the others.
 .venv-sanitize/installed: .venv-sanitize/$(TAG) $(INSTALLED)
-	RECORDIO_SANITIZERS=address,undefined .venv-sanitize/bin/python -m pip install '.[test,sanitize]'
+	RECORDIO_SANITIZERS=address,undefined .venv-sanitize/bin/python -m pip install '.[test]'
 	@touch $@
 
 .venv-sanitize-threads/installed: .venv-sanitize-threads/$(TAG) $(INSTALLED)
-	RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test,sanitize]'
+	RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test]'
 	@touch $@
 
 .venv-lint/installed: .venv-lint/$(TAG) build/compiled-$(TAG)
