@@ -23,6 +23,9 @@ from .errors import ManifestError as ManifestError
 from .errors import RecordHeaderError as RecordHeaderError
 from .errors import RecordIOError as RecordIOError
 from .errors import RecordTooLargeError as RecordTooLargeError
+from .errors import RemoteChangedError as RemoteChangedError
+from .errors import RemoteFileError as RemoteFileError
+from .errors import RemoteMissingError as RemoteMissingError
 from .errors import TextFormatError as TextFormatError
 from .errors import TruncatedArrayError as TruncatedArrayError
 from .errors import TruncatedRecordError as TruncatedRecordError
@@ -65,6 +68,7 @@ from .packs.statistics import ClassStatistics as ClassStatistics
 from .packs.statistics import PackStatistics as PackStatistics
 from .packs.statistics import PixelStatistics as PixelStatistics
 from .packs.statistics import stats as stats
+from .remote.settings import RemoteSettings as RemoteSettings
 from .text.csv import CSVReader as CSVReader
 from .text.csv import read_csv as read_csv
 from .text.libsvm import read_libsvm as read_libsvm

@@ -27,6 +27,9 @@ __all__ = [
     "RecordHeaderError",
     "RecordIOError",
     "RecordTooLargeError",
+    "RemoteChangedError",
+    "RemoteFileError",
+    "RemoteMissingError",
     "TextFormatError",
     "TruncatedArrayError",
     "TruncatedRecordError",
@@ -180,6 +183,18 @@ class IndexFileError(RecordIOError):
 
 class KeyNotFoundError(RecordIOError, KeyError):
     """A key that the index does not list."""
+
+
+class RemoteFileError(RecordIOError, OSError):
+    """A file on a server cannot be read: the message names its URL, the range and the cause."""
+
+
+class RemoteMissingError(RemoteFileError, FileNotFoundError):
+    """A server has no such file."""
+
+
+class RemoteChangedError(RemoteFileError):
+    """A file on a server was replaced after it was opened."""
 
 
 class TextFormatError(RecordIOError):

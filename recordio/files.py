@@ -10,13 +10,23 @@ import contextlib
 import glob
 import gzip
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, BinaryIO, TextIO, cast
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
+from recordio.errors import RecordIOError
 from recordio.frames.mapping import map_file
 
+if TYPE_CHECKING:
+    from recordio.remote.mirror import Mirror
+    from recordio.remote.settings import RemoteSettings
+
 __all__ = ["StoredFile", "listed_files", "open_bytes", "open_text", "stored_files", "unpacked"]
+
+Parsed = TypeVar("Parsed")
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -28,7 +38,9 @@ class StoredFile:
     Parameters
     ----------
     name : str
-        Local path or fsspec URL, as errors show it.
+        Local path or URL.
+    mirror : Mirror, optional
+        The local copy of a URL, if it was opened already.
 
     Examples
     --------
@@ -41,11 +53,15 @@ class StoredFile:
     """
 
     name: str
+    mirror: Mirror | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def at(cls, path: str | os.PathLike[str]) -> StoredFile:
-        """The file at a path."""
-        return cls(os.fsdecode(path))
+    def at(cls, path: str | os.PathLike[str] | StoredFile) -> StoredFile:
+        """The file at a path or URL; ``file://`` is a path of this machine."""
+        if isinstance(path, StoredFile):
+            return path
+        name = os.fsdecode(path)
+        return cls(url2pathname(urlsplit(name).path) if name.startswith("file://") else name)
 
     @property
     def is_local(self) -> bool:
@@ -67,25 +83,54 @@ class StoredFile:
         return files.size(inside)
 
     def version(self) -> tuple[int, int]:
-        """Size and time of the last change in nanoseconds; -1 and -1 if it does not exist."""
+        """Size and time of the last change in nanoseconds; -1 and -1 if it does not exist.
+
+        For a URL something else that changes with its content, instead of the time.
+        """
+        if not self.is_local:
+            mirror = self.mirrored()
+            return mirror.size, zlib.crc32(mirror.tag.encode())
         with contextlib.suppress(OSError):
             status = os.stat(self.name)
             return status.st_size, status.st_mtime_ns
         return -1, -1
 
-    def map(self) -> memoryview:
-        """Its bytes, mapped into memory: see `recordio.frames.mapping.map_file`."""
-        self.check_local()
-        return map_file(self.name)
+    def map(self, settings: RemoteSettings | None = None) -> memoryview:
+        """Its bytes, mapped into memory: see `recordio.frames.mapping.map_file`.
+
+        All of a file on a server is fetched before.
+        """
+        if self.is_local:
+            return map_file(self.name)
+        mirror = self.mirrored(settings)
+        mirror.fetch_all()
+        return mirror.view
+
+    def mirrored(self, settings: RemoteSettings | None = None) -> Mirror:
+        """The local copy of a URL, filled as its bytes are asked for."""
+        from recordio.remote.mirror import open_mirror
+
+        return open_mirror(self.name, settings) if self.mirror is None else self.mirror
+
+    def parsed(
+        self, parse: Callable[[str], Parsed], settings: RemoteSettings | None = None
+    ) -> Parsed:
+        """What a function makes of it that takes a local path; its errors name this file."""
+        if self.is_local:
+            return parse(self.name)
+        mirror = self.mirrored(settings)
+        mirror.fetch_all()
+        try:
+            return parse(mirror.path)
+        except RecordIOError as error:
+            raise type(error)(error.reason, path=mirror.url, line=error.line) from None
 
     def check_local(self) -> None:
-        """Raise an OSError for a URL: what is read by position must be on a disk."""
+        """Raise an OSError for a URL, where only a file of this machine will do."""
         if not self.is_local:
-            protocol = self.name.split("://")[0]
             raise OSError(
-                f"{self.name}: records are read by position, which needs a file on a disk: copy it "
-                f"there, for example with fsspec.filesystem({protocol!r}).get(url, path), and give "
-                "that path"
+                f"{self.name}: this has to be a file on a disk of this machine: copy it there, "
+                "for example with `recordio fetch`, and give that path"
             )
 
 
@@ -117,45 +162,70 @@ def stored_files(path: str | os.PathLike[str], suffix: str = "") -> list[StoredF
     return [StoredFile(name) for name in sorted(names) if name.endswith(suffix)]
 
 
-def listed_files(paths: str | Sequence[str], suffix: str) -> list[StoredFile]:
-    """The local files of several paths, folders and patterns.
+def listed_files(
+    paths: str | Sequence[str], suffix: str, settings: RemoteSettings | None = None
+) -> list[StoredFile]:
+    """The files of several paths, folders, patterns and URLs.
 
     Parameters
     ----------
     paths : str or sequence of str
         Files, folders, and patterns such as ``part-*.rec`` or ``**/*.rec``; in one string they
-        stand with semicolons between them.  What exists is a name and no pattern.
+        stand with semicolons between them.  What exists is a name and no pattern.  A URL that ends
+        with a slash is a folder, and one with ``*`` in its last part is a pattern.
     suffix : str
         How the names of the files in a folder, and of those that a pattern matches, must end.
+    settings : RemoteSettings, optional
 
     Returns
     -------
     list of StoredFile
-        In the order of `paths`; those of a folder or pattern in the order of their names.
+        In the order of `paths`; those of a folder or pattern in the order of their names.  URLs
+        with their mirrors.
 
     Raises
     ------
     FileNotFoundError
-        For a folder or pattern without such a file.
-    OSError
-        For a URL.
+        For a folder or pattern without such a file, or a URL of no object.
+    RemoteFileError
+        If a URL cannot be reached.
     """
     found: list[StoredFile] = []
     if isinstance(paths, str):
         paths = [paths] if os.path.exists(paths) else [p for p in paths.split(";") if p]
     for path in paths:
-        StoredFile.at(path).check_local()
-        if glob.has_magic(path) and not os.path.exists(path):
-            names = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
+        file = StoredFile.at(path)
+        if not file.is_local:
+            files = _listed_urls(file.name, suffix, settings)
+        elif glob.has_magic(file.name) and not os.path.exists(file.name):
+            names = sorted(filter(os.path.isfile, glob.glob(file.name, recursive=True)))
             files = [StoredFile(name) for name in names if name.endswith(suffix)]
-            if not files:
-                raise FileNotFoundError(f"{path}: no {suffix} file has a name like that")
         else:
-            files = stored_files(path, suffix)
+            files = stored_files(file.name, suffix)
             if not files:
                 raise FileNotFoundError(f"{path}: the folder holds no {suffix} file")
+        if not files:
+            raise FileNotFoundError(f"{path}: no {suffix} file has a name like that")
         found += files
-    return found
+    return _with_mirrors(found, settings)
+
+
+def _listed_urls(url: str, suffix: str, settings: RemoteSettings | None) -> list[StoredFile]:
+    from recordio.remote.objects import list_urls
+    from recordio.remote.settings import RemoteSettings
+
+    return [StoredFile(name) for name in list_urls(url, suffix, settings or RemoteSettings())]
+
+
+def _with_mirrors(files: list[StoredFile], settings: RemoteSettings | None) -> list[StoredFile]:
+    """The same files, URLs opened together, so that they share the room on the disk."""
+    urls = [file.name for file in files if not file.is_local]
+    if not urls:
+        return files
+    from recordio.remote.mirror import open_mirrors
+
+    mirrors = iter(open_mirrors(urls, settings))
+    return [file if file.is_local else StoredFile(file.name, next(mirrors)) for file in files]
 
 
 def open_text(path: str | os.PathLike[str], errors: str = "strict") -> TextIO:

@@ -6,6 +6,7 @@ LOST: str
 
 class FileMap:
     path: str
+    keeper: object
 
 def map_file(path: str | PathLike[str]) -> memoryview: ...
 def map_descriptor(file: int, size: int, path: str) -> memoryview: ...

@@ -36,6 +36,8 @@ cdef class FileMap:
     ----------
     path : str
         The file.
+    keeper : object
+        What has to live as long as the map does; None if there is nothing.
     """
 
     cdef map_guard* guard
@@ -43,6 +45,7 @@ cdef class FileMap:
     cdef Py_ssize_t size
     cdef object pages           # where nothing needs to be guarded, the map
     cdef readonly str path
+    cdef public object keeper   # what has to live as long as the map does
 
     def __cinit__(self, int file, Py_ssize_t size, path):
         cdef int own, error

@@ -27,6 +27,11 @@ cdef class RecordReader:
     # What records are compared with when they are taken; None if they are not.
     cdef readonly Checksums checksums
 
+    # The records of a mirrored file, which are fetched before they are read; None for a local one.
+    cdef readonly object remote
+    cdef object _source
+    cdef object _settings
+
     # Fill `offset_table` and `count`, by one scan of the file if there is no index.
     cdef int need_offsets(self) except -1
     # Locate the record at a position in [0, count); the status is one of FrameStatus.
@@ -39,3 +44,4 @@ cdef class RecordReader:
     # Raise if a located record of the file at `base` is not as its checksum says.
     cdef int check_record(self, const uint8_t* base, const Frame* frame, record) except -1
     cdef object _read(self, int64_t position)
+    cdef object _take(self, int64_t position)

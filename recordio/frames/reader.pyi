@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, SupportsIndex, overload
@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
+from recordio.files import StoredFile
 from recordio.frames.checksums import Checksums
+from recordio.remote.records import RemoteRecords
 
 __all__ = ["RecordReader"]
 
@@ -17,11 +19,17 @@ class RecordReader:
     index_path: str | None
     closed: bool
     checksums: Checksums | None
+    remote: RemoteRecords | None
     def __init__(
         self,
-        path: str | PathLike[str],
-        index: str | PathLike[str] | None = None,
+        path: str | PathLike[str] | StoredFile,
+        index: str | PathLike[str] | StoredFile | None = None,
         verify: bool = False,
+        *,
+        remote_cache: str | PathLike[str] | None = None,
+        remote_cache_size: int | None = None,
+        remote_timeout: float | None = None,
+        remote_options: Mapping[str, Any] | None = None,
     ) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[memoryview]: ...

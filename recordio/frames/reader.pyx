@@ -3,7 +3,7 @@
 Records come out as read-only memoryviews of the file, without a copy.
 """
 
-import os
+from functools import partial
 from operator import index as as_integer
 
 import numpy as np
@@ -32,11 +32,13 @@ from recordio.files import StoredFile
 from recordio.frames.checksums import checksums_path, read_checksums
 from recordio.frames.frame import scan_offsets
 from recordio.frames.index_file import read_index
+from recordio.remote.objects import shown
+from recordio.remote.records import RemoteRecords
+from recordio.remote.settings import RemoteSettings
 
 __all__ = ["RecordReader"]
 
 cdef enum:
-    AHEAD = 64          # records located at a time when iterating
     RUN = 256           # records located at a time by read_many
 
 cdef class RecordReader:
@@ -45,7 +47,7 @@ cdef class RecordReader:
     Parameters
     ----------
     path : str or os.PathLike
-        The record file.  An empty file is a valid, empty sequence.
+        The record file, or its URL.  An empty file is a valid, empty sequence.
     index : str or os.PathLike, optional
         Its ``.idx`` file.  With an index, position *i* is the record that line *i* of the index
         lists, iteration follows the index, and records that it does not list do not exist.  Without
@@ -55,11 +57,14 @@ cdef class RecordReader:
         Compare each record with its checksum in ``PREFIX.crc`` when it is taken.  Without an index
         that file also says where the records begin, so that one with a damaged head is one damaged
         record and hides no other.
+    **remote
+        Keywords of `RemoteSettings`, for a URL: `remote_cache`, `remote_cache_size`,
+        `remote_timeout` and `remote_options`.
 
     Attributes
     ----------
     path, index_path : str
-        As given; `index_path` is None without an index.
+        As given; `index_path` is None without an index.  URLs are without user names and queries.
     checksums : Checksums or None
         The content of ``PREFIX.crc``, with `verify`.
     closed : bool
@@ -70,7 +75,10 @@ cdef class RecordReader:
     OSError
         If a file cannot be opened.
     IndexFileError
-        If the index cannot be parsed, or lists offsets outside the record file.
+        If the index cannot be parsed, or lists offsets outside the record file; for a URL also
+        if positions are asked for, and there is no index beside it.
+    RemoteFileError
+        For a URL, if what is needed cannot be fetched.
     ChecksumFileError
         With `verify`, if ``PREFIX.crc`` is missing, damaged, or that of another file.
     ChecksumError
@@ -88,6 +96,10 @@ cdef class RecordReader:
     Any number of threads may read one reader, without a lock, but each needs an iterator of its
     own; a reader may be used after ``fork``.  Pickling stores the paths only.  16 bytes are kept
     for each record; a first look-up by key in an index whose keys do not ascend adds 8.
+
+    Of a file on a server only the blocks that are asked for are fetched, into a sparse copy on the
+    disk that all processes share; see the page about remote files.  Without an index the ``.idx``
+    beside it, if there is one, says where the records begin.
 
     If the file shrinks while it is mapped, or the disk fails, records that are not whole any more
     are a `TruncatedRecordError` from then on, and all others can be read.  Views that were handed
@@ -116,23 +128,33 @@ cdef class RecordReader:
         self.count = -1
         self.closed = True
 
-    def __init__(self, path, index=None, verify=False):
+    def __init__(self, path, index=None, verify=False, **remote):
         cdef const int64_t[::1] table
         cdef int64_t outside
         if self.path is not None:
             raise RuntimeError("a RecordReader is initialised once")
-        self.path = os.fsdecode(path)
-        self.index_path = None if index is None else os.fsdecode(index)
-        self.view = StoredFile(self.path).map()
+        self._settings = RemoteSettings(**remote)
+        file = StoredFile.at(path)
+        indexed = None if index is None else StoredFile.at(index)
+        self._source = file.name, indexed and indexed.name
+        self.path = shown(file.name)
+        self.index_path = indexed and shown(indexed.name)
+        if indexed is not None:
+            keys, offsets = indexed.parsed(read_index, self._settings)
+        if file.is_local:
+            self.view = file.map()
+        else:
+            self.remote = RemoteRecords(file.mirrored(self._settings), file.name, self._settings)
+            self.view = self.remote.mirror.view
         self.base = address_of(self.view)
         self.guard = guard_of(self.view)
         self.size = len(self.view)
         self.closed = False
         if verify:
-            self.checksums = read_checksums(checksums_path(self.path))
+            beside = StoredFile.at(checksums_path(file.name))
+            self.checksums = beside.parsed(read_checksums, self._settings)
             self.checksums.check_size(self.path, self.size)
         if self.index_path is not None:
-            keys, offsets = read_index(self.index_path)
             keys.flags.writeable = offsets.flags.writeable = False
             table = offsets
             with nogil:
@@ -159,6 +181,8 @@ cdef class RecordReader:
 
     cdef int _set_offsets(self, offsets) except -1:
         cdef const int64_t[::1] table = offsets
+        if self.remote is not None:
+            self.remote.set_table(offsets)
         # Two threads may both have scanned; the table that others already use must stay.
         with cython.critical_section(self):
             if self.count < 0:
@@ -171,7 +195,10 @@ cdef class RecordReader:
         self.check_open()
         if self.count < 0:
             view = self.view        # a close() elsewhere must not unmap it meanwhile
-            offsets = scan_offsets(view, self.path)
+            if self.remote is None:
+                offsets = scan_offsets(view, self.path)
+            else:
+                offsets = self.remote.offsets()
             offsets.flags.writeable = False
             self._set_offsets(offsets)
         return 0
@@ -189,6 +216,14 @@ cdef class RecordReader:
         return locate_one(self.base, self.size, self.offset_table[position], frame)
 
     cdef object _read(self, int64_t position):
+        if self.remote is None:
+            return self._take(position)
+        self.check_open()
+        with self.remote.hold(self._offsets[position:position + 1]):
+            record = self._take(position)
+            return record if self.remote.resident else memoryview(bytes(record))
+
+    cdef object _take(self, int64_t position):
         cdef Frame frame
         cdef int status
         self.check_open()           # no other thread runs between this and the next line
@@ -212,7 +247,11 @@ cdef class RecordReader:
 
     def __iter__(self):
         """Iterate over all records from the first; any number of iterations may run at once."""
-        return _iterate(self)
+        # Not above: that module needs this one.
+        from recordio.frames.iteration import RecordIterator
+
+        self.check_open()
+        return RecordIterator(self) if self.remote is None else self.remote.iterate(self)
 
     def __getitem__(self, item):
         """One record by position, or a list of records for a slice or a sequence of positions."""
@@ -269,12 +308,15 @@ cdef class RecordReader:
         >>> [bytes(record) for record in RecordReader(path).read_many([2, 0, -1])]
         [b'c', b'a', b'c']
         """
-        cdef const int64_t[::1] wanted
+        self.need_offsets()
+        if self.remote is None:
+            return self._take_many(as_positions(positions), copy)
+        return self.remote.read_many(self, np.asarray(as_positions(positions)), copy)
+
+    def _take_many(self, const int64_t[::1] wanted, bint copy):
         cdef Frame[RUN] frames
         cdef int64_t first, count, i, place
         cdef int status, collecting
-        self.need_offsets()
-        wanted = as_positions(positions)
         self.check_open()
         view = self.view
         cdef const uint8_t* base = self.base
@@ -341,6 +383,16 @@ cdef class RecordReader:
         >>> bytes(payload), end, RecordReader(path).read_at(end)
         (b'abc', 12, (None, 12))
         """
+        self.check_open()
+        if self.remote is None:
+            return self._take_at(offset, record, copy)
+        with self.remote.hold_at(offset):
+            payload, end = self._take_at(offset, record, copy or not self.remote.resident)
+        if payload is not None and not copy and not self.remote.resident:
+            payload = memoryview(payload)
+        return payload, end
+
+    def _take_at(self, int64_t offset, record, bint copy):
         cdef Frame frame
         cdef int status
         self.check_open()
@@ -384,6 +436,8 @@ cdef class RecordReader:
             At the first damage.
         """
         self.check_open()
+        if self.remote is not None:
+            self.remote.mirror.fetch_all()
         scan_offsets(self.view, self.path, offset, record)
         return self.size
 
@@ -486,108 +540,10 @@ cdef class RecordReader:
 
     def __reduce__(self):
         self.check_open()
-        return type(self), (self.path, self.index_path, self.checksums is not None)
+        made = partial(type(self), **vars(self._settings))
+        return made, (*self._source, self.checksums is not None)
 
     def __repr__(self):
         state = ", closed" if self.closed else ""
         index = "" if self.index_path is None else f", index={self.index_path!r}"
         return f"RecordReader({self.path!r}{index}{state})"
-
-
-@cython.final
-cdef class RecordIterator:
-    """One pass over a reader, a few records located ahead of the one handed out."""
-
-    cdef RecordReader reader
-    cdef object view
-    cdef const uint8_t* base
-    cdef map_guard* guard
-    cdef const int64_t* table
-    cdef int64_t size
-    cdef int64_t offset         # where to go on, without an index
-    cdef int64_t delivered      # records handed out
-    cdef int ready              # records in `frames`
-    cdef int cursor             # next of them to be handed out
-    cdef int status             # what ended the last look ahead
-    cdef bint looking           # ahead, while other threads run
-    cdef Frame[AHEAD] frames
-    cdef Frame damage
-
-    def __cinit__(self):
-        self.base = NULL
-        self.guard = NULL
-        self.table = NULL
-
-    def __iter__(self):
-        return self
-
-    @cython.critical_section
-    def __next__(self):
-        cdef Frame frame
-        cdef int status
-        if self.looking:
-            raise ValueError("the iterator is in use by another thread: give each its own")
-        self.reader.check_open()
-        if self.cursor == self.ready:
-            if self.status == FRAME_OK:
-                self.looking = True
-                with nogil:
-                    self.look_ahead()
-                self.looking = False
-            if self.cursor == self.ready:
-                if self.status == FRAME_END:
-                    raise StopIteration
-                raise frame_error(
-                    self.status, self.reader.path, self.damage.end, self.delivered
-                )
-        frame = self.frames[self.cursor]
-        record = payload_view(self.view, self.base, &frame)
-        status = frame_confirm(self.guard, FRAME_OK, &frame)
-        if status != FRAME_OK:
-            raise frame_error(status, self.reader.path, frame.end, self.delivered)
-        if self.reader.checksums is not None:
-            self.reader.check_record(self.base, &frame, self.delivered)
-        self.cursor += 1
-        self.delivered += 1
-        return record
-
-    cdef void look_ahead(self) noexcept nogil:
-        cdef Frame* frame
-        self.cursor = 0
-        self.ready = 0
-        while self.ready < AHEAD:
-            frame = &self.frames[self.ready]
-            if self.table == NULL:
-                self.status = frame_scan(self.base, self.size, self.offset, frame)
-            elif self.delivered + self.ready == self.reader.count:
-                self.status = FRAME_END
-            else:
-                self.status = locate_one(
-                    self.base, self.size, self.table[self.delivered + self.ready], frame
-                )
-            if self.status != FRAME_OK:
-                self.status = frame_confirm(self.guard, self.status, frame)
-                self.damage = frame[0]
-                return
-            self.offset = frame.end
-            self.ready += 1
-
-
-cdef object _iterate(RecordReader reader):
-    cdef RecordIterator iterator = RecordIterator.__new__(RecordIterator)
-    reader.check_open()
-    iterator.reader = reader
-    iterator.view = reader.view
-    iterator.base = reader.base
-    iterator.guard = reader.guard
-    iterator.size = reader.size
-    iterator.offset = 0
-    iterator.delivered = 0
-    iterator.ready = 0
-    iterator.cursor = 0
-    iterator.status = FRAME_OK
-    if reader.index_path is not None or reader.checksums is not None:
-        iterator.table = reader.offset_table
-        if reader.count == 0:
-            iterator.status = FRAME_END
-    return iterator

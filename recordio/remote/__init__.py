@@ -1,0 +1,1 @@
+"""Objects on servers: opened by URL, read in ranges, and mirrored on the local disk."""

@@ -1,0 +1,224 @@
+"""Threads that carry out requests to servers: many at once, tried again when they fail.
+
+A `Job` is one request for neighbouring blocks of a mirror.  Jobs are begun in the order in which
+they were asked for, except urgent ones, and so that the bytes under way stay bounded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from recordio.errors import RemoteChangedError, RemoteFileError
+from recordio.remote.objects import RemoteObject
+
+__all__ = ["Fetcher", "Job", "Unwanted", "fetcher", "with_retries"]
+
+#: Requests and bytes under way at once.
+MOST_REQUESTS = 64
+MOST_BYTES = 1 << 26
+#: Seconds between two attempts: the first, and the longest.
+FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
+#: Seconds between two looks for Ctrl-C while waiting.
+SIGNAL_SECONDS = 0.05
+
+FORKED = (
+    "a forked process cannot fetch through what its parent opened: open the file in the process "
+    "that reads it, or start workers with the method 'spawn'"
+)
+
+
+class Job:
+    """One request: blocks ``[first, last)`` of a mirror.
+
+    Attributes
+    ----------
+    nbytes : int
+    begun, done : bool
+        Whether a thread has taken it, and whether it is over; `error` says why it failed, if it
+        did.
+    wanted : int
+        How many wait for it; a job that nobody wants any more is not begun.
+    """
+
+    __slots__ = ("begun", "done", "error", "first", "last", "nbytes", "run", "wanted")
+
+    def __init__(self, first: int, last: int, nbytes: int, run: Callable[[Job], None]) -> None:
+        self.first, self.last, self.nbytes, self.run = first, last, nbytes, run
+        self.begun, self.done, self.wanted = False, False, 1
+        self.error: Exception | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether somebody who needs its blocks may wait for it."""
+        return not self.done and (self.begun or self.wanted > 0)
+
+
+class Fetcher:
+    """The threads of a process.
+
+    Examples
+    --------
+    >>> fetcher, job = Fetcher(), Job(0, 1, 10, lambda job: None)
+    >>> fetcher.submit([job])
+    >>> fetcher.wait_for([job])
+    >>> job.done
+    True
+    """
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        #: Guards all jobs, and is notified when one is over.
+        lock = threading.RLock()
+        self.changed = threading.Condition(lock)
+        self._queue: deque[Job] = deque()
+        self._work = threading.Condition(lock)
+        self._threads = self._idle = self._bytes = 0
+
+    def submit(self, jobs: list[Job], urgent: bool = False) -> None:
+        """Begin jobs after all others, or before."""
+        if self.process != os.getpid():
+            raise RuntimeError(FORKED)
+        with self.changed:
+            if urgent:
+                self._queue.extendleft(reversed(jobs))
+            else:
+                self._queue.extend(jobs)
+            more = min(len(self._queue) - self._idle, MOST_REQUESTS - self._threads)
+            for _ in range(more):
+                thread = threading.Thread(target=self._serve, daemon=True, name="remote-fetch")
+                thread.start()
+                self._threads += 1
+            self._work.notify(len(jobs))
+
+    def hurry(self, jobs: list[Job]) -> None:
+        """Begin those of some jobs that were not begun before all others."""
+        with self.changed:
+            waiting = set(map(id, self._queue))
+            moved = [job for job in jobs if id(job) in waiting]
+            if moved and len(moved) < len(waiting):
+                chosen = set(map(id, moved))
+                rest = [job for job in self._queue if id(job) not in chosen]
+                self._queue.clear()
+                self._queue.extend(moved + rest)
+
+    def wait_for(self, jobs: list[Job]) -> None:
+        """Until all of some jobs are over; Ctrl-C works meanwhile."""
+        if self.process != os.getpid():
+            raise RuntimeError(FORKED)
+        with self.changed:
+            while not all(job.done for job in jobs):
+                self.changed.wait(SIGNAL_SECONDS)
+
+    def _serve(self) -> None:
+        while True:  # and keep no job while waiting for the next, nor its mirror
+            self._carry_out(self._take())
+
+    def _carry_out(self, job: Job) -> None:
+        try:
+            job.run(job)
+        except Exception as error:
+            job.error = error
+        with self.changed:
+            job.done = True
+            self._bytes -= job.nbytes
+            self.changed.notify_all()
+
+    def _take(self) -> Job:
+        with self.changed:
+            self._idle += 1
+            while True:
+                while self._queue and not self._queue[0].wanted:
+                    dropped = self._queue.popleft()
+                    dropped.done, dropped.error = True, Unwanted()
+                if self._queue:
+                    job = self._queue[0]
+                    if not self._bytes or self._bytes + job.nbytes <= MOST_BYTES:
+                        self._queue.popleft()
+                        self._idle -= 1
+                        job.begun = True
+                        self._bytes += job.nbytes
+                        return job
+                    self.changed.wait()
+                else:
+                    self._work.wait()
+
+
+class Unwanted(Exception):
+    """Nobody wants what a job is for any more."""
+
+
+_fetcher: Fetcher | None = None
+_fetcher_lock = threading.Lock()
+
+
+def fetcher() -> Fetcher:
+    """The threads of this process."""
+    global _fetcher
+    with _fetcher_lock:
+        if _fetcher is None or _fetcher.process != os.getpid():
+            _fetcher = Fetcher()
+        return _fetcher
+
+
+with contextlib.suppress(AttributeError):  # Windows has no fork
+    os.register_at_fork(after_in_child=_fetcher_lock._at_fork_reinit)  # type: ignore[attr-defined]
+
+
+def with_retries(
+    remote: RemoteObject,
+    start: int,
+    end: int,
+    timeout: float,
+    failed: Callable[[], None],
+) -> memoryview:
+    """The bytes ``[start, end)`` of an object, asked for again while that fails.
+
+    Parameters
+    ----------
+    remote : RemoteObject
+    start, end : int
+    timeout : float
+        Seconds after which no further attempt is begun.
+    failed : callable
+        Called after each attempt that failed; what it raises ends the attempts.
+
+    Raises
+    ------
+    RemoteChangedError
+        At once, if the object was replaced.
+    RemoteFileError
+        If no attempt succeeded.
+    """
+    begun, attempts = time.monotonic(), 0
+    while True:
+        try:
+            return remote.read(start, end)
+        except RemoteChangedError:
+            raise
+        except Exception as error:
+            attempts += 1
+            failed()
+            spent = time.monotonic() - begun
+            if spent >= timeout or isinstance(error, MemoryError):
+                raise _failure(remote, start, end, attempts, spent, error) from None
+        delay = min(FIRST_DELAY * 2 ** min(attempts - 1, 10), LONGEST_DELAY)
+        time.sleep(min(delay * random.uniform(0.5, 1), timeout - spent))
+
+
+def _failure(
+    remote: RemoteObject, start: int, end: int, attempts: int, spent: float, error: Any
+) -> RemoteFileError:
+    cause = error.reason if isinstance(error, RemoteFileError) else remote.cause(error)
+    return RemoteFileError(
+        f"bytes {start} to {end - 1} cannot be read, after {attempts} attempts in {spent:.0f} s"
+        f" (remote_timeout): {cause}",
+        path=remote.url,
+        offset=start,
+    )

@@ -1,0 +1,499 @@
+"""A sparse copy of an object on the local disk, filled block by block as its bytes are asked for.
+
+`open_mirror` gives the mirror of a URL, `Mirror.hold` has some of its blocks fetched and keeps them
+there until the `Hold` is released.  Processes of one machine share the files.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import RemoteFileError, RemoteMissingError
+from recordio.frames.mapping import map_file
+from recordio.remote.block_table import BLOCK, CLAIM, PIN, USE, BlockTable
+from recordio.remote.fetching import FORKED, Job, Unwanted, fetcher, with_retries
+from recordio.remote.folder import MirrorFolder, folder_at, punch
+from recordio.remote.objects import RemoteObject, missing, open_object, redacted, shown
+from recordio.remote.settings import RemoteSettings
+
+__all__ = ["Hold", "Mirror", "blocks_of", "open_mirror", "open_mirrors"]
+
+#: Bytes of the largest request.
+MOST_REQUEST = 1 << 23
+#: Bytes after which what was written is made durable.
+SYNC_BYTES = 1 << 28
+#: Seconds between two looks at blocks that another process fetches.
+OTHER_SECONDS = 0.01
+#: Objects that are looked up at once.
+LOOKUPS = 32
+
+
+def blocks_of(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The blocks that ranges of bytes lie in, ascending.
+
+    Examples
+    --------
+    >>> blocks_of(np.array([0, BLOCK - 1]), np.array([1, BLOCK + 1]))
+    array([0, 1])
+    """
+    first = np.asarray(begins, np.int64) // BLOCK
+    last = np.maximum(first, (np.asarray(ends, np.int64) - 1) // BLOCK)
+    most = int((last - first).max(initial=0))
+    found = [first]
+    for more in range(1, most + 1):
+        found.append(first[first + more <= last] + more)
+    return np.unique(np.concatenate(found))
+
+
+class _Files:
+    """The open files of a mirror, and with them its locks."""
+
+    def __init__(self, place: str, size: int) -> None:
+        path = os.path.join(place, "data")
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+        self.descriptor = os.open(path, flags, 0o666)
+        try:
+            if os.fstat(self.descriptor).st_size != size:
+                os.ftruncate(self.descriptor, size)
+            self.table = BlockTable(os.path.join(place, "blocks"), size)
+            self.table.lock(USE, shared=True)
+        except BaseException:
+            os.close(self.descriptor)
+            raise
+        # Not when the process ends: threads may still write, and the system closes it then.
+        weakref.finalize(self, _close, self.descriptor, self.table).atexit = False
+
+
+def _close(descriptor: int, table: BlockTable) -> None:
+    os.close(descriptor)
+    table.close()
+
+
+class Hold:
+    """Blocks of a mirror that are there, or on their way, and stay until `release`."""
+
+    def __init__(self, mirror: Mirror, blocks: np.ndarray, jobs: list[Job]) -> None:
+        self._mirror, self._blocks, self._jobs = mirror, blocks, jobs
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing is on its way any more; `wait` returns at once then, or raises."""
+        return all(job.done for job in self._jobs)
+
+    def wait(self) -> None:
+        """Until all blocks are there.
+
+        Raises
+        ------
+        RemoteFileError
+            If some could not be fetched; the next `Mirror.hold` asks for them again.
+        """
+        if not self.ready:
+            begun = time.perf_counter()
+            fetcher().hurry(self._jobs)
+            fetcher().wait_for(self._jobs)
+            self._mirror.counters["wait_seconds"] += time.perf_counter() - begun
+        for job in self._jobs:
+            if job.error is not None:
+                raise job.error
+
+    def release(self) -> None:
+        """The blocks may be given up now; idempotent."""
+        blocks, self._blocks = self._blocks, self._blocks[:0]
+        jobs, self._jobs = self._jobs, []
+        self._mirror._release(blocks, jobs)
+
+    def let_go(self) -> None:
+        """Have them fetched all the same; they may be given up as soon as they are there."""
+        blocks, self._blocks, self._jobs = self._blocks, self._blocks[:0], []
+        self._mirror._release(blocks, [])
+
+    def __enter__(self) -> Hold:
+        try:
+            self.wait()
+        except BaseException:
+            self.release()
+            raise
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.release()
+
+
+class Mirror:
+    """The local copy of one version of an object.
+
+    Made by `open_mirror`; threads share it.
+
+    Attributes
+    ----------
+    url : str
+        As messages show it.
+    size : int
+        Bytes of the object.
+    tag : str
+        Its ETag.
+    path : str
+        The sparse file.
+    view : memoryview
+        The mapped file; zeros where nothing was fetched yet.
+    resident : bool
+        Whether all of it may stay, so that blocks that came once are there as long as the mirror is
+        open.  If not, blocks that nobody holds make room for others.
+    counters : dict
+        Since it was opened: `bytes` and `requests` that were fetched, `retries`, `wait_seconds` of
+        those who waited, blocks that were there when they were asked for (`hits`) and that were not
+        (`misses`), and blocks `evicted`.
+    """
+
+    def __init__(
+        self, remote: RemoteObject, folder: MirrorFolder, place: str, timeout: float
+    ) -> None:
+        self._remote, self.folder, self.timeout = remote, folder, timeout
+        self.url, (self.size, self.tag) = remote.url, remote.version
+        self.path = os.path.join(place, "data")
+        self.resident = False
+        self.process = os.getpid()
+        self.counters = dict.fromkeys(
+            ("bytes", "requests", "retries", "wait_seconds", "hits", "misses", "evicted"), 0
+        )
+        self._pins: dict[int, int] = {}
+        self._jobs: dict[int, Job] = {}
+        self._unsynced = 0
+        self._files = _Files(place, self.size)
+        self.table, self._descriptor = self._files.table, self._files.descriptor
+        self.view = map_file(self.path)
+        if self.size:
+            # Views of records keep the locks, and so the blocks, when the mirror itself is gone.
+            self.view.obj.keeper = self._files
+
+    @property
+    def complete(self) -> bool:
+        """Whether every block is there."""
+        return bool(self.table.states.all())
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of the blocks that are there."""
+        return min(int(np.count_nonzero(self.table.states)) * BLOCK, self.size)
+
+    def stay(self) -> None:
+        """Have all blocks stay from now on."""
+        self.resident = True
+        while not self.table.lock(PIN, max(self.table.count, 1), shared=True):
+            time.sleep(OTHER_SECONDS)
+
+    def hold(self, blocks: np.ndarray, stripe: int = 1, urgent: bool = False) -> Hold:
+        """Have blocks fetched that are not there, and keep all of them until they are released.
+
+        Parameters
+        ----------
+        blocks : numpy.ndarray of int64
+            Ascending, each once.
+        stripe : int
+            Fetch as many blocks at once, those between two multiples of it, as far as they are
+            missing; at least 1.
+        urgent : bool
+            Begin before what was asked for earlier.
+
+        Returns
+        -------
+        Hold
+        """
+        lacking = self.table.missing(blocks)
+        if self.resident and not len(lacking):
+            self.counters["hits"] += len(blocks)
+            return Hold(self, blocks[:0], [])
+        if self.process != os.getpid():
+            raise RuntimeError(FORKED)
+        if not self.resident:
+            self._pin(blocks)
+            lacking = self.table.missing(blocks)
+        jobs: list[Job] = []
+        begun: list[Job] = []
+        with fetcher().changed:
+            self.counters["hits"] += len(blocks) - len(lacking)
+            self.counters["misses"] += len(lacking)
+            for job in {id(j): j for b in lacking.tolist() if (j := self._job_of(b))}.values():
+                job.wanted += 1
+                jobs.append(job)
+            for first, last in self._runs(lacking, stripe):
+                job = Job(first, last, (last - first) * BLOCK, self._fetch)
+                for block in range(first, last):
+                    self._jobs[block] = job
+                begun.append(job)
+            fetcher().submit(begun, urgent)
+        return Hold(self, blocks if not self.resident else blocks[:0], jobs + begun)
+
+    def hold_bytes(self, begin: int, end: int) -> Hold:
+        """Hold a range of bytes, before all that was asked for earlier."""
+        first, last = begin // BLOCK, -(-min(max(end, begin + 1), self.size) // BLOCK)
+        return self.hold(np.arange(first, max(last, first)), urgent=True)
+
+    def ask(self, begin: int, end: int) -> None:
+        """Have a range of bytes fetched without waiting for it or keeping it."""
+        self.hold(np.arange(begin // BLOCK, -(-min(end, self.size) // BLOCK))).let_go()
+
+    def fetch_all(self, progress: Callable[[int], Any] | None = None) -> None:
+        """Have all of the object.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            ``progress(nbytes)`` is called with what came since the last call.
+
+        Raises
+        ------
+        RemoteFileError
+            If it cannot be fetched, or is larger than `remote_cache_size` allows.
+        """
+        if self.complete:
+            if progress is not None:
+                progress(self.size)
+            return
+        if not self.resident:
+            raise RemoteFileError(
+                f"all of its {self.size} bytes are needed at once, and remote_cache_size allows "
+                f"{self.folder.limit} for all mirrors in {self.folder.path}: allow more, or choose "
+                "another remote_cache",
+                path=self.url,
+            )
+        step = MOST_REQUEST // BLOCK
+        ahead: list[tuple[int, Hold]] = []
+        for first in range(0, self.table.count, step):
+            blocks = np.arange(first, min(first + step, self.table.count))
+            nbytes = min((first + len(blocks)) * BLOCK, self.size) - first * BLOCK
+            ahead.append((nbytes, self.hold(blocks)))
+            if len(ahead) > 16:
+                _finish(*ahead.pop(0), progress)
+        for nbytes, hold in ahead:
+            _finish(nbytes, hold, progress)
+
+    # -- what jobs do ---------------------------------------------------------------------------
+
+    def _job_of(self, block: int) -> Job | None:
+        """The job that a block is on its way by."""
+        job = self._jobs.get(block)
+        return job if job is not None and job.alive else None
+
+    def _runs(self, lacking: np.ndarray, stripe: int) -> list[tuple[int, int]]:
+        """Requests for what is missing and not on its way, as ranges of blocks."""
+        runs: list[list[int]] = []
+        most = MOST_REQUEST // BLOCK
+        blocks: Any = lacking.tolist()
+        if stripe > 1:
+            starts = np.unique(lacking // stripe) * stripe
+            wanted = (starts[:, None] + np.arange(stripe)).ravel()
+            blocks = self.table.missing(wanted[wanted < self.table.count]).tolist()
+        for block in blocks:
+            if self._job_of(block):
+                continue
+            follows = runs and runs[-1][1] == block and block - runs[-1][0] < most
+            if follows and (stripe == 1 or block % stripe):
+                runs[-1][1] = block + 1
+            else:
+                runs.append([block, block + 1])
+        return [(first, last) for first, last in runs]
+
+    def _fetch(self, job: Job) -> None:
+        """Carry out a job, in a thread of its own."""
+        table, first, last = self.table, job.first, job.last
+        try:
+            while not table.lock(CLAIM + first, last - first):
+                # Another process is at it; if it dies its locks end with it.
+                if table.states[first:last].all():
+                    return
+                time.sleep(OTHER_SECONDS)
+            try:
+                lacking = first + np.flatnonzero(table.states[first:last] == 0)
+                if len(lacking):
+                    self._fetch_blocks(job, int(lacking[0]), int(lacking[-1]) + 1)
+            finally:
+                table.unlock(CLAIM + first, last - first)
+        finally:
+            with fetcher().changed:
+                for block in range(first, last):
+                    if self._jobs.get(block) is job:
+                        del self._jobs[block]
+
+    def _fetch_blocks(self, job: Job, first: int, last: int) -> None:
+        begin, end = first * BLOCK, min(last * BLOCK, self.size)
+        self.folder.make_room(end - begin)
+        note = functools.partial(self._note_failure, job)
+        data = with_retries(self._remote, begin, end, self.timeout, note)
+        try:
+            written = 0
+            while written < len(data):
+                written += os.pwrite(self._descriptor, data[written:], begin + written)
+        except OSError as error:
+            raise RemoteFileError(
+                f"its mirror cannot be written: {error.strerror}; free the disk, or choose another "
+                f"remote_cache than {self.folder.path}",
+                path=self.url,
+                offset=begin,
+            ) from error
+        self.table.mark(first, last)
+        with fetcher().changed:
+            self.counters["requests"] += 1
+            self.counters["bytes"] += end - begin
+            self._unsynced += end - begin
+            due = self._unsynced >= SYNC_BYTES
+            self._unsynced = 0 if due else self._unsynced
+        if due:
+            self.table.sync(lambda: os.fsync(self._descriptor))
+
+    def _note_failure(self, job: Job) -> None:
+        with fetcher().changed:
+            self.counters["retries"] += 1
+            if not job.wanted:
+                raise Unwanted
+
+    # -- what stays -----------------------------------------------------------------------------
+
+    def _pin(self, blocks: np.ndarray) -> None:
+        for block in blocks.tolist():
+            while not self._try_pin(block):
+                time.sleep(OTHER_SECONDS)  # it is being given up at this moment
+
+    def _try_pin(self, block: int) -> bool:
+        with fetcher().changed:
+            count = self._pins.get(block, 0)
+            if count or self.table.lock(PIN + block, shared=True):
+                self._pins[block] = count + 1
+                return True
+            return False
+
+    def _unpin(self, blocks: np.ndarray) -> None:
+        with fetcher().changed:
+            for block in blocks.tolist():
+                count = self._pins[block] - 1
+                if count:
+                    self._pins[block] = count
+                else:
+                    del self._pins[block]
+                    self.table.unlock(PIN + block)
+
+    def _release(self, blocks: np.ndarray, jobs: list[Job]) -> None:
+        if not len(blocks) and not jobs:
+            return
+        if self.process != os.getpid():
+            return
+        with fetcher().changed:
+            for job in jobs:
+                job.wanted -= 1
+            self._unpin(blocks)
+            self.folder.note_used(self, blocks)
+
+    def evict(self, block: int) -> bool:
+        """Give up a block, if nobody holds it; whether that was done."""
+        with fetcher().changed:
+            if block in self._pins or block in self._jobs or not self.table.states[block]:
+                return False
+            if not self.table.lock(PIN + block):
+                return False
+            try:
+                self.table.forget(block)
+                punch(self._descriptor, block * BLOCK, min(BLOCK, self.size - block * BLOCK))
+                self.counters["evicted"] += 1
+            finally:
+                self.table.unlock(PIN + block)
+            return True
+
+
+def _finish(nbytes: int, hold: Hold, progress: Callable[[int], Any] | None) -> None:
+    with hold:
+        if progress is not None:
+            progress(nbytes)
+
+
+# Mirrors that are open in this process, by folder, object and version; they close when nobody uses
+# them any more.
+_open: weakref.WeakValueDictionary[tuple[str, ...], Mirror] = weakref.WeakValueDictionary()
+_open_lock = threading.Lock()
+
+
+def open_mirror(url: str, settings: RemoteSettings | None = None) -> Mirror:
+    """The mirror of an object; see `open_mirrors`."""
+    return open_mirrors([url], settings)[0]
+
+
+def open_mirrors(urls: Sequence[str], settings: RemoteSettings | None = None) -> list[Mirror]:
+    """The mirrors of objects that are used together, as they are on the server now.
+
+    Parameters
+    ----------
+    urls : sequence of str
+    settings : RemoteSettings, optional
+
+    Returns
+    -------
+    list of Mirror
+        Either all of them stay on the disk as a whole, or none: then together they are larger than
+        the limit allows.
+
+    Raises
+    ------
+    RemoteMissingError
+        If there is no such object.
+    RemoteFileError
+        If one cannot be reached within `remote_timeout`.
+    OSError
+        If the folder of mirrors cannot be written.
+    """
+    settings = RemoteSettings() if settings is None else settings
+    if len(urls) == 1:
+        remotes = [_looked_up(urls[0], settings)]
+    else:
+        with ThreadPoolExecutor(LOOKUPS, "remote-open") as pool:
+            remotes = list(pool.map(lambda url: _looked_up(url, settings), urls))
+    folder = folder_at(settings.folder, settings.remote_cache_size)
+    with _open_lock:
+        mirrors = [_opened(remote, folder, settings) for remote in remotes]
+        folder.admit(mirrors)
+    return mirrors
+
+
+def _looked_up(url: str, settings: RemoteSettings) -> RemoteObject:
+    """An object, asked for again while that fails, except if it is not there."""
+    begun, attempts = time.monotonic(), 0
+    while True:
+        try:
+            return open_object(url, settings)
+        except (ImportError, RemoteFileError):
+            raise
+        except Exception as error:
+            attempts += 1
+            cause = redacted(error, settings.options)
+            if missing(error):
+                raise RemoteMissingError(
+                    f"there is no such object: {cause}", path=shown(url)
+                ) from None
+            spent = time.monotonic() - begun
+            if spent >= settings.timeout or isinstance(error, TypeError | ValueError):
+                raise RemoteFileError(
+                    f"the object cannot be opened, after {attempts} attempts in {spent:.0f} s "
+                    f"(remote_timeout): {cause}",
+                    path=shown(url),
+                ) from None
+            time.sleep(min(0.1 * 2 ** min(attempts, 5), max(settings.timeout - spent, 0.01)))
+
+
+def _opened(remote: RemoteObject, folder: MirrorFolder, settings: RemoteSettings) -> Mirror:
+    key = (folder.path, remote.url, str(remote.version.size), remote.version.tag)
+    mirror = _open.get(key)
+    if mirror is None or mirror.process != os.getpid():
+        with folder.locked():
+            place = folder.place_of(remote.url, *remote.version)
+            mirror = Mirror(remote, folder, place, settings.timeout)
+        folder.add(mirror)
+        _open[key] = mirror
+    return mirror

@@ -1,0 +1,343 @@
+"""One object on a server: its size, its version, and ranges of its bytes.
+
+`open_object` finds the library that reaches a URL - obstore where it is installed and knows the
+scheme, fsspec otherwise - and `RemoteObject` asks it for one range at a time.  Nothing here tries
+again, keeps bytes or has threads.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from datetime import timedelta
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote, urlsplit
+
+from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
+from recordio.remote.settings import RemoteSettings
+
+__all__ = ["RemoteObject", "Version", "list_urls", "open_object", "redacted", "shown"]
+
+#: Schemes that obstore knows; the others are fsspec's.
+OBSTORE_SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "http", "https")
+#: The longest that one request may take, in seconds.
+REQUEST_SECONDS = 30.0
+#: Names of options in obstore and in s3fs, where they differ.
+S3FS_NAMES = {
+    "access_key_id": "key",
+    "aws_access_key_id": "key",
+    "secret_access_key": "secret",
+    "aws_secret_access_key": "secret",
+    "session_token": "token",
+    "aws_session_token": "token",
+    "aws_endpoint_url": "endpoint_url",
+    "endpoint": "endpoint_url",
+}
+
+_CREDENTIALS = re.compile(
+    r"((?:signature|token|secret|password|credential|access_?key|authorization|sig)[\w-]*"
+    r"[\"']?\s*[=:]\s*[\"']?)[^\s\"'&,;<>)]+",
+    re.IGNORECASE,
+)
+_QUERY = re.compile(r"(\w+://[^\s?\"'<>]*)\?[^\s\"'<>]*")
+_USER = re.compile(r"(\w+://)[^/@\s]*@")
+LONGEST_CAUSE = 300
+
+
+def shown(url: str) -> str:
+    """A URL as messages show it, without what may be a password or a signature.
+
+    Examples
+    --------
+    >>> shown("https://user:word@host/a.rec?X-Amz-Signature=12")
+    'https://host/a.rec'
+    """
+    return _USER.sub(r"\1", _QUERY.sub(r"\1", url))
+
+
+def redacted(error: BaseException, options: dict[str, Any]) -> str:
+    """What an error of a library says, in a line without credentials.
+
+    Parameters
+    ----------
+    error : exception
+    options : dict
+        Values of which none may appear, except those that name servers.
+
+    Examples
+    --------
+    >>> redacted(OSError("GET https://h/a?sig=5 with token=abc failed"), {})
+    'OSError: GET https://h/a with token=*** failed'
+    """
+    text = str(error).split("\n\nDebug source", 1)[0]
+    for name, value in options.items():
+        public = any(word in name for word in ("endpoint", "region", "url", "bucket"))
+        if isinstance(value, str) and len(value) > 3 and not public:
+            text = text.replace(value, "***")
+    text = " ".join(_CREDENTIALS.sub(r"\1***", shown(text)).split())
+    if len(text) > LONGEST_CAUSE:
+        text = f"{text[:LONGEST_CAUSE]} ..."
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+class Version(NamedTuple):
+    """How large an object is, and what changes when its content does.
+
+    Attributes
+    ----------
+    size : int
+        Bytes.
+    tag : str
+        Its ETag, or the time of its last change where the server has none.
+    """
+
+    size: int
+    tag: str
+
+
+class _Store(Protocol):
+    """What is asked of a library; it raises its own errors, or those of `recordio.errors`."""
+
+    def head(self) -> Version: ...
+
+    def read(self, start: int, end: int, version: Version) -> Any: ...
+
+
+class RemoteObject:
+    """One object, as it was when it was opened.
+
+    Parameters
+    ----------
+    url : str
+    settings : RemoteSettings
+
+    Attributes
+    ----------
+    url : str
+        As messages show it.
+    version : Version
+
+    Raises
+    ------
+    RemoteMissingError
+        If the server has no such object.
+    RemoteFileError
+        If it cannot be reached, or tells no size.
+    """
+
+    def __init__(self, url: str, settings: RemoteSettings) -> None:
+        self.url = shown(url)
+        self._options = settings.options
+        self._store = self._connect(url, settings)
+        self.version = self._store.head()
+
+    def _connect(self, url: str, settings: RemoteSettings) -> _Store:
+        scheme = urlsplit(url).scheme
+        library = settings.library
+        if library is None:
+            library = "obstore" if scheme in OBSTORE_SCHEMES and _has_obstore() else "fsspec"
+        if library == "obstore":
+            return _Obstore(url, settings)
+        return _Fsspec(url, settings)
+
+    def cause(self, error: BaseException) -> str:
+        """What an error of the library says, without credentials."""
+        return redacted(error, self._options)
+
+    def read(self, start: int, end: int) -> memoryview:
+        """The bytes ``[start, end)``, by one request.
+
+        Raises
+        ------
+        RemoteChangedError
+            If the object is not that which was opened.
+        RemoteFileError
+            If fewer bytes came.
+        Exception
+            Whatever the library raises.
+        """
+        data = memoryview(self._store.read(start, end, self.version)).cast("B")
+        if len(data) != end - start:
+            raise RemoteFileError(
+                f"{len(data)} bytes came instead of {end - start}", path=self.url, offset=start
+            )
+        return data
+
+
+def open_object(url: str, settings: RemoteSettings) -> RemoteObject:
+    """Open an object, once; see `RemoteObject`."""
+    return RemoteObject(url, settings)
+
+
+def _has_obstore() -> bool:
+    try:
+        import obstore  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _changed(url: str) -> RemoteChangedError:
+    return RemoteChangedError(
+        "the object was replaced after it was opened: open it again to read the new one, whose"
+        " records may be others",
+        path=shown(url),
+    )
+
+
+class _Obstore:
+    """An object through obstore: conditions on the ETag are the server's to check."""
+
+    def __init__(self, url: str, settings: RemoteSettings) -> None:
+        import obstore
+        from obstore.exceptions import NotModifiedError, PreconditionError
+
+        self._obstore = obstore
+        self._changed_errors = (PreconditionError, NotModifiedError)
+        self._url = url
+        self._store, self._path = _obstore_at(url, settings)
+
+    def head(self) -> Version:
+        found = self._obstore.head(self._store, self._path)
+        tag = found["e_tag"]
+        self._match = tag if tag and not tag.startswith("W/") else None
+        return Version(found["size"], tag or f"changed {found['last_modified'].isoformat()}")
+
+    def read(self, start: int, end: int, version: Version) -> Any:
+        options: dict[str, Any] = {"range": (start, end)}
+        if self._match is not None:
+            options["if_match"] = self._match
+        try:
+            found = self._obstore.get(self._store, self._path, options=options)
+        except self._changed_errors:
+            raise _changed(self._url) from None
+        tag = found.meta["e_tag"] or f"changed {found.meta['last_modified'].isoformat()}"
+        if (found.meta["size"], tag) != version:
+            raise _changed(self._url)
+        return found.bytes()
+
+
+def _obstore_at(url: str, settings: RemoteSettings, write: bool = False) -> tuple[Any, str]:
+    """The store of a URL, and the path in it."""
+    from obstore.store import from_url
+
+    scheme, _, rest = url.partition("://")
+    server, _, path = rest.partition("/")
+    root = f"{scheme}://{server}"
+    keywords: dict[str, Any] = {}
+    seconds = min(settings.timeout, REQUEST_SECONDS)
+    client: dict[str, Any] = {"allow_http": True, "timeout": timedelta(seconds=seconds)}
+    client.update(settings.options.get("client_options", {}))
+    if scheme in ("http", "https"):
+        root, path = (url, "") if "?" in path else (root, unquote(path))
+    else:
+        config = {n: v for n, v in settings.options.items() if n != "client_options"}
+        keywords["config"] = config or None
+    retries = {"max_retries": 10 if write else 0}
+    return from_url(root, client_options=client, retry_config=retries, **keywords), path
+
+
+class _Fsspec:
+    """An object through fsspec, which has no conditions: the version is looked up after a read."""
+
+    def __init__(self, url: str, settings: RemoteSettings) -> None:
+        self._url = url
+        self._files, self._path = _fsspec_at(url, settings)
+
+    def head(self) -> Version:
+        self._files.invalidate_cache()
+        found = self._files.info(self._path)
+        size = found.get("size")
+        if size is None:
+            raise RemoteFileError("the server does not tell its size", path=shown(self._url))
+        names = ("ETag", "etag", "e_tag", "LastModified", "mtime", "last_modified", "created")
+        tags = [str(found[name]) for name in names if found.get(name) is not None]
+        return Version(int(size), tags[0] if tags else "")
+
+    def read(self, start: int, end: int, version: Version) -> Any:
+        data = self._files.cat_file(self._path, start=start, end=end)
+        if self.head() != version:
+            raise _changed(self._url)
+        return data
+
+
+def _fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise ImportError(
+            f"{shown(url)} is a URL, and reading URLs needs obstore or fsspec: "
+            "pip install 'recordio-iterators[remote]'"
+        ) from None
+    options = settings.options
+    if urlsplit(url).scheme in ("s3", "s3a"):
+        options = {S3FS_NAMES.get(name, name): value for name, value in options.items()}
+        region = options.pop("region", None) or options.pop("aws_region", None)
+        if region is not None:
+            options["client_kwargs"] = {**options.get("client_kwargs", {}), "region_name": region}
+    try:
+        return url_to_fs(url, **options)
+    except (ImportError, ValueError) as error:
+        raise RemoteFileError(
+            f"no library for it is installed ({redacted(error, options)}): "
+            "pip install 'recordio-iterators[remote]'",
+            path=shown(url),
+        ) from None
+
+
+def list_urls(url: str, suffix: str, settings: RemoteSettings) -> list[str]:
+    """The objects that a URL names: itself, those below a folder, or those that match a pattern.
+
+    Parameters
+    ----------
+    url : str
+        One that ends with a slash is a folder; ``*`` in its last part makes it a pattern.
+    suffix : str
+        How the names of those in a folder or of a pattern must end.
+    settings : RemoteSettings
+
+    Returns
+    -------
+    list of str
+        Those of a folder or pattern in the order of their names.
+
+    Raises
+    ------
+    RemoteFileError
+        If they cannot be listed.
+    """
+    folder, _, last = url.rpartition("/")
+    if last and "*" not in last:
+        return [url]
+    options = settings.options
+    try:
+        names = _names_below(f"{folder}/", settings)
+    except Exception as error:
+        if isinstance(error, RemoteFileError | ImportError):
+            raise
+        raise RemoteFileError(
+            f"the folder cannot be listed: {redacted(error, options)}", path=shown(url)
+        ) from None
+    pattern = last or "*"
+    found = [n for n in names if n.endswith(suffix) and fnmatch.fnmatchcase(n, pattern)]
+    return [f"{folder}/{name}" for name in sorted(found)]
+
+
+def _names_below(folder: str, settings: RemoteSettings) -> list[str]:
+    """Names of the objects in a folder, without those of folders in it."""
+    scheme = urlsplit(folder).scheme
+    cloud = scheme in OBSTORE_SCHEMES and scheme not in ("http", "https")
+    if settings.library != "fsspec" and cloud and _has_obstore():
+        import obstore
+
+        store, path = _obstore_at(folder, settings)
+        found = obstore.list_with_delimiter(store, path.rstrip("/") or None)["objects"]
+        return [item["path"].rpartition("/")[2] for item in found]
+    files, path = _fsspec_at(folder, settings)
+    entries = files.ls(path, detail=True)
+    return [e["name"].rpartition("/")[2] for e in entries if e["type"] == "file"]
+
+
+def missing(error: BaseException) -> bool:
+    """Whether an error of a library says that there is no such object."""
+    return isinstance(error, FileNotFoundError | RemoteMissingError)

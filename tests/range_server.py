@@ -1,0 +1,180 @@
+"""A server of ranges on the loopback that can be slow, wrong, or gone, as a test asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.server
+import socket
+import threading
+import time
+from collections import deque
+from urllib.parse import unquote
+
+
+class RangeServer:
+    """Serves the bytes of `objects` by path; what else it does is set by the attributes.
+
+    Attributes
+    ----------
+    objects : dict of str to bytes
+    latency : float
+        Seconds before an answer.
+    bandwidth : float or None
+        Bytes per second of all answers together.
+    faults : deque of str
+        What becomes of the next requests for ranges: "503", "403", "reset", "short", "slow", "ok".
+    requests : list of (str, int, int)
+        Path, begin and end of every range that was asked for.
+    """
+
+    def __init__(self):
+        self.objects, self.requests, self.faults = {}, [], deque()
+        self.latency, self.bandwidth, self.slow_seconds = 0.0, None, 30.0
+        self.most_at_once = self._at_once = 0
+        self._sent_until = 0.0
+        self._lock = threading.Lock()
+        self._server = None
+        self.port = 0
+        self.start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        """Listen, at the port of before if it was stopped."""
+        handler = type("Handler", (_Handler,), {"rules": self})
+        self._server = _Server(("127.0.0.1", self.port), handler)
+        self.port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def stop(self):
+        """Refuse connections from now on, and break those that there are."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._server.break_connections()
+
+    def ranges(self, path):
+        return [(begin, end) for name, begin, end in list(self.requests) if name == path]
+
+    def note(self, path, begin, end):
+        """Count a request; what is to become of it."""
+        with self._lock:
+            self.requests.append((path, begin, end))
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+            return self.faults.popleft() if self.faults else "ok"
+
+    def over(self):
+        with self._lock:
+            self._at_once -= 1
+
+    def send(self, file, data):
+        """Write an answer as fast as the link allows."""
+        step = 1 << 16
+        for begin in range(0, len(data), step):
+            piece = data[begin : begin + step]
+            if self.bandwidth:
+                with self._lock:
+                    now = time.monotonic()
+                    self._sent_until = max(self._sent_until, now) + len(piece) / self.bandwidth
+                    wait = self._sent_until - now
+                if wait > 0.002:
+                    time.sleep(wait)
+            file.write(piece)
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, *args):
+        self._connections = set()
+        super().__init__(*args)
+
+    def process_request(self, request, address):
+        self._connections.add(request)
+        super().process_request(request, address)
+
+    def shutdown_request(self, request):
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def break_connections(self):
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request, address):
+        pass
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    rules: RangeServer
+
+    def log_message(self, *args):
+        pass
+
+    def do_HEAD(self):
+        self._answer(False)
+
+    def do_GET(self):
+        self._answer(True)
+
+    def _answer(self, with_body):
+        rules, path = self.rules, unquote(self.path.partition("?")[0].lstrip("/"))
+        data = rules.objects.get(path)
+        begin, end, fault = 0, len(data or b""), "ok"
+        asked = self.headers.get("Range")
+        if asked:
+            first, _, last = asked.removeprefix("bytes=").partition("-")
+            begin, end = int(first), min(int(last) + 1, end)
+            fault = rules.note(path, begin, end)
+        try:
+            self._reply(data, begin, end, fault, with_body, bool(asked))
+        finally:
+            if asked:
+                rules.over()
+
+    def _reply(self, data, begin, end, fault, with_body, partial):
+        rules = self.rules
+        if rules.latency:
+            time.sleep(rules.latency)
+        if fault == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            self.connection.close()
+            self.close_connection = True
+            return
+        if data is None or fault in ("503", "403"):
+            self._refuse(404 if data is None else int(fault))
+            return
+        tag = '"' + hashlib.md5(data).hexdigest() + '"'
+        if self.headers.get("If-Match") not in (None, tag):
+            self._refuse(412)
+            return
+        body = data[begin:end]
+        self.send_response(206 if partial else 200)
+        self.send_header("Content-Length", str(len(body)))
+        if partial:
+            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")
+        self.send_header("ETag", tag)
+        self.send_header("Last-Modified", "Sat, 21 Nov 2026 00:00:00 GMT")
+        self.send_header("Accept-Ranges", "bytes")
+        self.end_headers()
+        if not with_body:
+            return
+        if fault == "slow":
+            self.wfile.flush()
+            time.sleep(rules.slow_seconds)
+        if fault == "short":
+            body, self.close_connection = body[: len(body) // 2], True
+        rules.send(self.wfile, body)
+
+    def _refuse(self, status):
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()

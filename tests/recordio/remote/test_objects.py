@@ -1,0 +1,77 @@
+"""Objects on servers: versions, ranges, lists, and messages without credentials."""
+
+import numpy as np
+import pytest
+
+from recordio.errors import RemoteChangedError, RemoteFileError
+from recordio.remote.objects import list_urls, open_object, redacted, shown
+
+DATA = bytes(range(256)) * 40
+
+
+def test_size_version_and_ranges(server, settings):
+    server.objects["folder/a b.rec"] = DATA
+    found = open_object(f"{server.url}/folder/a%20b.rec", settings())
+    assert found.version.size == len(DATA) and found.version.tag
+    assert bytes(found.read(3, 300)) == DATA[3:300]
+
+
+def test_a_changed_object_is_no_mixture(server, settings):
+    server.objects["a.rec"] = DATA
+    found = open_object(f"{server.url}/a.rec", settings())
+    server.objects["a.rec"] = DATA[::-1]
+    with pytest.raises(RemoteChangedError, match="replaced"):
+        found.read(0, 10)
+
+
+def test_short_answers_are_errors(server, settings):
+    server.objects["a.rec"] = DATA
+    found = open_object(f"{server.url}/a.rec", settings())
+    server.faults.extend(["short"] * 20)  # aiohttp tries again by itself
+    with pytest.raises(Exception):  # noqa: B017 - whatever the library raises
+        found.read(0, 1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("GET https://u:pw@h/a?X-Amz-Signature=12ab failed", "GET https://h/a failed"),
+        ("InvalidAccessKeyId: secret_access_key=abcd", "InvalidAccessKeyId: secret_access_key=***"),
+        ("the key hunter22 is wrong", "the key *** is wrong"),
+        ("no route to http://127.0.0.1:9000", "no route to http://127.0.0.1:9000"),
+    ],
+)
+def test_messages_hold_no_credentials(text, left):
+    options = {"secret_access_key": "hunter22", "endpoint_url": "http://127.0.0.1:9000"}
+    assert redacted(OSError(text), options) == f"OSError: {left}"
+
+
+def test_urls_are_shown_without_credentials():
+    assert shown("s3://bucket/a.rec") == "s3://bucket/a.rec"
+    assert shown("https://me:word@host/a.rec?sig=1#x") == "https://host/a.rec"
+
+
+def test_folders_and_patterns_are_listed(settings, library, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    if library == "obstore":
+        pytest.skip("obstore lists buckets, see test_s3.py")
+    files = fsspec.filesystem("memory")
+    for name in ("b-2.rec", "b-1.rec", "b-1.idx", "deeper/b-3.rec"):
+        files.pipe(f"/packs/{name}", b"")
+    listed = list_urls("memory://packs/b-*", ".rec", settings())
+    assert listed == ["memory://packs/b-1.rec", "memory://packs/b-2.rec"]
+    assert list_urls("memory://packs/", ".idx", settings()) == ["memory://packs/b-1.idx"]
+    assert list_urls("memory://packs/b-2.rec", ".rec", settings()) == ["memory://packs/b-2.rec"]
+
+
+def test_folders_that_cannot_be_listed(server, settings):
+    with pytest.raises(RemoteFileError, match="cannot be listed"):
+        list_urls(f"{server.url.replace('http', 'nope')}/a/", ".rec", settings())
+
+
+def test_random_ranges(server, settings):
+    rng = np.random.default_rng(0)
+    server.objects["a.rec"] = DATA
+    found = open_object(f"{server.url}/a.rec", settings())
+    for begin, end in np.sort(rng.integers(0, len(DATA), (20, 2)), axis=1).tolist():
+        assert bytes(found.read(begin, end + 1)) == DATA[begin : end + 1]
