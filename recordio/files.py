@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import gzip
+import io
 import os
 import zlib
 from collections.abc import Callable, Sequence
@@ -229,8 +230,11 @@ def _with_mirrors(files: list[StoredFile], settings: RemoteSettings | None) -> l
 
 
 def open_text(path: str | os.PathLike[str], errors: str = "strict") -> TextIO:
-    """Open a local file of UTF-8 text for reading."""
-    return open(path, encoding="utf-8", errors=errors)
+    """Open a file of UTF-8 text for reading; one on a server is fetched before."""
+    file = StoredFile.at(path)
+    if file.is_local:
+        return open(file.name, encoding="utf-8", errors=errors)
+    return io.TextIOWrapper(io.BytesIO(file.map()), encoding="utf-8", errors=errors)
 
 
 def open_bytes(path: str | os.PathLike[str]) -> tuple[BinaryIO, bool]:

@@ -21,6 +21,7 @@ from recordio.frames.mapping import LOST, is_lost
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader, unpack
 from recordio.packs.labels import label_changes
+from recordio.remote.settings import RemoteSettings
 
 from ..core.backend import backend_of
 from ..core.indexing import resolve_rows
@@ -56,6 +57,8 @@ class RecordDataset(DatasetMixin):
     copy : bool
         True: payloads are bytes, which can be pickled and therefore sent between processes.  False:
         they are read-only memoryviews of the mapped file, without a copy.
+    **remote
+        Keywords of `recordio.RemoteSettings`, for URLs.
 
     Raises
     ------
@@ -83,9 +86,15 @@ class RecordDataset(DatasetMixin):
     """
 
     def __init__(
-        self, path: Path, index: Path | None = None, *, header: bool = False, copy: bool = True
+        self,
+        path: Path,
+        index: Path | None = None,
+        *,
+        header: bool = False,
+        copy: bool = True,
+        **remote: Any,
     ) -> None:
-        self.reader = RecordReader(path, index)
+        self.reader = RecordReader(path, index, **remote)
         self._header = header
         self._copy = copy
 
@@ -148,6 +157,8 @@ class ImageRecordDataset(DatasetMixin):
     max_pixels, max_scans, max_scan_pixels : int
         Images with more pixels, and JPEG images with more scans, or more pixels in all of them,
         are refused before anything is decoded.
+    **remote
+        Keywords of `recordio.RemoteSettings`, for URLs.
 
     Attributes
     ----------
@@ -201,6 +212,7 @@ class ImageRecordDataset(DatasetMixin):
         max_pixels: int = jpeg.DEFAULT_MAX_PIXELS,
         max_scans: int = jpeg.DEFAULT_MAX_SCANS,
         max_scan_pixels: int = jpeg.DEFAULT_MAX_SCAN_PIXELS,
+        **remote: Any,
     ) -> None:
         self._channels = choice("channels", channels, (3, 1, 4))
         self._layout = choice("layout", layout, ("HWC", "CHW"))
@@ -218,7 +230,7 @@ class ImageRecordDataset(DatasetMixin):
         if index and as_packs(path):
             raise ValueError("index belongs to one pack: give path_imgidx to that Pack")
         _refuse_mixing(self.packs)
-        self.source = Packs(self.packs)
+        self.source = Packs(self.packs, remote=RemoteSettings(**remote))
         self._lists = [_labels_of_list(pack.path_imglist) for pack in self.packs]
         self._changes, self._count_classes = label_changes(
             [

@@ -61,6 +61,9 @@ class ImageFileSource:
         self._paths = [os.path.join(root, item) for item in names]
         self._check = zlib.crc32("\n".join(names).encode("utf-8", "surrogateescape"))
 
+    #: Whether images lie on servers.
+    is_remote = False
+
     def __len__(self) -> int:
         return len(self._paths)
 

@@ -173,7 +173,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
     def _open(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> ImageSource:
         if self._files and options.verify:
             raise ValueError("verify needs path_imgrec: image files have no checksums")
-        return self._files or _Records(packs, options.on_error, options.verify)
+        return self._files or _Records(packs, options.on_error, options.verify, options.remote)
 
     def _varied(self, recipe: Augmenter, pack: Pack) -> Augmenter:
         if not pack.augmentation:

@@ -11,10 +11,12 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
+from recordio.remote.settings import RemoteSettings
+
 from ..core.dtypes import dtype_name
 from ..core.effects import Rule
 from ..core.options import described, option, optional
-from ..core.parameters import boolean, choice, integer, path, paths
+from ..core.parameters import boolean, choice, integer, path, paths, real
 from ..images.codecs.jpeg import jpeg
 from ..images.sources.packs import as_packs
 from .image_rules import DET_RULES, RECORD_RULES
@@ -77,8 +79,8 @@ class ImageProviderOptions(NamedOptions):
         "",
         "str or os.PathLike, or a list of them",
         """The ``.idx`` file or files, named as `path_imgrec` names its own; without it the record
-        files are scanned once.  Records are taken in the order of the file, whatever the order of
-        the index.""",
+        files are scanned once, and of those that are URLs the indexes beside them count.  Records
+        are taken in the order of the file, whatever the order of the index.""",
         paths,
     )
     label_width: int = option(
@@ -182,6 +184,36 @@ class ImageProviderOptions(NamedOptions):
         compared again.""",
         boolean,
     )
+    remote_cache: str = option(
+        None,
+        "str or os.PathLike, optional",
+        """Folder for the sparse copies of record files on servers, shared by all processes of the
+        machine and kept for later runs; by default that of ``RECORDIO_REMOTE_CACHE``, or
+        ``~/.cache/recordio/remote``.""",
+        path,
+    )
+    remote_cache_size: int | None = option(
+        None,
+        "int, optional",
+        """Bytes that all copies in that folder may take: by default what they take now and half of
+        what is free.  Record files that are larger are fetched again in every epoch, in part; give
+        `shuffle_chunk_size` then.""",
+        optional(partial(integer, low=1)),
+    )
+    remote_timeout: float | None = option(
+        None,
+        "float, optional",
+        """Seconds for which a request to a server that fails is tried again, 60 by default; then
+        it is a `recordio.RemoteFileError`, and the epoch can go on at the same batch.""",
+        optional(partial(real, low=0)),
+    )
+    remote_options: Any = option(
+        None,
+        "mapping, optional",
+        """How to reach the server: `endpoint_url`, `access_key_id`, `secret_access_key`, `region`
+        and what else obstore's stores or fsspec's file systems understand.  What is not given comes
+        from the standard environment, such as ``AWS_ENDPOINT_URL``.""",
+    )
     max_pixels: int = option(
         jpeg.DEFAULT_MAX_PIXELS,
         "int",
@@ -197,6 +229,12 @@ class ImageProviderOptions(NamedOptions):
         jpeg.DEFAULT_MAX_SCAN_PIXELS, "int", ..., partial(integer, low=1, high=MOST_PIXELS)
     )
 
+    @property
+    def remote(self) -> RemoteSettings:
+        """How files on servers are reached, and where they are mirrored."""
+        names = "remote_cache_size", "remote_timeout", "remote_options"
+        return RemoteSettings(self.remote_cache or None, **self.values(*names))
+
 
 @dataclass(frozen=True, kw_only=True)
 class ImageRecordOptions(ImageProviderOptions, FileOptions):
@@ -208,7 +246,8 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         "./data/imgrec.rec",
         "str, os.PathLike or Pack, or a list of them",
         """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, or several of
-        these, in a list or separated by semicolons; by default ``./data/imgrec.rec``.  A `Pack`
+        these, in a list or separated by semicolons; by default ``./data/imgrec.rec``.  They may be
+        URLs: ``s3://bucket/train.rec``, ``gs://``, ``az://``, ``hf://``, ``https://``.  A `Pack`
         says more about one of them: its share, its labels, what is different about its images.""",
         packs_or_paths,
     )

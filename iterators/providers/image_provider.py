@@ -31,6 +31,7 @@ from ..images.sources.packs import Pack, Packs
 from ..images.stage import Stage
 from .batch_form import BatchForm
 from .engine import Engine
+from .fetched_ahead import fetched_ahead, warn_of_refetching
 from .image_caching import CacheInfo, cached_recipe, open_caches, steady_records
 from .image_options import ImageRecordOptions
 from .image_orders import describe_order, order_of_images
@@ -77,6 +78,7 @@ class RecordImageProvider(PlannedProvider):
         place = placement(options.device, ring=options.prefetch_buffer)
         plan_class: Any = partial(self.plan_class, **options.values(*DEFAULT_LIMITS))
         source = self._open(options, packs)
+        warn_of_refetching(source, options)
         lists = [pack.path_imglist for pack in packs]
         labels = self._plan_labels(source, lists, recipe, options)
         listed = [own["labels"] for own in labels]
@@ -133,17 +135,18 @@ class RecordImageProvider(PlannedProvider):
 
         def make_engine(batch_size: int, depth: int) -> Engine:
             maker = cast(RecordImageProvider, provider())
-            return maker._engine_of(
+            engine = maker._engine_of(
                 source,
                 [make(batch_size=batch_size) for make in maker._make_plans],
                 key,
                 cached,
                 batch_size=batch_size,
                 threads=options.preprocess_threads,
-                depth=depth,
+                depth=min(depth, options.prefetch_buffer),
                 allocate=place.allocate,
                 strict=options.strict,
             )
+            return fetched_ahead(engine, source, batch_size, options)
 
         super().__init__(
             self._plan_batches(order, options),
@@ -283,7 +286,7 @@ class RecordImageProvider(PlannedProvider):
 
     def _open(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> ImageSource:
         """The images of the provider."""
-        return Packs(packs, options.on_error, options.verify)
+        return Packs(packs, options.on_error, options.verify, options.remote)
 
     def _plan_batches(self, order: Order, options: ImageRecordOptions) -> BatchPlan:
         """How an epoch is cut into batches."""

@@ -21,6 +21,7 @@ from ..images.augment.mean_image import read_mean_image, write_mean_image
 from ..images.sections import Section
 from ..images.sources.source import Source
 from ..images.stage import Stage
+from .fetched_ahead import fetched_ahead
 from .image_options import ImageRecordOptions
 
 __all__ = [
@@ -40,6 +41,10 @@ class ImagePack(Protocol):
     name: str
     #: For a face-recognition pack, the keys of every identity's images.
     identities: np.ndarray | None
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether some lie on servers, so that they have to be held while they are read."""
 
     def __len__(self) -> int:
         """Number of images."""
@@ -123,7 +128,7 @@ def _average(
     batch_size = 64
     batches = BatchPlan(order, batch_size, "pad")
     plan = plan_class(recipe, label_width=0, dtype="uint8", batch_size=batch_size)
-    stage = Stage(
+    made = Stage(
         source.bytes_source(),
         Section(plan),
         batch_size=batch_size,
@@ -131,11 +136,13 @@ def _average(
         depth=2,
         strict=options.strict,
     )
+    stage = fetched_ahead(made, source, batch_size, options)
     total = np.zeros(recipe.data_shape, np.float64)
     good = order.count()
     try:
         for number in range(len(batches)):
-            stage.submit(batches.rows(0, number)[0], 0)
+            rows = batches.rows(0, number)[0]
+            stage.submit(rows, 0, np.zeros(len(rows), np.int64))
             data, _, _, failures = stage.collect()
             for slot, error in failures:
                 if options.on_error == "raise" or not isinstance(error, RecordIOError):

@@ -98,6 +98,10 @@ class ImageProviderKeywords(NamedKeywords, total=False):
     cache_size: int | None
     strict: bool
     verify: bool
+    remote_cache: str | os.PathLike[str] | None
+    remote_cache_size: int | None
+    remote_timeout: float | None
+    remote_options: Any
     max_pixels: int
     max_scans: int
     max_scan_pixels: int

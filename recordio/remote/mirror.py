@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -83,6 +83,11 @@ class Hold:
 
     def __init__(self, mirror: Mirror, blocks: np.ndarray, jobs: list[Job]) -> None:
         self._mirror, self._blocks, self._jobs = mirror, blocks, jobs
+
+    @property
+    def pinned(self) -> int:
+        """Blocks that it keeps from being given up."""
+        return len(self._blocks)
 
     @property
     def ready(self) -> bool:
@@ -163,7 +168,7 @@ class Mirror:
         self.path = os.path.join(place, "data")
         self.resident = False
         self.process = os.getpid()
-        self.counters = dict.fromkeys(
+        self.counters: dict[str, float] = dict.fromkeys(
             ("bytes", "requests", "retries", "wait_seconds", "hits", "misses", "evicted"), 0
         )
         self._pins: dict[int, int] = {}
@@ -174,7 +179,7 @@ class Mirror:
         self.view = map_file(self.path)
         if self.size:
             # Views of records keep the locks, and so the blocks, when the mirror itself is gone.
-            self.view.obj.keeper = self._files
+            cast(Any, self.view.obj).keeper = self._files
 
     @property
     def complete(self) -> bool:

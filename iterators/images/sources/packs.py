@@ -13,7 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
+from recordio.files import listed_files
 from recordio.packs.labels import MOST_CLASSES, LabelChange, LabelSource, unknown_label
+from recordio.remote.objects import shown
+from recordio.remote.settings import RemoteSettings, is_url
 
 from ...core.parameters import integer, paths, real
 from ...core.parameters import path as path_of
@@ -101,7 +104,7 @@ class Pack:
         changed.pop("path", None)
         changed.update(changed.pop("augmentation", {}))
         named = [f"{name}={value!r}" for name, value in changed.items()]
-        return f"Pack({', '.join([repr(self.path), *named])})"
+        return f"Pack({', '.join([repr(_shown(self.path)), *named])})"
 
 
 def _positive(name: str, value: Any) -> float:
@@ -141,7 +144,7 @@ class Packs(RecordSource):
     Parameters
     ----------
     packs : sequence of Pack
-    on_error, verify
+    on_error, verify, remote
         As for `RecordSource`.
 
     Attributes
@@ -154,12 +157,19 @@ class Packs(RecordSource):
     """
 
     def __init__(
-        self, packs: Sequence[Pack], on_error: str = "raise", verify: bool = False
+        self,
+        packs: Sequence[Pack],
+        on_error: str = "raise",
+        verify: bool = False,
+        remote: RemoteSettings | None = None,
     ) -> None:
         self.packs = tuple(packs)
+        # Files on servers are opened together, because they share the room on the disk.
+        together = listed_files(_urls(packs), ".rec", remote) if len(packs) > 1 else []
         self.members = [
-            RecordSource(pack.path, pack.path_imgidx, on_error, verify) for pack in packs
+            RecordSource(pack.path, pack.path_imgidx, on_error, verify, remote) for pack in packs
         ]
+        del together
         sizes = [len(member) for member in self.members]
         self.firsts = np.cumsum([0, *sizes[:-1]]).astype(np.int64)
         self.name = ";".join(member.name for member in self.members)
@@ -177,6 +187,15 @@ class Packs(RecordSource):
     def pack_of(self, record: int) -> int:
         """Number of the pack that a record belongs to."""
         return int(np.searchsorted(self.firsts, record, side="right")) - 1
+
+
+def _shown(path: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    return shown(path) if isinstance(path, str) else tuple(map(shown, path))
+
+
+def _urls(packs: Sequence[Pack]) -> list[str]:
+    given = [pack.path.split(";") if isinstance(pack.path, str) else pack.path for pack in packs]
+    return [path for paths in given for path in paths if is_url(path)]
 
 
 def label_source(source: _Named, pack: Pack, distinct: Callable[[], np.ndarray]) -> LabelSource:

@@ -30,13 +30,26 @@ from recordio.header import HEADER, unpack
 from recordio.limits import bounded_lines
 from recordio.packs.identities import face_pack, in_file_order
 from recordio.partition import part_by_bytes, part_by_count
+from recordio.remote.objects import shown
+from recordio.remote.settings import RemoteSettings
 
 from ..augment.det_labels import Longest, longest
+from .fetched import (
+    FetchedFiles,
+    FetchedRecordFiles,
+    Held,
+    file_ends,
+    file_size,
+    held_pieces,
+    hold_records,
+    mapped,
+    read_offsets,
+    reader_versions,
+)
 from .source import RecordFiles, Source
 
 __all__ = ["RecordSource", "file_versions", "list_lines", "read_label_list", "read_label_vectors"]
 
-READ_AT_ONCE = 4096
 FRAME_BYTES = 8
 #: The frame and the header of a record in one piece, and the first value behind them.
 PLAIN = np.dtype(
@@ -61,11 +74,15 @@ class RecordSource:
     verify : bool
         Compare records with their checksums, in a ``.crc`` file beside each record file, when they
         are read.
+    remote : RemoteSettings, optional
+        How files on servers are reached, and where they are mirrored.
 
     Attributes
     ----------
     name : str
         The `path`, or several with semicolons between them.
+    paths : list of str
+        The files, URLs as messages show them.
     readers : list of RecordReader
     offsets : numpy.ndarray of int64
         Offset of every record in its file, ascending within a file.
@@ -92,21 +109,25 @@ class RecordSource:
         index: str | os.PathLike[str] | Sequence[str] = "",
         on_error: str = "raise",
         verify: bool = False,
+        remote: RemoteSettings | None = None,
     ) -> None:
         path, index = (os.fspath(p) if isinstance(p, os.PathLike) else p for p in (path, index))
-        self.name = path if isinstance(path, str) else ";".join(path)
-        self.paths = [file.name for file in listed_files(path, ".rec")]
-        if not self.paths:
+        self.name = shown(path) if isinstance(path, str) else ";".join(map(shown, path))
+        files = listed_files(path, ".rec", remote)
+        if not files:
             raise ValueError(f"path_imgrec={self.name!r} names no file")
-        indexes: list[str | None] = [None] * len(self.paths)
+        indexes: list[StoredFile | None] = [None] * len(files)
         if index:
-            indexes = [file.name for file in listed_files(index, ".idx")]
-        if len(indexes) != len(self.paths):
-            raise ValueError(f"{len(self.paths)} record files but {len(indexes)} index files")
+            indexes = list(listed_files(index, ".idx", remote))
+        if len(indexes) != len(files):
+            raise ValueError(f"{len(files)} record files but {len(indexes)} index files")
         self.indexed = bool(index)
+        keywords = {} if remote is None else vars(remote)
         self.readers = [
-            RecordReader(p, i, verify) for p, i in zip(self.paths, indexes, strict=True)
+            RecordReader(p, i, verify, **keywords) for p, i in zip(files, indexes, strict=True)
         ]
+        self.paths = [reader.path for reader in self.readers]
+        read_offsets(self.readers)
         tables = [_offsets(reader, on_error) for reader in self.readers]
         self.identities: np.ndarray | None = None
         if len(self.readers) == 1:
@@ -129,7 +150,7 @@ class RecordSource:
     @property
     def sizes(self) -> list[int]:
         """Bytes of each file, a truncated one rounded up to whole words."""
-        return [-(-StoredFile(path).size() // 4) * 4 for path in self.paths]
+        return [-(-file_size(reader) // 4) * 4 for reader in self.readers]
 
     def part(self, num_parts: int, part_index: int) -> range:
         """Records of one part, by MXNet's rule: counted with an index, else by bytes."""
@@ -155,7 +176,22 @@ class RecordSource:
 
     def bytes_source(self) -> Source:
         """What the image stage reads."""
-        return RecordFiles(self.readers, self.offsets, self.starts)
+        kind = FetchedRecordFiles if self.is_remote else RecordFiles
+        return kind(self.readers, self.offsets, self.starts)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether records have to be held while the image stage reads them."""
+        return any(reader.remote is not None for reader in self.readers)
+
+    @property
+    def fetched(self) -> FetchedFiles:
+        """Those of its files that lie on servers."""
+        return FetchedFiles(self.readers)
+
+    def hold(self, records: np.ndarray, stripe: int = 1) -> Held:
+        """Have records fetched that lie on servers; see `Held`."""
+        return hold_records(self.readers, self.offsets, self.starts, records, stripe)
 
     def labels(
         self, listed: tuple[np.ndarray, ...] | None = None, on_error: str = "raise"
@@ -208,10 +244,11 @@ class RecordSource:
         """
         length, beyond, values = 0, -1, 0
         for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
-            found = longest(reader, table, limit)
-            length = max(length, found.longest)
-            if beyond < 0 <= found.too_long:
-                beyond, values = int(start) + found.too_long, found.values
+            for first, piece in held_pieces(reader, table):
+                found = longest(reader, piece, limit)
+                length = max(length, found.longest)
+                if beyond < 0 <= found.too_long:
+                    beyond, values = int(start) + first + found.too_long, found.values
         return Longest(length, beyond, values)
 
     def label_vectors(self) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -240,11 +277,7 @@ class RecordSource:
         check = 0
         for reader, table in zip(self.readers, self.tables, strict=True):
             sample = table[:: max(len(table) // 1024, 1)]
-            with StoredFile(reader.path).open() as file:
-                head = file.read(4096)
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(size - 4096, 0))
-                tail = file.read(4096)
+            size, head, tail = file_ends(reader, 4096)
             for piece in (str((size, len(table))).encode(), sample.tobytes(), head, tail):
                 check = zlib.crc32(piece, check)
         return f"{len(self)} records, check {check:08x}"
@@ -252,7 +285,7 @@ class RecordSource:
     def version(self) -> str:
         """Short text that changes whenever one of the files does; reads no records."""
         check = zlib.crc32(np.ascontiguousarray(self.offsets).data)
-        check = zlib.crc32(file_versions(self.paths), check)
+        check = zlib.crc32(reader_versions(self.readers), check)
         return f"{len(self)} records, check {check:08x}"
 
 
@@ -370,9 +403,9 @@ def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:
     try:
         return in_file_order(reader.offsets)
     except RecordIOError:
-        if on_error == "raise" or reader.index_path is not None:
+        if on_error == "raise" or reader.index_path is not None or reader.remote is not None:
             raise
-    data, place = StoredFile(reader.path).map(), 0
+    data, place = StoredFile(reader.path).map(), 0  # a local file: it has no index
     tables = []
     while place < len(data):
         run = survey(data, place)
@@ -392,15 +425,14 @@ def _plain_labels(
     labels: np.ndarray,
 ) -> np.ndarray:
     """Fill in the labels of records in one piece; places of the others, to be looked at closely."""
-    view = StoredFile(reader.path).map()
+    view = mapped(reader)
     count = len(view) - PLAIN.itemsize + 1
     if count < 1 or reader.checksums is not None:
         return np.arange(len(table))
     heads = np.ndarray(count, PLAIN, view, strides=(1,))  # one at every byte
     found = np.zeros(len(table), bool)
-    for begin in range(0, len(table), READ_AT_ONCE):
-        mine = slice(begin, begin + READ_AT_ONCE)
-        offsets = table[mine]
+    for begin, offsets in held_pieces(reader, table):
+        mine = slice(begin, begin + len(offsets))
         head = heads[np.minimum(offsets, count - 1)]
         ends = offsets + FRAME_BYTES + head["length"]  # whole, as the kind in the top bits is 0
         good = (head["magic"] == MAGIC) & (head["length"] < 1 << 29) & (ends + 3 < len(view))

@@ -16,7 +16,7 @@ COUNT = 120
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
-    """A record file of about 4 MB with large, small, empty and escaped records; keys are shuffled."""
+    """A file of 4 MB of large, small, empty and escaped records; their keys are shuffled."""
     rng = np.random.default_rng(0)
     path = tmp_path_factory.mktemp("pack") / "a.rec"
     keys = rng.permutation(COUNT)

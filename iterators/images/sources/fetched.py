@@ -1,0 +1,226 @@
+"""Records of files on servers: fetched and held while they are read.
+
+Every function here takes readers of local files as well, for which there is nothing to fetch.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from recordio.files import StoredFile
+from recordio.frames.reader import RecordReader
+from recordio.remote.block_table import BLOCK
+from recordio.remote.mirror import MOST_REQUEST, Hold
+
+from .source import RecordFiles
+
+__all__ = [
+    "STRIPE",
+    "FetchedFiles",
+    "FetchedRecordFiles",
+    "Held",
+    "file_ends",
+    "file_size",
+    "held_pieces",
+    "hold_records",
+    "mapped",
+    "read_offsets",
+    "reader_versions",
+]
+
+#: Records of which something is read at once, when something is read of all.
+READ_AT_ONCE = 4096
+#: Blocks of the largest request.
+STRIPE = MOST_REQUEST // BLOCK
+#: Indexes that are fetched at once.
+LOOKUPS = 16
+
+
+class Held:
+    """Records of several files that are there, or on their way, until they are released.
+
+    Parameters
+    ----------
+    holds : list of Hold
+    """
+
+    def __init__(self, holds: list[Hold]) -> None:
+        self._holds = holds
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that cannot be given up meanwhile, and could otherwise."""
+        return BLOCK * sum(hold.pinned for hold in self._holds)
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing is on its way any more; some may have failed."""
+        return all(hold.ready for hold in self._holds)
+
+    def wait(self) -> None:
+        """Until all are there; raises a `recordio.RemoteFileError` for what could not be had."""
+        for hold in self._holds:
+            hold.wait()
+
+    def release(self) -> None:
+        """They are not needed any more; idempotent."""
+        for hold in self._holds:
+            hold.release()
+
+    def __enter__(self) -> Held:
+        try:
+            self.wait()
+        except BaseException:
+            self.release()
+            raise
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.release()
+
+
+def hold_records(
+    readers: Sequence[RecordReader],
+    offsets: np.ndarray,
+    starts: np.ndarray,
+    records: np.ndarray,
+    stripe: int = 1,
+) -> Held:
+    """Hold records of numbered files.
+
+    Parameters
+    ----------
+    readers, offsets, starts
+        As for `RecordFiles`.
+    records : numpy.ndarray of int64
+        Their numbers, in any order.
+    stripe : int
+        Blocks that are fetched at once where one is missing, see `recordio.remote.mirror.Mirror`.
+
+    Returns
+    -------
+    Held
+    """
+    records = np.asarray(records, np.int64)
+    holds: list[Hold] = []
+    if len(readers) == 1:
+        files = [(0, records)]
+    else:
+        number = np.searchsorted(starts, records, side="right") - 1
+        files = [(int(file), records[number == file]) for file in np.unique(number)]
+    try:
+        for file, mine in files:
+            remote = readers[file].remote
+            if remote is not None:
+                holds.append(remote.hold(offsets[mine], stripe, urgent=False))
+    except BaseException:
+        Held(holds).release()
+        raise
+    return Held(holds)
+
+
+class FetchedFiles:
+    """The files of a source that lie on servers, as one.
+
+    Attributes
+    ----------
+    size : int
+        Bytes of all.
+    resident : bool
+        Whether all of them stay on the disk as a whole.
+    limit : int
+        Bytes that mirrors may take on the disk.
+    """
+
+    def __init__(self, readers: Sequence[RecordReader]) -> None:
+        found = {id(r.remote.mirror): r.remote.mirror for r in readers if r.remote is not None}
+        self._mirrors = list(found.values())
+        self.size = sum(mirror.size for mirror in self._mirrors)
+        self.resident = all(mirror.resident for mirror in self._mirrors)
+        self.limit = max(mirror.folder.limit for mirror in self._mirrors)
+
+    def counters(self) -> dict[str, float]:
+        """The counters of all mirrors, added up."""
+        total: dict[str, float] = {}
+        for mirror in self._mirrors:
+            for name, value in mirror.counters.items():
+                total[name] = total.get(name, 0) + value
+        return total
+
+
+class FetchedRecordFiles(RecordFiles):
+    """The same as `RecordFiles`; who reads without the GIL has to hold the records meanwhile."""
+
+    def __init__(
+        self, readers: Sequence[RecordReader], offsets: np.ndarray, starts: np.ndarray
+    ) -> None:
+        self._place = readers, offsets, starts
+
+    def record(self, number: int) -> bytes:
+        """The bytes of one record, copied, which are fetched before."""
+        with hold_records(*self._place, np.array([number])):
+            return super().record(number)
+
+
+def held_pieces(reader: RecordReader, table: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Offsets of records, a few thousand at a time, with the place of the first of them.
+
+    The records are there until the next piece is asked for.
+    """
+    for begin in range(0, len(table), READ_AT_ONCE):
+        piece = table[begin : begin + READ_AT_ONCE]
+        if reader.remote is None:
+            yield begin, piece
+        else:
+            with reader.remote.hold(piece, stripe=STRIPE):
+                yield begin, piece
+
+
+def read_offsets(readers: Sequence[RecordReader]) -> None:
+    """Have the indexes beside remote files fetched, several at a time."""
+    missing = [r for r in readers if r.remote is not None and r.index_path is None]
+    if len(missing) > 1:
+        with ThreadPoolExecutor(LOOKUPS, "remote-indexes") as pool:
+            list(pool.map(len, missing))
+
+
+def mapped(reader: RecordReader) -> memoryview:
+    """The bytes of a file; of one on a server those that are there."""
+    if reader.remote is None:
+        return StoredFile(reader.path).map()
+    return reader.remote.mirror.view
+
+
+def file_size(reader: RecordReader) -> int:
+    """Bytes of a file."""
+    return StoredFile(reader.path).size() if reader.remote is None else reader.remote.mirror.size
+
+
+def file_ends(reader: RecordReader, count: int) -> tuple[int, bytes, bytes]:
+    """Size of a file, and its first and last bytes."""
+    if reader.remote is None:
+        with StoredFile(reader.path).open() as file:
+            head = file.read(count)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - count, 0))
+            return size, head, file.read(count)
+    mirror = reader.remote.mirror
+    with mirror.hold_bytes(0, count), mirror.hold_bytes(max(mirror.size - count, 0), mirror.size):
+        return mirror.size, bytes(mirror.view[:count]), bytes(mirror.view[-count:])
+
+
+def reader_versions(readers: Sequence[RecordReader]) -> bytes:
+    """What changes whenever one of the files does: size and time, or size and ETag."""
+    found = []
+    for reader in readers:
+        if reader.remote is None:
+            found.append(StoredFile(reader.path).version())
+        else:
+            mirror = reader.remote.mirror
+            found.append((mirror.size, zlib.crc32(mirror.tag.encode())))
+    return np.array(found, np.int64).tobytes()

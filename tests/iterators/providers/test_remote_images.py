@@ -1,0 +1,319 @@
+"""Image providers and datasets over URLs: batches equal those of the local files to the byte."""
+
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import recordio
+from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter, Pack
+from iterators.datasets import ImageRecordDataset, RecordDataset
+from recordio.errors import RemoteChangedError, RemoteFileError
+from recordio.remote.block_table import BLOCK, HAS_LOCKS
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from range_server import RangeServer  # noqa: E402
+
+COUNT = 90
+SHAPE = (3, 40, 40)
+needs_locks = pytest.mark.skipif(not HAS_LOCKS, reason="mirrors are bounded on Linux only")
+
+
+def write_pack(path, seed, faces=False):
+    rng = np.random.default_rng(seed)
+    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
+        first = COUNT + 1
+        if faces:
+            writer.write(recordio.pack(recordio.IRHeader(2, [first, first + 3], 0, 0), b""), key=0)
+        for key in range(int(faces), COUNT + int(faces)):
+            side = int(rng.integers(48, 200))
+            pixels = rng.integers(0, 256, (side, side + 9, 3)).astype(np.uint8)
+            jpeg = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes()
+            header = recordio.IRHeader(0, float(key % 7), key, 0)
+            writer.write(recordio.pack(header, jpeg), key=key)
+        for k in range(3 * faces):
+            header = recordio.IRHeader(2, [1 + 30 * k, 31 + 30 * k], first + k, 0)
+            writer.write(recordio.pack(header, b""), key=first + k)
+    return path
+
+
+@pytest.fixture(scope="module")
+def packs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("packs")
+    return [
+        write_pack(folder / "a.rec", 0),
+        write_pack(folder / "b.rec", 1),
+        write_pack(folder / "faces.rec", 2, faces=True),
+    ]
+
+
+@pytest.fixture(params=["obstore", "fsspec"])
+def library(request):
+    pytest.importorskip("obstore" if request.param == "obstore" else "aiohttp")
+    return request.param
+
+
+@pytest.fixture
+def server(packs):
+    server = RangeServer()
+    for path in packs:
+        for file in (path, path.with_suffix(".idx")):
+            server.objects[file.name] = file.read_bytes()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def remote(tmp_path, library):
+    return {
+        "remote_cache": tmp_path / "mirrors",
+        "remote_timeout": 20,
+        "remote_options": {"library": library},
+    }
+
+
+def settings(**changed):
+    base = {"data_shape": SHAPE, "batch_size": 8, "rand_crop": True, "rand_mirror": True}
+    return {**base, "preprocess_threads": 2, "verbose": False, **changed}
+
+
+def epochs(provider, count=2):
+    """What a few epochs deliver."""
+    return [
+        [(b.data[0].tobytes(), b.label[0].tobytes(), b.index.tobytes(), b.pad) for b in provider]
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"shuffle": True, "seed": 3},
+        {"shuffle": False},
+        {"shuffle": True, "num_parts": 3, "part_index": 1},
+        {"num_parts": 3, "part_index": 2},
+        {"shuffle": True, "shuffle_chunk_size": 1, "shuffle_chunk_seed": 5},
+        {"weights": {k: float(k % 3) for k in range(7)}},
+        {"images_per_class": 2},
+        {"shuffle": True, "cache": "ram", "resize": 44},
+        {"mean_img": "mean.bin"},
+    ],
+    ids=lambda keywords: "-".join(keywords),
+)
+def test_batches_are_those_of_the_local_file(server, packs, remote, keywords, tmp_path):
+    if "mean_img" in keywords:
+        keywords = {"mean_img": tmp_path / "mean.bin"}
+    with ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **settings(**keywords, **remote)) as it:
+        found = epochs(it)
+    if "mean_img" in keywords:
+        (tmp_path / "mean.bin").unlink()
+    with ImageRecordIter(path_imgrec=packs[0], **settings(**keywords)) as it:
+        assert epochs(it) == found
+
+
+def test_the_index_that_is_named_counts(server, packs, remote):
+    keywords = settings(shuffle=False, num_parts=2, part_index=1)
+    url = f"{server.url}/a.rec"
+    with ImageRecordIter(
+        path_imgrec=url, path_imgidx=f"{server.url}/a.idx", **keywords, **remote
+    ) as it:
+        found = epochs(it, 1)
+    with ImageRecordIter(
+        path_imgrec=packs[0], path_imgidx=packs[0].with_suffix(".idx"), **keywords
+    ) as it:
+        assert epochs(it, 1) == found
+
+
+def test_face_packs(server, packs, remote):
+    url = f"{server.url}/faces.rec"
+    for index in ("", f"{server.url}/faces.idx"):
+        with ImageRecordIter(
+            path_imgrec=url, path_imgidx=index, **settings(shuffle=True), **remote
+        ) as it:
+            assert it.num_samples == COUNT and len(it.identities) == 3
+            found = epochs(it, 1)
+    with ImageRecordIter(path_imgrec=packs[2], **settings(shuffle=True)) as it:
+        assert epochs(it, 1) == found
+
+
+def test_several_files_and_packs(server, packs, remote):
+    for there in (
+        [f"{server.url}/a.rec", str(packs[1])],
+        [Pack(f"{server.url}/a.rec", share=0.4), Pack(f"{server.url}/b.rec", share=0.6)],
+    ):
+        here = [
+            Pack(packs[i], share=p.share) if isinstance(p, Pack) else packs[i]
+            for i, p in enumerate(there)
+        ]
+        with ImageRecordIter(path_imgrec=there, **settings(shuffle=True), **remote) as it:
+            found = epochs(it)
+        with ImageRecordIter(path_imgrec=here, **settings(shuffle=True)) as it:
+            assert epochs(it) == found
+
+
+def test_runs_go_on_here_and_there(server, packs, remote):
+    """A state of the local file is one of the remote file, in the middle of an epoch as well."""
+    keywords = settings(shuffle=True, seed=9)
+    with ImageRecordIter(path_imgrec=packs[0], **keywords) as it:
+        whole = epochs(it)
+    with ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **keywords, **remote) as it:
+        for _ in range(5):
+            it.next()
+        state = it.state_dict()
+        it.reset()
+        assert epochs(it, 1)[0] == whole[1]
+    for path, more in ((packs[0], {}), (f"{server.url}/a.rec", remote)):
+        with ImageRecordIter(path_imgrec=path, **keywords, **more) as it:
+            it.load_state_dict(state)
+            assert epochs(it) == [whole[0][5:], whole[1]]
+
+
+@needs_locks
+@pytest.mark.parametrize("chunks", [0, 1])
+def test_packs_larger_than_the_cache(server, packs, remote, chunks):
+    size = packs[0].stat().st_size // 3
+    keywords = settings(shuffle=True, shuffle_chunk_size=chunks, batch_size=4)
+    url = f"{server.url}/a.rec"
+    if chunks:
+        it = ImageRecordIter(path_imgrec=url, remote_cache_size=size, **keywords, **remote)
+    else:
+        with pytest.warns(UserWarning, match="shuffle_chunk_size") as caught:
+            it = ImageRecordIter(path_imgrec=url, remote_cache_size=size, **keywords, **remote)
+        assert "GB in all" in str(caught[0].message)
+    with it:
+        found = epochs(it)
+        assert it.stats()["remote_evicted"] > 0
+    with ImageRecordIter(path_imgrec=packs[0], **keywords) as it:
+        assert epochs(it) == found
+
+
+def test_the_second_epoch_asks_for_nothing(server, remote):
+    with ImageRecordIter(
+        path_imgrec=f"{server.url}/a.rec", **settings(shuffle=True), **remote
+    ) as it:
+        epochs(it, 1)
+        stats = it.stats()
+        size = len(server.objects["a.rec"])
+        assert stats["remote_bytes"] <= size < stats["remote_bytes"] + 3 * BLOCK
+        assert 0 < stats["remote_requests"] <= len(server.ranges("a.rec"))
+        asked = len(server.requests)
+        epochs(it, 1)
+        assert len(server.requests) == asked
+        assert it.stats()["remote_misses"] == stats["remote_misses"]
+
+
+def test_local_files_have_no_counters_of_servers(packs):
+    with ImageRecordIter(path_imgrec=packs[0], **settings()) as it:
+        assert not [name for name in it.stats() if name.startswith("remote")]
+
+
+def test_faults_do_not_change_batches(server, packs, remote):
+    server.faults.extend(["503", "reset", "ok", "short", "403"] * 3)
+    keywords = settings(shuffle=True)
+    with ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **keywords, **remote) as it:
+        found = epochs(it)
+        assert it.stats()["remote_retries"] > 0
+    with ImageRecordIter(path_imgrec=packs[0], **keywords) as it:
+        assert epochs(it) == found
+
+
+def test_an_epoch_goes_on_at_the_batch_that_could_not_be_fetched(server, packs, remote):
+    keywords = settings(shuffle=True, on_error="skip")
+    with ImageRecordIter(path_imgrec=packs[0], **keywords) as it:
+        (wanted,) = epochs(it, 1)
+    with ImageRecordIter(
+        path_imgrec=f"{server.url}/a.rec", **keywords, **{**remote, "remote_timeout": 0.2}
+    ) as it:
+        server.faults.extend(["503"] * 10_000)
+        for _ in range(2):
+            with pytest.raises(RemoteFileError, match=r"a.rec, offset \d+: bytes \d+ to \d+"):
+                while True:
+                    it.next()
+        done = it.state_dict()["done"] // 8
+        server.faults.clear()
+        rest = [b.data[0].tobytes() for b in it]
+    assert not it.skipped
+    assert rest == [batch[0] for batch in wanted[done:]]
+
+
+def test_a_changed_pack_is_an_error(server, packs, remote):
+    with ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **settings(), **remote) as it:
+        server.objects["a.rec"] = server.objects["b.rec"]
+        with pytest.raises(RemoteChangedError):
+            for _ in range(3):
+                epochs(it, 1)
+
+
+def test_interrupts_end_a_wait(server, remote):
+    with ImageRecordIter(
+        path_imgrec=f"{server.url}/a.rec", **settings(shuffle=True), **remote
+    ) as it:
+        server.latency = 60
+        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        with pytest.raises(KeyboardInterrupt):
+            epochs(it)
+
+
+def test_chosen_samples(server, packs, remote):
+    keywords = settings(data_specs=None)
+    with (
+        ImageRecordIter(path_imgrec=packs[0], **keywords) as here,
+        ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **keywords, **remote) as there,
+    ):
+        wanted, found = (
+            list(it.iterator(mode="shuffled_sequential", batch_size=5, rng=3))
+            for it in (here, there)
+        )
+    assert len(found) == len(wanted) > 10
+    for one, other in zip(found, wanted, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_functions_in_python(server, packs, remote):
+    keywords = {"batch_size": 4, "data_shape": SHAPE, "shuffle": True, "verbose": False}
+    keywords["aug_list"] = [lambda image: cv2.resize(image, (40, 40)).astype(np.float32)]
+    with ImageIter(path_imgrec=f"{server.url}/a.rec", **keywords, **remote) as it:
+        found = epochs(it, 1)
+    with ImageIter(path_imgrec=packs[0], **keywords) as it:
+        assert epochs(it, 1) == found
+
+
+def test_detection(server, tmp_path, remote):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "det.rec"
+    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
+        for key in range(20):
+            label = [2, 5, *([key % 3, 0.1, 0.2, 0.6, 0.7] * (1 + key % 4))]
+            header = recordio.IRHeader(0, label, key, 0)
+            pixels = rng.integers(0, 256, (60, 70, 3)).astype(np.uint8)
+            writer.write(recordio.pack_img(header, pixels, img_fmt=".png"), key=key)
+    for name in ("det.rec", "det.idx"):
+        server.objects[name] = path.with_name(name).read_bytes()
+    keywords = {"batch_size": 4, "data_shape": SHAPE, "shuffle": True, "verbose": False}
+    with ImageDetRecordIter(path_imgrec=f"{server.url}/det.rec", **keywords, **remote) as it:
+        found = epochs(it)
+    with ImageDetRecordIter(path_imgrec=path, **keywords) as it:
+        assert epochs(it) == found
+
+
+def test_datasets(server, packs, remote):
+    here, there = ImageRecordDataset(packs[0]), ImageRecordDataset(f"{server.url}/a.rec", **remote)
+    assert len(here) == len(there) == COUNT
+    for i in (3, 80, -1):
+        assert np.array_equal(here[i][0], there[i][0]) and here[i][1] == there[i][1]
+    rows = list(range(0, COUNT, 7))
+    for (a, _), (b, _) in zip(here.__getitems__(rows), there.__getitems__(rows), strict=True):
+        assert np.array_equal(a, b)
+    assert RecordDataset(packs[0])[5] == RecordDataset(f"{server.url}/a.rec", **remote)[5]
+
+
+def test_signatures_are_not_shown(server, remote):
+    with ImageRecordIter(
+        path_imgrec=f"{server.url}/a.rec?sig=SECRET", **settings(), **remote
+    ) as it:
+        text = f"{it!r} {it.path_imgrec} {it.state_dict()} {it.packs}"
+        assert "SECRET" not in text
