@@ -33,6 +33,7 @@ class RangeServer:
         self.latency, self.bandwidth, self.slow_seconds = 0.0, None, 30.0
         self.most_at_once = self._at_once = 0
         self._sent_until = 0.0
+        self._tags = {}
         self._lock = threading.Lock()
         self._server = None
         self.port = 0
@@ -65,6 +66,13 @@ class RangeServer:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
             return self.faults.popleft() if self.faults else "ok"
+
+    def tag_of(self, data):
+        """The ETag of an object, computed once."""
+        known = self._tags.get(id(data))
+        if known is None or known[0] is not data:
+            known = self._tags[id(data)] = data, '"' + hashlib.md5(data).hexdigest() + '"'
+        return known[1]
 
     def over(self):
         with self._lock:
@@ -152,7 +160,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if data is None or fault in ("503", "403"):
             self._refuse(404 if data is None else int(fault))
             return
-        tag = '"' + hashlib.md5(data).hexdigest() + '"'
+        tag = rules.tag_of(data)
         if self.headers.get("If-Match") not in (None, tag):
             self._refuse(412)
             return
