@@ -76,6 +76,16 @@ class StoredFile:
         files, inside = _filesystem(self.name)
         return files.open(inside, "rb")
 
+    def exists(self) -> bool:
+        """Whether there is such a file, and no folder."""
+        if self.is_local:
+            return os.path.isfile(self.name)
+        try:
+            self.mirrored()
+        except FileNotFoundError:
+            return False
+        return True
+
     def size(self) -> int:
         """Bytes as they are stored."""
         if self.is_local:

@@ -19,18 +19,28 @@ from collections.abc import Callable, Sequence
 
 from recordio import build_index, repair, verify, write_checksums
 from recordio.errors import RecordIOError
+from recordio.files import StoredFile
 from recordio.frames.checksums import checksums_path
 from recordio.image_size import DEFAULT_MAX_PIXELS
 from recordio.ordered import default_threads
+from recordio.remote.mirror import open_mirror
 
-from .console import UNNOTICED, Interruption, printable, run_command, say, say_skipped
+from .console import (
+    UNNOTICED,
+    Interruption,
+    printable,
+    progress_bar,
+    run_command,
+    say,
+    say_skipped,
+)
 from .convert.exporting import export_records
 from .convert.importing import companions, import_records
 from .convert.registry import EXPORTS, IMPORTS
 from .info import collect_info, format_info
 from .material.registry import PACK_COMMANDS
 from .outputs import check_outputs
-from .record_pack import RecordPack, pack_prefix
+from .record_pack import RecordPack, pack_files, pack_prefix
 from .show import head_lines, save_records, write_records
 from .subcommands import build_parser
 
@@ -146,7 +156,7 @@ def _cat(settings: argparse.Namespace, interruption: Interruption) -> int:
 def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
     pack, index = _files_of(settings.pack)
     beside = checksums_path(pack)
-    checksums = beside if os.path.isfile(beside) else None
+    checksums = beside if StoredFile.at(beside).exists() else None
     if settings.write_checksums:
         check_outputs([beside], settings.force)
         report = write_checksums(pack, index)
@@ -205,18 +215,30 @@ def _optimize(settings: argparse.Namespace, interruption: Interruption) -> int:
 def _index(settings: argparse.Namespace, interruption: Interruption) -> int:
     pack, _ = _files_of(settings.pack)
     index = f"{pack_prefix(pack)}.idx"
-    check_outputs([index], settings.force)
+    if StoredFile.at(index).is_local:
+        check_outputs([index], settings.force)
+    elif StoredFile.at(index).exists() and not settings.force:
+        raise RecordIOError("exists already; --force replaces it", path=index)
     _tell(f"wrote {index}: {build_index(pack, index, settings.keys)} records")
     return 0
 
 
 def _files_of(name: str) -> tuple[str, str | None]:
     """The record file that a name stands for, and its index if there is one."""
-    path = name if name.endswith(".rec") or os.path.isfile(name) else f"{name}.rec"
-    if not os.path.isfile(path):
+    path, index = pack_files(name)
+    if not StoredFile.at(path).exists():
         raise RecordIOError("there is no such file", path=path)
-    index = f"{pack_prefix(path)}.idx"
-    return path, index if os.path.isfile(index) else None
+    return path, index
+
+
+def _fetch(settings: argparse.Namespace, interruption: Interruption) -> int:
+    for url in settings.urls:
+        mirror = open_mirror(url)
+        name = os.path.basename(url)
+        with progress_bar(mirror.size, name, "B") as advance:
+            mirror.fetch_all(advance)
+        _tell(f"{mirror.url}: {mirror.size / 1e6:.1f} MB are at {mirror.path}")
+    return 0
 
 
 def _print(text: str) -> None:
@@ -231,6 +253,7 @@ ACTIONS: dict[str, Callable[[argparse.Namespace, Interruption], int]] = {
     "check": _check,
     "optimize": _optimize,
     "index": _index,
+    "fetch": _fetch,
     "export": _export,
 }
 

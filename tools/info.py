@@ -22,7 +22,7 @@ from recordio.packs.statistics import sizes_in_short
 
 from .console import progress_bar
 from .payloads import describe, labels_of
-from .record_pack import RecordPack, keys_by_offset, whole_offsets
+from .record_pack import RecordPack, keys_by_offset, pack_files, whole_offsets
 
 __all__ = ["PackInfo", "collect_info", "format_info"]
 
@@ -127,9 +127,7 @@ def collect_info(
     OSError
         The file cannot be read.
     """
-    prefix = path.removesuffix(".rec")
-    path = path if path.endswith(".rec") or os.path.isfile(path) else f"{path}.rec"
-    index = f"{prefix}.idx" if os.path.isfile(f"{prefix}.idx") else None
+    path, index = pack_files(path)
     report = verify(path, index)
     info = PackInfo(
         path=report.path,

@@ -11,13 +11,16 @@ import os
 from collections.abc import Iterator, Sequence
 
 from recordio.errors import RecordIOError
+from recordio.remote.settings import is_url
 from recordio.temporary import Temporary
 
 __all__ = [
     "check_outputs",
+    "given",
     "local_path",
     "new_folder",
     "temporary_folder",
+    "url",
     "url_refused",
 ]
 
@@ -52,9 +55,9 @@ def url_refused(path: str) -> str:
     tool = DOWNLOADERS.get(scheme)
     return (
         "a URL, where a path of this machine is needed: download what is read "
-        f"({f'{tool}, ' if tool else ''}fsspec) and upload what was written; only the sources of "
-        "recordio from-csv, from-libsvm, from-mnist, from-numpy, from-coco, from-webdataset and "
-        "from-tfrecord may be URLs"
+        f"({f'{tool}, ' if tool else ''}fsspec) and upload what was written; packs that are "
+        "read may be URLs, and so may the sources of recordio from-csv, from-libsvm, from-mnist, "
+        "from-numpy, from-coco, from-webdataset and from-tfrecord"
     )
 
 
@@ -62,6 +65,20 @@ def local_path(text: str) -> str:
     """An argument that must be a path of this machine; for ``add_argument(type=...)``."""
     if reason := url_refused(text) or (not text and "it is empty"):
         raise argparse.ArgumentTypeError(f"{text}: {reason}" if text else reason)
+    return text
+
+
+def given(text: str) -> str:
+    """An argument that is a path or a URL; for ``add_argument(type=...)``."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def url(text: str) -> str:
+    """An argument that must be a URL; for ``add_argument(type=...)``."""
+    if not is_url(text):
+        raise argparse.ArgumentTypeError(f"{text}: it is no URL")
     return text
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from recordio import IRHeader, RecordReader
 from recordio.content import read_payload
 from recordio.errors import IndexFileError, RecordHeaderError
+from recordio.files import StoredFile
 from recordio.frames.frame import find_head, survey
 from recordio.frames.index_file import read_index
-from recordio.frames.mapping import check_kept, map_file
+from recordio.frames.mapping import check_kept
 from recordio.packs.classes import find_classes, read_classes
 from recordio.packs.identities import face_pack, in_file_order
 from recordio.packs.lists import ListEntry
@@ -32,6 +33,7 @@ __all__ = [
     "RecordPack",
     "keys_by_offset",
     "name_of",
+    "pack_files",
     "pack_prefix",
     "whole_offsets",
 ]
@@ -79,7 +81,7 @@ def whole_offsets(path: str) -> Iterator[int]:
     int
         Offset in bytes, in the order of the file.
     """
-    data = map_file(path)
+    data = StoredFile.at(path).map()
     place = 0
     while place < len(data):
         run = survey(data, place)
@@ -100,6 +102,20 @@ def keys_by_offset(index: str | None) -> dict[int, int] | None:
     except IndexFileError:
         return None
     return dict(zip(offsets.tolist(), keys.tolist(), strict=True))
+
+
+def pack_files(name: str) -> tuple[str, str | None]:
+    """The record file that a name or URL stands for, and its index if there is one.
+
+    Examples
+    --------
+    >>> pack_files("data/train")
+    ('data/train.rec', None)
+    """
+    # A file that is named as it is needs no suffix.
+    path = name if name.endswith(".rec") or os.path.isfile(name) else f"{name}.rec"
+    index = f"{pack_prefix(path)}.idx"
+    return path, index if StoredFile.at(index).exists() else None
 
 
 class RecordPack:
@@ -148,10 +164,8 @@ class RecordPack:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         self.prefix = pack_prefix(path)
-        # A file that is named as it is needs no suffix.
-        self.path = path if path.endswith(".rec") or os.path.isfile(path) else f"{path}.rec"
-        index = f"{self.prefix}.idx"
-        self.reader = RecordReader(self.path, index if os.path.isfile(index) else None)
+        self.path, index = pack_files(path)
+        self.reader = RecordReader(self.path, index)
         self._progress = progress
         self._cancelled = cancelled
         self._wanted: np.ndarray | None = None

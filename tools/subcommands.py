@@ -13,7 +13,7 @@ from .convert.format import Import
 from .convert.registry import EXPORTS, IMPORTS
 from .convert.shards import add_shard_options
 from .material.registry import PACK_COMMANDS
-from .outputs import local_path
+from .outputs import given, local_path, url
 
 __all__ = ["build_parser"]
 
@@ -30,6 +30,7 @@ examples:
   recordio head data/photos -n 5
   recordio cat data/photos 3 > 3.jpg
   recordio check data/photos --decode
+  recordio fetch s3://bucket/train.rec
   recordio optimize data/photos data/photos-optimized
   recordio join data/photos data/more data/both --labels append
   recordio split data/photos data/train=0.8 data/val=0.2 --stratified
@@ -47,8 +48,10 @@ exit codes:
   2         wrong arguments
   130, 143  interrupted by Ctrl-C or SIGTERM; nothing half-written is left
 """
-PACK_HELP = "the record file, or its name without .rec; PREFIX.idx is used if it is there"
-CHECK_HELP = "the record file, or its name without .rec; PREFIX.idx and PREFIX.crc are used, too"
+PACK_HELP = (
+    "the record file or its URL, or its name without .rec; PREFIX.idx is used if it is there"
+)
+CHECK_HELP = "the record file or its URL, or its name without .rec; with PREFIX.idx and PREFIX.crc"
 
 
 def build_parser(target: str | None = None) -> argparse.ArgumentParser:
@@ -112,17 +115,17 @@ def _add_import(command: argparse.ArgumentParser, source: Import) -> None:
 
 def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     info = add("info", "count and measure what is in a record file, and look for damage")
-    info.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
+    info.add_argument("pack", metavar="PACK", type=given, help=PACK_HELP)
     info.add_argument("--json", action="store_true", help="print one JSON object")
 
     head = add("head", "show the first records as a table")
-    head.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
+    head.add_argument("pack", metavar="PACK", type=given, help=PACK_HELP)
     head.add_argument(
         "-n", type=_natural, default=10, metavar="N", help="how many records (default: 10)"
     )
 
     cat = add("cat", "write what is in records to standard output or to files")
-    cat.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
+    cat.add_argument("pack", metavar="PACK", type=given, help=PACK_HELP)
     cat.add_argument("keys", metavar="KEY", type=int, nargs="+", help="keys of the records")
     cat.add_argument(
         "--position",
@@ -138,7 +141,7 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     cat.add_argument("--force", action="store_true", help="replace existing files")
 
     check = add("check", "look for damage in a record file and its index, and repair it")
-    check.add_argument("pack", metavar="PACK", type=local_path, help=CHECK_HELP)
+    check.add_argument("pack", metavar="PACK", type=given, help=CHECK_HELP)
     task = check.add_mutually_exclusive_group()
     task.add_argument(
         "--repair",
@@ -177,7 +180,10 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
 
     index = add("index", "write the index of a record file")
     index.add_argument(
-        "pack", metavar="PACK", type=local_path, help="the record file, or its name without .rec"
+        "pack",
+        metavar="PACK",
+        type=given,
+        help="the record file, or its name without .rec; beside a URL the index is uploaded",
     )
     index.add_argument(
         "--keys",
@@ -187,6 +193,16 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
         "(default: position)",
     )
     index.add_argument("--force", action="store_true", help="replace an existing index")
+
+    fetch = add(
+        "fetch",
+        "fetch files from a server into the local cache",
+        "Fill the local copies of files on servers, as readers and providers use them.  They are\n"
+        "in the folder that RECORDIO_REMOTE_CACHE names, by default ~/.cache/recordio/remote.",
+    )
+    fetch.add_argument(
+        "urls", metavar="URL", type=url, nargs="+", help="s3://, gs://, https://, ..."
+    )
 
 
 def _add_optimize(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -198,7 +214,7 @@ def _add_optimize(add: Callable[..., argparse.ArgumentParser]) -> None:
         "labels, ids, keys and order stay the same; what is no JPEG image, or cannot be\n"
         "rewritten, is copied as it is.",
     )
-    optimize.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
+    optimize.add_argument("pack", metavar="PACK", type=given, help=PACK_HELP)
     optimize.add_argument(
         "prefix", metavar="PREFIX", type=local_path, help="write PREFIX.rec and PREFIX.idx"
     )
@@ -224,7 +240,7 @@ def _add_export(add: Callable[..., argparse.ArgumentParser], target: str) -> Non
         f"Turn the records of a pack into files of another format:\n\n{formats}\n\n"
         "`recordio export --to FORMAT --help` shows the options of a format.",
     )
-    export.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
+    export.add_argument("pack", metavar="PACK", type=given, help=PACK_HELP)
     export.add_argument(
         "target", metavar="TARGET", type=local_path, help="what to write, see above"
     )

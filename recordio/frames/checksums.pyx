@@ -251,6 +251,8 @@ def read_checksums(path):
     def wrong(reason):
         return ChecksumFileError(f"{reason}; {_REMEDY}", path=path)
 
+    if not StoredFile.at(path).is_local:
+        return StoredFile.at(path).parsed(read_checksums)
     try:
         with StoredFile.at(path).open() as file:
             head = file.read(_HEAD.size + _CRC.size)

@@ -25,6 +25,8 @@ from recordio.frames.mapping cimport guard_of, map_guard
 
 from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.files import StoredFile
+from recordio.remote.objects import sibling
+from recordio.remote.uploading import upload
 from recordio.frames.frame import scan_offsets
 from recordio.storage import AtomicOutput
 
@@ -209,6 +211,8 @@ def read_index(path):
     (array([7, 3]), array([ 0, 16]))
     """
     name = os.fsdecode(path)
+    if not StoredFile.at(name).is_local:
+        return StoredFile.at(name).parsed(read_index)
     # Two passes over the file, counting first, so that memory never holds more than the two arrays
     # and one piece of text.
     cdef uint8_t[::1] buffer = bytearray(READ_CHUNK)
@@ -328,7 +332,7 @@ def write_index(path, keys, offsets):
     Parameters
     ----------
     path : str or os.PathLike
-        The ``.idx`` file; replaced if it exists.
+        The ``.idx`` file or its URL; replaced if it exists.
     keys, offsets : array of int64, shape (n,)
         One pair for each line.
 
@@ -340,6 +344,9 @@ def write_index(path, keys, offsets):
     >>> path.read_bytes()
     b'7\\t0\\n3\\t16\\n'
     """
+    if not StoredFile.at(path).is_local:
+        upload(b"".join(format_index(keys, offsets)), os.fsdecode(path))
+        return
     with AtomicOutput(path) as output:
         for piece in format_index(keys, offsets):
             output.write(piece)
@@ -351,9 +358,9 @@ def build_index(path, index=None, keys="position"):
     Parameters
     ----------
     path : str or os.PathLike
-        The record file; it is read once.
+        The record file, which is read once, or its URL, from which it is fetched.
     index : str or os.PathLike, optional
-        The index to write or to replace; by default `path` with the suffix ``.idx``.
+        The index to write or to replace, or its URL; by default `path` with the suffix ``.idx``.
     keys : {"position", "id"}
         ``"position"``: 0, 1, 2 ... in the order of the file, as MXNet's ``rec2idx.py`` writes them.
         ``"id"``: the ``id`` in the image header of each record, as ``im2rec`` writes them.
@@ -386,10 +393,10 @@ def build_index(path, index=None, keys="position"):
         raise ValueError(f"keys must be 'position' or 'id', not {keys!r}")
     name = os.fsdecode(path)
     if index is None:
-        index = os.path.splitext(name)[0] + ".idx"
+        index = sibling(name, ".idx")
     if os.path.exists(index) and os.path.samefile(name, index):
         raise ValueError(f"{name} cannot be its own index")
-    data = StoredFile(name).map()
+    data = StoredFile.at(name).map()
     offsets = scan_offsets(data, name)
     numbers = np.arange(len(offsets)) if keys == "position" else _image_ids(data, offsets, name)
     write_index(index, numbers, offsets)

@@ -8,6 +8,7 @@ again, keeps bytes or has threads.
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
@@ -16,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
 from recordio.remote.settings import RemoteSettings
 
-__all__ = ["RemoteObject", "Version", "list_urls", "open_object", "redacted", "shown"]
+__all__ = ["RemoteObject", "Version", "list_urls", "open_object", "redacted", "shown", "sibling"]
 
 #: Schemes that obstore knows; the others are fsspec's.
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "http", "https")
@@ -53,6 +54,18 @@ def shown(url: str) -> str:
     'https://host/a.rec'
     """
     return _USER.sub(r"\1", _QUERY.sub(r"\1", url))
+
+
+def sibling(url: str, suffix: str) -> str:
+    """The URL of a file beside another one, such as the index of a record file.
+
+    Examples
+    --------
+    >>> sibling("s3://bucket/a.rec", ".idx"), sibling("https://h/a.rec?key=1", ".idx")
+    ('s3://bucket/a.idx', 'https://h/a.idx?key=1')
+    """
+    path, mark, query = url.partition("?") if "://" in url else (url, "", "")
+    return os.path.splitext(path)[0] + suffix + mark + query
 
 
 def redacted(error: BaseException, options: dict[str, Any]) -> str:
@@ -132,13 +145,8 @@ class RemoteObject:
         self.version = self._store.head()
 
     def _connect(self, url: str, settings: RemoteSettings) -> _Store:
-        scheme = urlsplit(url).scheme
-        library = settings.library
-        if library is None:
-            library = "obstore" if scheme in OBSTORE_SCHEMES and _has_obstore() else "fsspec"
-        if library == "obstore":
-            return _Obstore(url, settings)
-        return _Fsspec(url, settings)
+        kind = _Obstore if library_for(url, settings) == "obstore" else _Fsspec
+        return kind(url, settings)
 
     def cause(self, error: BaseException) -> str:
         """What an error of the library says, without credentials."""
@@ -169,7 +177,15 @@ def open_object(url: str, settings: RemoteSettings) -> RemoteObject:
     return RemoteObject(url, settings)
 
 
-def _has_obstore() -> bool:
+def library_for(url: str, settings: RemoteSettings) -> str:
+    """Which library reaches a URL: "obstore" or "fsspec"."""
+    if settings.library is not None:
+        return settings.library
+    known = urlsplit(url).scheme in OBSTORE_SCHEMES
+    return "obstore" if known and has_obstore() else "fsspec"
+
+
+def has_obstore() -> bool:
     try:
         import obstore  # noqa: F401
     except ImportError:
@@ -195,7 +211,7 @@ class _Obstore:
         self._obstore = obstore
         self._changed_errors = (PreconditionError, NotModifiedError)
         self._url = url
-        self._store, self._path = _obstore_at(url, settings)
+        self._store, self._path = obstore_at(url, settings)
 
     def head(self) -> Version:
         found = self._obstore.head(self._store, self._path)
@@ -217,7 +233,7 @@ class _Obstore:
         return found.bytes()
 
 
-def _obstore_at(url: str, settings: RemoteSettings, write: bool = False) -> tuple[Any, str]:
+def obstore_at(url: str, settings: RemoteSettings, write: bool = False) -> tuple[Any, str]:
     """The store of a URL, and the path in it."""
     from obstore.store import from_url
 
@@ -242,7 +258,7 @@ class _Fsspec:
 
     def __init__(self, url: str, settings: RemoteSettings) -> None:
         self._url = url
-        self._files, self._path = _fsspec_at(url, settings)
+        self._files, self._path = fsspec_at(url, settings)
 
     def head(self) -> Version:
         self._files.invalidate_cache()
@@ -261,7 +277,7 @@ class _Fsspec:
         return data
 
 
-def _fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:
+def fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError:
@@ -327,13 +343,13 @@ def _names_below(folder: str, settings: RemoteSettings) -> list[str]:
     """Names of the objects in a folder, without those of folders in it."""
     scheme = urlsplit(folder).scheme
     cloud = scheme in OBSTORE_SCHEMES and scheme not in ("http", "https")
-    if settings.library != "fsspec" and cloud and _has_obstore():
+    if settings.library != "fsspec" and cloud and has_obstore():
         import obstore
 
-        store, path = _obstore_at(folder, settings)
+        store, path = obstore_at(folder, settings)
         found = obstore.list_with_delimiter(store, path.rstrip("/") or None)["objects"]
         return [item["path"].rpartition("/")[2] for item in found]
-    files, path = _fsspec_at(folder, settings)
+    files, path = fsspec_at(folder, settings)
     entries = files.ls(path, detail=True)
     return [e["name"].rpartition("/")[2] for e in entries if e["type"] == "file"]
 

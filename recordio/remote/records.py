@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections import deque
 from collections.abc import Iterator
@@ -12,13 +11,13 @@ import numpy as np
 
 from recordio.errors import IndexFileError, RemoteMissingError
 from recordio.remote.mirror import Hold, Mirror, blocks_of, open_mirror
-from recordio.remote.objects import shown
+from recordio.remote.objects import shown, sibling
 from recordio.remote.settings import RemoteSettings
 
 if TYPE_CHECKING:
     from recordio.frames.reader import RecordReader
 
-__all__ = ["RemoteRecords", "local_copy", "sibling"]
+__all__ = ["RemoteRecords", "local_copy"]
 
 #: Bytes that are asked for ahead when a file is read from its start to its end.
 AHEAD = 1 << 25
@@ -28,18 +27,6 @@ _HEAD = struct.Struct("<II")
 _MAGIC = 0xCED7230A
 #: A record has at most this many bytes, so that a gap in an index is not fetched.
 MOST_RECORD = 1 << 29
-
-
-def sibling(url: str, suffix: str) -> str:
-    """The URL of a file beside another one, such as the index of a record file.
-
-    Examples
-    --------
-    >>> sibling("s3://bucket/a.rec", ".idx"), sibling("https://h/a.rec?key=1", ".idx")
-    ('s3://bucket/a.idx', 'https://h/a.idx?key=1')
-    """
-    path, mark, query = url.partition("?")
-    return os.path.splitext(path)[0] + suffix + mark + query
 
 
 def local_copy(url: str, settings: RemoteSettings | None = None) -> Mirror:

@@ -271,10 +271,8 @@ def test_bars_are_for_terminals_only(rows, tmp_path, command, capsys):
 
 def test_urls_where_a_path_is_needed_say_what_can_be_done(rows, tmp_path, command, capsys):
     for words in (
-        ["info", "s3://bucket/a.rec"],
-        ["head", "gs://bucket/a"],
-        ["check", "s3://bucket/a"],
-        ["export", "s3://bucket/a", tmp_path / "a"],
+        ["check", "a", "--repair", "s3://bucket/a"],
+        ["export", tmp_path / "a", "s3://bucket/a"],
         ["from-csv", rows, "s3://bucket/a"],
     ):
         with pytest.raises(SystemExit) as ended:

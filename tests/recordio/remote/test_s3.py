@@ -119,3 +119,28 @@ def test_a_server_that_is_not_there(options):
 
 def test_settings_do_not_show_credentials(options):
     assert SECRET not in repr(RemoteSettings(**options))
+
+
+def test_indexes_are_made_beside_the_pack(
+    bucket, options, endpoint, tmp_path, monkeypatch, library
+):
+    from recordio.tools.cli import main
+
+    path = put(bucket, tmp_path, "bare")
+    bucket.delete_object(Bucket="bucket", Key="bare.idx")
+    for name, value in {
+        "AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": "us-east-1", "RECORDIO_REMOTE_CACHE": str(tmp_path / "mirrors"),
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    if library == "fsspec":
+        monkeypatch.setattr("recordio.remote.objects.has_obstore", lambda: False)
+    with pytest.raises(recordio.IndexFileError, match="recordio index s3://bucket/bare.rec"):
+        len(recordio.RecordReader("s3://bucket/bare.rec", **options))
+    assert main(["index", "s3://bucket/bare.rec"]) == 0
+    made = bucket.get_object(Bucket="bucket", Key="bare.idx")["Body"].read()
+    assert made == path.with_suffix(".idx").read_bytes()
+    with recordio.RecordReader("s3://bucket/bare.rec", **options) as reader:
+        assert len(reader) == 100
+    assert main(["index", "s3://bucket/bare.rec"]) == 1
+    assert main(["index", "s3://bucket/bare.rec", "--force"]) == 0
