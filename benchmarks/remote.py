@@ -30,6 +30,18 @@ KINDS = {
     "photos": {"data_shape": (3, 64, 64), "rand_crop": True},
     "faces": {"data_shape": (3, 112, 112)},
 }
+COLUMNS = (
+    "pack",
+    "latency, ms",
+    "first epoch, s",
+    "of the link",
+    "second epoch, of local",
+    "requests",
+    "MiB each",
+    "records/s",
+    "one request a record, records/s",
+    "times",
+)
 #: Records, and the bytes of one at least.
 SIZES = {"photos": (4000, 110_000), "faces": (40_000, 5000)}
 
@@ -130,9 +142,8 @@ def main():
     parser.add_argument("--library", choices=["obstore", "fsspec"], default="obstore")
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     options = parser.parse_args()
-    print("| pack | latency, ms | first epoch, s | of the link | second epoch, of local | requests |"
-          " MiB each | records/s | one request a record, records/s | times |")  # fmt: skip
-    print("|" + "---|" * 10)
+    print(f"| {' | '.join(COLUMNS)} |")
+    print("|" + "---|" * len(COLUMNS))
     with tempfile.TemporaryDirectory() as folder:
         for kind in options.kinds:
             path = Path(folder, f"{kind}.rec")
