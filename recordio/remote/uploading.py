@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from recordio.errors import RemoteFileError
-from recordio.remote.objects import fsspec_at, library_for, missing, obstore_at, redacted, shown
+from recordio.remote.objects import fsspec_at, library_for, obstore_at, redacted, shown
 from recordio.remote.settings import RemoteSettings
 
-__all__ = ["remove", "upload"]
+__all__ = ["upload"]
 
 #: Bytes of a part.
 PART = 1 << 23
@@ -52,23 +52,3 @@ def upload(
         raise RemoteFileError(
             f"it cannot be written: {redacted(error, settings.options)}", path=shown(url)
         ) from None
-
-
-def remove(url: str, settings: RemoteSettings | None = None) -> None:
-    """Remove an object, if there is one."""
-    settings = RemoteSettings() if settings is None else settings
-    try:
-        if library_for(url, settings) == "obstore":
-            import obstore
-
-            obstore.delete(*obstore_at(url, settings, write=True))
-        else:
-            files, path = fsspec_at(url, settings)
-            files.rm_file(path)
-    except Exception as error:
-        if isinstance(error, ImportError | RemoteFileError):
-            raise
-        if not missing(error):
-            raise RemoteFileError(
-                f"it cannot be removed: {redacted(error, settings.options)}", path=shown(url)
-            ) from None
