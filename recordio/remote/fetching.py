@@ -18,7 +18,7 @@ from typing import Any
 from recordio.errors import RemoteChangedError, RemoteFileError
 from recordio.remote.objects import RemoteObject
 
-__all__ = ["Fetcher", "Job", "Unwanted", "fetcher", "with_retries"]
+__all__ = ["Fetcher", "Job", "Unwanted", "fetcher", "over", "with_retries"]
 
 #: Requests and bytes under way at once.
 MOST_REQUESTS = 64
@@ -52,7 +52,7 @@ class Job:
     def __init__(self, first: int, last: int, nbytes: int, run: Callable[[Job], None]) -> None:
         self.first, self.last, self.nbytes, self.run = first, last, nbytes, run
         self.begun, self.done, self.wanted = False, False, 1
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     @property
     def alive(self) -> bool:
@@ -86,16 +86,25 @@ class Fetcher:
         if self.process != os.getpid():
             raise RuntimeError(FORKED)
         with self.changed:
+            waiting = len(self._queue) + len(jobs)
+            self._start(min(waiting - self._idle, MOST_REQUESTS - self._threads))
             if urgent:
                 self._queue.extendleft(reversed(jobs))
             else:
                 self._queue.extend(jobs)
-            more = min(len(self._queue) - self._idle, MOST_REQUESTS - self._threads)
-            for _ in range(more):
-                thread = threading.Thread(target=self._serve, daemon=True, name="remote-fetch")
-                thread.start()
-                self._threads += 1
             self._work.notify(len(jobs))
+
+    def _start(self, count: int) -> None:
+        """Start threads; fewer where the system gives no more, if there is one at all."""
+        for _ in range(count):
+            thread = threading.Thread(target=self._serve, daemon=True, name="remote-fetch")
+            try:
+                thread.start()
+            except RuntimeError:
+                if not self._threads:
+                    raise
+                return
+            self._threads += 1
 
     def hurry(self, jobs: list[Job]) -> None:
         """Begin those of some jobs that were not begun before all others."""
@@ -109,11 +118,11 @@ class Fetcher:
                 self._queue.extend(moved + rest)
 
     def wait_for(self, jobs: list[Job]) -> None:
-        """Until all of some jobs are over; Ctrl-C works meanwhile."""
+        """Until all of some jobs are over, or one has failed; Ctrl-C works meanwhile."""
         if self.process != os.getpid():
             raise RuntimeError(FORKED)
         with self.changed:
-            while not all(job.done for job in jobs):
+            while not over(jobs):
                 self.changed.wait(SIGNAL_SECONDS)
 
     def _serve(self) -> None:
@@ -123,7 +132,7 @@ class Fetcher:
     def _carry_out(self, job: Job) -> None:
         try:
             job.run(job)
-        except Exception as error:
+        except BaseException as error:  # a panic of a library is no Exception, and is waited for
             job.error = error
         with self.changed:
             job.done = True
@@ -150,12 +159,18 @@ class Fetcher:
                     self._work.wait()
 
 
+def over(jobs: list[Job]) -> bool:
+    """Whether waiting for all of some jobs is at an end: they are done, or one has failed."""
+    return all(job.done for job in jobs) or any(job.error is not None for job in jobs)
+
+
 class Unwanted(Exception):
     """Nobody wants what a job is for any more."""
 
 
 _fetcher: Fetcher | None = None
-_fetcher_lock = threading.Lock()
+# Taken again by the thread that has it when garbage is collected just then, and with it a mirror.
+_fetcher_lock = threading.RLock()
 
 
 def fetcher() -> Fetcher:

@@ -7,7 +7,6 @@ import hashlib
 import json
 import logging
 import os
-import random
 import re
 import shutil
 import sys
@@ -33,6 +32,8 @@ LOOK_SECONDS = 5.0
 #: A temporary file beside the mirrors, for a lock.
 LOCK_NAME = ".lock"
 PUNCH_HOLE, KEEP_SIZE = 2, 1
+#: A share of the limit, one in so many, is given up beyond what is needed.
+SLACK = 64
 
 logger = logging.getLogger("recordio")
 
@@ -137,9 +138,10 @@ class MirrorFolder:
                 return
             excess -= self._remove_others(mirrors, excess)
             loose = [m for m in mirrors if not m.resident]
-            for protects in (True, False):
-                if excess > 0:
-                    excess -= self._evict(loose, excess, protects)
+            if excess > 0:  # somewhat more, so that it is not looked for at every request
+                excess -= self._evict(loose, excess + self.limit // SLACK, True)
+            if excess > 0:
+                excess -= self._evict(loose, excess, False)
             if excess > BLOCK and not self._warned and not loose:
                 self._warned = True
                 logger.warning(
@@ -179,17 +181,18 @@ class MirrorFolder:
 
     def _evict(self, mirrors: list[Mirror], excess: int, protects: bool) -> int:
         """Give up blocks at random, those used lately excepted; what that gained."""
+        there = [np.flatnonzero(mirror.table.states) for mirror in mirrors]
+        owners = np.repeat(np.arange(len(mirrors)), [len(blocks) for blocks in there])
+        blocks = np.concatenate([np.zeros(0, np.int64), *there])
         gained = 0
-        for mirror in mirrors:
-            there = np.flatnonzero(mirror.table.states).tolist()
-            random.shuffle(there)
-            for block in there:
-                if gained >= excess:
-                    return gained
-                if protects and (id(mirror), block) in self._used:
-                    continue
-                if mirror.evict(block):
-                    gained += BLOCK
+        for i in np.random.default_rng().permutation(len(blocks)):
+            if gained >= excess:
+                break
+            mirror, block = mirrors[owners[i]], int(blocks[i])
+            if protects and (id(mirror), block) in self._used:
+                continue
+            if mirror.evict(block):
+                gained += BLOCK
         return gained
 
 

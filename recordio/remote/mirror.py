@@ -20,7 +20,7 @@ import numpy as np
 from recordio.errors import RemoteFileError, RemoteMissingError
 from recordio.frames.mapping import map_file
 from recordio.remote.block_table import BLOCK, CLAIM, PIN, USE, BlockTable
-from recordio.remote.fetching import FORKED, Job, Unwanted, fetcher, with_retries
+from recordio.remote.fetching import FORKED, Job, Unwanted, fetcher, over, with_retries
 from recordio.remote.folder import MirrorFolder, folder_at, punch
 from recordio.remote.objects import RemoteObject, missing, open_object, redacted, shown
 from recordio.remote.settings import RemoteSettings
@@ -31,8 +31,8 @@ __all__ = ["Hold", "Mirror", "blocks_of", "open_mirror", "open_mirrors"]
 MOST_REQUEST = 1 << 23
 #: Bytes after which what was written is made durable.
 SYNC_BYTES = 1 << 28
-#: Seconds between two looks at blocks that another process fetches.
-OTHER_SECONDS = 0.01
+#: Seconds between two looks at blocks that another process fetches: at first, and at most.
+OTHER_SECONDS, MOST_OTHER_SECONDS = 0.01, 0.1
 #: Objects that are looked up at once.
 LOOKUPS = 32
 
@@ -91,8 +91,8 @@ class Hold:
 
     @property
     def ready(self) -> bool:
-        """Whether nothing is on its way any more; `wait` returns at once then, or raises."""
-        return all(job.done for job in self._jobs)
+        """Whether all are there, or one could not be had; `wait` returns at once, or raises."""
+        return over(self._jobs)
 
     def wait(self) -> None:
         """Until all blocks are there.
@@ -193,8 +193,11 @@ class Mirror:
 
     def stay(self) -> None:
         """Have all blocks stay from now on."""
-        self.resident = True
-        while not self.table.lock(PIN, max(self.table.count, 1), shared=True):
+        while True:
+            with fetcher().changed:
+                if self.table.lock(PIN, max(self.table.count, 1), shared=True):
+                    self.resident = True
+                    return
             time.sleep(OTHER_SECONDS)
 
     def hold(self, blocks: np.ndarray, stripe: int = 1, urgent: bool = False) -> Hold:
@@ -214,30 +217,37 @@ class Mirror:
         -------
         Hold
         """
-        lacking = self.table.missing(blocks)
-        if self.resident and not len(lacking):
-            self.counters["hits"] += len(blocks)
+        if self.resident and not len(self.table.missing(blocks)):
+            with fetcher().changed:
+                self.counters["hits"] += len(blocks)
             return Hold(self, blocks[:0], [])
         if self.process != os.getpid():
             raise RuntimeError(FORKED)
-        if not self.resident:
-            self._pin(blocks)
-            lacking = self.table.missing(blocks)
-        jobs: list[Job] = []
-        begun: list[Job] = []
+        pinned = blocks[:0] if self.resident else blocks
+        self._pin(pinned)
+        try:
+            return Hold(self, pinned, self._ask_for(blocks, stripe, urgent))
+        except BaseException:
+            self._unpin(pinned)
+            raise
+
+    def _ask_for(self, blocks: np.ndarray, stripe: int, urgent: bool) -> list[Job]:
+        """The jobs by which those of some blocks come that are not there."""
         with fetcher().changed:
+            lacking = self.table.missing(blocks)
             self.counters["hits"] += len(blocks) - len(lacking)
             self.counters["misses"] += len(lacking)
-            for job in {id(j): j for b in lacking.tolist() if (j := self._job_of(b))}.values():
-                job.wanted += 1
-                jobs.append(job)
-            for first, last in self._runs(lacking, stripe):
-                job = Job(first, last, (last - first) * BLOCK, self._fetch)
-                for block in range(first, last):
-                    self._jobs[block] = job
-                begun.append(job)
+            known = {id(j): j for b in lacking.tolist() if (j := self._job_of(b))}.values()
+            begun = [
+                Job(first, last, (last - first) * BLOCK, self._fetch)
+                for first, last in self._runs(lacking, stripe)
+            ]
             fetcher().submit(begun, urgent)
-        return Hold(self, blocks if not self.resident else blocks[:0], jobs + begun)
+            for job in known:
+                job.wanted += 1
+            for job in begun:
+                self._jobs.update(dict.fromkeys(range(job.first, job.last), job))
+            return [*known, *begun]
 
     def hold_bytes(self, begin: int, end: int) -> Hold:
         """Hold a range of bytes, before all that was asked for earlier."""
@@ -312,29 +322,48 @@ class Mirror:
     def _fetch(self, job: Job) -> None:
         """Carry out a job, in a thread of its own."""
         table, first, last = self.table, job.first, job.last
+        # No process gives up what is being written, or what lies between.
+        pinned = np.arange(first, first if self.resident else last)
+        self._pin(pinned)
         try:
-            while not table.lock(CLAIM + first, last - first):
-                # Another process is at it; if it dies its locks end with it.
-                if table.states[first:last].all():
-                    return
-                time.sleep(OTHER_SECONDS)
+            claimed = self._claim(job)
             try:
                 lacking = first + np.flatnonzero(table.states[first:last] == 0)
                 if len(lacking):
-                    self._fetch_blocks(job, int(lacking[0]), int(lacking[-1]) + 1)
+                    patience = self.timeout if claimed else 0.0
+                    self._fetch_blocks(job, int(lacking[0]), int(lacking[-1]) + 1, patience)
             finally:
-                table.unlock(CLAIM + first, last - first)
+                if claimed:
+                    table.unlock(CLAIM + first, last - first)
         finally:
             with fetcher().changed:
-                for block in range(first, last):
-                    if self._jobs.get(block) is job:
-                        del self._jobs[block]
+                self._forget(job)
+            self._unpin(pinned)
 
-    def _fetch_blocks(self, job: Job, first: int, last: int) -> None:
+    def _claim(self, job: Job) -> bool:
+        """Keep other processes from fetching the same; False if one does not come to an end."""
+        begun, pause = time.monotonic(), OTHER_SECONDS
+        while not self.table.lock(CLAIM + job.first, job.last - job.first):
+            # Another process is at it; if it dies its locks end with it.
+            if self.table.states[job.first : job.last].all():
+                return False
+            if time.monotonic() - begun > self.timeout:
+                return False  # it may be stopped; writing the same twice does no harm
+            self._check_wanted(job)
+            time.sleep(pause)
+            pause = min(2 * pause, MOST_OTHER_SECONDS)
+        return True
+
+    def _forget(self, job: Job) -> None:
+        for block in range(job.first, job.last):
+            if self._jobs.get(block) is job:
+                del self._jobs[block]
+
+    def _fetch_blocks(self, job: Job, first: int, last: int, patience: float) -> None:
         begin, end = first * BLOCK, min(last * BLOCK, self.size)
         self.folder.make_room(end - begin)
         note = functools.partial(self._note_failure, job)
-        data = with_retries(self._remote, begin, end, self.timeout, note)
+        data = with_retries(self._remote, begin, end, patience, note)
         try:
             written = 0
             while written < len(data):
@@ -359,15 +388,27 @@ class Mirror:
     def _note_failure(self, job: Job) -> None:
         with fetcher().changed:
             self.counters["retries"] += 1
+        self._check_wanted(job)
+
+    def _check_wanted(self, job: Job) -> None:
+        """End a job that nobody wants any more, and that nobody can want from now on."""
+        with fetcher().changed:
             if not job.wanted:
+                self._forget(job)
                 raise Unwanted
 
     # -- what stays -----------------------------------------------------------------------------
 
     def _pin(self, blocks: np.ndarray) -> None:
-        for block in blocks.tolist():
-            while not self._try_pin(block):
-                time.sleep(OTHER_SECONDS)  # it is being given up at this moment
+        done = 0
+        try:
+            for block in blocks.tolist():
+                while not self._try_pin(block):
+                    time.sleep(OTHER_SECONDS)  # it is being given up at this moment
+                done += 1
+        except BaseException:
+            self._unpin(blocks[:done])
+            raise
 
     def _try_pin(self, block: int) -> bool:
         with fetcher().changed:
@@ -385,7 +426,8 @@ class Mirror:
                     self._pins[block] = count
                 else:
                     del self._pins[block]
-                    self.table.unlock(PIN + block)
+                    if not self.resident:  # otherwise all of them are locked for good
+                        self.table.unlock(PIN + block)
 
     def _release(self, blocks: np.ndarray, jobs: list[Job]) -> None:
         if not len(blocks) and not jobs:
@@ -401,7 +443,7 @@ class Mirror:
     def evict(self, block: int) -> bool:
         """Give up a block, if nobody holds it; whether that was done."""
         with fetcher().changed:
-            if block in self._pins or block in self._jobs or not self.table.states[block]:
+            if self.resident or block in self._pins or not self.table.states[block]:
                 return False
             if not self.table.lock(PIN + block):
                 return False
