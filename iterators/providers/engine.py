@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from recordio.errors import ErrorBudgetError, RecordIOError
+from recordio.errors import ErrorBudgetError, RecordIOError, RemoteFileError
 
 from ..core.order import Order
 from ..core.parameters import choice, integer, real
@@ -109,6 +109,8 @@ class Skipped:
             try:
                 engine.retry(int(record), epoch, draw, *arrays, slot)
                 return bad
+            except RemoteFileError:
+                raise
             except RecordIOError as another:
                 self.add(another)
         raise error

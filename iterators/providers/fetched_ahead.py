@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from recordio.errors import RemoteFileError
 from recordio.remote.block_table import BLOCK
 
 from ..images.sources.fetched import STRIPE, Held
@@ -87,7 +86,6 @@ class FetchedAhead:
         self.depth = engine.depth + ahead
         self._waiting: deque[_Batch] = deque()
         self._inside: deque[Held] = deque()  # of the batches that the engine works on
-        self._before = source.fetched.counters()
         self._closed = False
 
     def __getattr__(self, name: str) -> Any:
@@ -130,7 +128,7 @@ class FetchedAhead:
                 return
             try:
                 batch.held.wait()
-            except RemoteFileError:
+            except Exception:
                 return  # raised when its turn comes
             self._engine.submit(batch.records, batch.epoch, batch.draws)
             self._inside.append(batch.held)
@@ -151,7 +149,7 @@ class FetchedAhead:
                 held = self._waiting[0].held
                 if held is not None:
                     held.wait()
-            except RemoteFileError:
+            except Exception:
                 self._give_up_waiting()
                 raise
             self._feed()
@@ -175,10 +173,12 @@ class FetchedAhead:
             self._engine.retry(record, epoch, draw, data, label, ids, slot)
 
     def stats(self) -> dict[str, float]:
-        """Counters of the engine, and of the fetching since this one was made."""
-        now, before = self._source.fetched.counters(), self._before
-        fetched = {f"remote_{name}": now[name] - before[name] for name in now}
-        return {**self._engine.stats(), **fetched}
+        """Counters of the engine, and of the fetching since the files were opened."""
+        fetched = self._source.fetched.counters()
+        return {
+            **self._engine.stats(),
+            **{f"remote_{name}": value for name, value in fetched.items()},
+        }
 
     def cancel(self) -> None:
         """Forget all batches under way."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from recordio.errors import CacheFileError, RecordIOError
+from recordio.errors import CacheFileError, RecordIOError, RemoteFileError
 from recordio.header import HEADER
 from recordio.image_size import check_pixels, image_size
 
@@ -283,6 +283,8 @@ def _image_bytes(source: Source, number: int, recipe: Any) -> int:
             return 0
         size = image_size(record[HEADER.size + 4 * HEADER.unpack_from(record)[0] :])
         check_pixels(size)
+    except RemoteFileError:
+        raise
     except RecordIOError:
         return 0
     return cached_bytes(recipe, *size)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from recordio.errors import RecordIOError
+from recordio.errors import RecordIOError, RemoteFileError
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
@@ -248,6 +248,8 @@ class PlannedProvider(AbstractDataProvider):
                 request.rows = _with(request.rows, slot, found)
             batch = self._batch(data, label, ids, request.pad)
             batch.source = self._sources(request.rows)
+        except RemoteFileError:
+            raise  # the same batch is made when the server answers again
         except Exception:
             self._move(following)
             raise

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import RecordIOError
+from ..errors import RecordIOError, RemoteFileError
 from ..frames.reader import RecordReader
 from ..header import HEADER
 
@@ -66,6 +66,8 @@ def face_pack(reader: RecordReader, table: np.ndarray) -> FacePack | None:
         try:
             offset = reader.offset_of(reader.position_of(key)) if keyed else int(table[key])
             return label_pair(reader.read_at(offset)[0])
+        except RemoteFileError:
+            raise
         except RecordIOError:  # no such key, or a damaged record: no pack in either case
             return None
 

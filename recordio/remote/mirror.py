@@ -369,21 +369,37 @@ class Mirror:
             while written < len(data):
                 written += os.pwrite(self._descriptor, data[written:], begin + written)
         except OSError as error:
-            raise RemoteFileError(
-                f"its mirror cannot be written: {error.strerror}; free the disk, or choose another "
-                f"remote_cache than {self.folder.path}",
-                path=self.url,
-                offset=begin,
-            ) from error
+            raise self.cannot_be_written(error, begin) from error
         self.table.mark(first, last)
         with fetcher().changed:
-            self.counters["requests"] += 1
-            self.counters["bytes"] += end - begin
+            self._count(end - begin)
             self._unsynced += end - begin
             due = self._unsynced >= SYNC_BYTES
             self._unsynced = 0 if due else self._unsynced
         if due:
             self.table.sync(lambda: os.fsync(self._descriptor))
+
+    def read_apart(self, begin: int, end: int, job: Job) -> memoryview:
+        """A range of bytes that is not kept, by one request of a job of the caller's."""
+        self._check_wanted(job)
+        note = functools.partial(self._note_failure, job)
+        data = with_retries(self._remote, begin, end, self.timeout, note)
+        with fetcher().changed:
+            self._count(end - begin)
+        return data
+
+    def cannot_be_written(self, error: OSError, offset: int) -> RemoteFileError:
+        """What says that there is no room for bytes that came."""
+        return RemoteFileError(
+            f"its mirror cannot be written: {error.strerror}; free the disk, or choose another "
+            f"remote_cache than {self.folder.path}",
+            path=self.url,
+            offset=offset,
+        )
+
+    def _count(self, nbytes: int) -> None:
+        self.counters["requests"] += 1
+        self.counters["bytes"] += nbytes
 
     def _note_failure(self, job: Job) -> None:
         with fetcher().changed:

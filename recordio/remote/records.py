@@ -51,6 +51,11 @@ class RemoteRecords:
         self.mirror, self.url, self._settings = mirror, url, settings
         self._table: np.ndarray | None = None
         self._asked = 0
+        self._before = dict(mirror.counters)
+
+    def counters(self) -> dict[str, float]:
+        """What the mirror counted since the file was opened; see `Mirror`."""
+        return {name: now - self._before[name] for name, now in self.mirror.counters.items()}
 
     @property
     def resident(self) -> bool:

@@ -9,12 +9,14 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
 from recordio.files import StoredFile
 from recordio.frames.reader import RecordReader
 from recordio.remote.block_table import BLOCK
+from recordio.remote.heads import LARGE_RECORD, record_heads
 from recordio.remote.mirror import MOST_REQUEST, Hold
 
 from .source import RecordFiles
@@ -24,10 +26,12 @@ __all__ = [
     "FetchedFiles",
     "FetchedRecordFiles",
     "Held",
+    "far_heads",
     "file_ends",
     "file_size",
     "held_pieces",
     "hold_records",
+    "is_far",
     "mapped",
     "read_offsets",
     "reader_versions",
@@ -138,17 +142,18 @@ class FetchedFiles:
     """
 
     def __init__(self, readers: Sequence[RecordReader]) -> None:
-        found = {id(r.remote.mirror): r.remote.mirror for r in readers if r.remote is not None}
-        self._mirrors = list(found.values())
-        self.size = sum(mirror.size for mirror in self._mirrors)
-        self.resident = all(mirror.resident for mirror in self._mirrors)
-        self.limit = max(mirror.folder.limit for mirror in self._mirrors)
+        found = {id(r.remote.mirror): r.remote for r in readers if r.remote is not None}
+        self._files = list(found.values())
+        mirrors = [file.mirror for file in self._files]
+        self.size = sum(mirror.size for mirror in mirrors)
+        self.resident = all(mirror.resident for mirror in mirrors)
+        self.limit = max(mirror.folder.limit for mirror in mirrors)
 
     def counters(self) -> dict[str, float]:
-        """The counters of all mirrors, added up."""
+        """The counters of all files since they were opened, added up."""
         total: dict[str, float] = {}
-        for mirror in self._mirrors:
-            for name, value in mirror.counters.items():
+        for file in self._files:
+            for name, value in file.counters().items():
                 total[name] = total.get(name, 0) + value
         return total
 
@@ -177,8 +182,28 @@ def held_pieces(reader: RecordReader, table: np.ndarray) -> Iterator[tuple[int, 
         if reader.remote is None:
             yield begin, piece
         else:
-            with reader.remote.hold(piece, stripe=STRIPE):
+            with reader.remote.hold(piece):
                 yield begin, piece
+
+
+def is_far(reader: RecordReader, table: np.ndarray) -> bool:
+    """Whether the heads of records are fetched alone where only these are wanted."""
+    if reader.remote is None or not len(table):
+        return False
+    mirror = reader.remote.mirror
+    return mirror.size // len(table) >= LARGE_RECORD and not mirror.complete
+
+
+def far_heads(
+    reader: RecordReader, table: np.ndarray, kind: np.dtype
+) -> Iterator[tuple[int, np.ndarray]]:
+    """The first bytes of records as an array of some type, a few thousand at a time.
+
+    Each piece comes with the place of its first record; zeros where the file ends within one.
+    """
+    remote: Any = reader.remote
+    for place, heads in record_heads(remote.mirror, table, kind.itemsize):
+        yield place, heads.view(kind)[:, 0]
 
 
 def read_offsets(readers: Sequence[RecordReader]) -> None:

@@ -8,7 +8,6 @@ nothing.
 from __future__ import annotations
 
 import os
-import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,22 +17,19 @@ import numpy as np
 from recordio.errors import (
     EmptyRecordFileError,
     LabelError,
-    RecordHeaderError,
     RecordIOError,
+    RemoteFileError,
 )
 from recordio.files import StoredFile, listed_files, open_text
-from recordio.frames.encoder import MAGIC
 from recordio.frames.frame import find_head, survey
-from recordio.frames.mapping import is_lost
 from recordio.frames.reader import RecordReader
-from recordio.header import HEADER, unpack
 from recordio.limits import bounded_lines
 from recordio.packs.identities import face_pack, in_file_order
 from recordio.partition import part_by_bytes, part_by_count
 from recordio.remote.objects import shown
 from recordio.remote.settings import RemoteSettings
 
-from ..augment.det_labels import Longest, longest
+from ..augment.det_labels import Longest
 from .fetched import (
     FetchedFiles,
     FetchedRecordFiles,
@@ -42,20 +38,13 @@ from .fetched import (
     file_size,
     held_pieces,
     hold_records,
-    mapped,
     read_offsets,
     reader_versions,
 )
+from .header_labels import label_of, longest_labels, plain_labels, whole_labels
 from .source import RecordFiles, Source
 
 __all__ = ["RecordSource", "file_versions", "list_lines", "read_label_list", "read_label_vectors"]
-
-FRAME_BYTES = 8
-#: The frame and the header of a record in one piece, and the first value behind them.
-PLAIN = np.dtype(
-    [("magic", "S4"), ("length", "<u4"), ("flag", "<u4"), ("label", "<f4")]
-    + [("id", "<u8"), ("id2", "<u8"), ("first", "<f4")]
-)
 
 
 class RecordSource:
@@ -223,18 +212,18 @@ class RecordSource:
         errors: dict[int, RecordIOError] = {}
         for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
             mine = labels[start : start + len(table)]
-            for i in _plain_labels(reader, table, listed, mine).tolist():
-                place = {"path": reader.path, "offset": int(table[i]), "record": i}
-                try:
-                    record = reader.read_at(int(table[i]), i)[0] or memoryview(b"")
-                    if listed is None:
-                        labels[start + i] = _first_label(record, place)
-                    else:
-                        labels[start + i] = _listed_label(record, listed, place)
-                except RecordIOError as error:
-                    if on_error == "raise":
+            left = plain_labels(reader, table, listed, mine)
+            for first, piece in held_pieces(reader, table[left]):
+                places = left[first : first + len(piece)].tolist()
+                for i, offset in zip(places, piece.tolist(), strict=True):
+                    try:
+                        labels[start + i] = label_of(reader, offset, i, listed)
+                    except RemoteFileError:
                         raise
-                    errors[int(start) + i] = error
+                    except RecordIOError as error:
+                        if on_error == "raise":
+                            raise
+                        errors[int(start) + i] = error
         return labels, errors
 
     def longest_label(self, limit: int) -> Longest:
@@ -244,8 +233,7 @@ class RecordSource:
         """
         length, beyond, values = 0, -1, 0
         for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
-            for first, piece in held_pieces(reader, table):
-                found = longest(reader, piece, limit)
+            for first, found in longest_labels(reader, table, limit):
                 length = max(length, found.longest)
                 if beyond < 0 <= found.too_long:
                     beyond, values = int(start) + first + found.too_long, found.values
@@ -254,13 +242,9 @@ class RecordSource:
     def label_vectors(self) -> Iterator[tuple[dict[str, Any], Any]]:
         """Place and label of every record, or the error of one that cannot be read."""
         for reader, table in zip(self.readers, self.tables, strict=True):
-            for number, offset in enumerate(table.tolist()):
-                place = {"path": reader.path, "offset": offset, "record": number}
-                try:
-                    record, _ = reader.read_at(offset, number)
-                    yield place, unpack(b"" if record is None else record)[0].label
-                except RecordIOError as error:
-                    yield place, error
+            for number, label in enumerate(whole_labels(reader, table)):
+                place = {"path": reader.path, "offset": int(table[number]), "record": number}
+                yield place, label
 
     def place_of(self, record: int) -> dict[str, Any]:
         """Where a record lies, as `RecordIOError` names it."""
@@ -416,56 +400,3 @@ def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:
             tables.append(np.array([place], np.int64))
             place = find_head(data, place + 4)
     return np.concatenate(tables)
-
-
-def _plain_labels(
-    reader: RecordReader,
-    table: np.ndarray,
-    listed: tuple[np.ndarray, ...] | None,
-    labels: np.ndarray,
-) -> np.ndarray:
-    """Fill in the labels of records in one piece; places of the others, to be looked at closely."""
-    view = mapped(reader)
-    count = len(view) - PLAIN.itemsize + 1
-    if count < 1 or reader.checksums is not None:
-        return np.arange(len(table))
-    heads = np.ndarray(count, PLAIN, view, strides=(1,))  # one at every byte
-    found = np.zeros(len(table), bool)
-    for begin, offsets in held_pieces(reader, table):
-        mine = slice(begin, begin + len(offsets))
-        head = heads[np.minimum(offsets, count - 1)]
-        ends = offsets + FRAME_BYTES + head["length"]  # whole, as the kind in the top bits is 0
-        good = (head["magic"] == MAGIC) & (head["length"] < 1 << 29) & (ends + 3 < len(view))
-        good &= (offsets < count) & (head["length"] >= HEADER.size + 4)
-        values = np.where(head["flag"] == 0, head["label"], head["first"])
-        if listed is not None:
-            ids, vectors = listed
-            rows = np.minimum(np.searchsorted(ids, head["id"]), len(ids) - 1)
-            good &= ids[rows] == head["id"] if len(ids) else False
-            values = vectors[rows, 0] if len(ids) else values
-        labels[mine][good] = values[good]
-        found[mine] = good
-    return np.arange(len(table)) if is_lost(view) else np.flatnonzero(~found)
-
-
-def _listed_label(
-    record: memoryview, listed: tuple[np.ndarray, ...], place: dict[str, Any]
-) -> float:
-    ids, labels = listed
-    if len(record) < HEADER.size:
-        raise RecordHeaderError("the record is too short for its image header", **place)
-    wanted = HEADER.unpack_from(record)[2]
-    row = int(np.searchsorted(ids, np.uint64(wanted)))
-    if row == len(ids) or ids[row] != wanted:
-        raise LabelError("the list of labels has no line for this id", record_id=wanted, **place)
-    return labels[row, 0]
-
-
-def _first_label(record: memoryview, place: dict[str, Any]) -> float:
-    if len(record) >= HEADER.size:
-        flag, label, _, _ = HEADER.unpack_from(record)
-        if not flag:
-            return label
-        if len(record) >= HEADER.size + 4:
-            return struct.unpack_from("<f", record, HEADER.size)[0]
-    raise RecordHeaderError("the record is too short for its image header", **place)

@@ -206,6 +206,30 @@ def test_the_second_epoch_asks_for_nothing(server, remote):
         assert it.stats()["remote_misses"] == stats["remote_misses"]
 
 
+@pytest.mark.parametrize(
+    "keywords", [{"weights": {k: k + 1.0 for k in range(5)}}, {"images_per_class": 2}]
+)
+def test_labels_of_large_records_are_read_without_the_images(server, tmp_path, remote, keywords):
+    path = tmp_path / "large.rec"
+    jpeg = cv2.imencode(".jpg", np.zeros((50, 50, 3), np.uint8))[1].tobytes()
+    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
+        for key in range(40):
+            content = jpeg.ljust(100_000, b"\0")  # what follows a JPEG image does not count
+            writer.write(recordio.pack(recordio.IRHeader(0, key % 5, key, 0), content), key=key)
+    for name in ("large.rec", "large.idx"):
+        server.objects[name] = path.with_name(name).read_bytes()
+    keywords = {**settings(preprocess_threads=1, prefetch_buffer=1), **keywords}
+    with ImageRecordIter(path_imgrec=f"{server.url}/large.rec", **keywords, **remote) as it:
+        sizes = [end - begin for begin, end in server.ranges("large.rec")]
+        assert sum(size < 100 for size in sizes) > 20  # heads that no block had yet
+        assert sum(sizes) < 4 * BLOCK
+        found = epochs(it)
+        stats = it.stats()
+    assert stats["remote_bytes"] == sum(e - b for b, e in server.ranges("large.rec"))
+    with ImageRecordIter(path_imgrec=path, **keywords) as it:
+        assert epochs(it) == found
+
+
 def test_local_files_have_no_counters_of_servers(packs):
     with ImageRecordIter(path_imgrec=packs[0], **settings()) as it:
         assert not [name for name in it.stats() if name.startswith("remote")]

@@ -1,0 +1,207 @@
+"""Labels from the headers of records, for all records of a file at once.
+
+Nearly every record begins with a plain head, whose label is taken from a table of heads.  Where
+records are large and lie on a server, only their heads are fetched; see `recordio.remote.heads`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import LabelError, RecordHeaderError, RecordIOError, RemoteFileError
+from recordio.frames.encoder import MAGIC
+from recordio.frames.mapping import is_lost
+from recordio.frames.reader import RecordReader
+from recordio.header import HEADER, unpack
+
+from ..augment.det_labels import Longest, longest
+from .fetched import far_heads, held_pieces, is_far, mapped
+
+__all__ = ["label_of", "longest_labels", "plain_labels", "whole_labels"]
+
+FRAME_BYTES = 8
+_HEAD = [("magic", "S4"), ("length", "<u4"), ("flag", "<u4"), ("label", "<f4")]
+_IDS = [("id", "<u8"), ("id2", "<u8")]
+#: The frame and the header of a record in one piece, and the first value behind them.
+PLAIN = np.dtype([*_HEAD, *_IDS, ("first", "<f4")])
+#: The same with as many values as fit into a kilobyte, which is 49 objects of five.
+MOST_VALUES = 248
+LABELLED = np.dtype([*_HEAD, *_IDS, ("values", "<f4", MOST_VALUES)])
+
+
+def plain_labels(
+    reader: RecordReader,
+    table: np.ndarray,
+    listed: tuple[np.ndarray, ...] | None,
+    labels: np.ndarray,
+) -> np.ndarray:
+    """Fill in the first labels of records in one piece.
+
+    Parameters
+    ----------
+    reader : recordio.RecordReader
+    table : numpy.ndarray of int64
+        Offsets of the records, ascending.
+    listed : tuple of numpy.ndarray or None
+        Ids and labels that count instead of those in the headers.
+    labels : numpy.ndarray of float32
+        Where they go.
+
+    Returns
+    -------
+    numpy.ndarray of int64
+        Places of the others, to be looked at closely.
+    """
+    view = mapped(reader)
+    if reader.checksums is not None:  # all of each record has to be read
+        return np.arange(len(table))
+    found = np.zeros(len(table), bool)
+    for begin, head in _heads(reader, table, view):
+        mine = slice(begin, begin + len(head))
+        ends = table[mine] + FRAME_BYTES + head["length"]  # whole, as the kind in the top bits is 0
+        good = _is_whole(head) & (ends + 3 < len(view)) & (head["length"] >= HEADER.size + 4)
+        values = np.where(head["flag"] == 0, head["label"], head["first"])
+        if listed is not None:
+            ids, vectors = listed
+            rows = np.minimum(np.searchsorted(ids, head["id"]), len(ids) - 1)
+            good &= ids[rows] == head["id"] if len(ids) else False
+            values = vectors[rows, 0] if len(ids) else values
+        labels[mine][good] = values[good]
+        found[mine] = good
+    return np.arange(len(table)) if is_lost(view) else np.flatnonzero(~found)
+
+
+def label_of(
+    reader: RecordReader, offset: int, number: int, listed: tuple[np.ndarray, ...] | None
+) -> float:
+    """The first label of one record, or that of a list for its id.
+
+    Raises
+    ------
+    RecordIOError
+        If the record is damaged, has no label, or the list has none for it.
+    """
+    place = {"path": reader.path, "offset": offset, "record": number}
+    record = reader.read_at(offset, number)[0] or memoryview(b"")
+    return _first_label(record, place) if listed is None else _listed_label(record, listed, place)
+
+
+def longest_labels(
+    reader: RecordReader, table: np.ndarray, limit: int
+) -> Iterator[tuple[int, Longest]]:
+    """What `longest` finds in a file, in pieces with the places of their first records.
+
+    Of records whose heads alone are fetched only those are read that may have the longest label.
+    """
+    if not is_far(reader, table):
+        for first, piece in held_pieces(reader, table):
+            yield first, longest(reader, piece, limit)
+        return
+    known, beyond = 0, -1
+    for first, head in far_heads(reader, table, PLAIN):
+        counts = head["flag"].astype(np.int64)
+        counts[head["magic"] != MAGIC] = 0  # damaged, and does not count
+        fits = (head["length"] & (1 << 29) - 1) >= HEADER.size  # the header is in the first part
+        counts[(head["magic"] == MAGIC) & ~fits] = limit
+        for place in np.argsort(-counts, kind="stable").tolist():
+            if not known < counts[place] <= limit:
+                continue
+            known = max(known, _longest_at(reader, table[first + place], limit).longest)
+        for place in np.flatnonzero((counts > limit) | ((counts == limit) & ~fits)).tolist():
+            if beyond < 0:
+                found = _longest_at(reader, table[first + place], limit)
+                if found.too_long >= 0:
+                    beyond = first + place
+                    yield beyond, found
+    yield 0, Longest(known, -1, 0)
+
+
+def _longest_at(reader: RecordReader, offset: int, limit: int) -> Longest:
+    found = Longest(0, -1, 0)
+    for _, piece in held_pieces(reader, np.array([offset], np.int64)):
+        found = longest(reader, piece, limit)
+    return found
+
+
+def whole_labels(reader: RecordReader, table: np.ndarray) -> Iterator[Any]:
+    """The label of every record as `unpack` gives it, or the error of one that cannot be read.
+
+    Raises
+    ------
+    RemoteFileError
+        If a server does not give them.
+    """
+    if is_far(reader, table) and reader.checksums is None:
+        for first, heads in far_heads(reader, table, LABELLED):
+            counts = heads["flag"].astype(np.int64)
+            good = _is_whole(heads) & (heads["length"] >= HEADER.size + 4 * counts)
+            good &= counts <= MOST_VALUES
+            for i, (count, plain) in enumerate(zip(counts.tolist(), good.tolist(), strict=True)):
+                if not plain:
+                    yield _whole_label(reader, int(table[first + i]), first + i)
+                elif count:
+                    yield heads["values"][i, :count].copy()
+                else:
+                    yield float(heads["label"][i])
+        return
+    for first, piece in held_pieces(reader, table):
+        for number, offset in enumerate(piece.tolist(), first):
+            yield _whole_label(reader, offset, number)
+
+
+def _whole_label(reader: RecordReader, offset: int, number: int) -> Any:
+    try:
+        record, _ = reader.read_at(offset, number)
+        return unpack(b"" if record is None else record)[0].label
+    except RemoteFileError:
+        raise
+    except RecordIOError as error:
+        return error
+
+
+def _heads(
+    reader: RecordReader, table: np.ndarray, view: memoryview
+) -> Iterator[tuple[int, np.ndarray]]:
+    """The heads of the records of a file; zeros where it ends within one."""
+    if is_far(reader, table):
+        yield from far_heads(reader, table, PLAIN)
+        return
+    count = max(len(view) - PLAIN.itemsize + 1, 0)
+    everywhere = np.ndarray(count, PLAIN, view, strides=(1,))  # one at every byte
+    for begin, offsets in held_pieces(reader, table):
+        heads = np.zeros(len(offsets), PLAIN)
+        inside = offsets < count
+        heads[inside] = everywhere[offsets[inside]]
+        yield begin, heads
+
+
+def _is_whole(heads: np.ndarray) -> np.ndarray:
+    """Whether heads are those of records in one piece."""
+    return (heads["magic"] == MAGIC) & (heads["length"] < 1 << 29)
+
+
+def _listed_label(
+    record: memoryview, listed: tuple[np.ndarray, ...], place: dict[str, Any]
+) -> float:
+    ids, labels = listed
+    if len(record) < HEADER.size:
+        raise RecordHeaderError("the record is too short for its image header", **place)
+    wanted = HEADER.unpack_from(record)[2]
+    row = int(np.searchsorted(ids, np.uint64(wanted)))
+    if row == len(ids) or ids[row] != wanted:
+        raise LabelError("the list of labels has no line for this id", record_id=wanted, **place)
+    return labels[row, 0]
+
+
+def _first_label(record: memoryview, place: dict[str, Any]) -> float:
+    if len(record) >= HEADER.size:
+        flag, label, _, _ = HEADER.unpack_from(record)
+        if not flag:
+            return label
+        if len(record) >= HEADER.size + 4:
+            return struct.unpack_from("<f", record, HEADER.size)[0]
+    raise RecordHeaderError("the record is too short for its image header", **place)
