@@ -257,12 +257,29 @@ class _Fsspec:
     """An object through fsspec, which has no conditions: the version is looked up after a read."""
 
     def __init__(self, url: str, settings: RemoteSettings) -> None:
-        self._url = url
+        self._url, self._seconds = url, min(settings.timeout, REQUEST_SECONDS)
         self._files, self._path = fsspec_at(url, settings)
+
+    def _ask(self, name: str, **keywords: Any) -> Any:
+        """Call a method of the file system, for so long as one request may take."""
+        if not self._files.async_impl:
+            return getattr(self._files, name)(self._path, **keywords)
+        from fsspec.asyn import sync
+
+        method = getattr(self._files, f"_{name}")
+        return sync(self._files.loop, method, self._path, timeout=self._seconds, **keywords)
 
     def head(self) -> Version:
         self._files.invalidate_cache()
-        found = self._files.info(self._path)
+        try:
+            found = self._ask("info")
+        except FileNotFoundError as error:
+            # The file system of http says so whatever went wrong.
+            cause, scheme = error.__cause__, urlsplit(self._url).scheme
+            says_so = isinstance(cause, FileNotFoundError) or getattr(cause, "status", 0) == 404
+            if scheme not in ("http", "https") or cause is None or says_so:
+                raise
+            raise cause from None
         size = found.get("size")
         if size is None:
             raise RemoteFileError("the server does not tell its size", path=shown(self._url))
@@ -271,7 +288,7 @@ class _Fsspec:
         return Version(int(size), tags[0] if tags else "")
 
     def read(self, start: int, end: int, version: Version) -> Any:
-        data = self._files.cat_file(self._path, start=start, end=end)
+        data = self._ask("cat_file", start=start, end=end)
         if self.head() != version:
             raise _changed(self._url)
         return data

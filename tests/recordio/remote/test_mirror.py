@@ -85,8 +85,6 @@ def test_faults_are_tried_again(server, url, settings, fault):
 def test_slow_answers_are_given_up(server, url, settings):
     server.slow_seconds = 600
     mirror = open_mirror(url, settings(remote_timeout=1))
-    if mirror._remote._store.__class__.__name__ == "_Fsspec":
-        pytest.skip("fsspec's own time-outs count")
     server.faults.append("slow")
     server.faults.extend(["503"] * 1000)
     with pytest.raises(RemoteFileError, match="remote_timeout"), mirror.hold_bytes(0, 10):
