@@ -1,4 +1,4 @@
-"""What servers and networks do to an epoch: batches are those of the local file, or an error says why.
+"""What servers and networks do to an epoch: the same batches, or an error that says why.
 
 The cache is smaller than the pack, so that every epoch goes on asking.
 """
