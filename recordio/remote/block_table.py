@@ -92,6 +92,11 @@ class BlockTable:
         """Those of some blocks that are not there."""
         return blocks[self.states[blocks] == ABSENT]
 
+    def present(self) -> np.ndarray:
+        """The blocks that are there."""
+        # Compared first: other processes change the states meanwhile, which NumPy does not expect.
+        return np.flatnonzero(self.states != ABSENT)
+
     def mark(self, first: int, last: int) -> None:
         """Blocks ``[first, last)`` were written."""
         self.states[first:last] = WRITTEN

@@ -181,7 +181,7 @@ class MirrorFolder:
 
     def _evict(self, mirrors: list[Mirror], excess: int, protects: bool) -> int:
         """Give up blocks at random, those used lately excepted; what that gained."""
-        there = [np.flatnonzero(mirror.table.states) for mirror in mirrors]
+        there = [mirror.table.present() for mirror in mirrors]
         owners = np.repeat(np.arange(len(mirrors)), [len(blocks) for blocks in there])
         blocks = np.concatenate([np.zeros(0, np.int64), *there])
         gained = 0

@@ -3,6 +3,7 @@
 The cache is smaller than the pack, so that every epoch goes on asking.
 """
 
+import hashlib
 import logging
 import os
 import signal
@@ -79,8 +80,8 @@ def provider(server, tmp_path, library):
     def make(timeout=30, query="", **keywords):
         return ImageRecordIter(
             path_imgrec=f"{server.url}/a.rec{query}", remote_cache=tmp_path / "mirrors",
-            remote_cache_size=10 * BLOCK, remote_timeout=timeout,
-            remote_options={"library": library}, **{**SETTINGS, **keywords},
+            remote_timeout=timeout, remote_options={"library": library},
+            **{"remote_cache_size": 10 * BLOCK, **SETTINGS, **keywords},
         )  # fmt: skip
 
     return make
@@ -266,3 +267,107 @@ def test_credentials_are_nowhere_to_be_seen(server, provider, tmp_path, caplog):
     for path in (tmp_path / "mirrors").rglob("*"):
         assert secret not in path.name
         assert not path.is_file() or secret.encode() not in path.read_bytes()
+
+
+EPOCH = textwrap.dedent("""
+    import hashlib, sys
+    from iterators import ImageRecordIter
+    url, cache, library, settings = sys.argv[1:]
+    provider = ImageRecordIter(
+        path_imgrec=url, remote_cache=cache, remote_options={"library": library}, **eval(settings)
+    )
+    print("open", flush=True)
+    sys.stdin.readline()
+    digest = hashlib.sha256()
+    for batch in provider:
+        digest.update(batch.data[0].tobytes() + batch.label[0].tobytes() + batch.index.tobytes())
+    print(digest.hexdigest(), int(provider.stats()["remote_requests"]), flush=True)
+""")
+
+
+@pytest.fixture
+def process(server, tmp_path, library):
+    """Starts processes that run an epoch when a line comes; they share one folder of mirrors."""
+    children = []
+
+    def start():
+        arguments = [f"{server.url}/a.rec", str(tmp_path / "mirrors"), library, repr(SETTINGS)]
+        child = subprocess.Popen(
+            [sys.executable, "-c", EPOCH, *arguments], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT,
+        )  # fmt: skip
+        children.append(child)
+        assert child.stdout.readline() == "open\n"
+        return child
+
+    yield start
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+@pytest.fixture(scope="module")
+def digest(wanted):
+    found = hashlib.sha256()
+    for data, label, index, _ in wanted[0]:
+        found.update(data + label + np.array(index, np.uint64).tobytes())
+    return found.hexdigest()
+
+
+def go(child):
+    child.stdin.write("\n")
+    child.stdin.flush()
+
+
+def blocks_asked_for(server):
+    """How often each block was asked for."""
+    counts = np.zeros(-(-len(server.objects["a.rec"]) // BLOCK), int)
+    for begin, end in server.ranges("a.rec"):
+        counts[begin // BLOCK : -(-end // BLOCK)] += 1
+    return counts
+
+
+def test_two_processes_share_a_mirror(server, process, digest):
+    server.latency = 0.02
+    children = [process() for _ in range(2)]
+    for child in children:
+        go(child)
+    results = [child.communicate()[0].split() for child in children]
+    assert [found for found, _ in results] == [digest] * 2
+    counts = blocks_asked_for(server)
+    assert counts.min() >= 1 and counts.sum() <= 1.25 * len(counts)
+    assert sum(int(requests) for _, requests in results) <= len(server.ranges("a.rec"))
+
+
+def test_of_two_processes_one_is_killed_and_started_again(server, process, digest):
+    server.latency = 0.05
+    killed, other = process(), process()
+    before = len(server.ranges("a.rec"))
+    go(killed)
+    go(other)
+    while len(server.ranges("a.rec")) < before + 5:
+        pass
+    killed.kill()
+    again = process()
+    go(again)
+    assert other.communicate()[0].split()[0] == digest
+    assert again.communicate()[0].split()[0] == digest
+    assert blocks_asked_for(server).sum() <= 2.5 * len(blocks_asked_for(server))
+    last = process()
+    asked = len(server.requests)
+    go(last)
+    assert last.communicate()[0].split()[0] == digest and len(server.requests) == asked
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs SIGSTOP")
+def test_a_process_that_is_stopped_holds_nobody_up(server, process, provider, wanted):
+    """What it was fetching is fetched by the others, after their remote_timeout."""
+    stopped = process()
+    before, server.latency = len(server.ranges("a.rec")), 600
+    go(stopped)
+    while len(server.ranges("a.rec")) == before:
+        pass
+    stopped.send_signal(signal.SIGSTOP)
+    server.latency = 0.0
+    with provider(timeout=1, remote_cache_size=None) as it:
+        assert rest(it) == wanted[0]
