@@ -69,6 +69,19 @@ class StoredFile:
         """Whether it is a path of this machine and no URL."""
         return "://" not in self.name
 
+    def beside(self, suffix: str) -> StoredFile:
+        """The file beside it with another suffix, such as the index of a record file.
+
+        Examples
+        --------
+        >>> StoredFile("data/a.rec").beside(".idx").name
+        'data/a.idx'
+        >>> StoredFile("https://host/a.rec?key=1").beside(".idx").name
+        'https://host/a.idx?key=1'
+        """
+        path, mark, query = (self.name, "", "") if self.is_local else self.name.partition("?")
+        return StoredFile(os.path.splitext(path)[0] + suffix + mark + query)
+
     def open(self, buffering: int = -1) -> BinaryIO:
         """Open it for reading; `buffering` is for local files, as that of the function `open`."""
         if self.is_local:
@@ -239,12 +252,14 @@ def _with_mirrors(files: list[StoredFile], settings: RemoteSettings | None) -> l
     return [file if file.is_local else StoredFile(file.name, next(mirrors)) for file in files]
 
 
-def open_text(path: str | os.PathLike[str], errors: str = "strict") -> TextIO:
-    """Open a file of UTF-8 text for reading; one on a server is fetched before."""
+def open_text(
+    path: str | os.PathLike[str] | StoredFile, errors: str = "strict", encoding: str = "utf-8"
+) -> TextIO:
+    """Open a file of text for reading; one on a server is fetched before."""
     file = StoredFile.at(path)
     if file.is_local:
-        return open(file.name, encoding="utf-8", errors=errors)
-    return io.TextIOWrapper(io.BytesIO(file.map()), encoding="utf-8", errors=errors)
+        return open(file.name, encoding=encoding, errors=errors)
+    return io.TextIOWrapper(io.BytesIO(file.map()), encoding=encoding, errors=errors)
 
 
 def open_bytes(path: str | os.PathLike[str]) -> tuple[BinaryIO, bool]:

@@ -23,6 +23,7 @@ from recordio.files import StoredFile
 from recordio.frames.checksums import checksums_path
 from recordio.image_size import DEFAULT_MAX_PIXELS
 from recordio.ordered import default_threads
+from recordio.packs.source import pack_files, pack_prefix
 from recordio.remote.mirror import open_mirror
 
 from .console import (
@@ -40,7 +41,7 @@ from .convert.registry import EXPORTS, IMPORTS
 from .info import collect_info, format_info
 from .material.registry import PACK_COMMANDS
 from .outputs import check_outputs
-from .record_pack import RecordPack, pack_files, pack_prefix
+from .record_pack import RecordPack
 from .show import head_lines, save_records, write_records
 from .subcommands import build_parser
 
@@ -154,7 +155,7 @@ def _cat(settings: argparse.Namespace, interruption: Interruption) -> int:
 
 
 def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
-    pack, index = _files_of(settings.pack)
+    pack, index = pack_files(settings.pack)
     beside = checksums_path(pack)
     checksums = beside if StoredFile.at(beside).exists() else None
     if settings.write_checksums:
@@ -190,7 +191,7 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
 def _optimize(settings: argparse.Namespace, interruption: Interruption) -> int:
     from .optimize import optimize_records  # slow to load
 
-    pack, index = _files_of(settings.pack)
+    pack, index = pack_files(settings.pack)
     prefix = pack_prefix(settings.prefix)
     check_outputs((f"{prefix}.rec", f"{prefix}.idx"), settings.force)
     with interruption.deferring():
@@ -213,22 +214,15 @@ def _optimize(settings: argparse.Namespace, interruption: Interruption) -> int:
 
 
 def _index(settings: argparse.Namespace, interruption: Interruption) -> int:
-    pack, _ = _files_of(settings.pack)
-    index = f"{pack_prefix(pack)}.idx"
-    if StoredFile.at(index).is_local:
+    pack, _ = pack_files(settings.pack)
+    beside = StoredFile(pack).beside(".idx")
+    index = beside.name
+    if beside.is_local:
         check_outputs([index], settings.force)
-    elif StoredFile.at(index).exists() and not settings.force:
+    elif beside.exists() and not settings.force:
         raise RecordIOError("exists already; --force replaces it", path=index)
     _tell(f"wrote {index}: {build_index(pack, index, settings.keys)} records")
     return 0
-
-
-def _files_of(name: str) -> tuple[str, str | None]:
-    """The record file that a name stands for, and its index if there is one."""
-    path, index = pack_files(name)
-    if not StoredFile.at(path).exists():
-        raise RecordIOError("there is no such file", path=path)
-    return path, index
 
 
 def _fetch(settings: argparse.Namespace, interruption: Interruption) -> int:

@@ -18,11 +18,12 @@ import numpy as np
 from recordio import RecordReader, verify
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
+from recordio.packs.source import pack_files
 from recordio.packs.statistics import sizes_in_short
 
 from .console import progress_bar
 from .payloads import describe, labels_of
-from .record_pack import RecordPack, keys_by_offset, pack_files, whole_offsets
+from .record_pack import RecordPack, keys_by_offset, whole_offsets
 
 __all__ = ["PackInfo", "collect_info", "format_info"]
 

@@ -16,9 +16,9 @@ from recordio.temporary import Temporary
 
 __all__ = [
     "check_outputs",
-    "given",
     "local_path",
     "new_folder",
+    "path_or_url",
     "temporary_folder",
     "url",
     "url_refused",
@@ -68,7 +68,7 @@ def local_path(text: str) -> str:
     return text
 
 
-def given(text: str) -> str:
+def path_or_url(text: str) -> str:
     """An argument that is a path or a URL; for ``add_argument(type=...)``."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty")

@@ -22,7 +22,7 @@ from recordio.frames.mapping import check_kept
 from recordio.packs.classes import find_classes, read_classes
 from recordio.packs.identities import face_pack, in_file_order
 from recordio.packs.lists import ListEntry
-from recordio.packs.source import pack_prefix
+from recordio.packs.source import pack_files, pack_prefix
 
 from .console import progress_bar
 from .image_list import read_list
@@ -33,7 +33,6 @@ __all__ = [
     "RecordPack",
     "keys_by_offset",
     "name_of",
-    "pack_files",
     "pack_prefix",
     "whole_offsets",
 ]
@@ -104,20 +103,6 @@ def keys_by_offset(index: str | None) -> dict[int, int] | None:
     return dict(zip(offsets.tolist(), keys.tolist(), strict=True))
 
 
-def pack_files(name: str) -> tuple[str, str | None]:
-    """The record file that a name or URL stands for, and its index if there is one.
-
-    Examples
-    --------
-    >>> pack_files("data/train")
-    ('data/train.rec', None)
-    """
-    # A file that is named as it is needs no suffix.
-    path = name if name.endswith(".rec") or os.path.isfile(name) else f"{name}.rec"
-    index = f"{pack_prefix(path)}.idx"
-    return path, index if StoredFile.at(index).exists() else None
-
-
 class RecordPack:
     """The records of one file.
 
@@ -164,8 +149,9 @@ class RecordPack:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         self.prefix = pack_prefix(path)
-        self.path, index = pack_files(path)
-        self.reader = RecordReader(self.path, index)
+        self.file, index = pack_files(path)
+        self.reader = RecordReader(self.file, index)
+        self.path = self.reader.path
         self._progress = progress
         self._cancelled = cancelled
         self._wanted: np.ndarray | None = None
@@ -254,7 +240,7 @@ class RecordPack:
         """
         if path is not None:
             return read_classes(path)
-        return find_classes(self.prefix)
+        return find_classes(self.file)
 
     def names(self) -> dict[int, ListEntry]:
         """The line of each id in PREFIX.lst; empty where there is no list.

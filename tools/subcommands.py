@@ -13,7 +13,7 @@ from .convert.format import Import
 from .convert.registry import EXPORTS, IMPORTS
 from .convert.shards import add_shard_options
 from .material.registry import PACK_COMMANDS
-from .outputs import given, local_path, url
+from .outputs import local_path, path_or_url, url
 
 __all__ = ["build_parser"]
 
@@ -115,17 +115,17 @@ def _add_import(command: argparse.ArgumentParser, source: Import) -> None:
 
 def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     info = add("info", "count and measure what is in a record file, and look for damage")
-    info.add_argument("pack", metavar="PACK", type=given, help=PACK_HELP)
+    info.add_argument("pack", metavar="PACK", type=path_or_url, help=PACK_HELP)
     info.add_argument("--json", action="store_true", help="print one JSON object")
 
     head = add("head", "show the first records as a table")
-    head.add_argument("pack", metavar="PACK", type=given, help=PACK_HELP)
+    head.add_argument("pack", metavar="PACK", type=path_or_url, help=PACK_HELP)
     head.add_argument(
         "-n", type=_natural, default=10, metavar="N", help="how many records (default: 10)"
     )
 
     cat = add("cat", "write what is in records to standard output or to files")
-    cat.add_argument("pack", metavar="PACK", type=given, help=PACK_HELP)
+    cat.add_argument("pack", metavar="PACK", type=path_or_url, help=PACK_HELP)
     cat.add_argument("keys", metavar="KEY", type=int, nargs="+", help="keys of the records")
     cat.add_argument(
         "--position",
@@ -141,7 +141,7 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     cat.add_argument("--force", action="store_true", help="replace existing files")
 
     check = add("check", "look for damage in a record file and its index, and repair it")
-    check.add_argument("pack", metavar="PACK", type=given, help=CHECK_HELP)
+    check.add_argument("pack", metavar="PACK", type=path_or_url, help=CHECK_HELP)
     task = check.add_mutually_exclusive_group()
     task.add_argument(
         "--repair",
@@ -182,7 +182,7 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     index.add_argument(
         "pack",
         metavar="PACK",
-        type=given,
+        type=path_or_url,
         help="the record file, or its name without .rec; beside a URL the index is uploaded",
     )
     index.add_argument(
@@ -214,7 +214,7 @@ def _add_optimize(add: Callable[..., argparse.ArgumentParser]) -> None:
         "labels, ids, keys and order stay the same; what is no JPEG image, or cannot be\n"
         "rewritten, is copied as it is.",
     )
-    optimize.add_argument("pack", metavar="PACK", type=given, help=PACK_HELP)
+    optimize.add_argument("pack", metavar="PACK", type=path_or_url, help=PACK_HELP)
     optimize.add_argument(
         "prefix", metavar="PREFIX", type=local_path, help="write PREFIX.rec and PREFIX.idx"
     )
@@ -240,7 +240,7 @@ def _add_export(add: Callable[..., argparse.ArgumentParser], target: str) -> Non
         f"Turn the records of a pack into files of another format:\n\n{formats}\n\n"
         "`recordio export --to FORMAT --help` shows the options of a format.",
     )
-    export.add_argument("pack", metavar="PACK", type=given, help=PACK_HELP)
+    export.add_argument("pack", metavar="PACK", type=path_or_url, help=PACK_HELP)
     export.add_argument(
         "target", metavar="TARGET", type=local_path, help="what to write, see above"
     )

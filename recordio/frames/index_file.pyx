@@ -25,7 +25,6 @@ from recordio.frames.mapping cimport guard_of, map_guard
 
 from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.files import StoredFile
-from recordio.remote.objects import sibling
 from recordio.remote.uploading import upload
 from recordio.frames.frame import scan_offsets
 from recordio.storage import AtomicOutput
@@ -393,7 +392,7 @@ def build_index(path, index=None, keys="position"):
         raise ValueError(f"keys must be 'position' or 'id', not {keys!r}")
     name = os.fsdecode(path)
     if index is None:
-        index = sibling(name, ".idx")
+        index = StoredFile.at(name).beside(".idx").name
     if os.path.exists(index) and os.path.samefile(name, index):
         raise ValueError(f"{name} cannot be its own index")
     data = StoredFile.at(name).map()

@@ -121,7 +121,7 @@ def class_files(sources: Sequence[SourcePack], changes: Sequence[LabelChange]) -
     """
     names: dict[int, str] = {}
     for source, change in zip(sources, changes, strict=True):
-        for label, name in _renumbered(find_classes(source.prefix), change).items():
+        for label, name in _renumbered(find_classes(source.file), change).items():
             if names.setdefault(label, name) != name and change.table is None:
                 raise RecordIOError(
                     f"class {label} is {name!r} here and {names[label]!r} in a pack before: "

@@ -7,22 +7,23 @@ import re
 from collections.abc import Mapping
 
 from ..errors import RecordIOError
+from ..files import StoredFile, open_text
 from ..limits import bounded_lines
 
 __all__ = ["SUFFIX", "find_classes", "format_classes", "read_classes"]
 
 SUFFIX = ".classes.txt"
 #: Endings of the names of parts that share one file of class names.
-PART = re.compile(r"_(train|test|val|\d+)$")
+PART = re.compile(r"_(train|test|val|\d+)(?=\.classes\.txt)")
 
 
-def read_classes(path: str) -> dict[int, str]:
+def read_classes(path: str | os.PathLike[str]) -> dict[int, str]:
     """Read ``label TAB folder`` lines, as im2rec writes them.
 
     Parameters
     ----------
-    path : str
-        The file.
+    path : str or os.PathLike
+        The file, or its URL.
 
     Returns
     -------
@@ -37,7 +38,7 @@ def read_classes(path: str) -> dict[int, str]:
         The file cannot be read.
     """
     classes: dict[int, str] = {}
-    with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
+    with open_text(path, errors="surrogateescape", encoding="utf-8-sig") as lines:
         for number, line in bounded_lines(lines, path):
             if not line.strip():
                 continue
@@ -50,18 +51,19 @@ def read_classes(path: str) -> dict[int, str]:
     return classes
 
 
-def find_classes(prefix: str) -> dict[int, str]:
+def find_classes(path: str | StoredFile) -> dict[int, str]:
     """The names of the classes of a pack; empty where there are none.
 
     Parameters
     ----------
-    prefix : str
-        The record file without ``.rec``.
+    path : str or StoredFile
+        The record file, or its URL.
     """
     # im2rec writes one file for PREFIX_train, PREFIX_val, ... together.
-    for name in (prefix, PART.sub("", PART.sub("", prefix))):
-        if os.path.isfile(name + SUFFIX):
-            return read_classes(name + SUFFIX)
+    name = StoredFile.at(path).beside(SUFFIX).name
+    for candidate in dict.fromkeys((name, PART.sub("", PART.sub("", name)))):
+        if StoredFile(candidate).exists():
+            return read_classes(candidate)
     return {}
 
 

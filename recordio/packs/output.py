@@ -263,7 +263,8 @@ def write_packs(
 
 def _check_files(sources: Sequence[SourcePack], plans: Sequence[Plan]) -> None:
     """Refuse an output that is a source or another output, or has no record."""
-    inputs = [path for source in sources for path in (source.path, source.index_path) if path]
+    local = [source for source in sources if source.file.is_local]
+    inputs = [path for source in local for path in (source.path, source.index_path) if path]
     taken = {os.path.realpath(path) for path in inputs}
     identity = {(status.st_dev, status.st_ino) for status in map(os.stat, inputs)}
     for plan in plans:

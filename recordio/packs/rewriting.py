@@ -30,7 +30,7 @@ def check_target(pack: SourcePack, path: str) -> None:
         If its folder does not exist.
     """
     with contextlib.suppress(FileNotFoundError):
-        if os.path.samefile(path, pack.path):
+        if pack.file.is_local and os.path.samefile(path, pack.path):
             raise RecordIOError("the source would be overwritten: give another output", path=path)
     need_folder(path)
 

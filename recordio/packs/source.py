@@ -29,10 +29,11 @@ from ..frames.frame import find_head, scan_offsets, survey
 from ..frames.index_file import read_index
 from ..frames.reader import RecordReader
 from ..header import HEADER
+from ..remote.objects import shown
 from .identities import face_pack, label_pair
 from .labels import LabelSource
 
-__all__ = ["CHUNK", "ClassLabels", "SourcePack", "pack_prefix", "record_file"]
+__all__ = ["CHUNK", "ClassLabels", "SourcePack", "pack_files", "pack_prefix"]
 
 #: Records whose tables are worked on at a time.
 CHUNK = 1 << 16
@@ -82,8 +83,8 @@ class SourcePack:
     Parameters
     ----------
     path : str or os.PathLike
-        The record file, or its name without ``.rec``.  ``PREFIX.idx`` is used if it is there;
-        records that it does not list do not exist.
+        The record file, or its name without ``.rec``; or its URL, from which all of it is fetched.
+        ``PREFIX.idx`` is used if it is there; records that it does not list do not exist.
     skip_errors : bool
         Leave damaged records out, and note each in `problems`; otherwise the first one raises.
     everything : bool
@@ -91,10 +92,12 @@ class SourcePack:
 
     Attributes
     ----------
+    file : StoredFile
+        The record file.
     path, prefix : str
-        The record file, and the same without its suffix.
+        Its path or URL as messages show it, and the same without its suffix.
     index_path : str or None
-        Its index.
+        Its index as messages show it.
     reader : RecordReader
         Reads records at their offsets; it has no index.
     data : memoryview
@@ -134,27 +137,28 @@ class SourcePack:
     def __init__(
         self, path: str | os.PathLike[str], skip_errors: bool = False, everything: bool = False
     ) -> None:
-        self.path = record_file(path)
+        file, index = pack_files(path)
+        self.file = StoredFile(file)
+        self.path = shown(file)
         self.prefix = pack_prefix(self.path)
-        index = f"{self.prefix}.idx"
-        self.index_path = index if os.path.isfile(index) else None
+        self.index_path = index and shown(index)
         self.skip_errors = skip_errors
         self.problems: list[Problem] = []
-        self.reader = RecordReader(self.path)
-        self.data = StoredFile(self.path).map()
+        self.data = self.file.map()
+        self.reader = RecordReader(self.file.name)
         self.words = np.frombuffer(self.data, "<u4", len(self.data) // 4)
-        self.version = [StoredFile(name).version() for name in (self.path, index)]
+        self.version = [self.file.version(), StoredFile(index).version() if index else None]
         self.identities: int | None = None
-        self._find_records()
+        self._find_records(index)
         if not everything:
-            self._find_identities()
+            self._find_identities(index)
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     # -- where the records are --------------------------------------------------------------------
 
-    def _find_records(self) -> None:
+    def _find_records(self, index: str | None) -> None:
         try:
             offsets = scan_offsets(self.data, self.path)
             ends = np.append(offsets[1:], len(self.data))[: len(offsets)]
@@ -162,11 +166,11 @@ class SourcePack:
             if not self.skip_errors:
                 raise
             offsets, ends = self._whole_records()
-        if self.index_path is None:
+        if index is None:
             keys = np.arange(len(offsets))
         else:
             self.problems.clear()  # the index says which records are missing
-            keys, rows = self._listed(offsets, self.index_path)
+            keys, rows = self._listed(offsets, index)
             offsets, ends = offsets[rows], ends[rows]
         self.offsets, self.ends, self.keys = offsets, ends, keys
 
@@ -202,10 +206,10 @@ class SourcePack:
                 raise IndexFileError(
                     f"no record begins at offset {listed[line]} of {self.path}; "
                     "recordio.build_index() writes the index again",
-                    path=index,
+                    path=self.index_path,
                     line=line + 1,
                 )
-            reason = f"line {line + 1} of {index}: no whole record begins there"
+            reason = f"line {line + 1} of {self.index_path}: no whole record begins there"
             self.problems.append(
                 Problem("index_offset", reason, int(listed[line]), key=int(keys[line]))
             )
@@ -213,7 +217,7 @@ class SourcePack:
         order = np.argsort(rows, kind="stable")
         return keys[order], rows[order]
 
-    def _find_identities(self) -> None:
+    def _find_identities(self, index: str | None) -> None:
         """Keep the images of a face-recognition pack, and note how many identities it has."""
         pair = self._first_pair()
         if pair is None:
@@ -222,7 +226,7 @@ class SourcePack:
             self.identities = pair[1] - pair[0]
             self._keep((self.keys >= 1) & (self.keys < pair[0]))
             return
-        with RecordReader(self.path, self.index_path) as reader:
+        with RecordReader(self.file.name, index) as reader:
             found = face_pack(reader, self.offsets)
         if found is not None:
             self.identities = len(found.identities)
@@ -440,20 +444,34 @@ HEADS = np.dtype(
 )
 
 
-def record_file(path: str | os.PathLike[str]) -> str:
-    """The record file that a name stands for, with or without its suffix.
+def record_file(path: str | os.PathLike[str]) -> StoredFile:
+    """The record file that a name or URL stands for, with or without its suffix.
 
     Raises
     ------
     RecordIOError
         If there is none.
     """
-    name = os.fsdecode(path)
-    if not name.endswith(".rec") and not os.path.isfile(name):
-        name = f"{name}.rec"
-    if not os.path.isfile(name):
-        raise RecordIOError("there is no such file", path=name)
-    return name
+    file = StoredFile.at(path)
+    bare = file.name if file.is_local else file.name.partition("?")[0]
+    if not bare.endswith(".rec") and not (file.is_local and file.exists()):
+        file = StoredFile(f"{file.name}.rec")
+    if not file.exists():
+        raise RecordIOError("there is no such file", path=shown(file.name))
+    return file
+
+
+def pack_files(path: str | os.PathLike[str]) -> tuple[str, str | None]:
+    """The record file that a name or URL stands for, and its index if there is one.
+
+    Raises
+    ------
+    RecordIOError
+        If there is no such record file.
+    """
+    file = record_file(path)
+    index = file.beside(".idx")
+    return file.name, index.name if index.exists() else None
 
 
 def pack_prefix(path: str) -> str:

@@ -8,7 +8,6 @@ again, keeps bytes or has threads.
 from __future__ import annotations
 
 import fnmatch
-import os
 import re
 from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
@@ -17,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
 from recordio.remote.settings import RemoteSettings
 
-__all__ = ["RemoteObject", "Version", "list_urls", "open_object", "redacted", "shown", "sibling"]
+__all__ = ["RemoteObject", "Version", "list_urls", "open_object", "redacted", "shown"]
 
 #: Schemes that obstore knows; the others are fsspec's.
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "http", "https")
@@ -54,18 +53,6 @@ def shown(url: str) -> str:
     'https://host/a.rec'
     """
     return _USER.sub(r"\1", _QUERY.sub(r"\1", url))
-
-
-def sibling(url: str, suffix: str) -> str:
-    """The URL of a file beside another one, such as the index of a record file.
-
-    Examples
-    --------
-    >>> sibling("s3://bucket/a.rec", ".idx"), sibling("https://h/a.rec?key=1", ".idx")
-    ('s3://bucket/a.idx', 'https://h/a.idx?key=1')
-    """
-    path, mark, query = url.partition("?") if "://" in url else (url, "", "")
-    return os.path.splitext(path)[0] + suffix + mark + query
 
 
 def redacted(error: BaseException, options: dict[str, Any]) -> str:

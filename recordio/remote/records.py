@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordio.errors import IndexFileError, RemoteMissingError
+from recordio.files import StoredFile
 from recordio.remote.mirror import Hold, Mirror, blocks_of, open_mirror
-from recordio.remote.objects import shown, sibling
+from recordio.remote.objects import shown
 from recordio.remote.settings import RemoteSettings
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class RemoteRecords:
         """
         from recordio.frames.index_file import read_index
 
-        url = sibling(self.url, ".idx")
+        url = StoredFile(self.url).beside(".idx").name
         try:
             copy = local_copy(url, self._settings)
         except RemoteMissingError:

@@ -55,6 +55,35 @@ def test_fetch(url, tmp_path, capfdbinary):
     assert b"no such object" in capfdbinary.readouterr().err
 
 
+def test_commands_over_packs(url, tmp_path, capfdbinary):
+    prefix = url.removesuffix(".rec")
+    for number, words in enumerate(
+        (
+            ["join", "PACK", "OUT"],
+            ["filter", "PACK", "OUT", "--where", "label < 7"],
+            ["shuffle", "PACK", "OUT", "--seed", "1"],
+            ["relabel", "PACK", "OUT", "--none"],
+            ["optimize", "PACK", "OUT"],
+        )
+    ):
+        made = []
+        for pack in (str(tmp_path / "a"), url, prefix):
+            out = tmp_path / f"{number}-{len(made)}"
+            named = {"PACK": pack, "OUT": str(out)}
+            output(capfdbinary, *(named.get(word, word) for word in words))
+            made.append(
+                [out.with_name(f"{out.name}{end}").read_bytes() for end in (".rec", ".idx")]
+            )
+        assert made[0] == made[1] == made[2]
+    there, here = (output(capfdbinary, "stats", pack) for pack in (url, tmp_path / "a"))
+    assert there.splitlines()[1:] == here.splitlines()[1:]
+    output(capfdbinary, "diff", url, tmp_path / "a")
+    output(capfdbinary, "dedup", url)
+    with pytest.raises(SystemExit):
+        main(["join", str(tmp_path / "a"), f"{prefix}-new"])
+    assert b"a path of this machine is needed" in capfdbinary.readouterr().err
+
+
 def test_outputs_are_local(url, tmp_path, capfdbinary):
     assert main(["check", url, "--write-checksums"]) == 1
     assert b"a path of this machine is needed" in capfdbinary.readouterr().err

@@ -12,7 +12,7 @@ from recordio.packs.classes import SUFFIX
 from recordio.packs.output import PackReport
 
 from ..console import Interruption, progress_bar, say
-from ..outputs import check_outputs, local_path
+from ..outputs import check_outputs, local_path, path_or_url
 from ..record_pack import pack_prefix
 
 __all__ = [
@@ -31,7 +31,9 @@ __all__ = [
     "writing",
 ]
 
-PACK_HELP = "the record file, or its name without .rec; PREFIX.idx is used if it is there"
+PACK_HELP = (
+    "the record file, or its name without .rec, or its URL; PREFIX.idx is used if it is there"
+)
 SHOWN_PROBLEMS = 10
 
 
@@ -60,7 +62,7 @@ class PackCommand(NamedTuple):
 
 def add_pack(parser: argparse.ArgumentParser) -> None:
     """The pack to read."""
-    parser.add_argument("pack", metavar="PACK", type=local_path, help=PACK_HELP)
+    parser.add_argument("pack", metavar="PACK", type=path_or_url, help=PACK_HELP)
 
 
 def add_prefix(parser: argparse.ArgumentParser) -> None:

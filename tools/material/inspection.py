@@ -15,7 +15,7 @@ from recordio.packs.near import MOST_DISTANCE
 from recordio.packs.statistics import stats
 
 from ..console import Interruption, printable, say
-from ..outputs import local_path
+from ..outputs import local_path, path_or_url
 from .command import (
     PACK_HELP,
     PackCommand,
@@ -62,7 +62,7 @@ def _add_max_pixels(parser: argparse.ArgumentParser, needs: str) -> None:
 
 def _add_diff(parser: argparse.ArgumentParser) -> None:
     for name in "ab":
-        parser.add_argument(name, metavar=name.upper(), type=local_path, help=PACK_HELP)
+        parser.add_argument(name, metavar=name.upper(), type=path_or_url, help=PACK_HELP)
     parser.add_argument(
         "--examples",
         type=natural,

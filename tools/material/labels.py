@@ -12,7 +12,7 @@ from recordio.packs.join import join
 from recordio.packs.relabel import relabel
 
 from ..console import Interruption
-from ..outputs import local_path
+from ..outputs import local_path, path_or_url
 from .command import (
     PACK_HELP,
     PackCommand,
@@ -72,7 +72,7 @@ def labels(text: str) -> Any:
 
 
 def _add_join(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("packs", metavar="PACK", type=local_path, nargs="+", help=PACK_HELP)
+    parser.add_argument("packs", metavar="PACK", type=path_or_url, nargs="+", help=PACK_HELP)
     add_prefix(parser)
     parser.add_argument(
         "--labels",

@@ -106,7 +106,6 @@ def test_duplicates_are_removed_when_asked(pictures, command, capsys):
         "diff a",
         "diff a b --examples -1",
         "diff a b --threads 0",
-        "diff a s3://bucket/b",
         "stats",
         "stats a --max-pixels 100",
         "stats a --mean-std --max-pixels 0",
