@@ -103,8 +103,7 @@ class StoredFile:
         """Bytes as they are stored."""
         if self.is_local:
             return os.path.getsize(self.name)
-        files, inside = _filesystem(self.name)
-        return files.size(inside)
+        return self.mirrored().size
 
     def version(self) -> tuple[int, int]:
         """Size and time of the last change in nanoseconds; -1 and -1 if it does not exist.

@@ -24,7 +24,7 @@ class MXRecordIO:
     Parameters
     ----------
     uri : str or os.PathLike
-        A local file.
+        A file; one that is read may be a URL (``s3://...``).
     flag : {"r", "w"}
         Read, or write again.
 
@@ -44,7 +44,7 @@ class MXRecordIO:
     OSError
         If the file cannot be opened.
     RecordIOError
-        If `uri` is no local file (``s3://...``, ``stdin``).
+        If `uri` is ``stdin`` or ``stdout``, or a URL to write to.
 
     Notes
     -----
@@ -98,11 +98,12 @@ class MXRecordIO:
         if self.flag not in ("r", "w"):
             raise ValueError(f"Invalid flag {self.flag!r}: expected 'r' or 'w'")
         path = os.fsdecode(self.uri)
-        if "://" in path or path in ("stdin", "stdout"):
+        if path in ("stdin", "stdout"):
             raise RecordIOError(
-                "only local files can be opened; for a file of this name give its full path",
-                path=path,
+                "only files can be opened; for a file of this name give its full path", path=path
             )
+        if self.writable and not StoredFile.at(path).is_local:
+            raise RecordIOError("only local files can be written", path=path)
         self.close()
         if self.writable:
             self._writer = self._open_writer(path)
@@ -163,6 +164,8 @@ class MXRecordIO:
             If the file is damaged here.
         """
         reader = self._for_reading()
+        if reader.remote is not None:
+            reader.remote.ask_ahead(self._offset)
         payload, self._offset = reader.read_at(self._offset, self._position, copy=True)
         if payload is None:
             return None

@@ -197,3 +197,21 @@ def test_failures_while_reading(server, url, settings):
         reader.read_many(range(COUNT))
     server.faults.clear()
     assert len(reader.read_many(range(COUNT))) == COUNT
+
+
+def test_readers_of_mxnet(server, url, pack, monkeypatch, tmp_path, library):
+    monkeypatch.setenv("RECORDIO_REMOTE_CACHE", str(tmp_path / "mirrors"))
+    with recordio.MXRecordIO(url, "r") as found, recordio.MXRecordIO(str(pack), "r") as wanted:
+        assert list(found) == list(wanted)
+        assert found.read() is None
+    assert len(server.ranges("a.rec")) <= 3
+    for kind in (int, str):
+        index = str(pack.with_suffix(".idx"))
+        with (
+            recordio.MXIndexedRecordIO(url.replace(".rec", ".idx"), url, "r", kind) as found,
+            recordio.MXIndexedRecordIO(index, str(pack), "r", kind) as wanted,
+        ):
+            assert found.keys == wanted.keys
+            for key in found.keys[::7]:
+                assert found.read_idx(key) == wanted.read_idx(key)
+                assert found.read() == wanted.read()
