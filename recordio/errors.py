@@ -186,7 +186,7 @@ class KeyNotFoundError(RecordIOError, KeyError):
 
 
 class RemoteFileError(RecordIOError, OSError):
-    """A file on a server cannot be read: the message names its URL, the range and the cause."""
+    """A file on a server cannot be read or written: the message names URL, range and cause."""
 
 
 class RemoteMissingError(RemoteFileError, FileNotFoundError):

@@ -89,6 +89,20 @@ class StoredFile:
         files, inside = _filesystem(self.name)
         return files.open(inside, "rb")
 
+    def first_bytes(self, count: int, settings: RemoteSettings | None = None) -> bytes:
+        """Its first bytes; none if there is no such file, or none that can be opened here."""
+        if self.is_local:
+            with contextlib.suppress(OSError), open(self.name, "rb") as file:
+                return file.read(count)
+            return b""
+        from recordio.remote.asking import first_bytes
+        from recordio.remote.settings import RemoteSettings
+
+        try:
+            return first_bytes(self.name, count, settings or RemoteSettings())
+        except FileNotFoundError:
+            return b""
+
     def exists(self) -> bool:
         """Whether there is such a file, and no folder."""
         if self.is_local:

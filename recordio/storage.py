@@ -1,7 +1,7 @@
 """Output that appears whole or not at all, for one file or for a group that belongs together.
 
-Files are written under temporary names in the folder of their target and renamed at the end.  This
-module never reads or changes what is in a file, and it knows local paths only.
+Files are written under temporary names in the folder of their target and renamed at the end;
+`open_output` takes URLs as well.  This module never reads or changes what is in a file.
 """
 
 from __future__ import annotations
@@ -13,15 +13,121 @@ import stat
 
 from recordio.at_end import at_end
 from recordio.errors import RecordIOError
+from recordio.files import StoredFile
 from recordio.temporary import REPLACED_SUFFIX, Temporary
 from recordio.temporary import TEMPORARY_SUFFIX as TEMPORARY_SUFFIX  # found here as well
 
-__all__ = ["AtomicOutput", "naming_output"]
+__all__ = ["AtomicOutput", "Output", "naming_output", "open_output", "remove_output"]
 
 _BUFFER = 1 << 17
 
 
-class AtomicOutput:
+class Output:
+    """One file, or several that belong together, that appear when `commit` is called.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        The targets.
+    files : tuple
+        What is written to, one for each path.
+    closed : bool
+        Whether the files were published or discarded.
+    """
+
+    paths: tuple[str, ...] = ()
+    files: tuple = ()
+    closed = False
+
+    def __init__(self):
+        self._owner = os.getpid()
+
+    @property
+    def owned(self) -> bool:
+        """Whether this process opened the output; false in a forked child."""
+        return os.getpid() == self._owner
+
+    def write(self, data) -> int:
+        """Append bytes to the first file and return how many they were."""
+        return self.files[0].write(data)
+
+    def check_usable(self) -> None:
+        """Raise ValueError if the output is closed, RuntimeError in a forked child."""
+        if self.closed:
+            raise ValueError(f"the output to {self.paths[0]} is closed")
+        if not self.owned:
+            raise RuntimeError(
+                f"the output to {self.paths[0]} was opened by process {self._owner}; a forked"
+                " process must open its own"
+            )
+
+    def commit(self) -> None:
+        """Publish all files; on an error give them up."""
+        raise NotImplementedError
+
+    def discard(self) -> None:
+        """Give up, and leave the targets as they are; may be called again."""
+        raise NotImplementedError
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if kind is not None:
+            self.discard()
+        elif not self.closed:
+            self.commit()
+
+
+def open_output(*paths, without=(), settings=None):
+    """The output to files of this machine, or to URLs.
+
+    Parameters
+    ----------
+    *paths : str or os.PathLike
+        The main file, and those that describe it; all paths or all URLs.
+    without : sequence of str or os.PathLike
+        Companions of the old main file that the new one does not have; they are removed.
+    settings : RemoteSettings, optional
+        How URLs are reached.
+
+    Returns
+    -------
+    AtomicOutput or recordio.remote.output.RemoteOutput
+
+    Raises
+    ------
+    RecordIOError
+        If paths and URLs are mixed; and what the two classes raise.
+    """
+    files = [StoredFile.at(path) for path in paths]
+    local = [file.is_local for file in files]
+    if all(local):
+        return AtomicOutput(*(file.name for file in files), without=without)
+    if any(local):
+        raise RecordIOError(
+            f"it cannot appear together with {files[local.index(False)].name}: give URLs for both, "
+            "or paths",
+            path=files[local.index(True)].name,
+        )
+    from recordio.remote.output import RemoteOutput
+
+    return RemoteOutput(*(file.name for file in files), without=without, settings=settings)
+
+
+def remove_output(path) -> None:
+    """Remove a file of this machine, or an object, if it is there."""
+    file = StoredFile.at(path)
+    if file.is_local:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(file.name)
+        return
+    from recordio.remote.output import remove
+
+    remove(file.name)
+
+
+class AtomicOutput(Output):
     """Write one file, or several that belong together, and publish them in one step.
 
     Parameters
@@ -89,14 +195,12 @@ class AtomicOutput:
     def __init__(self, *paths, without=(), go_on=None):
         if not paths:
             raise TypeError("AtomicOutput needs at least one path")
+        super().__init__()
         self.paths = tuple(os.path.realpath(os.fsdecode(path)) for path in paths)
         if len(set(self.paths)) != len(self.paths):
             raise RecordIOError("the same file is given twice as an output", path=self.paths[0])
         self._without = tuple(os.path.realpath(os.fsdecode(path)) for path in without)
-        self.files = ()
         self.kept = 0
-        self.closed = False
-        self._owner = os.getpid()
         self._temporary: list[Temporary] = []
         self._cleanup = at_end(self, _remove, self._temporary, self._owner)
         try:
@@ -137,18 +241,9 @@ class AtomicOutput:
             raise
 
     @property
-    def owned(self) -> bool:
-        """Whether this process opened the output; false in a forked child."""
-        return os.getpid() == self._owner
-
-    @property
     def unpublished(self) -> tuple[str, ...]:
         """Where the files are until they are published, one for each path."""
         return tuple(temporary.path for temporary in self._temporary)
-
-    def write(self, data) -> int:
-        """Append bytes to the first file and return how many they were."""
-        return self.files[0].write(data)
 
     def copy_existing(self, number, end_with=b"") -> int:
         """Begin file `number` with what its target holds now.
@@ -173,16 +268,6 @@ class AtomicOutput:
                 if old.read(len(end_with)) != end_with:
                     size += file.write(end_with)
         return size
-
-    def check_usable(self) -> None:
-        """Raise ValueError if the output is closed, RuntimeError in a forked child."""
-        if self.closed:
-            raise ValueError(f"the output to {self.paths[0]} is closed")
-        if not self.owned:
-            raise RuntimeError(
-                f"the output to {self.paths[0]} was opened by process {self._owner}; a forked"
-                " process must open its own"
-            )
 
     def commit(self) -> None:
         """Publish all files; on an error publish nothing and remove the temporary files."""
@@ -244,15 +329,6 @@ class AtomicOutput:
             for file in self.files:
                 _close_unflushed(file)
         self._cleanup()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, traceback):
-        if kind is not None:
-            self.discard()
-        elif not self.closed:
-            self.commit()
 
 
 class _OwnFile(io.FileIO):

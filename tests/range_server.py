@@ -1,15 +1,20 @@
-"""A server of ranges on the loopback that can be slow, wrong, or gone, as a test asks for it."""
+"""A server of ranges on the loopback that can be slow, wrong, or gone, as a test asks for it.
+
+It also takes objects, whole or in parts, as S3 does where buckets are part of the path.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import html
 import http.server
+import re
 import socket
 import threading
 import time
 from collections import deque
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 
 class RangeServer:
@@ -26,10 +31,20 @@ class RangeServer:
         What becomes of the next requests for ranges: "503", "403", "reset", "short", "slow", "ok".
     requests : list of (str, int, int)
         Path, begin and end of every range that was asked for.
+    uploads : dict of str to dict of int to bytes
+        The parts of uploads that were neither completed nor aborted.
+    writes : list of (str, str, int)
+        Kind, path and part number of requests that write: "put", "begin", "part", "complete",
+        "abort", "copy", "delete".
+    fails : callable
+        ``fails(kind, path, part)`` says what becomes of a request that writes: None, a status such
+        as 503, or "hang" until `released` is set.
     """
 
     def __init__(self):
         self.objects, self.requests, self.faults = {}, [], deque()
+        self.uploads, self.writes, self.fails = {}, [], lambda kind, path, part: None
+        self.released = threading.Event()
         self.latency, self.bandwidth, self.slow_seconds = 0.0, None, 30.0
         self.most_at_once = self._at_once = 0
         self._sent_until = 0.0
@@ -52,6 +67,7 @@ class RangeServer:
 
     def stop(self):
         """Refuse connections from now on, and break those that there are."""
+        self.released.set()
         self._server.shutdown()
         self._server.server_close()
         self._server.break_connections()
@@ -73,6 +89,37 @@ class RangeServer:
         if known is None or known[0] is not data:
             known = self._tags[id(data)] = data, '"' + hashlib.md5(data).hexdigest() + '"'
         return known[1]
+
+    def written(self, kind, path=None):
+        """How many requests of a kind that writes came for a path, or for any."""
+        return sum(k == kind and path in (None, p) for k, p, _ in list(self.writes))
+
+    def write(self, kind, path, part, upload, body):
+        """Carry out a request that writes; the text of the answer."""
+        with self._lock:
+            if kind == "put":
+                self.objects[path] = body
+            elif kind == "begin":
+                name = f"upload-{len(self.writes)}"
+                self.uploads[name] = {}
+                return _xml("InitiateMultipartUploadResult", UploadId=name)
+            elif kind == "part":
+                self.uploads[upload][part] = body
+            elif kind == "complete":
+                parts = self.uploads.pop(upload)
+                listed = [int(number) for number in re.findall(rb"<PartNumber>(\d+)<", body)]
+                assert listed == list(range(1, len(parts) + 1)), (listed, list(parts))
+                self.objects[path] = b"".join(parts[number] for number in listed)
+                return _xml("CompleteMultipartUploadResult", ETag=self.tag_of(self.objects[path]))
+            elif kind == "abort":
+                self.uploads.pop(upload, None)
+            elif kind == "copy":
+                self.objects[path] = self.objects[body]
+                return _xml("CopyObjectResult", ETag=self.tag_of(self.objects[path]))
+            else:
+                self.objects.pop(path, None)
+                return "<DeleteResult><Deleted><Key>key</Key></Deleted></DeleteResult>"
+            return ""
 
     def over(self):
         with self._lock:
@@ -126,6 +173,50 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
+
+    def handle_expect_100(self):
+        going_on = super().handle_expect_100()
+        self.wfile.flush()  # which waits for more otherwise, as the client does
+        return going_on
+
+    def do_PUT(self):
+        source = self.headers.get("x-amz-copy-source")
+        kind = "copy" if source else "part" if "partNumber" in self.path else "put"
+        self._write(kind, unquote(source or "").lstrip("/"))
+
+    def do_POST(self):
+        if self.path.endswith("?delete"):
+            self._write("delete")
+        else:
+            self._write("complete" if "uploadId" in self.path else "begin")
+
+    def do_DELETE(self):
+        self._write("abort" if "uploadId" in self.path else "delete")
+
+    def _write(self, kind, source=""):
+        rules, (path, _, query) = self.rules, self.path.partition("?")
+        path, query = unquote(path.lstrip("/")), dict(parse_qsl(query))
+        part, upload = int(query.get("partNumber", 0)), query.get("uploadId")
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.endswith("?delete"):  # by which obstore removes a single object, too
+            path = f"{path.rstrip('/')}/{re.search('<Key>(.*)</Key>', body.decode())[1]}"
+        rules.writes.append((kind, path, part))
+        fault = rules.fails(kind, path, part)
+        if fault == "hang":
+            rules.released.wait(60)
+            fault = 503
+        unknown = source not in rules.objects if kind == "copy" else upload not in rules.uploads
+        if kind in ("copy", "part", "complete") and unknown:
+            fault = fault or 404
+        if fault:
+            self._refuse(fault)
+            return
+        answer = rules.write(kind, path, part, upload, source if kind == "copy" else body).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.send_header("ETag", rules.tag_of(body))
+        self.end_headers()
+        self.wfile.write(answer)
 
     def do_HEAD(self):
         self._answer(False)
@@ -186,3 +277,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()
+
+
+def _xml(kind, **fields):
+    inside = "".join(f"<{name}>{html.escape(value)}</{name}>" for name, value in fields.items())
+    return f'<?xml version="1.0" encoding="UTF-8"?><{kind}>{inside}</{kind}>'

@@ -214,19 +214,15 @@ def checksums_path(path):
     return os.path.splitext(os.fsdecode(path))[0] + ".crc"
 
 
-def is_checksums(path):
-    """Whether a file exists and begins as one of checksums does."""
-    try:
-        with StoredFile.at(path).open() as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
+def is_checksums(path, settings=None):
+    """Whether a file, or the object at a URL, exists and begins as one of checksums does."""
+    return StoredFile.at(path).first_bytes(len(_MAGIC), settings) == _MAGIC
 
 
-def stale_checksums(path):
+def stale_checksums(path, settings=None):
     """Checksums beside a record file that is about to be replaced: a list of none or one path."""
     beside = checksums_path(path)
-    return [beside] if is_checksums(beside) else []
+    return [beside] if is_checksums(beside, settings) else []
 
 
 def read_checksums(path):

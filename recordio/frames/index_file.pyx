@@ -25,9 +25,8 @@ from recordio.frames.mapping cimport guard_of, map_guard
 
 from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.files import StoredFile
-from recordio.remote.uploading import upload
 from recordio.frames.frame import scan_offsets
-from recordio.storage import AtomicOutput
+from recordio.storage import open_output
 
 __all__ = ["build_index", "format_index", "read_index", "write_index"]
 
@@ -343,10 +342,7 @@ def write_index(path, keys, offsets):
     >>> path.read_bytes()
     b'7\\t0\\n3\\t16\\n'
     """
-    if not StoredFile.at(path).is_local:
-        upload(b"".join(format_index(keys, offsets)), os.fsdecode(path))
-        return
-    with AtomicOutput(path) as output:
+    with open_output(path) as output:
         for piece in format_index(keys, offsets):
             output.write(piece)
 

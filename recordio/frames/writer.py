@@ -14,7 +14,7 @@ from operator import index as as_integer
 
 import numpy as np
 
-from recordio.errors import IndexFileError, RecordIOError
+from recordio.errors import IndexFileError, RecordIOError, RemoteFileError
 from recordio.files import StoredFile
 from recordio.frames.checksum_library import library_crc32c
 from recordio.frames.checksums import (
@@ -27,7 +27,9 @@ from recordio.frames.checksums import (
 from recordio.frames.encoder import encode, encode_into
 from recordio.frames.index_file import format_index
 from recordio.frames.reader import RecordReader
-from recordio.storage import AtomicOutput
+from recordio.remote.objects import shown
+from recordio.remote.settings import RemoteSettings
+from recordio.storage import open_output
 
 __all__ = ["RecordWriter"]
 
@@ -42,17 +44,22 @@ class RecordWriter:
     Parameters
     ----------
     path : str or os.PathLike
-        The record file; replaced if it exists.
+        The record file, or its URL; replaced if it exists.
     index : str or os.PathLike, optional
-        The ``.idx`` file to write with it.
+        The ``.idx`` file to write with it, a URL if `path` is one.
     append : bool
         Continue an existing file, with its index if one is asked for.  The existing records are
         copied first (without reading them where the file system can share blocks), so that this too
-        is all or nothing.  A file that does not exist yet is begun.
+        is all or nothing.  A file that does not exist yet is begun.  URLs are never continued.
     checksums : bool
         Write ``PREFIX.crc`` as well, the CRC-32C of every record; ``append=True`` continues the one
         that is there.  Without, checksums of the file that is replaced are removed, for they would
         be wrong.
+    remote_timeout : float, optional
+        Seconds for which a request to the server of a URL is made again while it fails, and in
+        which a part of 16 MiB has to arrive; 60 by default.
+    remote_options : mapping, optional
+        How to reach that server; see `RecordReader`.
 
     Attributes
     ----------
@@ -67,6 +74,8 @@ class RecordWriter:
         If a folder is missing, not writable or full; also from `write` and `close`.
     CorruptRecordError, TruncatedRecordError
         For ``append=True``, if the existing file does not end with a whole record.
+    RemoteFileError
+        If a URL cannot be written, or for ``append=True``; also from `write` and `close`.
     ImportError
         For ``checksums=True``, if google-crc32c is not installed.
     ChecksumFileError
@@ -85,6 +94,10 @@ class RecordWriter:
     between leaves a record file, old or new but whole, without index; `recordio.build_index` writes
     it again.  SIGKILL or a crash can leave temporary files named ``*.partial`` or ``*.replaced``;
     the next writer of the same file removes them.
+
+    A URL is written in parts while records come, by a thread, with nothing on the disk and about
+    100 MiB in memory.  The object appears at `close`; what promises hold is said by
+    `recordio.remote.output.RemoteOutput`.
 
     Any number of threads may write to one writer.  A forked child cannot use it.
 
@@ -106,7 +119,16 @@ class RecordWriter:
     ['0', '0', '20', '16', '21', '32']
     """
 
-    def __init__(self, path, index=None, append=False, checksums=False):
+    def __init__(
+        self,
+        path,
+        index=None,
+        append=False,
+        checksums=False,
+        *,
+        remote_timeout=None,
+        remote_options=None,
+    ):
         self.path = os.fsdecode(path)
         self.index_path = None if index is None else os.fsdecode(index)
         self._lock = threading.Lock()
@@ -117,12 +139,19 @@ class RecordWriter:
         self._lines = array("q")  # key, offset, key, offset ... that are not formatted yet
         self._crc = library_crc32c() if checksums else None
         self._checked = array("q")  # offset, CRC, offset, CRC ... of all records
+        settings = RemoteSettings(remote_timeout=remote_timeout, remote_options=remote_options)
+        if append and not StoredFile.at(self.path).is_local:
+            raise RemoteFileError(
+                "records cannot be appended to an object: write another one and read both (all"
+                " providers take several), or append to a local copy and upload that",
+                path=shown(self.path),
+            )
         size = self._check_existing() if append else None
         paths = [self.path] if self.index_path is None else [self.path, self.index_path]
         if checksums:
             paths.append(checksums_path(self.path))
-        without = [] if checksums else stale_checksums(self.path)
-        self._output = AtomicOutput(*paths, without=without)
+        without = [] if checksums else stale_checksums(self.path, settings)
+        self._output = open_output(*paths, without=without, settings=settings)
         if size is not None:
             self._copy_existing(size)
 

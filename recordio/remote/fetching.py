@@ -1,4 +1,4 @@
-"""Threads that carry out requests to servers: many at once, tried again when they fail.
+"""Threads that carry out requests to servers, many at once.
 
 A `Job` is one request for neighbouring blocks of a mirror.  Jobs are begun in the order in which
 they were asked for, except urgent ones, and so that the bytes under way stay bounded.
@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Future, wait
+from typing import TypeVar
 
-from recordio.errors import RemoteChangedError, RemoteFileError
-from recordio.remote.objects import RemoteObject
-
-__all__ = ["Fetcher", "Job", "Unwanted", "fetcher", "over", "with_retries"]
+__all__ = ["Fetcher", "Job", "Unwanted", "fetcher", "in_background", "over"]
 
 #: Requests and bytes under way at once.
 MOST_REQUESTS = 64
 MOST_BYTES = 1 << 26
-#: Seconds between two attempts: the first, and the longest.
-FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
 #: Seconds between two looks for Ctrl-C while waiting.
 SIGNAL_SECONDS = 0.05
+
+Answer = TypeVar("Answer")
 
 FORKED = (
     "a forked process cannot fetch through what its parent opened: open the file in the process "
@@ -186,54 +182,30 @@ with contextlib.suppress(AttributeError):  # Windows has no fork
     os.register_at_fork(after_in_child=_fetcher_lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 
-def with_retries(
-    remote: RemoteObject,
-    start: int,
-    end: int,
-    timeout: float,
-    failed: Callable[[], None],
-) -> memoryview:
-    """The bytes ``[start, end)`` of an object, asked for again while that fails.
+def in_background(function: Callable[[], Answer]) -> Answer:
+    """What a function returns or raises, in a thread of its own, so that Ctrl-C ends the wait.
 
-    Parameters
-    ----------
-    remote : RemoteObject
-    start, end : int
-    timeout : float
-        Seconds after which no further attempt is begun.
-    failed : callable
-        Called after each attempt that failed; what it raises ends the attempts.
-
-    Raises
-    ------
-    RemoteChangedError
-        At once, if the object was replaced.
-    RemoteFileError
-        If no attempt succeeded.
+    Examples
+    --------
+    >>> in_background(lambda: 7 // 3)
+    2
     """
-    begun, attempts = time.monotonic(), 0
-    while True:
-        try:
-            return remote.read(start, end)
-        except RemoteChangedError:
-            raise
-        except Exception as error:
-            attempts += 1
-            failed()
-            spent = time.monotonic() - begun
-            if spent >= timeout or isinstance(error, MemoryError):
-                raise _failure(remote, start, end, attempts, spent, error) from None
-        delay = min(FIRST_DELAY * 2 ** min(attempts - 1, 10), LONGEST_DELAY)
-        time.sleep(min(delay * random.uniform(0.5, 1), timeout - spent))
+    answer: Future[Answer] = Future()
+    threading.Thread(
+        target=_serve, args=(function, answer), name="remote-request", daemon=True
+    ).start()
+    while not wait([answer], SIGNAL_SECONDS).done:
+        pass
+    try:
+        return answer.result()
+    finally:
+        del answer  # or an error would keep this frame, and with it itself and all callers
 
 
-def _failure(
-    remote: RemoteObject, start: int, end: int, attempts: int, spent: float, error: Any
-) -> RemoteFileError:
-    cause = error.reason if isinstance(error, RemoteFileError) else remote.cause(error)
-    return RemoteFileError(
-        f"bytes {start} to {end - 1} cannot be read, after {attempts} attempts in {spent:.0f} s"
-        f" (remote_timeout): {cause}",
-        path=remote.url,
-        offset=start,
-    )
+def _serve(function: Callable[[], Answer], answer: Future[Answer]) -> None:
+    try:
+        answer.set_result(function())
+    except BaseException as error:
+        answer.set_exception(error)
+    finally:
+        del answer

@@ -17,12 +17,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from recordio.errors import RemoteFileError, RemoteMissingError
+from recordio.errors import RemoteFileError
 from recordio.frames.mapping import map_file
+from recordio.remote.asking import looked_up, read_range
 from recordio.remote.block_table import BLOCK, CLAIM, PIN, USE, BlockTable
-from recordio.remote.fetching import FORKED, Job, Unwanted, fetcher, over, with_retries
+from recordio.remote.fetching import FORKED, Job, Unwanted, fetcher, over
 from recordio.remote.folder import MirrorFolder, folder_at, punch
-from recordio.remote.objects import RemoteObject, missing, open_object, redacted, shown
+from recordio.remote.objects import RemoteObject
 from recordio.remote.settings import RemoteSettings
 
 __all__ = ["Hold", "Mirror", "blocks_of", "open_mirror", "open_mirrors"]
@@ -363,7 +364,7 @@ class Mirror:
         begin, end = first * BLOCK, min(last * BLOCK, self.size)
         self.folder.make_room(end - begin)
         note = functools.partial(self._note_failure, job)
-        data = with_retries(self._remote, begin, end, patience, note)
+        data = read_range(self._remote, begin, end, patience, note)
         try:
             written = 0
             while written < len(data):
@@ -383,7 +384,7 @@ class Mirror:
         """A range of bytes that is not kept, by one request of a job of the caller's."""
         self._check_wanted(job)
         note = functools.partial(self._note_failure, job)
-        data = with_retries(self._remote, begin, end, self.timeout, note)
+        data = read_range(self._remote, begin, end, self.timeout, note)
         with fetcher().changed:
             self._count(end - begin)
         return data
@@ -514,40 +515,15 @@ def open_mirrors(urls: Sequence[str], settings: RemoteSettings | None = None) ->
     """
     settings = RemoteSettings() if settings is None else settings
     if len(urls) == 1:
-        remotes = [_looked_up(urls[0], settings)]
+        remotes = [looked_up(urls[0], settings)]
     else:
         with ThreadPoolExecutor(LOOKUPS, "remote-open") as pool:
-            remotes = list(pool.map(lambda url: _looked_up(url, settings), urls))
+            remotes = list(pool.map(lambda url: looked_up(url, settings), urls))
     folder = folder_at(settings.folder, settings.remote_cache_size)
     with _open_lock:
         mirrors = [_opened(remote, folder, settings) for remote in remotes]
         folder.admit(mirrors)
     return mirrors
-
-
-def _looked_up(url: str, settings: RemoteSettings) -> RemoteObject:
-    """An object, asked for again while that fails, except if it is not there."""
-    begun, attempts = time.monotonic(), 0
-    while True:
-        try:
-            return open_object(url, settings)
-        except (ImportError, RemoteFileError):
-            raise
-        except Exception as error:
-            attempts += 1
-            cause = redacted(error, settings.options)
-            if missing(error):
-                raise RemoteMissingError(
-                    f"there is no such object: {cause}", path=shown(url)
-                ) from None
-            spent = time.monotonic() - begun
-            if spent >= settings.timeout or isinstance(error, TypeError | ValueError):
-                raise RemoteFileError(
-                    f"the object cannot be opened, after {attempts} attempts in {spent:.0f} s "
-                    f"(remote_timeout): {cause}",
-                    path=shown(url),
-                ) from None
-            time.sleep(min(0.1 * 2 ** min(attempts, 5), max(settings.timeout - spent, 0.01)))
 
 
 def _opened(remote: RemoteObject, folder: MirrorFolder, settings: RemoteSettings) -> Mirror:

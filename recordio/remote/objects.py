@@ -7,20 +7,31 @@ again, keeps bytes or has threads.
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import re
 from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
-from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
+from recordio.errors import RemoteChangedError, RemoteFileError
+from recordio.remote.retrying import FIRST_DELAY, LONGEST_DELAY
 from recordio.remote.settings import RemoteSettings
 
-__all__ = ["RemoteObject", "Version", "list_urls", "open_object", "redacted", "shown"]
+__all__ = [
+    "RemoteObject",
+    "Version",
+    "copy_object",
+    "delete_object",
+    "list_urls",
+    "open_object",
+    "redacted",
+    "shown",
+]
 
 #: Schemes that obstore knows; the others are fsspec's.
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "http", "https")
-#: The longest that one request may take, in seconds.
+#: The longest that one request for bytes may take, in seconds.
 REQUEST_SECONDS = 30.0
 #: Names of options in obstore and in s3fs, where they differ.
 S3FS_NAMES = {
@@ -221,14 +232,17 @@ class _Obstore:
 
 
 def obstore_at(url: str, settings: RemoteSettings, write: bool = False) -> tuple[Any, str]:
-    """The store of a URL, and the path in it."""
+    """The store of a URL, and the path in it.
+
+    With `write` for requests that change objects: those the library itself makes again.
+    """
     from obstore.store import from_url
 
     scheme, _, rest = url.partition("://")
     server, _, path = rest.partition("/")
     root = f"{scheme}://{server}"
     keywords: dict[str, Any] = {}
-    seconds = min(settings.timeout, REQUEST_SECONDS)
+    seconds = settings.timeout if write else min(settings.timeout, REQUEST_SECONDS)
     client: dict[str, Any] = {"allow_http": True, "timeout": timedelta(seconds=seconds)}
     client.update(settings.options.get("client_options", {}))
     if scheme in ("http", "https"):
@@ -236,7 +250,16 @@ def obstore_at(url: str, settings: RemoteSettings, write: bool = False) -> tuple
     else:
         config = {n: v for n, v in settings.options.items() if n != "client_options"}
         keywords["config"] = config or None
-    retries = {"max_retries": 10 if write else 0}
+    retries: dict[str, Any] = {"max_retries": 0}
+    if write:
+        longest = timedelta(seconds=LONGEST_DELAY)
+        retries = {
+            "max_retries": 1_000_000,
+            "retry_timeout": timedelta(seconds=settings.timeout),
+            "backoff": {
+                "init_backoff": timedelta(seconds=FIRST_DELAY), "max_backoff": longest, "base": 2
+            },
+        }  # fmt: skip
     return from_url(root, client_options=client, retry_config=retries, **keywords), path
 
 
@@ -295,6 +318,9 @@ def fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:
         region = options.pop("region", None) or options.pop("aws_region", None)
         if region is not None:
             options["client_kwargs"] = {**options.get("client_kwargs", {}), "region_name": region}
+        # Requests that fail are made again here, for `remote_timeout`.
+        once = {"retries": {"total_max_attempts": 1}}
+        options["config_kwargs"] = {**once, **options.get("config_kwargs", {})}
     try:
         return url_to_fs(url, **options)
     except (ImportError, ValueError) as error:
@@ -358,6 +384,25 @@ def _names_below(folder: str, settings: RemoteSettings) -> list[str]:
     return [e["name"].rpartition("/")[2] for e in entries if e["type"] == "file"]
 
 
-def missing(error: BaseException) -> bool:
-    """Whether an error of a library says that there is no such object."""
-    return isinstance(error, FileNotFoundError | RemoteMissingError)
+def copy_object(source: str, target: str, settings: RemoteSettings) -> None:
+    """Have the server copy an object within a bucket; errors are those of the library."""
+    if library_for(source, settings) == "obstore":
+        import obstore
+
+        store, path = obstore_at(source, settings, write=True)
+        obstore.copy(store, path, obstore_at(target, settings)[1])
+        return
+    files, path = fsspec_at(source, settings)
+    files.cp_file(path, fsspec_at(target, settings)[1])
+
+
+def delete_object(url: str, settings: RemoteSettings) -> None:
+    """Remove an object, if it is there; errors are those of the library."""
+    with contextlib.suppress(FileNotFoundError):
+        if library_for(url, settings) == "obstore":
+            import obstore
+
+            obstore.delete(*obstore_at(url, settings, write=True))
+            return
+        files, path = fsspec_at(url, settings)
+        files.rm_file(path)

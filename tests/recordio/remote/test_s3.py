@@ -6,6 +6,7 @@ import pytest
 
 import recordio
 from recordio.errors import RemoteFileError, RemoteMissingError
+from recordio.remote import part_writers, uploading
 from recordio.remote.objects import list_urls
 from recordio.remote.settings import RemoteSettings
 
@@ -119,6 +120,65 @@ def test_a_server_that_is_not_there(options):
 
 def test_settings_do_not_show_credentials(options):
     assert SECRET not in repr(RemoteSettings(**options))
+
+
+@pytest.fixture
+def sending(options, monkeypatch):
+    """Options for writers; parts are as small as S3 allows."""
+    for module in (part_writers, uploading):
+        monkeypatch.setattr(module, "PART", 5 << 20)
+    return {name: options[name] for name in ("remote_timeout", "remote_options")}
+
+
+def body(bucket, key):
+    return bucket.get_object(Bucket="bucket", Key=key)["Body"].read()
+
+
+@pytest.mark.parametrize("count", [0, 3, 12])
+def test_packs_are_written(bucket, sending, tmp_path, count):
+    names = tmp_path / "a.rec", tmp_path / "a.idx"
+    for files, given in (
+        (names, {}),
+        (("s3://bucket/new/a.rec", "s3://bucket/new/a.idx"), sending),
+    ):
+        with recordio.RecordWriter(*files, **given) as writer:
+            for i in range(count):
+                writer.write(bytes([i]) * 1_000_001, key=i)
+    for path in names:
+        assert body(bucket, f"new/{path.name}") == path.read_bytes()
+    bucket.delete_object(Bucket="bucket", Key="new/a.idx")
+
+
+def test_uploads_that_are_given_up_leave_nothing(bucket, sending):
+    bucket.put_object(Bucket="bucket", Key="kept.rec", Body=b"old")
+    with (
+        pytest.raises(RuntimeError),
+        recordio.RecordWriter("s3://bucket/kept.rec", "s3://bucket/kept.idx", **sending) as writer,
+    ):
+        writer.write(bytes(12 << 20))
+        raise RuntimeError
+    assert body(bucket, "kept.rec") == b"old"
+    assert "Uploads" not in bucket.list_multipart_uploads(Bucket="bucket")
+
+
+def test_old_companions_go_with_the_old_pack(bucket, sending):
+    for name in ("pair.rec", "pair.idx"):
+        bucket.put_object(Bucket="bucket", Key=name, Body=b"old")
+    with recordio.RecordWriter("s3://bucket/pair.rec", "s3://bucket/pair.idx", **sending) as writer:
+        writer.write(b"new")
+    assert body(bucket, "pair.idx") == b"0\t0\n"
+    found = bucket.list_objects(Bucket="bucket", Prefix="pair")["Contents"]
+    assert [item["Key"] for item in found] == ["pair.idx", "pair.rec"]
+
+
+def test_buckets_that_are_not_there_are_named(bucket, sending):
+    with (
+        pytest.raises(RemoteFileError, match="cannot be written") as caught,
+        recordio.RecordWriter("s3://no-such-bucket/a.rec", **sending) as writer,
+    ):
+        writer.write(b"a")
+    assert str(caught.value).startswith("s3://no-such-bucket/a.rec: ")
+    assert SECRET not in str(caught.value)
 
 
 def test_indexes_are_made_beside_the_pack(

@@ -1,0 +1,171 @@
+"""Objects that belong together, published so that a main object never stands beside a wrong index.
+
+Nothing here knows what is in them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from recordio.at_end import at_end
+from recordio.errors import RecordIOError, RemoteFileError, RemoteMissingError
+from recordio.remote.asking import looked_up
+from recordio.remote.fetching import in_background
+from recordio.remote.objects import Version, copy_object, delete_object, redacted, shown
+from recordio.remote.part_writers import HOPELESS
+from recordio.remote.retrying import GaveUp, retried
+from recordio.remote.settings import RemoteSettings
+from recordio.remote.uploading import Upload
+from recordio.storage import Output
+from recordio.temporary import REPLACED_SUFFIX
+
+__all__ = ["RemoteOutput", "remove"]
+
+
+class RemoteOutput(Output):
+    """Write one object, or several that belong together, and publish them.
+
+    Parameters
+    ----------
+    *urls : str
+        The objects to write; existing ones are replaced at the end.  The first is the main one, the
+        others (an index, say) describe it.
+    without : sequence of str
+        Companions of the old main object that the new one does not have; they are removed.
+    settings : RemoteSettings, optional
+
+    Attributes
+    ----------
+    paths : tuple of str
+        The URLs, as messages show them.
+    files : tuple of Upload
+        What is written to, one for each URL.
+
+    Raises
+    ------
+    RecordIOError
+        If a URL is given twice.
+    RemoteFileError
+        If no library writes to such a URL.
+
+    Notes
+    -----
+    Parts are sent while they are written, and nobody sees them before `commit`:
+
+    * Old companions are moved away first, then the main object is replaced, then the new companions
+      appear.  A reader hence never finds a companion of another version; for a moment it finds
+      none, and says so.
+    * If the main object cannot be published, the old companions are moved back.  If only a
+      companion cannot, the error names it, and the main object is there without it.
+    * An error, Ctrl-C, `discard`, dropping the object, or the end of the process has the server
+      forget the parts.  SIGKILL or a lost connection can leave parts, which nobody sees and which a
+      life-cycle rule of the bucket removes, or an old companion as ``URL.00000000.replaced``.
+    """
+
+    def __init__(
+        self, *urls: str, without: Sequence[str] = (), settings: RemoteSettings | None = None
+    ) -> None:
+        super().__init__()
+        if len(set(urls)) != len(urls):
+            raise RecordIOError("the same URL is given twice as an output", path=shown(urls[0]))
+        self._settings = RemoteSettings() if settings is None else settings
+        self._urls, self._without = urls, tuple(without)
+        self.paths = tuple(map(shown, urls))
+        self.files = tuple(Upload(url, self._settings) for url in urls)
+        self._cleanup = at_end(self, _discard, self.files, self._owner)
+
+    def commit(self) -> None:
+        """Publish all objects; on an error give them up, see above."""
+        self.check_usable()
+        self.closed = True
+        try:
+            self._publish()
+        finally:
+            self._cleanup()
+
+    def _publish(self) -> None:
+        main, *companions = self.files
+        aside: list[str] = []
+        before = self._version() if len(self._urls) > 1 or self._without else None
+        try:
+            for url in (*self._urls[1:], *self._without):
+                if self._copy(url, _replaced(url)):
+                    aside.append(url)
+                    remove(url, self._settings)
+            main.publish()
+        except BaseException:
+            main.discard()
+            with contextlib.suppress(RemoteFileError):
+                # Not beside a main object that appeared all the same.
+                if aside and self._version() == before:
+                    for url in aside:
+                        self._copy(_replaced(url), url)
+                        remove(_replaced(url), self._settings)
+            raise
+        for companion in companions:
+            companion.publish()
+        for url in aside:
+            with contextlib.suppress(RemoteFileError):
+                remove(_replaced(url), self._settings)
+
+    def _version(self) -> Version | None:
+        """That of the main object as it is now; None if there is none."""
+        try:
+            return looked_up(self._urls[0], self._settings).version
+        except RemoteMissingError:
+            return None
+
+    def _copy(self, source: str, target: str) -> bool:
+        """Copy an object, and say whether there is one."""
+
+        def copy() -> None:
+            copy_object(source, target, self._settings)
+
+        try:
+            in_background(lambda: _change(copy, source, self._settings))
+        except RemoteMissingError:
+            return False
+        return True
+
+    def discard(self) -> None:
+        """Give up, and leave the objects as they are; may be called again."""
+        self.closed = True
+        self._cleanup()
+
+
+def remove(url: str, settings: RemoteSettings | None = None) -> None:
+    """Remove an object, if it is there; Ctrl-C ends the wait.
+
+    Raises
+    ------
+    RemoteFileError
+        If that cannot be done.
+    """
+    chosen = RemoteSettings() if settings is None else settings
+    in_background(lambda: _change(lambda: delete_object(url, chosen), url, chosen))
+
+
+def _change(request: Callable[[], None], url: str, settings: RemoteSettings) -> None:
+    """Make a request that changes an object, again while it fails."""
+    try:
+        retried(request, settings.timeout, final=(FileNotFoundError,), hopeless=HOPELESS)
+    except FileNotFoundError as error:
+        raise RemoteMissingError(redacted(error, settings.options), path=shown(url)) from None
+    except GaveUp as last:
+        cause = redacted(last.cause, settings.options)
+        raise RemoteFileError(
+            f"it cannot be moved or removed, {last.effort}: {cause}", path=shown(url)
+        ) from None
+
+
+def _replaced(url: str) -> str:
+    return f"{url}.00000000{REPLACED_SUFFIX}"
+
+
+def _discard(uploads: tuple[Any, ...], owner: int) -> None:
+    if os.getpid() == owner:
+        for upload in uploads:
+            upload.discard()
