@@ -79,8 +79,9 @@ class ImageProviderOptions(NamedOptions):
         "",
         "str or os.PathLike, or a list of them",
         """The ``.idx`` file or files, named as `path_imgrec` names its own; without it the record
-        files are scanned once, and of those that are URLs the indexes beside them count.  Records
-        are taken in the order of the file, whatever the order of the index.""",
+        files are scanned once, and of those that are URLs the indexes beside them count; a manifest
+        names those of its files.  Records are taken in the order of the file, whatever the order of
+        the index.""",
         paths,
     )
     label_width: int = option(
@@ -245,10 +246,11 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
     path_imgrec: Any = option(
         "./data/imgrec.rec",
         "str, os.PathLike or Pack, or a list of them",
-        """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, or several of
-        these, in a list or separated by semicolons; by default ``./data/imgrec.rec``.  They may be
-        URLs: ``s3://bucket/train.rec``, ``gs://``, ``az://``, ``hf://``, ``https://``.  A `Pack`
-        says more about one of them: its share, its labels, what is different about its images.""",
+        """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, a manifest of
+        shards (``train.shards.json``), or several of these, in a list or separated by semicolons;
+        by default ``./data/imgrec.rec``.  They may be URLs: ``s3://bucket/train.rec``, ``gs://``,
+        ``az://``, ``hf://``, ``https://``.  A `Pack` says more about one of them: its share, its
+        labels, what is different about its images.""",
         packs_or_paths,
     )
     path_imglist: str = option(
@@ -387,8 +389,9 @@ class ImageIterOptions(ImageProviderOptions):
     path_imgrec: Any = option(
         None,
         "str, os.PathLike or Pack, or a list of them, optional",
-        """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, or several of
-        these, in a list or separated by semicolons; or `Pack`, as for `ImageRecordIter`.""",
+        """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, a manifest of
+        shards, or several of these, in a list or separated by semicolons; or `Pack`, as for
+        `ImageRecordIter`.""",
         packs_or_paths,
     )
     path_imglist: str = option(

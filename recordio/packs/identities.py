@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import RecordIOError, RemoteFileError
+from ..errors import RecordHeaderError, RecordIOError, RemoteFileError
 from ..frames.reader import RecordReader
 from ..header import HEADER
 
-__all__ = ["FacePack", "face_pack", "in_file_order", "label_pair"]
+__all__ = ["FacePack", "face_pack", "in_file_order", "joined_identities", "label_pair"]
 
 
 class FacePack(NamedTuple):
@@ -92,6 +92,38 @@ def face_pack(reader: RecordReader, table: np.ndarray) -> FacePack | None:
     else:
         images = table[1:first]
     return FacePack(np.array(rows, np.int64).reshape(-1, 2), images)
+
+
+def joined_identities(parts: list[np.ndarray]) -> np.ndarray:
+    """The keys of the images of every identity in a pack whose files list all identities.
+
+    Parameters
+    ----------
+    parts : list of numpy.ndarray of int64, (identities, 2)
+        What each file lists.
+
+    Returns
+    -------
+    numpy.ndarray of int64, (identities, 2)
+        The keys ``[first, end)`` in one file with the images of all.
+
+    Raises
+    ------
+    RecordHeaderError
+        If the files do not list the same number of identities.
+
+    Examples
+    --------
+    >>> joined_identities([np.array([[1, 3], [3, 4]]), np.array([[1, 1], [1, 6]])]).tolist()
+    [[1, 3], [3, 9]]
+    """
+    if len(parts) == 1:
+        return parts[0]
+    if len({len(part) for part in parts}) != 1:
+        counts = sorted({len(part) for part in parts})
+        raise RecordHeaderError(f"the files of one pack list {counts} identities")
+    ends = 1 + np.cumsum(sum(part[:, 1] - part[:, 0] for part in parts))
+    return np.stack([np.concatenate([[1], ends[:-1]]), ends], -1)
 
 
 def label_pair(record: memoryview | bytes | None) -> tuple[int, int] | None:

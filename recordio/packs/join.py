@@ -12,6 +12,7 @@ import numpy as np
 
 from .changes import class_files, id_shifts, label_edits, output_path
 from .copying import Edit
+from .manifest import ShardManifest, is_manifest
 from .output import PackReport, Plan, Progress, write_packs
 from .source import SourcePack
 
@@ -33,7 +34,8 @@ def join(
     Parameters
     ----------
     packs : sequence of path
-        Record files, with or without ``.rec``.
+        Record files, with or without ``.rec``.  A manifest of shards (``.json``) stands for the
+        pack that they are, whose labels can be kept only.
     out : path
         The record file to write, with its index and, where names of classes are known,
         ``PREFIX.classes.txt``; existing ones are replaced.
@@ -89,6 +91,10 @@ def join(
     """
     if not len(packs) or isinstance(packs, (str, os.PathLike)):
         raise ValueError(f"packs={packs!r}: expected a sequence of record files")
+    if any(map(is_manifest, packs)):
+        if labels != "keep":
+            raise ValueError(f"labels={labels!r}: those of shards are kept; relabel the pack")
+        packs = [file for path in packs for file in _files_of(path)]
     asked = _each(labels, len(packs), "labels", _is_one_for_each(labels))
     counts = _each(classes, len(packs), "classes", isinstance(classes, Sequence))
     with ExitStack() as stack:
@@ -105,6 +111,14 @@ def join(
         return write_packs(
             sources, [plan], edits, identities=identities, progress=progress, cancelled=cancelled
         )
+
+
+def _files_of(path: str | os.PathLike[str]) -> Sequence[str | os.PathLike[str]]:
+    if not is_manifest(path):
+        return [path]
+    manifest = ShardManifest.read(path)
+    manifest.check_sizes()
+    return manifest.files
 
 
 def _is_one_for_each(labels: Any) -> bool:

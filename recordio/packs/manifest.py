@@ -9,14 +9,26 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import ManifestError
+from ..files import StoredFile, listed_files
 from ..frames.index_file import read_index
+from ..remote.objects import shown
+from ..remote.settings import RemoteSettings
 
-__all__ = ["Shard", "ShardManifest", "check_shards", "json_of", "sha256_of"]
+__all__ = [
+    "ListedPacks",
+    "Shard",
+    "ShardManifest",
+    "check_shards",
+    "is_manifest",
+    "json_of",
+    "listed_packs",
+    "sha256_of",
+]
 
 #: What a manifest calls itself, and the version that is written and read.
 FORMAT, VERSION = "recordio shards", 1
@@ -83,6 +95,33 @@ class ShardManifest:
         folder = os.path.dirname(self.path)
         return [os.path.join(folder, shard.file) for shard in self.shards]
 
+    @property
+    def indexes(self) -> list[str]:
+        """Paths of their indexes."""
+        folder = os.path.dirname(self.path)
+        return [os.path.join(folder, shard.index) for shard in self.shards]
+
+    def check_sizes(self) -> None:
+        """See that the files are there, and that record files have the sizes that are listed.
+
+        Raises
+        ------
+        ManifestError
+            For the first that is missing or has another size.
+        """
+        for shard, *files in zip(self.shards, self.files, self.indexes, strict=True):
+            self._check_files(shard, *files)
+
+    def _check_files(self, shard: Shard, file: str, index: str) -> None:
+        for name in (file, index):
+            if not os.path.isfile(name):
+                raise ManifestError(f"{self.path} lists it, and there is no such file", path=name)
+        if os.path.getsize(file) != shard.bytes:
+            raise ManifestError(
+                f"it has {os.path.getsize(file)} bytes, and {shard.bytes} in {self.path}",
+                path=file,
+            )
+
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> ShardManifest:
         """Read a manifest; nothing is compared with it.
@@ -111,6 +150,110 @@ class ShardManifest:
                 f"it has version {version!r}, and this package reads version {VERSION}", path=name
             )
         return cls(name, **_fields(words, name))
+
+
+class ListedPacks(NamedTuple):
+    """Record files that were named, each with its index.
+
+    Attributes
+    ----------
+    files : list of StoredFile
+    indexes : list of StoredFile or None
+    identities : int
+        Identities of the face-recognition pack that a manifest describes, else 0.
+    """
+
+    files: list[StoredFile]
+    indexes: list[StoredFile | None]
+    identities: int
+
+
+def is_manifest(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names a manifest and no record file: those end with ``.json``.
+
+    Examples
+    --------
+    >>> is_manifest("train.shards.json"), is_manifest("train.rec")
+    (True, False)
+    """
+    return os.fsdecode(path).endswith(".json")
+
+
+def listed_packs(
+    paths: str | Sequence[str],
+    indexes: str | Sequence[str] = "",
+    name: str = "path",
+    settings: RemoteSettings | None = None,
+) -> ListedPacks:
+    """The record files, with their indexes, of paths, folders, patterns and manifests.
+
+    Parameters
+    ----------
+    paths : str or sequence of str
+        As `recordio.files.listed_files` takes them.  A path that ends with ``.json`` is a manifest,
+        and stands for its files with their indexes; their sizes are compared.
+    indexes : str or sequence of str
+        The indexes in the same form; not together with a manifest, which names its own.
+    name : str
+        What errors call `paths`.
+    settings : RemoteSettings, optional
+        How URLs are reached.
+
+    Returns
+    -------
+    ListedPacks
+
+    Raises
+    ------
+    ManifestError
+        If a manifest cannot be understood, or a file is missing or has another size.
+    OSError
+        If something is not there, or cannot be reached.
+    ValueError
+        If there is no file, the numbers of files and indexes differ, or the manifest of a
+        face-recognition pack stands beside other files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import RecordWriter, shard
+    >>> folder = tempfile.mkdtemp()
+    >>> with RecordWriter(f"{folder}/a.rec") as writer:
+    ...     for number in range(10):
+    ...         _ = writer.write(b"record %d" % number)
+    >>> _ = shard(f"{folder}/a", folder, 2)
+    >>> found = listed_packs(f"{folder}/a.shards.json")
+    >>> [os.path.basename(file.name) for file in (*found.files, *found.indexes)]
+    ['a-000000.rec', 'a-000001.rec', 'a-000000.idx', 'a-000001.idx']
+    """
+    named = shown(paths) if isinstance(paths, str) else ";".join(map(shown, paths))
+    files: list[StoredFile] = []
+    beside: list[StoredFile | None] = []
+    manifests = []
+    for file in listed_files(paths, ".rec", settings):
+        if is_manifest(file.name):
+            manifests.append(ShardManifest.read(file.name))
+            manifests[-1].check_sizes()
+            files += map(StoredFile.at, manifests[-1].files)
+            beside += map(StoredFile.at, manifests[-1].indexes)
+        else:
+            files.append(file)
+            beside.append(None)
+    if not files:
+        raise ValueError(f"{name}={named!r} names no file")
+    identities = max((manifest.identities for manifest in manifests), default=0)
+    if identities and len(files) != len(manifests[0].shards):
+        raise ValueError(
+            f"{name}={named!r}: every face-recognition pack has identities of its own: give each "
+            "as a Pack"
+        )
+    if indexes and manifests:
+        raise ValueError(f"{manifests[0].path} names the indexes of its files: drop {indexes!r}")
+    if indexes:
+        beside = list(listed_files(indexes, ".idx", settings))
+    if len(beside) != len(files):
+        raise ValueError(f"{len(files)} record files but {len(beside)} index files")
+    return ListedPacks(files, beside, identities)
 
 
 def json_of(manifest: ShardManifest) -> bytes:
@@ -189,18 +332,8 @@ def check_shards(
     """
     manifest = ShardManifest.read(path)
     first = done = 0
-    for shard, file in zip(manifest.shards, manifest.files, strict=True):
-        index = os.path.join(os.path.dirname(file), shard.index)
-        for name in (file, index):
-            if not os.path.isfile(name):
-                raise ManifestError(
-                    f"{manifest.path} lists it, and there is no such file", path=name
-                )
-        if os.path.getsize(file) != shard.bytes:
-            raise ManifestError(
-                f"it has {os.path.getsize(file)} bytes, and {shard.bytes} in {manifest.path}",
-                path=file,
-            )
+    for shard, file, index in zip(manifest.shards, manifest.files, manifest.indexes, strict=True):
+        manifest._check_files(shard, file, index)
         _check_index(manifest, shard, index)
         if contents:
             for name, expected in ((file, shard.sha256), (index, shard.index_sha256)):

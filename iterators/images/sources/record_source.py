@@ -20,11 +20,12 @@ from recordio.errors import (
     RecordIOError,
     RemoteFileError,
 )
-from recordio.files import StoredFile, listed_files, open_text
+from recordio.files import StoredFile, open_text
 from recordio.frames.frame import find_head, survey
 from recordio.frames.reader import RecordReader
 from recordio.limits import bounded_lines
-from recordio.packs.identities import face_pack, in_file_order
+from recordio.packs.identities import face_pack, in_file_order, joined_identities
+from recordio.packs.manifest import listed_packs
 from recordio.partition import part_by_bytes, part_by_count
 from recordio.remote.objects import shown
 from recordio.remote.settings import RemoteSettings
@@ -53,8 +54,9 @@ class RecordSource:
     Parameters
     ----------
     path : str, os.PathLike or sequence of str
-        A file, a folder (all its ``.rec`` files, sorted by name), a pattern, or several of these;
-        in one string they are separated by semicolons.
+        A file, a folder (all its ``.rec`` files, sorted by name), a pattern, a manifest of shards
+        (``.json``), which names files and their indexes, or several of these; in one string they
+        are separated by semicolons.
     index : str, os.PathLike or sequence of str
         Index files in the same form, or empty: the record files are scanned.
     on_error : {"raise", "skip"}
@@ -102,15 +104,8 @@ class RecordSource:
     ) -> None:
         path, index = (os.fspath(p) if isinstance(p, os.PathLike) else p for p in (path, index))
         self.name = shown(path) if isinstance(path, str) else ";".join(map(shown, path))
-        files = listed_files(path, ".rec", remote)
-        if not files:
-            raise ValueError(f"path_imgrec={self.name!r} names no file")
-        indexes: list[StoredFile | None] = [None] * len(files)
-        if index:
-            indexes = list(listed_files(index, ".idx", remote))
-        if len(indexes) != len(files):
-            raise ValueError(f"{len(files)} record files but {len(indexes)} index files")
-        self.indexed = bool(index)
+        files, indexes, identities = listed_packs(path, index, "path_imgrec", remote)
+        self.indexed = None not in indexes
         keywords = {} if remote is None else vars(remote)
         self.readers = [
             RecordReader(p, i, verify, **keywords) for p, i in zip(files, indexes, strict=True)
@@ -119,10 +114,12 @@ class RecordSource:
         read_offsets(self.readers)
         tables = [_offsets(reader, on_error) for reader in self.readers]
         self.identities: np.ndarray | None = None
-        if len(self.readers) == 1:
-            found = face_pack(self.readers[0], tables[0])
-            if found is not None:
-                self.identities, tables = found.identities, [found.images]
+        if len(self.readers) == 1 or identities:
+            found = [face_pack(*pair) for pair in zip(self.readers, tables, strict=True)]
+            faces = [one for one in found if one is not None]
+            if len(faces) == len(found):
+                self.identities = joined_identities([one.identities for one in faces])
+                tables = [one.images for one in faces]
         self.tables = tables
         self.offsets = tables[0] if len(tables) == 1 else np.concatenate(tables)
         self.starts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int64)

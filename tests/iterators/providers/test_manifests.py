@@ -1,0 +1,130 @@
+"""A manifest of shards in the place of a record file: its batches are those of the pack."""
+
+import os
+
+import cv2
+import numpy as np
+import pytest
+
+import iterators
+import recordio
+from iterators import ImageRecordIter
+from recordio import IRHeader, ManifestError, RecordWriter, pack
+
+KEYWORDS = {"data_shape": (3, 8, 8), "batch_size": 4, "preprocess_threads": 1}
+
+
+def image(value):
+    return cv2.imencode(".png", np.full((8, 8, 3), value, np.uint8))[1].tobytes()
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """A pack of ten images, and the manifest of its three shards."""
+    path = tmp_path / "a.rec"
+    with RecordWriter(path, tmp_path / "a.idx") as writer:
+        for number in range(10):
+            writer.write(pack(IRHeader(0, number, number, 0), image(9 * number)), number)
+    return path, cut(path, 3)
+
+
+def cut(path, n):
+    folder = path.parent / "parts"
+    folder.mkdir()
+    recordio.shard(path, folder, n)
+    return folder / f"{path.stem}.shards.json"
+
+
+def batches(path, **keywords):
+    with ImageRecordIter(path_imgrec=path, **KEYWORDS, **keywords) as provider:
+        return [(b.data[0].copy(), b.label[0].copy(), b.index.copy()) for b in provider]
+
+
+def assert_same(one, other):
+    for mine, theirs in zip(one, other, strict=True):
+        for a, b in zip(mine, theirs, strict=True):
+            assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [{}, {"shuffle": True, "seed": 3}, {"num_parts": 3, "part_index": 1}],
+    ids=["plain", "shuffled", "part"],
+)
+def test_batches_are_those_of_the_pack(whole, keywords):
+    path, manifest = whole
+    expected = batches(path, path_imgidx=path.with_suffix(".idx"), **keywords)
+    assert_same(batches(manifest, **keywords), expected)
+    assert_same(batches(str(manifest), **keywords), expected)
+
+
+def test_a_manifest_beside_another_pack_and_in_a_pack(whole):
+    path, manifest = whole
+    with ImageRecordIter(path_imgrec=[manifest, path], **KEYWORDS) as provider:
+        assert provider.num_samples == 20
+    packs = [iterators.Pack(manifest), iterators.Pack(path)]
+    with ImageRecordIter(path_imgrec=packs, **KEYWORDS) as provider:
+        assert provider.num_samples == 20
+    assert len(iterators.ImageRecordDataset(manifest)) == 10
+
+
+def test_a_manifest_names_its_indexes(whole):
+    path, manifest = whole
+    with pytest.raises(ValueError, match="names the indexes of its files"):
+        ImageRecordIter(path_imgrec=manifest, path_imgidx=path.with_suffix(".idx"), **KEYWORDS)
+
+
+def test_files_of_another_size_are_refused(whole):
+    _, manifest = whole
+    file = manifest.parent / "a-000001.rec"
+    os.truncate(file, file.stat().st_size - 4)
+    with pytest.raises(ManifestError, match="bytes, and .* in .*a.shards.json"):
+        ImageRecordIter(path_imgrec=manifest, **KEYWORDS)
+    file.unlink()
+    with pytest.raises(ManifestError, match="there is no such file"):
+        ImageRecordIter(path_imgrec=manifest, **KEYWORDS)
+
+
+@pytest.fixture
+def faces(tmp_path):
+    """A face-recognition pack: images of 3, 1 and 4 people in keys 1 to 8, then the people."""
+    path = tmp_path / "faces.rec"
+    rows = [(2, [9, 12], b"")]
+    rows += [(0, who, image(20 * who)) for who in (0, 0, 0, 1, 2, 2, 2, 2)]
+    rows += [(2, keys, b"") for keys in ([1, 4], [4, 5], [5, 9])]
+    with RecordWriter(path, tmp_path / "faces.idx") as writer:
+        for key, (flag, label, content) in enumerate(rows):
+            writer.write(pack(IRHeader(flag, label, key, 0), content), key)
+    return path, cut(path, 3)
+
+
+def test_the_identities_are_those_of_the_pack(faces):
+    path, manifest = faces
+    with (
+        ImageRecordIter(path_imgrec=path, path_imgidx=path.with_suffix(".idx"), **KEYWORDS) as one,
+        ImageRecordIter(path_imgrec=manifest, **KEYWORDS) as other,
+    ):
+        assert other.num_samples == one.num_samples == 8
+        assert other.num_classes == one.num_classes == 3
+        assert np.array_equal(other.identities, one.identities)
+        assert_same(
+            [(b.data[0], b.label[0]) for b in other], [(b.data[0], b.label[0]) for b in one]
+        )
+
+
+def test_face_packs_beside_a_manifest_need_packs_of_their_own(faces):
+    path, manifest = faces
+    with pytest.raises(ValueError, match="give each as a Pack"):
+        ImageRecordIter(path_imgrec=[manifest, path], **KEYWORDS)
+    with ImageRecordIter(
+        path_imgrec=[iterators.Pack(manifest), iterators.Pack(path)], **KEYWORDS
+    ) as provider:
+        assert provider.num_samples == 16
+
+
+def test_joining_a_manifest_gives_the_pack(whole, tmp_path):
+    path, manifest = whole
+    recordio.join([manifest], tmp_path / "again")
+    assert (tmp_path / "again.rec").read_bytes() == path.read_bytes()
+    with pytest.raises(ValueError, match="those of shards are kept"):
+        recordio.join([manifest], tmp_path / "again", labels="append")
