@@ -52,6 +52,8 @@ PACK_OPTIONS = (
     "optimize",
     "max_pixels",
     "checksums",
+    "shards",
+    "part",
 )
 
 #: Those of `encode`, whose import takes a while.
@@ -87,6 +89,10 @@ examples:
   im2rec --list --recursive --train-ratio 0.9 data/set photos
   im2rec --resize 256 data/set photos
       make the lists data/set_train.lst and data/set_val.lst, look at them, pack both
+
+  im2rec --list --recursive data/set photos
+  im2rec --shards 64 --part 3/16 data/set photos
+      one of 16 workers, on any machine: makes every 16th of 64 shards
 
 exit codes:
   0         everything was done
@@ -241,6 +247,27 @@ def build_parser() -> argparse.ArgumentParser:
         help="number of encoding threads (default: all cores)",
     )
 
+    sharding = parser.add_argument_group(
+        "shards",
+        "Several record files with a manifest, PREFIX.shards.json, which path_imgrec= of the\n"
+        "iterators takes.  They depend on the list and the options alone, not on who makes them.\n"
+        "Shards that are whole are not made again.",
+    )
+    sharding.add_argument(
+        "--shards",
+        type=int,
+        metavar="N",
+        help="cut the list into N shards, PREFIX-000000.rec and so on (default with --part: one "
+        "for every 10000 images)",
+    )
+    sharding.add_argument(
+        "--part",
+        type=_part,
+        metavar="K/N",
+        help="make only those of worker K of N, from 1 to N; the list must exist.  The last worker "
+        "to finish writes the manifest",
+    )
+
     errors = parser.add_argument_group(
         "bad images",
         "Images that are missing, damaged or truncated are left out and named in\n"
@@ -336,6 +363,14 @@ def _encoding(word: str) -> str:
     return name if name in ENCODINGS else f".{name}"
 
 
+def _part(word: str) -> tuple[int, int]:
+    """``3/16`` as two numbers."""
+    part, slash, parts = word.partition("/")
+    if slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
+        return int(part), int(parts)
+    raise argparse.ArgumentTypeError(f"expected K/N with K from 1 to N, such as 3/16, not {word!r}")
+
+
 def _with_dot(suffix: str) -> str:
     suffix = suffix.lower().removeprefix("*")
     return suffix if suffix.startswith(".") else f".{suffix}"
@@ -381,6 +416,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error(str(error))
     if settings.num_thread is not None and settings.num_thread < 1:
         parser.error(f"argument --num-thread: must be at least 1, not {settings.num_thread}")
+    if settings.shards is not None and settings.shards < 1:
+        parser.error(f"argument --shards: must be at least 1, not {settings.shards}")
     if settings.max_pixels < 1:
         parser.error(f"argument --max-pixels: must be at least 1, not {settings.max_pixels}")
     if settings.resize < 0:

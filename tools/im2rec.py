@@ -197,24 +197,18 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
         _note_without_effect(settings, IMAGE_OPTIONS, "--pass-through stores the files as they are")
     classes: list[str] | None = None
     prefix = settings.prefix
-    if paths := find_lists(prefix):
+    paths = find_lists(prefix)
+    if paths:
         _note_without_effect(settings, LIST_OPTIONS, "the list exists; --list makes it again")
+    if settings.shards is not None or settings.part is not None:
+        from .im2rec_shards import pack_in_shards
+
+        code = 0 if paths else _list_first(settings)
+        return max(code, pack_in_shards(settings, find_lists(prefix), interruption))
+    if paths:
         lists = [(path, read_list(path)) for path in paths]
     else:
-        if os.path.isdir(prefix):
-            prefix = os.path.join(prefix, os.path.basename(settings.root) or "images")
-        found = _scan(settings, settings.recursive is not False)
-        say(
-            "im2rec",
-            f"no list {prefix}.lst yet: found {len(found.entries)} images in {settings.root}",
-        )
-        if settings.recursive is None and found.classes != ["."]:
-            say(
-                "im2rec",
-                "ROOT has sub-folders with images: every folder is a class, as with --recursive",
-            )
-        classes = found.classes
-        lists = _split(settings, prefix, found)
+        prefix, lists, classes = _listed(settings)
     if not any(images.entries or images.skipped for _, images in lists):
         raise RecordIOError("the list is empty; --list makes it again", path=lists[0][0])
     if not settings.pack_label:
@@ -224,6 +218,42 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
         if classes is not None and done:
             _write_lists(prefix, done, classes)
     return code
+
+
+def _listed(settings: argparse.Namespace) -> tuple[str, list[NamedList], list[str]]:
+    """Prefix, lists and classes of a scan; nothing is written."""
+    prefix = settings.prefix
+    if os.path.isdir(prefix):
+        prefix = os.path.join(prefix, os.path.basename(settings.root) or "images")
+    found = _scan(settings, settings.recursive is not False)
+    say(
+        "im2rec",
+        f"no list {prefix}.lst yet: found {len(found.entries)} images in {settings.root}",
+    )
+    if settings.recursive is None and found.classes != ["."]:
+        say(
+            "im2rec",
+            "ROOT has sub-folders with images: every folder is a class, as with --recursive",
+        )
+    return prefix, _split(settings, prefix, found), found.classes
+
+
+def _list_first(settings: argparse.Namespace) -> int:
+    """Write the lists before anything is packed, as shards that are made one by one need them."""
+    if settings.part not in (None, (1, 1)):
+        raise RecordIOError(
+            "there is no list yet, and all workers need the same: make it first, with --list",
+            path=f"{settings.prefix}.lst",
+        )
+    prefix, lists, classes = _listed(settings)
+    skipped = lists[0][1].skipped
+    if skipped and settings.strict:
+        raise RecordIOError(skipped[0].reason, path=os.path.join(settings.root, skipped[0].path))
+    _write_lists(prefix, lists, classes)
+    if skipped:
+        write_skipped(prefix, skipped)
+        say_skipped("im2rec", prefix, skipped)
+    return int(bool(skipped) and not settings.skip_errors)
 
 
 def _note_dropped_labels(lists: Sequence[NamedList]) -> None:

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from recordio.errors import RecordIOError
 from recordio.limits import bounded_lines
@@ -24,6 +24,7 @@ __all__ = [
     "ImageList",
     "Skipped",
     "format_line",
+    "listed",
     "read_list",
     "safe_name",
     "shuffle_entries",
@@ -223,15 +224,20 @@ def read_list(path: str | os.PathLike[str]) -> ImageList:
     OSError
         The file cannot be read.
     """
-    found = ImageList()
     with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
-        for number, line in bounded_lines(lines, path):
-            if not line.strip() or line.lstrip().startswith("#"):
-                continue
-            try:
-                found.entries.append(parse_line(line))
-            except RecordIOError as error:
-                found.skipped.append(Skipped(f"{os.fspath(path)}, line {number}", error.reason))
+        return listed(lines, os.fspath(path))
+
+
+def listed(lines: TextIO, path: str, before: int = 0) -> ImageList:
+    """What lines of a list hold; `before` others stand before them."""
+    found = ImageList()
+    for number, line in bounded_lines(lines, path):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            found.entries.append(parse_line(line))
+        except RecordIOError as error:
+            found.skipped.append(Skipped(f"{path}, line {before + number}", error.reason))
     return found
 
 

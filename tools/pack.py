@@ -86,7 +86,7 @@ def pack(
     threads: int | None = None,
     strict: bool = False,
     checksums: bool = False,
-    progress: bool = False,
+    progress: bool | Callable[[int], object] = False,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PackReport:
     """Pack images into ``PREFIX.rec`` and ``PREFIX.idx``.
@@ -110,8 +110,8 @@ def pack(
         Stop at the first bad image.
     checksums : bool
         Write ``PREFIX.crc`` as well, the checksums of the records.
-    progress : bool
-        Show a progress bar on standard error.
+    progress : bool or callable
+        Show a progress bar on standard error; or what is told how many images more were read.
     cancelled : callable, optional
         Asked between images; when true, `KeyboardInterrupt` is raised and nothing is published.
 
@@ -162,7 +162,7 @@ def pack_together(
     threads: int | None = None,
     strict: bool = False,
     checksums: bool = False,
-    progress: bool = False,
+    progress: bool | Callable[[int], object] = False,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[PackReport]:
     """Pack several lists and publish them at the end: with an error in one, none appears.
@@ -225,7 +225,7 @@ def _write_records(
     options: EncodeOptions,
     threads: int,
     strict: bool,
-    progress: bool,
+    progress: bool | Callable[[int], object],
     cancelled: Callable[[], bool],
 ) -> None:
     """Encode in threads, write in order, and fill in the report."""
@@ -259,7 +259,7 @@ def _write_records(
     with (
         one_opencv_thread(),
         contextlib.closing(parts),
-        progress_bar(len(entries), os.path.basename(report.path), "images", progress) as advance,
+        _advancing(progress, len(entries), report.path) as advance,
     ):
         position = 0
         for part in parts:
@@ -280,6 +280,14 @@ def _write_records(
             path=report.path,
             skipped=report.skipped,
         )
+
+
+def _advancing(
+    progress: bool | Callable[[int], object], total: int, path: str
+) -> contextlib.AbstractContextManager[Callable[[int], object]]:
+    if callable(progress):
+        return contextlib.nullcontext(progress)
+    return progress_bar(total, os.path.basename(path), "images", progress)
 
 
 def _as_image_list(source: Source) -> ImageList:

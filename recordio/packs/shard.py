@@ -16,7 +16,7 @@ from .output import PackReport, PackWritten, Progress, Seal, write_packs
 from .rewriting import need_folder, need_records, plan_of
 from .source import SourcePack, pack_prefix
 
-__all__ = ["number_template", "shard", "shard_names"]
+__all__ = ["check_older", "number_template", "shard", "shard_names"]
 
 #: How the name of a manifest ends.
 SUFFIX = ".shards.json"
@@ -101,7 +101,7 @@ def shard(
                 f"{n} files cannot be made of {len(pack)} records", path=pack.path
             )
         names, manifest = shard_names(pack.prefix, out, n)
-        _check_older(manifest, names)
+        check_older(manifest, names)
         _check_descriptors(n)
         cuts = _cuts(pack.ends - pack.offsets, n)
         parts = np.split(np.arange(len(pack)), cuts)
@@ -222,8 +222,21 @@ def _check_descriptors(n: int) -> None:
         )
 
 
-def _check_older(manifest: str, names: Sequence[str]) -> None:
-    """Refuse to leave files of an older manifest that would be taken for some of the new ones."""
+def check_older(manifest: str, names: Sequence[str]) -> None:
+    """Refuse to leave files of an older manifest that would be taken for some of the new ones.
+
+    Parameters
+    ----------
+    manifest : str
+        Path of the manifest, which need not exist.
+    names : sequence of str
+        The record files that are to be written.
+
+    Raises
+    ------
+    ManifestError
+        If it is there and lists others that are there as well.
+    """
     if not os.path.lexists(manifest):
         return
     files = ShardManifest.read(manifest).files

@@ -1,0 +1,97 @@
+"""`im2rec --shards` and `--part`: which shards this process makes, and what is said of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from .console import Interruption, progress_bar, say
+from .encode import EncodeOptions
+from .pack_shards import ShardNote, ShardTask, finish, part_of, shard_tasks
+
+__all__ = ["pack_in_shards"]
+
+
+def pack_in_shards(
+    settings: argparse.Namespace, paths: Sequence[str], interruption: Interruption
+) -> int:
+    """Make the shards of lists that are this worker's, and the manifest if they were the last.
+
+    Parameters
+    ----------
+    settings : argparse.Namespace
+        What `recordio.tools.arguments.parse_arguments` returned.
+    paths : sequence of str
+        The lists.
+    interruption : Interruption
+        Stops the work; shards that are whole stay.
+
+    Returns
+    -------
+    int
+        The exit code: 1 if images were skipped, now or when a shard was made that is whole already.
+    """
+    options = EncodeOptions(
+        **{name: getattr(settings, name) for name in EncodeOptions.__dataclass_fields__}
+    )
+    skipped = 0
+    with interruption.deferring():
+        for path in paths:
+            tasks = shard_tasks(
+                path, settings.root, options, settings.shards, checksums=settings.checksums
+            )
+            notes = _made(tasks, settings, interruption)
+            skipped += _say_made(tasks, notes)
+    return int(bool(skipped) and not settings.skip_errors)
+
+
+def _made(
+    tasks: Sequence[ShardTask], settings: argparse.Namespace, interruption: Interruption
+) -> list[ShardNote]:
+    """The notes of this worker's shards, made where they are not whole."""
+    mine = part_of(tasks, *(settings.part or (1, 1)))
+    start = time.perf_counter()
+    found = [task.done() for task in mine]
+    left = [task for task, note in zip(mine, found, strict=True) if note is None]
+    if len(left) < len(mine):
+        say("im2rec", f"{len(mine) - len(left)} of {len(mine)} shards are whole already")
+    total, name = sum(task.span.images for task in left), tasks[0].manifest
+    notes = [note for note in found if note is not None]
+    with progress_bar(total, name, "images", sys.stderr.isatty()) as advance:
+        for task in left:
+            notes.append(
+                task.make(
+                    threads=settings.num_thread,
+                    strict=settings.strict,
+                    progress=advance,
+                    cancelled=interruption.requested,
+                )
+            )
+    shards = [note.shard for note in notes[len(notes) - len(left) :] if note.shard is not None]
+    seconds = time.perf_counter() - start
+    images = sum(shard.records for shard in shards)
+    say(
+        "im2rec",
+        f"packed {images} images, {sum(shard.bytes for shard in shards) / 1e6:.1f} MB, into "
+        f"{len(shards)} of {len(tasks)} shards in {seconds:.1f} s "
+        f"({images / max(seconds, 1e-9):.0f} images/s)",
+    )
+    return notes
+
+
+def _say_made(tasks: Sequence[ShardTask], notes: Sequence[ShardNote]) -> int:
+    """Write the manifest if all is there, say what was skipped, and return how many images."""
+    skipped = sum(note.skipped for note in notes)
+    if skipped:
+        say("im2rec", f"{skipped} skipped in all; see the .skipped.txt files of the shards")
+    manifest = finish(tasks, notes)
+    if manifest is None:
+        say("im2rec", f"{tasks[0].manifest} is written when the other shards are whole")
+    else:
+        say(
+            "im2rec",
+            f"wrote {manifest.path}: {manifest.records} images in {len(manifest.shards)} shards",
+        )
+    return skipped

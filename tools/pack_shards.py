@@ -1,0 +1,338 @@
+"""Pack a list into shards, each made on its own: by one process, or by many on many machines.
+
+Where the list is cut depends on the list alone, and so does what is in a shard.  A note beside each
+says of which lines and options it was made and what it became; with the last of them the manifest
+is written.  What is whole is not made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from recordio import EmptyRecordFileError, RecordReader
+from recordio.packs.manifest import Shard, ShardManifest, json_of, sha256_of
+from recordio.packs.shard import check_older, shard_names
+from recordio.storage import AtomicOutput
+
+from .encode import EncodeOptions
+from .image_list import write_skipped
+from .list_spans import ListSpan, cut_list
+from .pack import PackingError, pack
+
+__all__ = ["IMAGES_PER_SHARD", "ShardNote", "ShardTask", "finish", "part_of", "shard_tasks"]
+
+#: Lines of the list that become one shard unless their number is asked for: 1 GB of photographs.
+IMAGES_PER_SHARD = 10_000
+#: What a note calls itself.
+FORMAT = "recordio shard 1"
+
+
+@dataclass(frozen=True)
+class ShardNote:
+    """What a shard became.
+
+    Attributes
+    ----------
+    job : str
+        Checksum of what it was made of and how.
+    shard : Shard or None
+        Its line of the manifest, with ``first=0``; None if not one image could be packed.
+    skipped : int
+        Images and lines that were left out.
+    """
+
+    job: str
+    shard: Shard | None
+    skipped: int
+
+
+@dataclass(frozen=True)
+class ShardTask:
+    """One shard to make: which lines of which list, and how.
+
+    Attributes
+    ----------
+    number, shards : int
+        Which of how many.
+    span : ListSpan
+        The lines.
+    prefix : str
+        Path of the shard without its suffix.
+    manifest : str
+        Path of the manifest of all.
+    root : str
+        Folder that the paths of the list are relative to.
+    options : EncodeOptions
+    checksums : bool
+        Write ``.crc`` files as well.
+    """
+
+    number: int
+    shards: int
+    span: ListSpan
+    prefix: str
+    manifest: str
+    root: str
+    options: EncodeOptions
+    checksums: bool = False
+
+    @property
+    def note_path(self) -> str:
+        """Where its note stands: in a folder beside the manifest."""
+        folder = self.manifest.removesuffix(".json")
+        return os.path.join(folder, f"{self.number:06d}.json")
+
+    def job(self) -> str:
+        """Checksum of the lines, the options and the number of shards; images are not looked at."""
+        words = {
+            "shard": [self.number, self.shards],
+            "root": self.root,
+            "options": asdict(self.options),
+            "checksums": self.checksums,
+        }
+        digest = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
+        digest.update(self.span.read())
+        return digest.hexdigest()
+
+    def done(self) -> ShardNote | None:
+        """The note of the shard if it is whole and made of the same lines in the same way.
+
+        Sizes are compared, and the checksum of the index.
+        """
+        try:
+            with open(self.note_path, "rb") as file:
+                words = json.load(file)
+            if words.pop("format") != FORMAT:
+                return None
+            note = ShardNote(**words)
+            shard = None if note.shard is None else Shard(**words["shard"])
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            return None
+        note = replace(note, shard=shard)
+        return note if note.job == self.job() and self._is_there(shard) else None
+
+    def _is_there(self, shard: Shard | None) -> bool:
+        if shard is None:
+            return True
+        try:
+            size = os.path.getsize(f"{self.prefix}.rec")
+            return size == shard.bytes and sha256_of(f"{self.prefix}.idx") == shard.index_sha256
+        except FileNotFoundError:
+            return False
+
+    def make(
+        self,
+        *,
+        threads: int | None = None,
+        strict: bool = False,
+        progress: Callable[[int], object] = lambda count: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> ShardNote:
+        """Make the shard, and then its note; both appear whole or not at all.
+
+        Parameters
+        ----------
+        threads, strict, cancelled
+            As for `recordio.tools.pack.pack`.
+        progress : callable
+            Told how many images more were read.
+
+        Returns
+        -------
+        ShardNote
+
+        Raises
+        ------
+        PackingError
+            With `strict`, for a bad image.
+        OSError
+            If the list cannot be read or a file not written.
+        """
+        job = self.job()
+        # A manifest is no longer true from here on; whoever makes the last shard writes it.
+        _remove(self.manifest)
+        _remove(self.note_path)
+        try:
+            report = pack(
+                self.span.listed(),
+                self.root,
+                self.prefix,
+                self.options,
+                threads=threads,
+                strict=strict,
+                checksums=self.checksums,
+                progress=progress,
+                cancelled=cancelled,
+            )
+        except PackingError as error:
+            if strict:
+                raise
+            for suffix in (".rec", ".idx", ".crc"):
+                _remove(f"{self.prefix}{suffix}")
+            write_skipped(self.prefix, error.skipped)
+            note = ShardNote(job, None, len(error.skipped))
+        else:
+            note = ShardNote(job, self._described(cancelled), len(report.skipped))
+        os.makedirs(os.path.dirname(self.note_path), exist_ok=True)
+        with AtomicOutput(self.note_path) as output:
+            output.write(json.dumps({"format": FORMAT, **asdict(note)}, indent=1).encode())
+        return note
+
+    def _described(self, cancelled: Callable[[], bool]) -> Shard:
+        path, index = f"{self.prefix}.rec", f"{self.prefix}.idx"
+        with RecordReader(path, index) as reader:
+            keys = reader.keys
+            least, largest, count = int(keys.min()), int(keys.max()), len(keys)
+        return Shard(
+            file=os.path.basename(path),
+            index=os.path.basename(index),
+            first=0,
+            records=count,
+            keys=[least, largest],
+            bytes=os.path.getsize(path),
+            sha256=sha256_of(path, cancelled),
+            index_sha256=sha256_of(index, cancelled),
+        )
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def shard_tasks(
+    path: str,
+    root: str,
+    options: EncodeOptions | None = None,
+    shards: int | None = None,
+    *,
+    checksums: bool = False,
+) -> list[ShardTask]:
+    """The shards that a list becomes; nothing is made yet.
+
+    Parameters
+    ----------
+    path : str
+        The list, ``PREFIX.lst``.  Shards are ``PREFIX-000000.rec`` and so on.
+    root : str
+        Folder that the paths of the list are relative to.
+    options : EncodeOptions, optional
+        What to do with each image.
+    shards : int, optional
+        How many; by default one for every `IMAGES_PER_SHARD` lines.
+    checksums : bool
+        Write ``.crc`` files as well.
+
+    Returns
+    -------
+    list of ShardTask
+        They can be made in any order, by any number of processes, and hold the same bytes.
+
+    Raises
+    ------
+    EmptyRecordFileError
+        If there are fewer lines than shards, or none.
+    ManifestError
+        If a manifest is there that lists files which would stay beside the new ones.
+    OSError
+        If the list cannot be read.
+    """
+    spans = cut_list(path, shards, IMAGES_PER_SHARD)
+    if not spans:
+        raise EmptyRecordFileError("the list is empty; --list makes it again", path=path)
+    if shards is not None and len(spans) < shards:
+        raise EmptyRecordFileError(
+            f"{shards} shards cannot be made of {len(spans)} lines", path=path
+        )
+    names, manifest = shard_names("", os.path.splitext(path)[0], len(spans))
+    check_older(manifest, names)
+    return [
+        ShardTask(
+            number,
+            len(spans),
+            span,
+            os.path.splitext(name)[0],
+            manifest,
+            os.path.abspath(root),
+            options or EncodeOptions(),
+            checksums,
+        )
+        for number, (span, name) in enumerate(zip(spans, names, strict=True))
+    ]
+
+
+def part_of(tasks: Sequence[ShardTask], part: int, parts: int) -> Sequence[ShardTask]:
+    """The shards of one of several workers, counted from 1: every `parts`-th."""
+    return tasks[part - 1 :: parts]
+
+
+def finish(tasks: Sequence[ShardTask], notes: Iterable[ShardNote] = ()) -> ShardManifest | None:
+    """Write the manifest if all shards are whole.
+
+    Parameters
+    ----------
+    tasks : sequence of ShardTask
+        All of them.
+    notes : iterable of ShardNote
+        Those that are known to be of whole shards; the others are read.
+
+    Returns
+    -------
+    ShardManifest or None
+        None if a shard is missing.
+
+    Raises
+    ------
+    EmptyRecordFileError
+        If all are whole and not one image could be packed.
+    ManifestError
+        If a file was changed since.
+    OSError
+        If the manifest cannot be written.
+    """
+    known = {note.shard.file: note for note in notes if note.shard is not None}
+    whole = []
+    for task in tasks:
+        note = known.get(f"{os.path.basename(task.prefix)}.rec") or task.done()
+        if note is None:
+            return None
+        whole.append(note)
+    shards = tuple(_numbered(note.shard for note in whole if note.shard is not None))
+    path = tasks[0].manifest
+    if not shards:
+        raise EmptyRecordFileError(
+            f"not one image could be packed; {tasks[0].prefix}.skipped.txt says why", path=path
+        )
+    manifest = ShardManifest(
+        path,
+        records=sum(shard.records for shard in shards),
+        bytes=sum(shard.bytes for shard in shards),
+        identities=0,
+        shards=shards,
+    )
+    manifest.check_sizes()
+    content = json_of(manifest)
+    if not _holds(path, content):
+        with AtomicOutput(path) as output:
+            output.write(content)
+    return manifest
+
+
+def _numbered(shards: Iterable[Shard]) -> Iterator[Shard]:
+    first = 0
+    for shard in shards:
+        yield replace(shard, first=first)
+        first += shard.records
+
+
+def _holds(path: str, content: bytes) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(content) + 1) == content
+    except FileNotFoundError:
+        return False
