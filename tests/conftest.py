@@ -46,3 +46,45 @@ def photos():
         pixels.flags.writeable = False
         images[name.partition(".")[0]] = pixels
     return images
+
+
+class RayCluster:
+    """A cluster of node processes on this machine, to which nodes are added and at which they die."""
+
+    def __init__(self):
+        import ray
+        from ray.cluster_utils import Cluster
+
+        node = {"node_ip_address": "127.0.0.1", "object_store_memory": 80 << 20}
+        head = {**node, "num_cpus": 1, "include_dashboard": False}
+        self._node = node
+        self._cluster = Cluster(initialize_head=True, head_node_args=head)
+        self._cluster.add_node(num_cpus=1, **node)
+        self.address = self._cluster.address
+        ray.init(self.address, log_to_driver=False, _node_ip_address="127.0.0.1")
+        ray.data.DataContext.get_current().enable_progress_bars = False
+
+    def add_node(self, **resources):
+        """One more, with one processor."""
+        return self._cluster.add_node(num_cpus=1, resources=resources, **self._node)
+
+    def kill(self, node):
+        """End all processes of a node at once."""
+        self._cluster.remove_node(node, allow_graceful=False)
+
+    def close(self):
+        import ray
+
+        ray.shutdown()
+        self._cluster.shutdown()
+
+
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """Two nodes with a processor each; skipped where Ray is not installed."""
+    pytest.importorskip("ray.data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        cluster = RayCluster()
+        yield cluster
+        cluster.close()

@@ -28,6 +28,7 @@ FLOORS = {
     "iterators.providers": 3,
     "iterators.torch": 4,
     "iterators.ray": 4,
+    "recordio.ray": 4,
     "iterators": 4,
     "recordio.tools": 5,
 }
@@ -50,6 +51,7 @@ INNER_FLOORS = {
 OPTIONAL = {
     "torch",
     "ray",
+    "pyarrow",
     "fsspec",
     "google_crc32c",
     "scipy",
@@ -59,7 +61,7 @@ OPTIONAL = {
     "uvicorn",
     "yaml",
 }
-ADAPTERS = {"iterators.torch", "iterators.ray"}
+ADAPTERS = {"iterators.torch", "iterators.ray", "recordio.ray"}
 
 #: ``from X import a, b`` and ``from X cimport (a, b)``; ``import X, Y`` and ``cimport X``.
 FROM_IMPORT = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|.*)", re.M)

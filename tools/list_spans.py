@@ -1,4 +1,4 @@
-"""Pieces of a long list, found without keeping it in memory: bytes that hold equally many images."""
+"""Pieces of a long list, found without keeping it in memory: which bytes hold how many images."""
 
 from __future__ import annotations
 

@@ -11,11 +11,17 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from recordio import EmptyRecordFileError, RecordReader
-from recordio.packs.manifest import Shard, ShardManifest, json_of, sha256_of
+from recordio import EmptyRecordFileError
+from recordio.packs.manifest import (
+    Shard,
+    ShardManifest,
+    described_shard,
+    sha256_of,
+    write_manifest,
+)
 from recordio.packs.shard import check_older, shard_names
 from recordio.storage import AtomicOutput
 
@@ -177,27 +183,12 @@ class ShardTask:
             write_skipped(self.prefix, error.skipped)
             note = ShardNote(job, None, len(error.skipped))
         else:
-            note = ShardNote(job, self._described(cancelled), len(report.skipped))
+            rec, idx = f"{self.prefix}.rec", f"{self.prefix}.idx"
+            note = ShardNote(job, described_shard(rec, idx, cancelled), len(report.skipped))
         os.makedirs(os.path.dirname(self.note_path), exist_ok=True)
         with AtomicOutput(self.note_path) as output:
             output.write(json.dumps({"format": FORMAT, **asdict(note)}, indent=1).encode())
         return note
-
-    def _described(self, cancelled: Callable[[], bool]) -> Shard:
-        path, index = f"{self.prefix}.rec", f"{self.prefix}.idx"
-        with RecordReader(path, index) as reader:
-            keys = reader.keys
-            least, largest, count = int(keys.min()), int(keys.max()), len(keys)
-        return Shard(
-            file=os.path.basename(path),
-            index=os.path.basename(index),
-            first=0,
-            records=count,
-            keys=[least, largest],
-            bytes=os.path.getsize(path),
-            sha256=sha256_of(path, cancelled),
-            index_sha256=sha256_of(index, cancelled),
-        )
 
 
 def _remove(path: str) -> None:
@@ -302,37 +293,10 @@ def finish(tasks: Sequence[ShardTask], notes: Iterable[ShardNote] = ()) -> Shard
         if note is None:
             return None
         whole.append(note)
-    shards = tuple(_numbered(note.shard for note in whole if note.shard is not None))
-    path = tasks[0].manifest
+    shards = [note.shard for note in whole if note.shard is not None]
     if not shards:
         raise EmptyRecordFileError(
-            f"not one image could be packed; {tasks[0].prefix}.skipped.txt says why", path=path
+            f"not one image could be packed; {tasks[0].prefix}.skipped.txt says why",
+            path=tasks[0].manifest,
         )
-    manifest = ShardManifest(
-        path,
-        records=sum(shard.records for shard in shards),
-        bytes=sum(shard.bytes for shard in shards),
-        identities=0,
-        shards=shards,
-    )
-    manifest.check_sizes()
-    content = json_of(manifest)
-    if not _holds(path, content):
-        with AtomicOutput(path) as output:
-            output.write(content)
-    return manifest
-
-
-def _numbered(shards: Iterable[Shard]) -> Iterator[Shard]:
-    first = 0
-    for shard in shards:
-        yield replace(shard, first=first)
-        first += shard.records
-
-
-def _holds(path: str, content: bytes) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(content) + 1) == content
-    except FileNotFoundError:
-        return False
+    return write_manifest(tasks[0].manifest, shards)

@@ -5,12 +5,14 @@ It is JSON, and it names files of its own folder only.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from ..errors import ManifestError
@@ -18,16 +20,19 @@ from ..files import StoredFile, listed_files
 from ..frames.index_file import read_index
 from ..remote.objects import shown
 from ..remote.settings import RemoteSettings
+from ..storage import AtomicOutput
 
 __all__ = [
     "ListedPacks",
     "Shard",
     "ShardManifest",
     "check_shards",
+    "described_shard",
     "is_manifest",
     "json_of",
     "listed_packs",
     "sha256_of",
+    "write_manifest",
 ]
 
 #: What a manifest calls itself, and the version that is written and read.
@@ -261,6 +266,79 @@ def json_of(manifest: ShardManifest) -> bytes:
     words = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
     del words["path"]
     return json.dumps(words, indent=1).encode() + b"\n"
+
+
+def described_shard(path: str, index: str, cancelled: Callable[[], bool] = lambda: False) -> Shard:
+    """What a manifest says about a pack without identities, which is to be one of its shards.
+
+    Parameters
+    ----------
+    path, index : str
+        The record file and its index, in one folder.
+    cancelled : callable, optional
+        Asked now and then; when true, `KeyboardInterrupt` is raised.
+
+    Returns
+    -------
+    Shard
+        With ``first=0``.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    """
+    keys, _ = read_index(index)
+    return Shard(
+        file=os.path.basename(path),
+        index=os.path.basename(index),
+        first=0,
+        records=len(keys),
+        keys=[int(keys.min()), int(keys.max())],
+        bytes=os.path.getsize(path),
+        sha256=sha256_of(path, cancelled),
+        index_sha256=sha256_of(index, cancelled),
+    )
+
+
+def write_manifest(path: str, shards: Sequence[Shard]) -> ShardManifest:
+    """Write the manifest of shards without identities; it appears whole or not at all.
+
+    Parameters
+    ----------
+    path : str
+        The manifest, in the folder of the shards.  If it is there and the same, it is left alone.
+    shards : sequence of Shard
+        In the order of the pack; their ``first`` is found here.
+
+    Returns
+    -------
+    ShardManifest
+
+    Raises
+    ------
+    ManifestError
+        If a file is missing or has another size by now.
+    OSError
+        If it cannot be written.
+    """
+    firsts = itertools.accumulate((shard.records for shard in shards), initial=0)
+    manifest = ShardManifest(
+        path,
+        records=sum(shard.records for shard in shards),
+        bytes=sum(shard.bytes for shard in shards),
+        identities=0,
+        shards=tuple(replace(s, first=first) for s, first in zip(shards, firsts, strict=False)),
+    )
+    manifest.check_sizes()
+    content = json_of(manifest)
+    with contextlib.suppress(FileNotFoundError):
+        with open(path, "rb") as file:
+            if file.read(len(content) + 1) == content:
+                return manifest
+    with AtomicOutput(path) as output:
+        output.write(content)
+    return manifest
 
 
 def _fields(words: dict[str, Any], path: str) -> dict[str, Any]:

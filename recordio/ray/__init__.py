@@ -1,0 +1,9 @@
+"""Record files in Ray Data: read in ranges by many tasks, and written as shards with a manifest.
+
+``import recordio.ray`` needs Ray; nothing else in `recordio` imports this package.
+"""
+
+from .sink import RecordDatasink
+from .source import RecordDatasource, read_images, read_records
+
+__all__ = ["RecordDatasink", "RecordDatasource", "read_images", "read_records"]

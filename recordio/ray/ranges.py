@@ -1,0 +1,181 @@
+"""Which records of which file a task reads, and reading them; nothing here needs Ray."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import EmptyRecordFileError, RecordIOError
+from ..files import StoredFile
+from ..frames.reader import RecordReader
+from ..packs.identities import face_pack, in_file_order
+from ..packs.manifest import ShardManifest, is_manifest, listed_packs
+from ..packs.source import pack_prefix
+
+__all__ = ["RecordFile", "RecordRange", "cut_ranges", "listed_record_files"]
+
+#: Files that a process keeps open: a worker gets many ranges of one file.
+OPEN_FILES = 4
+
+
+class RecordFile(NamedTuple):
+    """A file whose records are to be read.
+
+    Attributes
+    ----------
+    path, index : str
+    records : int
+        Without those that list identities.
+    bytes : int
+        Size of the file.
+    """
+
+    path: str
+    index: str
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class RecordRange:
+    """Records `begin` to `end` of a file, in its order, without those that list identities."""
+
+    file: RecordFile
+    begin: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes they take."""
+        return self.file.bytes * len(self) // max(self.file.records, 1)
+
+    def read(self) -> Iterator[tuple[int, int, memoryview | RecordIOError]]:
+        """Number in the file, key and content of each record, or why it cannot be read.
+
+        Raises
+        ------
+        RecordIOError
+            If the file has not as many records as were found before.
+        OSError
+            If a file cannot be read.
+        """
+        file = self.file
+        table = _opened(file.path, file.index, StoredFile(file.path).version())
+        if len(table.offsets) != file.records:
+            raise RecordIOError(
+                f"it has {len(table.offsets)} records, and had {file.records}: it was written "
+                "again meanwhile",
+                path=file.path,
+            )
+        for number in range(self.begin, self.end):
+            offset, key = int(table.offsets[number]), int(table.keys[number])
+            try:
+                record, _ = table.reader.read_at(offset, number)
+            except RecordIOError as error:
+                yield number, key, error
+            else:
+                yield number, key, memoryview(b"") if record is None else record
+
+
+class _Table(NamedTuple):
+    reader: RecordReader
+    offsets: np.ndarray
+    keys: np.ndarray
+
+
+@functools.lru_cache(OPEN_FILES)
+def _opened(path: str, index: str, version: tuple[int, int]) -> _Table:
+    """A file with the places of its records, as long as it stays the same."""
+    reader = RecordReader(path, index)
+    order = np.argsort(reader.offsets, kind="stable")
+    offsets, keys = reader.offsets[order], reader.keys[order]
+    found = face_pack(reader, in_file_order(reader.offsets))
+    if found is not None:
+        images = np.isin(offsets, found.images)
+        offsets, keys = offsets[images], keys[images]
+    return _Table(reader, offsets, keys)
+
+
+def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[RecordFile]:
+    """Record files with their numbers of records, found in indexes or a manifest.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Record files, folders, patterns and manifests.  A file that is named itself needs its index
+        beside it.
+
+    Returns
+    -------
+    list of RecordFile
+
+    Raises
+    ------
+    RecordIOError
+        If a file has no index, or is not what a manifest says.
+    EmptyRecordFileError
+        If there is no record.
+    """
+    names = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    found: list[RecordFile] = []
+    for name in map(os.fsdecode, names):
+        if is_manifest(name):
+            manifest = ShardManifest.read(name)
+            manifest.check_sizes()
+            rows = zip(manifest.files, manifest.indexes, manifest.shards, strict=True)
+            found += [RecordFile(*row, shard.records, shard.bytes) for *row, shard in rows]
+        else:
+            found += [_counted(file.name) for file in listed_packs(name).files]
+    if not any(file.records for file in found):
+        raise EmptyRecordFileError("there are no records", path=";".join(map(os.fsdecode, names)))
+    return found
+
+
+def _counted(path: str) -> RecordFile:
+    index = f"{pack_prefix(path)}.idx"
+    if not os.path.isfile(index):
+        raise RecordIOError(
+            "it has no index, without which a task would have to read all that is before its "
+            f"records: make one with recordio index {path}",
+            path=path,
+        )
+    file = StoredFile(path)
+    return RecordFile(path, index, len(_opened(path, index, file.version()).offsets), file.size())
+
+
+def cut_ranges(files: Sequence[RecordFile], count: int) -> list[RecordRange]:
+    """Cut files into ranges of about equal size, each within one file.
+
+    Parameters
+    ----------
+    files : sequence of RecordFile
+    count : int
+        About how many ranges; at least one for each file that has records.
+
+    Returns
+    -------
+    list of RecordRange
+        In the order of the files.
+
+    Examples
+    --------
+    >>> files = [RecordFile("a.rec", "a.idx", 7, 700), RecordFile("b.rec", "b.idx", 2, 200)]
+    >>> [(piece.file.path, piece.begin, piece.end) for piece in cut_ranges(files, 4)]
+    [('a.rec', 0, 2), ('a.rec', 2, 4), ('a.rec', 4, 7), ('b.rec', 0, 2)]
+    """
+    total = sum(file.bytes for file in files) or 1
+    ranges = []
+    for file in files:
+        pieces = min(max(round(count * file.bytes / total), 1), file.records)
+        edges = [file.records * piece // pieces for piece in range(pieces + 1)] if pieces else []
+        ranges += [RecordRange(file, *edge) for edge in itertools.pairwise(edges)]
+    return ranges
