@@ -1,5 +1,6 @@
 """Fixtures that more than one folder of tests needs."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from hypothesis import settings
 # a handler of our own is not inherited, so that they begin with the usual one.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Ray listens on the loopback alone, and reports nothing; it looks when it is imported.
+os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 
 # How long an example takes says more about the machine than about the code.
@@ -49,7 +54,7 @@ def photos():
 
 
 class RayCluster:
-    """A cluster of node processes on this machine, to which nodes are added and at which they die."""
+    """A cluster of node processes on this machine, where nodes are added and killed."""
 
     def __init__(self):
         import ray
@@ -83,8 +88,6 @@ class RayCluster:
 def ray_cluster():
     """Two nodes with a processor each; skipped where Ray is not installed."""
     pytest.importorskip("ray.data")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        cluster = RayCluster()
-        yield cluster
-        cluster.close()
+    cluster = RayCluster()
+    yield cluster
+    cluster.close()

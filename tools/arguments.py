@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Sequence
 
 from recordio.image_size import DEFAULT_MAX_PIXELS
@@ -54,6 +55,7 @@ PACK_OPTIONS = (
     "checksums",
     "shards",
     "part",
+    "ray",
 )
 
 #: Those of `encode`, whose import takes a while.
@@ -69,6 +71,9 @@ BOOLEAN_WORDS = {
     "off": False,
     "0": False,
 }
+
+#: What may follow ``--ray`` and is no prefix.
+ADDRESS = re.compile(r"auto|local|(ray://)?([\w.-]+|\[[\w:]+\]):\d+")
 
 DESCRIPTION = """\
 Pack a folder of images into a record file (PREFIX.rec) with its index (PREFIX.idx).
@@ -93,6 +98,9 @@ examples:
   im2rec --list --recursive data/set photos
   im2rec --shards 64 --part 3/16 data/set photos
       one of 16 workers, on any machine: makes every 16th of 64 shards
+
+  im2rec --ray data/set photos
+      the same by all processors of a Ray cluster
 
 exit codes:
   0         everything was done
@@ -244,7 +252,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--num-thread",
         type=int,
         metavar="N",
-        help="number of encoding threads (default: all cores)",
+        help="number of encoding threads (default: all cores; with --ray 1 for each shard)",
     )
 
     sharding = parser.add_argument_group(
@@ -257,8 +265,8 @@ def build_parser() -> argparse.ArgumentParser:
         "--shards",
         type=int,
         metavar="N",
-        help="cut the list into N shards, PREFIX-000000.rec and so on (default with --part: one "
-        "for every 10000 images)",
+        help="cut the list into N shards, PREFIX-000000.rec and so on (default with --part and "
+        "--ray: one for every 10000 images)",
     )
     sharding.add_argument(
         "--part",
@@ -266,6 +274,13 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="K/N",
         help="make only those of worker K of N, from 1 to N; the list must exist.  The last worker "
         "to finish writes the manifest",
+    )
+    sharding.add_argument(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="make the shards as tasks of a Ray cluster whose nodes find the files under the same "
+        "paths: that at ADDRESS, such as 10.0.0.1:6379, or without one that of RAY_ADDRESS or of "
+        "this machine, started if there is none.  Needs ray",
     )
 
     errors = parser.add_argument_group(
@@ -308,7 +323,8 @@ def modern_spelling(words: Sequence[str]) -> list[str]:
     """Translate older spellings, and give each value of ``--exts`` its own option.
 
     ``--exts`` takes the words that look like suffixes and no other, so the positional arguments may
-    follow it.  Underscores in option names become dashes.  Everything behind ``--`` is left alone.
+    follow it, and ``--ray`` the word that looks like an address.  Underscores in option names
+    become dashes.  Everything behind ``--`` is left alone.
 
     Examples
     --------
@@ -338,6 +354,8 @@ def modern_spelling(words: Sequence[str]) -> list[str]:
             agreed = BOOLEAN_WORDS[value.lower()] if value else True
             wanted = agreed == (name == positive)
             result.append(positive if wanted else positive.replace("--", "--no-", 1))
+        elif name == "--ray" and not equals:
+            result.append(f"--ray={queue.pop() if queue and ADDRESS.fullmatch(queue[-1]) else ''}")
         elif name == "--exts":
             values = [value] if equals else []
             while not equals and queue and (not values or _looks_like_suffix(queue[-1])):
@@ -416,6 +434,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error(str(error))
     if settings.num_thread is not None and settings.num_thread < 1:
         parser.error(f"argument --num-thread: must be at least 1, not {settings.num_thread}")
+    if settings.part is not None and settings.ray is not None:
+        parser.error("argument --part: with --ray one process makes all shards; drop one of both")
     if settings.shards is not None and settings.shards < 1:
         parser.error(f"argument --shards: must be at least 1, not {settings.shards}")
     if settings.max_pixels < 1:

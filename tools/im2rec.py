@@ -200,7 +200,7 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
     paths = find_lists(prefix)
     if paths:
         _note_without_effect(settings, LIST_OPTIONS, "the list exists; --list makes it again")
-    if settings.shards is not None or settings.part is not None:
+    if any(value is not None for value in (settings.shards, settings.part, settings.ray)):
         from .im2rec_shards import pack_in_shards
 
         code = 0 if paths else _list_first(settings)

@@ -1,11 +1,12 @@
-"""`im2rec --shards` and `--part`: which shards this process makes, and what is said of them."""
+"""`im2rec --shards`, `--part` and `--ray`: who makes which shards, and what is said of them."""
 
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from .console import Interruption, progress_bar, say
 from .encode import EncodeOptions
@@ -60,15 +61,18 @@ def _made(
     total, name = sum(task.span.images for task in left), tasks[0].manifest
     notes = [note for note in found if note is not None]
     with progress_bar(total, name, "images", sys.stderr.isatty()) as advance:
-        for task in left:
-            notes.append(
-                task.make(
-                    threads=settings.num_thread,
-                    strict=settings.strict,
-                    progress=advance,
-                    cancelled=interruption.requested,
+        if settings.ray is None:
+            for task in left:
+                notes.append(
+                    task.make(
+                        threads=settings.num_thread,
+                        strict=settings.strict,
+                        progress=advance,
+                        cancelled=interruption.requested,
+                    )
                 )
-            )
+        elif left:
+            notes += _made_on_ray(left, settings, interruption, advance)
     shards = [note.shard for note in notes[len(notes) - len(left) :] if note.shard is not None]
     seconds = time.perf_counter() - start
     images = sum(shard.records for shard in shards)
@@ -79,6 +83,29 @@ def _made(
         f"({images / max(seconds, 1e-9):.0f} images/s)",
     )
     return notes
+
+
+def _made_on_ray(
+    tasks: Sequence[ShardTask],
+    settings: argparse.Namespace,
+    interruption: Interruption,
+    advance: Callable[[int], object],
+) -> Iterator[ShardNote]:
+    """Make shards as tasks of a cluster; in the order in which they are ready."""
+    try:
+        from recordio.ray import run_tasks
+    except ModuleNotFoundError as error:
+        raise ImportError(f"--ray needs {error.name}: pip install 'ray[data]'") from error
+    threads = settings.num_thread or 1
+    for number, note in run_tasks(
+        functools.partial(ShardTask.make, threads=threads, strict=settings.strict),
+        tasks,
+        address=settings.ray or None,
+        cpus=threads,
+        cancelled=interruption.requested,
+    ):
+        advance(tasks[number].span.images)
+        yield note
 
 
 def _say_made(tasks: Sequence[ShardTask], notes: Sequence[ShardNote]) -> int:

@@ -5,5 +5,6 @@
 
 from .sink import RecordDatasink
 from .source import RecordDatasource, read_images, read_records
+from .tasks import run_tasks
 
-__all__ = ["RecordDatasink", "RecordDatasource", "read_images", "read_records"]
+__all__ = ["RecordDatasink", "RecordDatasource", "read_images", "read_records", "run_tasks"]

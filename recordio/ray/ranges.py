@@ -24,7 +24,8 @@ __all__ = ["RecordFile", "RecordRange", "cut_ranges", "listed_record_files"]
 OPEN_FILES = 4
 
 
-class RecordFile(NamedTuple):
+@dataclass(frozen=True)
+class RecordFile:
     """A file whose records are to be read.
 
     Attributes
@@ -132,7 +133,7 @@ def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[R
             manifest = ShardManifest.read(name)
             manifest.check_sizes()
             rows = zip(manifest.files, manifest.indexes, manifest.shards, strict=True)
-            found += [RecordFile(*row, shard.records, shard.bytes) for *row, shard in rows]
+            found += [RecordFile(f, i, shard.records, shard.bytes) for f, i, shard in rows]
         else:
             found += [_counted(file.name) for file in listed_packs(name).files]
     if not any(file.records for file in found):

@@ -178,10 +178,10 @@ def _label_of(row: Mapping[str, Any]) -> Any:
     try:
         labels = np.asarray(label, np.float32)
     except (TypeError, ValueError):
-        labels = np.empty(0)
+        labels = np.empty(0, np.float32)
     if labels.ndim > 1 or not labels.size:
         raise LabelError(f"the label {label!r} is neither a number nor a list of them")
-    return float(labels.reshape(-1)[0]) if labels.size == 1 else labels
+    return labels.item() if labels.size == 1 else labels
 
 
 def _pixels(image: Any) -> np.ndarray:

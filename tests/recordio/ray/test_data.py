@@ -1,6 +1,5 @@
 """Record files as Ray datasets and back, on a cluster of several node processes."""
 
-import json
 import os
 import threading
 import time
@@ -72,7 +71,7 @@ def rows_of(tasks):
     return [row for task in tasks for block in task() for row in block.to_pylist()]
 
 
-# -- what tasks read: no cluster is needed ----------------------------------------------------------
+# -- what tasks read: no cluster is needed --------------------------------------------------------
 
 
 @pytest.mark.parametrize("parallelism", [1, 3, 7, 100])
@@ -170,7 +169,7 @@ def test_ranges_stay_inside_files(packed, shards):
     assert sum(len(piece) for piece in ranges) == 40
 
 
-# -- on a cluster -----------------------------------------------------------------------------------
+# -- on a cluster ---------------------------------------------------------------------------------
 
 
 def test_records_on_a_cluster(ray_cluster, packed):
@@ -279,6 +278,8 @@ def test_a_node_that_is_killed_costs_nothing_but_its_tasks(ray_cluster, packed, 
             started.write_text(mine)
             while True:  # until the node dies
                 time.sleep(1)
+        while not started.exists():  # so that others do not take all tasks before
+            time.sleep(0.05)
         return batch
 
     def strike():
@@ -297,5 +298,5 @@ def test_a_node_that_is_killed_costs_nothing_but_its_tasks(ray_cluster, packed, 
     assert sorted(found_in(sink.manifest)) == [
         (100 + n, 1000 + n, n % 4, png(n)) for n in range(20)
     ]
-    names = {shard["file"] for shard in json.loads(open(sink.manifest).read())["shards"]}
+    names = {shard.file for shard in recordio.ShardManifest.read(sink.manifest).shards}
     assert {name for name in os.listdir(tmp_path) if name.endswith(".rec")} == names | {"a.rec"}
