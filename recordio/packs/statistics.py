@@ -21,7 +21,15 @@ from .passes import pass_over
 from .pictures import channel_sums
 from .source import SourcePack
 
-__all__ = ["ClassStatistics", "PackStatistics", "PixelStatistics", "sizes_in_short", "stats"]
+__all__ = [
+    "ClassStatistics",
+    "Measured",
+    "PackStatistics",
+    "PixelStatistics",
+    "measure",
+    "sizes_in_short",
+    "stats",
+]
 
 CHANNELS = "rgb"
 
@@ -52,11 +60,10 @@ class ClassStatistics:
     commonest: float
 
     @classmethod
-    def of(cls, labels: np.ndarray) -> ClassStatistics | None:
-        """Count labels; None if there are none, or one is not finite."""
-        if not len(labels) or not np.isfinite(labels).all():
+    def of(cls, values: np.ndarray, counts: np.ndarray) -> ClassStatistics | None:
+        """Of different labels, ascending, and how often each occurs; None without finite ones."""
+        if not len(values) or not np.isfinite(values).all():
             return None
-        values, counts = np.unique(labels, return_counts=True)
         return cls(
             len(values),
             float(values[0]),
@@ -249,6 +256,125 @@ def stats(
     >>> print(found.pixels)
     mean_r=10.667, mean_g=20, mean_b=30, std_r=0.471, std_g=0, std_b=0
     """
+    found = measure(
+        path,
+        mean_std,
+        skip_errors=skip_errors,
+        max_pixels=max_pixels,
+        threads=threads,
+        progress=progress,
+    )
+    return found.statistics()
+
+
+@dataclass
+class Measured:
+    """What was counted in one pack, or in several that are the parts of one.
+
+    Attributes
+    ----------
+    path : str
+    bytes, records, skipped : int
+    sizes, widths, labels : tuple of numpy.ndarray
+        Different sizes of records, numbers of labels and class labels, ascending, and how many
+        records or objects have each.
+    kinds : Counter of str
+    identities : int or None
+    is_detection : bool
+    pixels : int
+    sums : numpy.ndarray of float64, (2, 3), or None
+        Of the values of pixels and of their squares: whole numbers.
+    """
+
+    path: str
+    bytes: int
+    records: int
+    skipped: int
+    sizes: tuple[np.ndarray, np.ndarray]
+    widths: tuple[np.ndarray, np.ndarray]
+    labels: tuple[np.ndarray, np.ndarray]
+    kinds: collections.Counter[str]
+    identities: int | None
+    is_detection: bool
+    pixels: int
+    sums: np.ndarray | None
+
+    def __add__(self, other: Measured) -> Measured:
+        """Both together, as parts of one pack."""
+        sums = None if self.sums is None or other.sums is None else self.sums + other.sums
+        return Measured(
+            self.path,
+            self.bytes + other.bytes,
+            self.records + other.records,
+            self.skipped + other.skipped,
+            _together(self.sizes, other.sizes),
+            _together(self.widths, other.widths),
+            _together(self.labels, other.labels),
+            self.kinds + other.kinds,
+            self.identities,
+            self.is_detection or other.is_detection,
+            self.pixels + other.pixels,
+            sums,
+        )
+
+    def statistics(self) -> PackStatistics:
+        """What `stats` returns.
+
+        Raises
+        ------
+        EmptyRecordFileError
+            If pixels were to be measured and there are none.
+        """
+        if self.sums is not None and not self.pixels:
+            raise EmptyRecordFileError("there is no image to measure", path=self.path)
+        sizes, counts = self.sizes
+        values, occurrences = self.labels
+        return PackStatistics(
+            path=self.path,
+            bytes=self.bytes,
+            records=self.records,
+            payload_bytes=int((sizes.astype(np.int64) * counts).sum()),
+            skipped=self.skipped,
+            sizes=sizes_in_short(np.repeat(sizes, counts)),
+            kinds={kind: count for kind, count in self.kinds.most_common() if count},
+            labels=dict(zip(*(array.tolist() for array in self.widths), strict=True)),
+            identities=self.identities,
+            objects=int(occurrences.sum()) if self.is_detection else None,
+            classes=ClassStatistics.of(values, occurrences),
+            pixels=None
+            if self.sums is None
+            else _pixels(self.records, self.pixels, self.sums[0], self.sums[1]),
+        )
+
+
+def _counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found, counts = np.unique(values, return_counts=True)
+    return found, counts
+
+
+def _together(
+    one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The counts of different values, added up."""
+    values, places = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+    counts = np.zeros(len(values), np.int64)
+    np.add.at(counts, places, np.concatenate([one[1], other[1]]))
+    return values, counts
+
+
+def measure(
+    path: str | os.PathLike[str],
+    mean_std: bool = False,
+    *,
+    skip_errors: bool = False,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Measured:
+    """Count what `stats` tells of a pack, so that counts of several packs can be added.
+
+    Parameters, errors and meaning are those of `stats`.
+    """
     with SourcePack(path, skip_errors) as pack:
         kinds: collections.Counter[str] = collections.Counter()
         sums = np.zeros((2, len(CHANNELS)))
@@ -277,26 +403,21 @@ def stats(
                     sums += measured[1]
                     good[number] = measured[0] > 0
                 kinds[kind] += int(good[number])
-        if mean_std and not pixels:
-            raise EmptyRecordFileError("there is no image to measure", path=pack.path)
         rows = np.flatnonzero(good)
-        sizes = pack.sizes[rows]
         flags = pack.flags[rows[pack.headed[rows]]]
-        widths, counts = np.unique(np.maximum(flags, 1), return_counts=True)
-        labels = pack.labels.values[pack.labels.numbers_of(rows)]
-        return PackStatistics(
+        return Measured(
             path=pack.path,
             bytes=len(pack.data),
             records=len(rows),
-            payload_bytes=int(sizes.sum(dtype=np.int64)),
             skipped=len(pack.problems) + len(pack) - len(rows),
-            sizes=sizes_in_short(sizes),
-            kinds={kind: count for kind, count in kinds.most_common() if count},
-            labels=dict(zip(widths.tolist(), counts.tolist(), strict=True)),
+            sizes=_counted(pack.sizes[rows]),
+            widths=_counted(np.maximum(flags, 1)),
+            labels=_counted(pack.labels.values[pack.labels.numbers_of(rows)]),
+            kinds=kinds,
             identities=pack.identities,
-            objects=len(labels) if pack.is_detection else None,
-            classes=ClassStatistics.of(labels),
-            pixels=_pixels(len(rows), pixels, *sums) if mean_std else None,
+            is_detection=pack.is_detection,
+            pixels=pixels,
+            sums=sums if mean_std else None,
         )
 
 
