@@ -16,6 +16,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Ray listens on the loopback alone, and reports nothing; it looks when it is imported.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+# Nodes of a busy machine take their time.
+os.environ["RAY_raylet_start_wait_time_s"] = "120"  # noqa: SIM112
 
 
 # How long an example takes says more about the machine than about the code.

@@ -1,0 +1,8 @@
+"""Floor 4: what training under Ray Train needs; imported only when asked for.
+
+``import iterators.ray`` needs Ray; nothing else in `iterators` imports this package.
+"""
+
+from .train import load_state, save_state, train_iterator
+
+__all__ = ["load_state", "save_state", "train_iterator"]
