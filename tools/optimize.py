@@ -55,6 +55,9 @@ class Tally:
     left: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
+    def __reduce__(self):
+        return Tally, (self.rewritten, self.bytes_before, self.bytes_after, self.left)
+
     def count(self, before: int, after: int | None, reason: str) -> None:
         """Count one image; `after` is None if it was left as it was."""
         with self._lock:
