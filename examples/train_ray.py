@@ -75,6 +75,7 @@ def train(settings):
                 lines.write(f"{place['epoch']} {place['done']} {seen}\n")
             place = images.state_dict()
             if step == settings["die_at"] and rank == 1:
+                ray.train.get_all_reported_checkpoints()  # waits until they are on the disk
                 os.kill(os.getpid(), signal.SIGKILL)
             if step % SAVE_EVERY == 0:
                 report(model, images, {"epoch": epoch, "loss": loss.item()})
