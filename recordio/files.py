@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
 from recordio.errors import RecordIOError
@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from recordio.remote.mirror import Mirror
     from recordio.remote.settings import RemoteSettings
 
-__all__ = ["StoredFile", "listed_files", "open_bytes", "open_text", "stored_files", "unpacked"]
+__all__ = [
+    "StoredFile",
+    "listed_files",
+    "named_files",
+    "open_bytes",
+    "open_text",
+    "stored_files",
+    "unpacked",
+    "with_mirrors",
+]
 
 Parsed = TypeVar("Parsed")
 
@@ -82,6 +91,23 @@ class StoredFile:
         path, mark, query = (self.name, "", "") if self.is_local else self.name.partition("?")
         return StoredFile(os.path.splitext(path)[0] + suffix + mark + query)
 
+    def neighbour(self, name: str) -> StoredFile:
+        """Another file in the same folder.
+
+        Examples
+        --------
+        >>> StoredFile("sets/a.json").neighbour("b 1.rec").name
+        'sets/b 1.rec'
+        >>> StoredFile("https://host/sets/a.json?key=1").neighbour("b 1.rec").name
+        'https://host/sets/b%201.rec?key=1'
+        """
+        if self.is_local:
+            return StoredFile(os.path.join(os.path.dirname(self.name), name))
+        path, mark, query = self.name.partition("?")
+        if self.name.startswith(("http://", "https://")):
+            name = quote(name)
+        return StoredFile(f"{path.rpartition('/')[0]}/{name}{mark}{query}")
+
     def open(self, buffering: int = -1) -> BinaryIO:
         """Open it for reading; `buffering` is for local files, as that of the function `open`."""
         if self.is_local:
@@ -115,9 +141,7 @@ class StoredFile:
 
     def size(self) -> int:
         """Bytes as they are stored."""
-        if self.is_local:
-            return os.path.getsize(self.name)
-        return self.mirrored().size
+        return os.path.getsize(self.name) if self.is_local else self.mirrored().size
 
     def version(self) -> tuple[int, int]:
         """Size and time of the last change in nanoseconds; -1 and -1 if it does not exist.
@@ -227,6 +251,13 @@ def listed_files(
     RemoteFileError
         If a URL cannot be reached.
     """
+    return with_mirrors(named_files(paths, suffix, settings), settings)
+
+
+def named_files(
+    paths: str | Sequence[str], suffix: str, settings: RemoteSettings | None = None
+) -> list[StoredFile]:
+    """The same, where objects on servers are listed, but not looked at."""
     found: list[StoredFile] = []
     if isinstance(paths, str):
         paths = [paths] if os.path.exists(paths) else [p for p in paths.split(";") if p]
@@ -244,7 +275,7 @@ def listed_files(
         if not files:
             raise FileNotFoundError(f"{path}: no {suffix} file has a name like that")
         found += files
-    return _with_mirrors(found, settings)
+    return found
 
 
 def _listed_urls(url: str, suffix: str, settings: RemoteSettings | None) -> list[StoredFile]:
@@ -254,7 +285,7 @@ def _listed_urls(url: str, suffix: str, settings: RemoteSettings | None) -> list
     return [StoredFile(name) for name in list_urls(url, suffix, settings or RemoteSettings())]
 
 
-def _with_mirrors(files: list[StoredFile], settings: RemoteSettings | None) -> list[StoredFile]:
+def with_mirrors(files: list[StoredFile], settings: RemoteSettings | None) -> list[StoredFile]:
     """The same files, URLs opened together, so that they share the room on the disk."""
     urls = [file.name for file in files if not file.is_local]
     if not urls:

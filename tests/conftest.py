@@ -1,5 +1,6 @@
 """Fixtures that more than one folder of tests needs."""
 
+import logging
 import os
 import signal
 from pathlib import Path
@@ -53,6 +54,27 @@ def photos():
         pixels.flags.writeable = False
         images[name.partition(".")[0]] = pixels
     return images
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint():
+    """URL of an S3 server on the loopback; skipped where moto is not installed."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3_endpoint):
+    """Client of that server, which has a bucket of that name."""
+    client = pytest.importorskip("boto3").client(
+        "s3", endpoint_url=s3_endpoint, region_name="us-east-1",
+        aws_access_key_id="me", aws_secret_access_key="hunter2-hunter2",
+    )  # fmt: skip
+    client.create_bucket(Bucket="bucket")
+    return client
 
 
 class RayCluster:

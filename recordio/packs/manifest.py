@@ -1,6 +1,6 @@
 """The manifest of a pack that was cut into files: what belongs together, and whether it is whole.
 
-It is JSON, and it names files of its own folder only.
+It is JSON, and it names files of its own folder only, which may be on a server.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from ..errors import ManifestError
-from ..files import StoredFile, listed_files
+from ..files import StoredFile, named_files, with_mirrors
 from ..frames.index_file import read_index
 from ..remote.objects import shown
 from ..remote.settings import RemoteSettings
@@ -79,7 +79,7 @@ class ShardManifest:
     Attributes
     ----------
     path : str
-        The manifest.
+        The manifest, or its URL.
     records, bytes : int
         Records of all shards, and the size of all record files.
     identities : int
@@ -97,14 +97,12 @@ class ShardManifest:
     @property
     def files(self) -> list[str]:
         """Paths of the record files, in the order of the pack: what iterators take."""
-        folder = os.path.dirname(self.path)
-        return [os.path.join(folder, shard.file) for shard in self.shards]
+        return [StoredFile(self.path).neighbour(shard.file).name for shard in self.shards]
 
     @property
     def indexes(self) -> list[str]:
         """Paths of their indexes."""
-        folder = os.path.dirname(self.path)
-        return [os.path.join(folder, shard.index) for shard in self.shards]
+        return [StoredFile(self.path).neighbour(shard.index).name for shard in self.shards]
 
     def check_sizes(self) -> None:
         """See that the files are there, and that record files have the sizes that are listed.
@@ -113,23 +111,41 @@ class ShardManifest:
         ------
         ManifestError
             For the first that is missing or has another size.
+        RemoteFileError
+            If one on a server cannot be reached.
         """
-        for shard, *files in zip(self.shards, self.files, self.indexes, strict=True):
-            self._check_files(shard, *files)
+        pairs = ([StoredFile.at(name) for name in names] for names in (self.files, self.indexes))
+        self._check_files(*(with_mirrors(files, None) for files in pairs))
 
-    def _check_files(self, shard: Shard, file: str, index: str) -> None:
-        for name in (file, index):
-            if not os.path.isfile(name):
-                raise ManifestError(f"{self.path} lists it, and there is no such file", path=name)
-        if os.path.getsize(file) != shard.bytes:
+    def _check_files(self, files: Sequence[StoredFile], indexes: Sequence[StoredFile]) -> None:
+        """The same; files on servers are there, as they have been opened."""
+        for shard, *pair in zip(self.shards, files, indexes, strict=True):
+            self._check_pair(shard, *pair)
+
+    def _check_pair(self, shard: Shard, file: StoredFile, index: StoredFile) -> None:
+        for one in (file, index):
+            if one.is_local and not one.exists():
+                raise ManifestError(
+                    f"{self.path} lists it, and there is no such file", path=one.name
+                )
+        if file.size() != shard.bytes:
             raise ManifestError(
-                f"it has {os.path.getsize(file)} bytes, and {shard.bytes} in {self.path}",
-                path=file,
+                f"it has {file.size()} bytes, and {shard.bytes} in {shown(self.path)}",
+                path=shown(file.name),
             )
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> ShardManifest:
+    def read(
+        cls, path: str | os.PathLike[str], settings: RemoteSettings | None = None
+    ) -> ShardManifest:
         """Read a manifest; nothing is compared with it.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            May be a URL.
+        settings : RemoteSettings, optional
+            How URLs are reached.
 
         Raises
         ------
@@ -138,11 +154,13 @@ class ShardManifest:
         OSError
             If it cannot be read.
         """
-        name = os.fsdecode(path)
-        with open(name, "rb") as file:
-            text = file.read(LARGEST_MANIFEST + 1)
-        if len(text) > LARGEST_MANIFEST:
+        file = StoredFile.at(path)
+        if not file.is_local:
+            file = StoredFile(file.name, file.mirrored(settings))
+        name = shown(file.name)
+        if file.size() > LARGEST_MANIFEST:
             raise ManifestError("it is too large for a manifest of shards", path=name)
+        text = bytes(file.map())
         try:
             words = json.loads(text)
             if words["format"] != FORMAT:
@@ -154,7 +172,7 @@ class ShardManifest:
             raise ManifestError(
                 f"it has version {version!r}, and this package reads version {VERSION}", path=name
             )
-        return cls(name, **_fields(words, name))
+        return cls(file.name, **_fields(words, name))
 
 
 class ListedPacks(NamedTuple):
@@ -181,7 +199,7 @@ def is_manifest(path: str | os.PathLike[str]) -> bool:
     >>> is_manifest("train.shards.json"), is_manifest("train.rec")
     (True, False)
     """
-    return os.fsdecode(path).endswith(".json")
+    return shown(os.fsdecode(path)).endswith(".json")
 
 
 def listed_packs(
@@ -234,30 +252,40 @@ def listed_packs(
     named = shown(paths) if isinstance(paths, str) else ";".join(map(shown, paths))
     files: list[StoredFile] = []
     beside: list[StoredFile | None] = []
-    manifests = []
-    for file in listed_files(paths, ".rec", settings):
+    manifests: dict[int, ShardManifest] = {}  # by the place of their first file
+    for file in named_files(paths, ".rec", settings):
         if is_manifest(file.name):
-            manifests.append(ShardManifest.read(file.name))
-            manifests[-1].check_sizes()
-            files += map(StoredFile.at, manifests[-1].files)
-            beside += map(StoredFile.at, manifests[-1].indexes)
+            manifest = manifests[len(files)] = ShardManifest.read(file.name, settings)
+            files += map(StoredFile.at, manifest.files)
+            beside += map(StoredFile.at, manifest.indexes)
         else:
             files.append(file)
             beside.append(None)
     if not files:
         raise ValueError(f"{name}={named!r} names no file")
-    identities = max((manifest.identities for manifest in manifests), default=0)
+    identities = max((manifest.identities for manifest in manifests.values()), default=0)
     if identities and len(files) != len(manifests[0].shards):
         raise ValueError(
             f"{name}={named!r}: every face-recognition pack has identities of its own: give each "
             "as a Pack"
         )
     if indexes and manifests:
-        raise ValueError(f"{manifests[0].path} names the indexes of its files: drop {indexes!r}")
+        raise ValueError(f"{named} names the indexes of its files: drop {indexes!r}")
     if indexes:
-        beside = list(listed_files(indexes, ".idx", settings))
+        beside = list(named_files(indexes, ".idx", settings))
     if len(beside) != len(files):
         raise ValueError(f"{len(files)} record files but {len(beside)} index files")
+    # Before the record files, because an index has to be there as a whole even if these cannot be.
+    opened = with_mirrors([one for one in beside if one is not None], settings)
+    for one in opened:
+        if one.mirror is not None:
+            one.mirror.ask(0, one.mirror.size)  # many at a time: readers take one after the other
+    following = iter(opened)
+    beside = [None if one is None else next(following) for one in beside]
+    files = with_mirrors(files, settings)
+    for first, manifest in manifests.items():
+        mine = slice(first, first + len(manifest.shards))
+        manifest._check_files(files[mine], [one for one in beside[mine] if one is not None])
     return ListedPacks(files, beside, identities)
 
 
@@ -376,7 +404,7 @@ def check_shards(
     Parameters
     ----------
     path : str or os.PathLike
-        The manifest; the files are beside it.
+        The manifest, on a disk of this machine; the files are beside it.
     contents : bool
         Read all files and compare their checksums; otherwise only sizes and indexes.
     progress : callable, optional
@@ -408,10 +436,11 @@ def check_shards(
     >>> manifest.records, [os.path.basename(file) for file in manifest.files]
     (10, ['a-000000.rec', 'a-000001.rec'])
     """
+    StoredFile.at(path).check_local()
     manifest = ShardManifest.read(path)
     first = done = 0
     for shard, file, index in zip(manifest.shards, manifest.files, manifest.indexes, strict=True):
-        manifest._check_files(shard, file, index)
+        manifest._check_pair(shard, StoredFile.at(file), StoredFile.at(index))
         _check_index(manifest, shard, index)
         if contents:
             for name, expected in ((file, shard.sha256), (index, shard.index_sha256)):

@@ -128,3 +128,59 @@ def test_joining_a_manifest_gives_the_pack(whole, tmp_path):
     assert (tmp_path / "again.rec").read_bytes() == path.read_bytes()
     with pytest.raises(ValueError, match="those of shards are kept"):
         recordio.join([manifest], tmp_path / "again", labels="append")
+
+
+# -- on a server ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reached(bucket, s3_endpoint, tmp_path):
+    """Uploads the folder of a manifest; returns its URL, and how to reach it."""
+
+    def upload(manifest):
+        for path in manifest.parent.iterdir():
+            bucket.put_object(Bucket="bucket", Key=f"sets/{path.name}", Body=path.read_bytes())
+        access = {
+            "endpoint_url": s3_endpoint, "access_key_id": "me", "region": "us-east-1",
+            "secret_access_key": "hunter2-hunter2",
+        }  # fmt: skip
+        keywords = {"remote_cache": tmp_path / "mirrors", "remote_options": access}
+        return f"s3://bucket/sets/{manifest.name}", keywords
+
+    return upload
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_manifest_on_a_server_names_files_beside_it(whole, reached, shuffle):
+    path, manifest = whole
+    url, keywords = reached(manifest)
+    expected = batches(path, path_imgidx=path.with_suffix(".idx"), shuffle=shuffle)
+    assert_same(batches(url, shuffle=shuffle, **keywords), expected)
+    parts = [batches(url, num_parts=2, part_index=part, **keywords) for part in range(2)]
+    local = [batches(manifest, num_parts=2, part_index=part) for part in range(2)]
+    for one, other in zip(parts, local, strict=True):
+        assert_same(one, other)
+
+
+def test_the_identities_of_a_manifest_on_a_server(faces, reached):
+    path, manifest = faces
+    url, keywords = reached(manifest)
+    with (
+        ImageRecordIter(path_imgrec=path, path_imgidx=path.with_suffix(".idx"), **KEYWORDS) as one,
+        ImageRecordIter(path_imgrec=url, **KEYWORDS, **keywords) as other,
+    ):
+        assert np.array_equal(other.identities, one.identities)
+        assert other.num_samples == one.num_samples
+
+
+def test_objects_of_another_size_and_missing_ones_are_refused(whole, reached, bucket):
+    path, manifest = whole
+    url, keywords = reached(manifest)
+    bucket.put_object(Bucket="bucket", Key="sets/a-000001.rec", Body=b"1234")
+    with pytest.raises(ManifestError, match="a-000001.rec: it has 4 bytes, and .* in s3://bucket"):
+        ImageRecordIter(path_imgrec=url, **KEYWORDS, **keywords)
+    bucket.delete_object(Bucket="bucket", Key="sets/a-000001.rec")
+    with pytest.raises(recordio.errors.RemoteMissingError, match="a-000001.rec"):
+        ImageRecordIter(path_imgrec=url, **KEYWORDS, **keywords)
+    with pytest.raises(OSError, match="recordio fetch"):
+        recordio.check_shards(url)

@@ -1,7 +1,5 @@
 """A real S3 server on the loopback: endpoints and credentials, folders and patterns."""
 
-import logging
-
 import pytest
 
 import recordio
@@ -10,17 +8,7 @@ from recordio.remote import part_writers, uploading
 from recordio.remote.objects import list_urls
 from recordio.remote.settings import RemoteSettings
 
-moto = pytest.importorskip("moto.server")
 SECRET = "hunter2-hunter2"
-
-
-@pytest.fixture(scope="module")
-def endpoint():
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    yield "http://{}:{}".format(*server.get_host_and_port())
-    server.stop()
 
 
 @pytest.fixture(params=["obstore", "fsspec"])
@@ -30,20 +18,9 @@ def library(request):
 
 
 @pytest.fixture
-def bucket(endpoint):
-    boto3 = pytest.importorskip("boto3")
-    client = boto3.client(
-        "s3", endpoint_url=endpoint, region_name="us-east-1",
-        aws_access_key_id="me", aws_secret_access_key=SECRET,
-    )  # fmt: skip
-    client.create_bucket(Bucket="bucket")
-    return client
-
-
-@pytest.fixture
-def options(endpoint, library, tmp_path):
+def options(s3_endpoint, library, tmp_path):
     access = {
-        "endpoint_url": endpoint, "access_key_id": "me", "secret_access_key": SECRET,
+        "endpoint_url": s3_endpoint, "access_key_id": "me", "secret_access_key": SECRET,
         "region": "us-east-1", "library": library,
     }  # fmt: skip
     return {"remote_cache": tmp_path / "mirrors", "remote_timeout": 5, "remote_options": access}
@@ -70,10 +47,10 @@ def test_records(bucket, options, tmp_path):
         assert len(found) == 100 and found[37] == wanted[37] and list(found) == list(wanted)
 
 
-def test_the_environment_says_where(bucket, endpoint, tmp_path, monkeypatch, library):
+def test_the_environment_says_where(bucket, s3_endpoint, tmp_path, monkeypatch, library):
     put(bucket, tmp_path, "env")
     for name, value in {
-        "AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ENDPOINT_URL": s3_endpoint, "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": SECRET,
         "AWS_DEFAULT_REGION": "us-east-1", "AWS_REGION": "us-east-1",
         "RECORDIO_REMOTE_CACHE": str(tmp_path / "mirrors"),
     }.items():  # fmt: skip
@@ -98,7 +75,7 @@ def test_folders_and_patterns(bucket, options, tmp_path):
         recordio.files.listed_files("s3://bucket/parts/x*.rec", ".rec", settings)
 
 
-def test_what_is_missing_is_named_without_credentials(bucket, options, endpoint):
+def test_what_is_missing_is_named_without_credentials(bucket, options, s3_endpoint):
     for url, error in (
         ("s3://bucket/nothing.rec", RemoteMissingError),
         ("s3://no-such-bucket/a.rec", RemoteFileError),
@@ -182,14 +159,14 @@ def test_buckets_that_are_not_there_are_named(bucket, sending):
 
 
 def test_indexes_are_made_beside_the_pack(
-    bucket, options, endpoint, tmp_path, monkeypatch, library
+    bucket, options, s3_endpoint, tmp_path, monkeypatch, library
 ):
     from recordio.tools.cli import main
 
     path = put(bucket, tmp_path, "bare")
     bucket.delete_object(Bucket="bucket", Key="bare.idx")
     for name, value in {
-        "AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ENDPOINT_URL": s3_endpoint, "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": SECRET,
         "AWS_DEFAULT_REGION": "us-east-1", "RECORDIO_REMOTE_CACHE": str(tmp_path / "mirrors"),
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
