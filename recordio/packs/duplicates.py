@@ -14,20 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ..content import IMAGE_KINDS, kind_of
-from ..errors import ImageDecodeError
-from ..frames.check import Problem
 from ..image_size import DEFAULT_MAX_PIXELS
 from .changes import output_path
-from .hashes import HASH_BYTES, hash_of
-from .near import MOST_DISTANCE, groups_of, near_pairs
+from .content_table import ContentTable, check_distance, first_of_same, first_of_similar
 from .output import PackReport, write_packs
-from .passes import label_bytes, pass_over
-from .pictures import picture_hash
 from .rewriting import check_target, need_records, plan_of
 from .source import SourcePack
 
-__all__ = ["Duplicates", "dedup"]
+__all__ = ["Duplicates", "dedup", "duplicates_of", "in_groups"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +45,9 @@ class Duplicates:
         Damaged records that were left out.
     kept, key : numpy.ndarray of int64
         Key of the first record of the group, which is the one that stays, and of the duplicate.
+    kept_number, number : numpy.ndarray of int64
+        Their numbers in the file, from 0, damaged records and those that list identities not
+        counted.
     starts : numpy.ndarray of int64, (groups,)
         Where each group begins among the duplicates.
     same : numpy.ndarray of bool
@@ -74,6 +71,8 @@ class Duplicates:
     skipped: int
     kept: np.ndarray
     key: np.ndarray
+    kept_number: np.ndarray
+    number: np.ndarray
     starts: np.ndarray
     same: np.ndarray
     distance: np.ndarray
@@ -197,149 +196,82 @@ def dedup(
     >>> len(RecordReader(found.written.outputs[0].path))
     2
     """
-    if near is not None and not 0 <= near <= MOST_DISTANCE:
-        raise ValueError(f"near={near}: expected 0 to {MOST_DISTANCE} bits")
+    check_distance(near)
     with SourcePack(path, skip_errors) as pack:
         target = None if out is None else output_path(out)
         if target is not None:
             check_target(pack, target)
             need_records(pack)
-        hashes = _Hashes(pack, near is not None, skip_errors, max_pixels)
-        hashes.find(threads, progress, cancelled)
-        first = twin = hashes.first_of_same()
+        table = ContentTable(pack, near is not None, skip_errors, max_pixels)
+        table.find(threads, progress, cancelled)
+        twins = np.arange(len(pack))
+        compared = np.flatnonzero(~table.alone)
+        twins[compared] = first_of_same(table.contents[compared], compared)
+        first = twins
         if near is not None:
-            first = hashes.first_of_similar(twin, near, cancelled)
-        found = _found(pack, hashes, first, twin)
+            first = first_of_similar(table.pictures, table.has_picture, twins, near, cancelled)
+        others, kept = in_groups(first)
+        rows = table.rows(others), table.rows(kept)
+        found = duplicates_of(pack.path, len(pack), len(pack.problems), *rows, twins[others])
         if target is None:
             return found
-        rows = np.flatnonzero((first == np.arange(len(first))) & ~hashes.damaged)
-        plan = plan_of(pack, target, rows)
+        stay = np.flatnonzero((first == np.arange(len(first))) & ~table.damaged)
+        plan = plan_of(pack, target, stay)
         report = write_packs([pack], [plan], progress=progress, cancelled=cancelled)
         return replace(found, written=report)
 
 
-class _Hashes:
-    """Hashes of the contents of a pack, and of its pictures if these are compared.
+def duplicates_of(
+    path: str, records: int, skipped: int, others: np.ndarray, kept: np.ndarray, twins: np.ndarray
+) -> Duplicates:
+    """What is told about duplicates.
 
-    Attributes
+    Parameters
     ----------
-    contents : numpy.ndarray of uint64, (records, 2)
-    empty, has_picture, damaged : numpy.ndarray of bool, (records,)
-    pictures : numpy.ndarray of uint64, (records,)
+    path : str
+        The pack.
+    records, skipped : int
+        As of `Duplicates`.
+    others, kept : numpy.ndarray of ROW
+        Each duplicate, ascending by the number of what stays and then by its own, and what stays.
+    twins : numpy.ndarray of int64
+        For each the first record with the same content, which may be itself.
     """
-
-    def __init__(self, pack: SourcePack, looks: bool, skip_errors: bool, max_pixels: int) -> None:
-        count = len(pack)
-        self.pack, self.looks = pack, looks
-        self.skip_errors, self.max_pixels = skip_errors, max_pixels
-        self.contents = np.zeros((count, HASH_BYTES // 8), np.uint64)
-        self.pictures = np.zeros(count if looks else 0, np.uint64)
-        self.empty, self.has_picture, self.damaged = np.zeros((3, count), bool)
-
-    def find(
-        self,
-        threads: int | None,
-        progress: Callable[[int, int], object] | None,
-        cancelled: Callable[[], bool],
-    ) -> None:
-        """Read all records."""
-
-        def tell(done: int) -> None:
-            if cancelled():
-                raise KeyboardInterrupt
-            if progress is not None:
-                progress(done, len(self.pack))
-
-        for first, found in pass_over(self.pack, self._look, threads, tell):
-            rows = slice(first, first + len(found))
-            self.contents[rows] = np.frombuffer(b"".join(found), "<u8").reshape(-1, 2)
-        for number in np.flatnonzero(self.damaged).tolist():
-            place = self.pack.place(number)
-            reason = "the image cannot be decoded"
-            problem = Problem(
-                "image", reason, place["offset"], number, 0, int(self.pack.keys[number])
-            )
-            self.pack.problems.append(problem)
-
-    def _look(self, number: int, content: memoryview) -> bytes:
-        if not len(content):
-            self.empty[number] = True
-        elif self.looks and kind_of(content) in IMAGE_KINDS:
-            try:
-                self.pictures[number] = picture_hash(content, self.max_pixels)
-                self.has_picture[number] = True
-            except ImageDecodeError as error:
-                if not self.skip_errors:
-                    raise ImageDecodeError(error.reason, **self.pack.place(number)) from None
-                self.damaged[number] = True
-        return hash_of(content)
-
-    def first_of_same(self) -> np.ndarray:
-        """For each record the first with the same content."""
-        order = np.lexsort(self.contents.T)  # stable
-        hashes = self.contents[order]
-        new = np.ones(len(order), bool)
-        new[1:] = (hashes[1:] != hashes[:-1]).any(-1)
-        first = np.arange(len(order))
-        first[order] = order[new][np.cumsum(new) - 1]
-        alone = self.empty | self.damaged
-        first[alone] = np.flatnonzero(alone)
-        return first
-
-    def first_of_similar(
-        self, first: np.ndarray, distance: int, cancelled: Callable[[], bool]
-    ) -> np.ndarray:
-        """The same with pictures that look alike; `first` is the first with the same content."""
-        looked = np.flatnonzero(self.has_picture & (first == np.arange(len(first))))
-        hashes, owners = np.unique(self.pictures[looked], return_inverse=True)
-        leaders = np.full(len(hashes), len(first))
-        np.minimum.at(leaders, owners, looked)
-
-        def pairs() -> Iterator[np.ndarray]:
-            for some in near_pairs(hashes, distance):
-                if cancelled():
-                    raise KeyboardInterrupt
-                yield some
-
-        groups = groups_of(len(hashes), pairs())
-        least = np.full(len(hashes), len(first))
-        np.minimum.at(least, groups, leaders)
-        result = first.copy()
-        result[looked] = least[groups[owners]]
-        return result[first]
-
-
-def _found(pack: SourcePack, hashes: _Hashes, first: np.ndarray, twin: np.ndarray) -> Duplicates:
-    """What is told; `first` is what stays for each record, `twin` the first with its content."""
-    numbers = np.arange(len(first))
-    others = np.flatnonzero(first < numbers)
-    others = others[np.argsort(first[others], kind="stable")]
-    kept = first[others]
-    starts = np.flatnonzero(np.diff(kept, prepend=-1))
-    exact = int((twin < numbers).sum())
-    distance = np.full(len(others), -1)
-    if hashes.looks:
-        looked = hashes.has_picture[others]
-        differing = hashes.pictures[others[looked]] ^ hashes.pictures[kept[looked]]
-        distance[looked] = np.bitwise_count(differing)
-    labels = pack.labels.first_of(np.arange(len(pack)))
-    contradicts = np.zeros(len(others), bool)
-    for row, (other, one) in enumerate(zip(others.tolist(), kept.tolist(), strict=True)):
-        contradicts[row] = label_bytes(pack, other) != label_bytes(pack, one)
+    looked = others["has_picture"]
+    differing = np.bitwise_count(others["picture"] ^ kept["picture"]).astype(np.int64)
+    contradicts = others["labels"] != kept["labels"]
+    exact = int((twins < others["number"]).sum())
+    starts = np.flatnonzero(np.diff(kept["number"], prepend=-1))
     return Duplicates(
-        pack.path,
-        len(pack),
+        path,
+        records,
         groups=len(starts),
         exact=exact,
         near=len(others) - exact,
-        conflicts=len(np.unique(kept[contradicts])),
-        skipped=len(pack.problems),
-        kept=pack.keys[kept],
-        key=pack.keys[others],
+        conflicts=len(np.unique(kept["number"][contradicts])),
+        skipped=skipped,
+        kept=kept["key"],
+        key=others["key"],
+        kept_number=kept["number"],
+        number=others["number"],
         starts=starts,
-        same=twin[others] == kept,
-        distance=distance,
+        same=twins == kept["number"],
+        distance=np.where(looked, differing, -1),
         contradicts=contradicts,
-        label=labels[others],
-        kept_label=labels[kept],
+        label=others["label"],
+        kept_label=kept["label"],
     )
+
+
+def in_groups(first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The duplicates, group after group, and what stays for each; `first` is that of all records.
+
+    Examples
+    --------
+    >>> others, kept = in_groups(np.array([0, 1, 1, 0, 1]))
+    >>> others.tolist(), kept.tolist()
+    ([3, 2, 4], [0, 1, 1])
+    """
+    others = np.flatnonzero(first < np.arange(len(first)))
+    others = others[np.argsort(first[others], kind="stable")]
+    return others, first[others]

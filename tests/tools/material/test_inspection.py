@@ -124,15 +124,15 @@ def test_wrong_words(rows, command, words):
 
 
 def test_interrupted_while_comparing(rows, command, monkeypatch, capsys):
-    from recordio.packs import duplicates
+    from recordio.packs import content_table
 
-    hash_of = duplicates.hash_of
+    hash_of = content_table.hash_of
 
     def interrupt(content):
         signal.raise_signal(signal.SIGTERM)
         return hash_of(content)
 
-    monkeypatch.setattr(duplicates, "hash_of", interrupt)
+    monkeypatch.setattr(content_table, "hash_of", interrupt)
     with RecordWriter("many.rec") as writer:
         for number in range(2000):
             writer.write(np.int64(number).tobytes())
