@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 
 import cv2
 import numpy as np
@@ -22,8 +21,10 @@ from recordio import (
     unpack,
 )
 
-ray = pytest.importorskip("ray.data")
+ray = pytest.importorskip("ray")
+pytest.importorskip("ray.data")
 from ray.data.block import BlockAccessor  # noqa: E402
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: E402
 
 from recordio.ray import RecordDatasink, RecordDatasource, read_images, read_records  # noqa: E402
 from recordio.ray.ranges import cut_ranges, listed_record_files  # noqa: E402
@@ -221,7 +222,7 @@ def test_records_to_shards_and_back(ray_cluster, packed, tmp_path):
 def test_images_of_any_dataset_to_records(ray_cluster, tmp_path):
     rows = [{"image": image(n), "label": n} for n in range(4)]
     sink = RecordDatasink(tmp_path / "out.rec", encoding=".png")
-    ray.from_items(rows, override_num_blocks=1).write_datasink(sink)
+    ray.data.from_items(rows, override_num_blocks=1).write_datasink(sink)
     found = sorted(read_images(sink.manifest).take_all(), key=lambda row: row["label"])
     assert [row["key"] for row in found] == list(range(4))
     assert all(np.array_equal(row["image"], image(n)) for n, row in enumerate(found))
@@ -265,21 +266,16 @@ def test_a_sink_that_makes_no_sense(tmp_path):
 
 
 def test_a_node_that_is_killed_costs_nothing_but_its_tasks(ray_cluster, packed, tmp_path):
-    """The first task on the doomed node waits until it dies; Ray makes its shard elsewhere."""
+    """Tasks prefer the doomed node, and the first there waits until it dies: all go elsewhere."""
     doomed = ray_cluster.add_node(doomed=1)
+    (mine,) = (n["NodeID"] for n in ray.nodes() if "doomed" in n["Resources"] and n["Alive"])
+    preferred = NodeAffinitySchedulingStrategy(mine, soft=True)
     started = tmp_path / "started"
 
     def hold(batch):
-        import ray
-
-        mine = ray.get_runtime_context().get_node_id()
-        resources = {n["NodeID"]: n["Resources"] for n in ray.nodes()}[mine]
-        if "doomed" in resources:
-            started.write_text(mine)
-            while True:  # until the node dies
-                time.sleep(1)
-        while not started.exists():  # so that others do not take all tasks before
-            time.sleep(0.05)
+        if ray.get_runtime_context().get_node_id() == mine:
+            started.touch()
+            threading.Event().wait()
         return batch
 
     def strike():
@@ -292,7 +288,8 @@ def test_a_node_that_is_killed_costs_nothing_but_its_tasks(ray_cluster, packed, 
     thread = threading.Thread(target=strike)
     thread.start()
     sink = RecordDatasink(tmp_path / "out", shard_bytes=100)
-    read_records(packed, override_num_blocks=10).map_batches(hold).write_datasink(sink)
+    records = read_records(packed, override_num_blocks=10)
+    records.map_batches(hold, scheduling_strategy=preferred).write_datasink(sink)
     thread.join()
     assert started.exists()
     assert sorted(found_in(sink.manifest)) == [
