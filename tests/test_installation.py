@@ -101,6 +101,11 @@ def test_recordio_tools_is_found_from_any_folder(tmp_path):
     )
 
 
-def test_torch_is_not_imported_before_it_is_asked_for(tmp_path):
-    program = "import sys, recordio, iterators; sys.exit('torch' in sys.modules)"
+def test_extras_are_not_imported_before_they_are_asked_for(tmp_path):
+    program = (
+        "import sys, recordio, iterators, recordio.tools.im2rec, recordio.tools.cli\n"
+        "iterators.ImageRecordIter, recordio.join\n"
+        "loaded = {'torch', 'ray', 'pyarrow', 'obstore', 'fsspec'} & set(sys.modules)\n"
+        "sys.exit(f'{loaded} were loaded' if loaded else 0)"
+    )
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)
