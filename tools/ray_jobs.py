@@ -5,6 +5,7 @@ The tasks call the functions of the commands.  This needs Ray, which is imported
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +15,14 @@ from typing import Any, TypeVar
 from recordio.errors import ManifestError
 from recordio.frames.check import Report, verify
 from recordio.packs.manifest import Shard, ShardManifest, described_shard, write_manifest
-from recordio.packs.shard import shard_names
+from recordio.packs.shard import new_shards
 from recordio.packs.statistics import Measured, PackStatistics, measure
-from recordio.ray import run_tasks
+from recordio.ray import dedup, run_tasks
 
 from .decode_check import check_contents
 from .optimize import OptimizeReport, Tally, optimize_records
 
-__all__ = ["check", "optimize", "stats"]
+__all__ = ["check", "dedup", "optimize", "stats"]
 
 Result = TypeVar("Result")
 
@@ -144,7 +145,9 @@ def optimize(
             "it is a face-recognition pack: optimize each of its files with recordio optimize",
             path=listed.path,
         )
-    names, target = shard_names("", out, len(listed.files))
+    names, target = new_shards(out, listed.files)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(target)  # the files that it lists are about to be replaced
     rows = zip(listed.files, listed.indexes, names, strict=True)
     tasks = [_Optimizing(path, index, os.path.splitext(name)[0]) for path, index, name in rows]
     done = _for_each_file(_optimized, tasks, listed, address, progress)

@@ -3,8 +3,16 @@
 ``import recordio.ray`` needs Ray; nothing else in `recordio` imports this package.
 """
 
+from .duplicates import dedup
 from .sink import RecordDatasink
 from .source import RecordDatasource, read_images, read_records
 from .tasks import run_tasks
 
-__all__ = ["RecordDatasink", "RecordDatasource", "read_images", "read_records", "run_tasks"]
+__all__ = [
+    "RecordDatasink",
+    "RecordDatasource",
+    "dedup",
+    "read_images",
+    "read_records",
+    "run_tasks",
+]

@@ -1,11 +1,14 @@
 """Jobs over the files of a manifest find what the commands find in the whole pack."""
 
 import dataclasses
+from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 
 import recordio
-from recordio import ManifestError
+from recordio import IRHeader, ManifestError, RecordWriter, pack
 from recordio.tools.im2rec import main
 from recordio.tools.optimize import optimize_records
 
@@ -63,6 +66,82 @@ def test_optimized_files_are_those_of_the_command(ray_cluster, packed, tmp_path)
             tmp_path / f"fast-{number:06d}.rec"
         ).read_bytes()
     assert tally.rewritten == optimized
+
+
+@pytest.fixture
+def repeated(photos, tmp_path):
+    """A pack with the same contents, the same pictures and other labels, and its shards."""
+    random = np.random.default_rng(0)
+    contents = []
+    for name in ("astronaut", "chelsea", "coffee", "rocket"):
+        image = np.ascontiguousarray(photos[name][:400, :400, ::-1])
+        contents += [cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, q])[1].tobytes()
+                     for q in (90, 60)]  # fmt: skip
+    contents += [b"", b"no picture", b"another"]
+    (tmp_path / "parts").mkdir()
+    with RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
+        for number, choice in enumerate(random.integers(0, len(contents), 60).tolist()):
+            label = [1, choice] if choice % 3 == 0 else float(random.integers(0, 2))
+            writer.write(pack(IRHeader(0, label, number, 0), contents[choice]), number)
+        for number in range(60, 90):
+            writer.write(pack(IRHeader(0, 0, number, 0), b"own %d" % number), number)
+    recordio.shard(tmp_path / "a", tmp_path / "parts", 4)
+    return tmp_path / "a.rec", tmp_path / "parts" / "a.shards.json"
+
+
+@pytest.mark.parametrize("near", [None, 6])
+@pytest.mark.parametrize("compared", [1 << 21, 7], ids=["at once", "in buckets"])
+def test_duplicates_are_those_of_the_pack(
+    ray_cluster, repeated, tmp_path, monkeypatch, near, compared
+):
+    monkeypatch.setattr("recordio.ray.duplicates.COMPARED_RECORDS", compared)
+    path, manifest = repeated
+    expected = recordio.dedup(path, tmp_path / "one", near)
+    told = []
+    found, made = ray_jobs.dedup(
+        manifest, tmp_path / "some", near, progress=lambda *words: told.append(words)
+    )
+    assert told[-1] == (90, 90) and len(told) == 4
+    for field in dataclasses.fields(found):
+        if field.name in ("path", "written", "key", "kept"):  # every shard has keys of its own
+            continue
+        mine, theirs = (getattr(one, field.name) for one in (found, expected))
+        assert np.array_equal(mine, theirs, equal_nan=field.name.endswith("label")), field.name
+    assert np.array_equal(found.number, expected.key)  # which are positions in this pack
+    files = recordio.check_shards(made.path).files
+    assert (
+        b"".join(Path(file).read_bytes() for file in files) == (tmp_path / "one.rec").read_bytes()
+    )
+    assert not list(manifest.parent.glob("dedup-*")) and expected.exact > 30
+    assert (expected.near > 0) == (near is not None)
+
+
+def test_shards_of_duplicates_alone_are_not_written(ray_cluster, tmp_path):
+    with RecordWriter(tmp_path / "a.rec") as writer:
+        for number in range(9):
+            writer.write(pack(IRHeader(0, 1, number, 0), b"content %d" % min(number, 3)))
+    recordio.shard(tmp_path / "a", tmp_path / "parts", 3)
+    found, made = ray_jobs.dedup(tmp_path / "parts.shards.json", tmp_path / "rest")
+    assert (found.exact, found.groups, made.records, len(made.files)) == (5, 1, 4, 2)
+    assert sorted(p.name for p in tmp_path.glob("rest*")) == [
+        "rest-000000.idx", "rest-000000.rec", "rest-000001.idx", "rest-000001.rec",
+        "rest.shards.json",
+    ]  # fmt: skip
+    with pytest.raises(recordio.RecordIOError, match="the source would be overwritten"):
+        ray_jobs.dedup(tmp_path / "parts.shards.json", tmp_path / "parts")
+
+
+def test_damaged_records_are_named_or_left_out(ray_cluster, repeated):
+    _, manifest = repeated
+    file = manifest.parent / "a-000002.rec"
+    with recordio.RecordReader(file) as reader:
+        offset = int(reader.offsets[3])
+    data = file.read_bytes()
+    file.write_bytes(data[:offset] + bytes(4) + data[offset + 4 :])
+    with pytest.raises(recordio.RecordIOError, match="a-000002.rec"):
+        ray_jobs.dedup(manifest)
+    found, _ = ray_jobs.dedup(manifest, skip_errors=True)
+    assert found.skipped == 1 and found.records == 89
 
 
 def test_a_file_of_another_size_is_refused(packed):

@@ -30,11 +30,15 @@ def files(folder):
 
 @pytest.fixture
 def alone(photo_folder, tmp_path):
-    """The list, and the files that one process makes of it."""
+    """The list, and the shards that one process makes of it: together the pack of plain im2rec."""
     folder = tmp_path / "alone"
     folder.mkdir()
     assert run("--shards", 6, folder / "p", photo_folder) == 0
-    return (folder / "p.lst").read_bytes(), files(folder)
+    shards = files(folder)
+    assert run(folder / "p", photo_folder) == 0
+    parts = [content for name, content in sorted(shards.items()) if name.endswith(".rec")]
+    assert b"".join(parts) == (folder / "p.rec").read_bytes() and len(parts) == 6
+    return (folder / "p.lst").read_bytes(), shards
 
 
 def test_the_pack_is_that_of_im2rec_alone(ray_cluster, photo_folder, output, alone, capsys):
