@@ -1,9 +1,10 @@
 # Everything a person types here.  `make help` lists it.
 #
 # Each target makes the environments it needs (.venv for the demo, .venv-test for tests and
-# benchmarks, .venv-build for compiling, .venv-peers for what they compare with, .venv-lint for the
-# linters, .venv-fuzz for libFuzzer, .venv-sanitize and .venv-sanitize-threads for the sanitizers) and
-# installs into them again only when something that is compiled or packaged has changed.
+# benchmarks, .venv-ray for tests with Ray, .venv-build for compiling, .venv-peers for what they
+# compare with, .venv-lint for the linters, .venv-fuzz for libFuzzer, .venv-sanitize and
+# .venv-sanitize-threads for the sanitizers) and installs into them again only when something that is
+# compiled or packaged has changed.
 
 PYTHON ?= python3
 PHOTOS ?=
@@ -13,7 +14,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
+.PHONY: demo test test-ray faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -35,6 +36,10 @@ TSAN_TESTS := tests/recordio/frames/test_reader.py tests/iterators/core/test_poo
 	test_csv.py::test_threads_end_with_the_iteration_an_early_close_or_the_last_reference \
 	test_libsvm.py::test_same_matrix_with_any_number_of_threads)
 
+# Everything that needs Ray; without it these tests are skipped.
+RAY_TESTS := recordio/ray iterators/ray tests/recordio/ray tests/iterators/ray \
+	tests/tools/test_ray_shards.py tests/tools/test_ray_jobs.py tests/examples/test_train_ray.py
+
 # libFuzzer wants clang with its libraries (Debian: clang, libclang-rt-dev) and the package atheris;
 # without them, or with FUZZER=own, a driver of our own runs the same targets.
 FUZZED := -fsanitize=fuzzer-no-link,address
@@ -47,6 +52,9 @@ demo: .venv/installed  ## pack images, stream batches, train a small network [PH
 
 test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
 	.venv-test/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile $(ARGS)
+
+test-ray: .venv-ray/installed  ## what needs Ray, on a cluster of processes on this machine [ARGS="-k name"]
+	.venv-ray/bin/python -m pytest $(RAY_TESTS) $(ARGS)
 
 # Those that strike, and what of the suite is about the same; FAULTS_LONG=1 takes hours.
 STRIKES := faults or threads or killed or fork or child or interrupt or ctrl_c or signal or disk
@@ -86,7 +94,7 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/codespell
 
 clean:  ## remove environments, builds and the demo's output
-	rm -rf .venv .venv-build .venv-test .venv-lint .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads
+	rm -rf .venv .venv-build .venv-test .venv-ray .venv-lint .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads
 	rm -rf build demo *.egg-info
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find $(PACKAGES) tests benchmarks examples \
@@ -113,6 +121,12 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 .venv-test/installed: .venv-test/$(TAG) build/compiled-$(TAG)
 	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[test]'
 	@.venv-test/bin/python -m iterators
+	@touch $@
+
+# Apart from the other tests: Ray is large, is not there for every interpreter, and the sanitizers,
+# whose environments have the extra "test" too, could not run it.
+.venv-ray/installed: .venv-ray/$(TAG) build/compiled-$(TAG)
+	RECORDIO_COMPILED=1 .venv-ray/bin/python -m pip install --editable '.[test,ray]'
 	@touch $@
 
 # What the benchmarks compare with.

@@ -1,6 +1,7 @@
 """Tests, modules of tests and examples that need torch or Ray are skipped where it is missing."""
 
 import doctest
+import sys
 from importlib.util import find_spec
 
 import pytest
@@ -12,7 +13,12 @@ MISSING = {name for name in ("torch", "ray", "pyarrow") if find_spec(name) is No
 def pytest_make_collect_report(collector):
     """Report a module that cannot be imported for want of an extra as skipped."""
     report = yield
-    return _for_want_of_extras(report, collector.path, 0, getattr(report, "call", None))
+    report = _for_want_of_extras(report, collector.path, 0, getattr(report, "call", None))
+    if report.skipped:  # what pytest began to import is half a module, which others would find
+        for name, module in list(sys.modules.items()):
+            if getattr(module, "__file__", None) == str(collector.path):
+                del sys.modules[name]
+    return report
 
 
 @pytest.hookimpl(wrapper=True)

@@ -95,7 +95,9 @@ def _made_on_ray(
     try:
         from recordio.ray import run_tasks
     except ModuleNotFoundError as error:
-        raise ImportError(f"--ray needs {error.name}: pip install 'ray[data]'") from error
+        raise ImportError(
+            f"--ray needs {error.name}: pip install 'recordio-iterators[ray]'"
+        ) from error
     threads = settings.num_thread or 1
     for number, note in run_tasks(
         functools.partial(ShardTask.make, threads=threads, strict=settings.strict),

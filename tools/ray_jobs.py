@@ -17,7 +17,8 @@ from recordio.frames.check import Report, verify
 from recordio.packs.manifest import Shard, ShardManifest, described_shard, write_manifest
 from recordio.packs.shard import new_shards
 from recordio.packs.statistics import Measured, PackStatistics, measure
-from recordio.ray import dedup, run_tasks
+from recordio.ray.duplicates import dedup
+from recordio.ray.tasks import run_tasks
 
 from .decode_check import check_contents
 from .optimize import OptimizeReport, Tally, optimize_records

@@ -161,4 +161,4 @@ def test_one_process_or_many():
 def test_without_ray_it_is_said_what_to_install(photo_folder, output, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "recordio.ray", None)
     assert run("--ray", output / "p", photo_folder) == 1
-    assert "pip install 'ray[data]'" in capsys.readouterr().err
+    assert "pip install 'recordio-iterators[ray]'" in capsys.readouterr().err
