@@ -17,6 +17,7 @@ from ..frames.reader import RecordReader
 from ..packs.identities import face_pack, in_file_order
 from ..packs.manifest import ShardManifest, is_manifest, listed_packs
 from ..packs.source import pack_prefix
+from ..remote.objects import shown, sibling
 
 __all__ = ["RecordFile", "RecordRange", "cut_ranges", "listed_record_files"]
 
@@ -75,8 +76,12 @@ class RecordRange:
             raise RecordIOError(
                 f"it has {len(table.offsets)} records, and had {file.records}: it was written "
                 "again meanwhile",
-                path=file.path,
+                path=table.reader.path,
             )
+        remote = table.reader.remote
+        if remote is not None and remote.resident and len(self):
+            mine = table.offsets[self.begin : self.end]
+            remote.mirror.ask(int(mine[0]), int(remote.ends(mine[-1:])[0]))  # many at a time
         for number in range(self.begin, self.end):
             offset, key = int(table.offsets[number]), int(table.keys[number])
             try:
@@ -112,8 +117,8 @@ def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[R
     Parameters
     ----------
     paths : path or sequence of paths
-        Record files, folders, patterns and manifests.  A file that is named itself needs its index
-        beside it.
+        Record files, folders, patterns and manifests, which may be URLs.  A file that is named
+        itself needs its index beside it.
 
     Returns
     -------
@@ -133,23 +138,26 @@ def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[R
             manifest = ShardManifest.read(name)
             manifest.check_sizes()
             rows = zip(manifest.files, manifest.indexes, manifest.shards, strict=True)
-            found += [RecordFile(f, i, shard.records, shard.bytes) for f, i, shard in rows]
+            found += [
+                RecordFile(path, index, shard.records, shard.bytes) for path, index, shard in rows
+            ]
         else:
-            found += [_counted(file.name) for file in listed_packs(name).files]
+            found += map(_counted, listed_packs(name).files)
     if not any(file.records for file in found):
-        raise EmptyRecordFileError("there are no records", path=";".join(map(os.fsdecode, names)))
+        path = ";".join(shown(os.fsdecode(name)) for name in names)
+        raise EmptyRecordFileError("there are no records", path=path)
     return found
 
 
-def _counted(path: str) -> RecordFile:
-    index = f"{pack_prefix(path)}.idx"
-    if not os.path.isfile(index):
+def _counted(file: StoredFile) -> RecordFile:
+    path = file.name
+    index = f"{pack_prefix(path)}.idx" if file.is_local else sibling(path, ".idx")
+    if not StoredFile(index).exists():
         raise RecordIOError(
             "it has no index, without which a task would have to read all that is before its "
-            f"records: make one with recordio index {path}",
-            path=path,
+            f"records: make one with recordio index {shown(path)}",
+            path=shown(path),
         )
-    file = StoredFile(path)
     return RecordFile(path, index, len(_opened(path, index, file.version()).offsets), file.size())
 
 

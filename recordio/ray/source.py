@@ -16,6 +16,7 @@ from ray.data.datasource import Datasource, ReadTask
 from ..errors import ImageDecodeError, LabelError, RecordIOError
 from ..header import unpack, unpack_img
 from ..image_size import DEFAULT_MAX_PIXELS
+from ..remote.objects import shown
 from .ranges import RecordRange, cut_ranges, listed_record_files
 
 __all__ = ["RecordDatasource", "read_images", "read_records"]
@@ -32,7 +33,8 @@ class RecordDatasource(Datasource):
     Parameters
     ----------
     paths : path or sequence of paths
-        Record files with an index beside each, folders, patterns, and manifests of shards.
+        Record files with an index beside each, folders, patterns, and manifests of shards; they may
+        be URLs.
     label_width : int or None
         Labels of each record.  1: the column ``label`` holds numbers; more: lists of that length;
         None: lists of any length, for detection records.
@@ -56,7 +58,8 @@ class RecordDatasource(Datasource):
     -----
     Rows are in the order of the files.  Numbers of rows come from the indexes, or from a manifest,
     in which case no other file is opened here.  The records of a face-recognition pack that list
-    identities are no rows.  Every node must find the files under the same paths.
+    identities are no rows.  Every node must find the files under the same paths.  URLs are reached
+    as the environment says, and each node has mirrors of its own: see the page about remote files.
 
     Examples
     --------
@@ -119,7 +122,7 @@ class RecordDatasource(Datasource):
                     num_rows=len(piece) if self._exact else None,
                     size_bytes=None if self._decoded else piece.bytes,
                     exec_stats=None,
-                    input_files=(piece.file.path,),
+                    input_files=(shown(piece.file.path),),
                 ),
                 per_task_row_limit=per_task_row_limit,
             )
@@ -223,7 +226,7 @@ def _blocks(
         except RecordIOError as error:
             if skip:
                 continue
-            place = {"path": piece.file.path, "record": number}
+            place = {"path": shown(piece.file.path), "record": number}
             raise type(error)(error.reason, **place) from None
         for name, value in row.items():
             columns.setdefault(name, []).append(value)

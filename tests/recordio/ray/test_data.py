@@ -1,7 +1,9 @@
 """Record files as Ray datasets and back, on a cluster of several node processes."""
 
 import os
+import sys
 import threading
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -28,6 +30,10 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noq
 
 from recordio.ray import RecordDatasink, RecordDatasource, read_images, read_records  # noqa: E402
 from recordio.ray.ranges import cut_ranges, listed_record_files  # noqa: E402
+from recordio.remote.block_table import BLOCK  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from range_server import RangeServer  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),  # Ray's own
@@ -99,6 +105,29 @@ def test_rows_of_a_manifest_are_counted_without_opening_a_file(shards, packed, m
     }
     monkeypatch.undo()
     assert [row["bytes"] for row in rows_of(tasks)] == [png(n) for n in range(20)]
+
+
+def test_a_task_fetches_its_range_alone(shards, packed, tmp_path, monkeypatch):
+    pytest.importorskip("obstore")
+    monkeypatch.setenv("RECORDIO_REMOTE_CACHE", str(tmp_path / "mirrors"))
+    with recordio.RecordWriter(tmp_path / "b.rec", tmp_path / "b.idx") as writer:
+        for number in range(8):
+            writer.write(record(number, bytes(2 * BLOCK)), 100 + number)
+    server = RangeServer()
+    try:
+        for path in (*shards.parent.iterdir(), *tmp_path.glob("b.*")):
+            server.objects[path.name] = path.read_bytes()
+        rows = rows_of(RecordDatasource(f"{server.url}/{shards.name}").get_read_tasks(4))
+        assert rows == rows_of(RecordDatasource(shards).get_read_tasks(4))
+        _, last = RecordDatasource(f"{server.url}/b.rec").get_read_tasks(2)
+        assert server.ranges("b.rec") == []
+        assert len(rows_of([last])) == 4
+        assert min(begin for begin, _ in server.ranges("b.rec")) >= 7 * BLOCK
+        del server.objects["b.idx"]
+        with pytest.raises(RecordIOError, match="make one with recordio index http"):
+            RecordDatasource(f"{server.url}/b.rec")
+    finally:
+        server.stop()
 
 
 def test_a_task_reads_its_range_alone(packed):
