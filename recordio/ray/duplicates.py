@@ -37,7 +37,7 @@ from .tasks import run_tasks
 
 __all__ = ["dedup"]
 
-#: About how many records a task compares; 24 bytes of each are read, and as much again is needed.
+#: About how many records a task compares, which takes 220 MB.
 COMPARED_RECORDS = 1 << 21
 #: The hash of a content, and the number of the record in the whole pack.
 HASHED = np.dtype([("content", "<u8", 2), ("number", "<i8")])
@@ -91,8 +91,9 @@ def dedup(
 
     Notes
     -----
-    This process keeps 16 bytes for each duplicate and some kilobytes for each file.  With `near` it
-    compares the pictures itself, which takes some 50 bytes for each record.
+    Tasks send this process two numbers for each duplicate, and it keeps some 150 bytes for each,
+    and a kilobyte for each file.  With `near` it compares the pictures itself, which takes some 130
+    bytes for each record.
     """
     check_distance(near)
     listed = ShardManifest.read(manifest)

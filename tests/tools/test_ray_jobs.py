@@ -144,6 +144,16 @@ def test_damaged_records_are_named_or_left_out(ray_cluster, repeated):
     assert found.skipped == 1 and found.records == 89
 
 
+def test_sources_and_what_other_manifests_list_are_not_replaced(packed, tmp_path):
+    _, manifest = packed
+    with pytest.raises(recordio.RecordIOError, match="the source would be overwritten"):
+        ray_jobs.optimize(manifest, manifest.parent / "p")
+    (tmp_path / "older").mkdir()
+    recordio.shard(packed[0], tmp_path / "older" / "q", 4)
+    with pytest.raises(ManifestError, match="would be left beside the new ones"):
+        ray_jobs.dedup(manifest, tmp_path / "older" / "q")
+
+
 def test_a_file_of_another_size_is_refused(packed):
     _, manifest = packed
     (manifest.parent / "p-000001.rec").write_bytes(b"")
