@@ -57,6 +57,8 @@ def stats(
 
     Raises
     ------
+    LabelError
+        If only some of the files hold labels of objects.
     RecordIOError
         As `recordio.stats`, naming the file.
     """

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..content import kind_of
-from ..errors import EmptyRecordFileError, ImageDecodeError
+from ..errors import EmptyRecordFileError, ImageDecodeError, LabelError
 from ..image_size import DEFAULT_MAX_PIXELS
 from .passes import pass_over
 from .pictures import channel_sums
@@ -300,7 +300,20 @@ class Measured:
     sums: np.ndarray | None
 
     def __add__(self, other: Measured) -> Measured:
-        """Both together, as parts of one pack."""
+        """Both together, as parts of one pack.
+
+        Raises
+        ------
+        LabelError
+            If the labels of one alone are those of objects, so that classes cannot be added.
+        """
+        if len(self.labels[0]) and len(other.labels[0]) and self.is_detection != other.is_detection:
+            one, rest = (self, other) if self.is_detection else (other, self)
+            raise LabelError(
+                f"its labels are those of objects, and those in {rest.path} are not: measure them "
+                "apart",
+                path=one.path,
+            )
         sums = None if self.sums is None or other.sums is None else self.sums + other.sums
         return Measured(
             self.path,

@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 import recordio
-from recordio import EmptyRecordFileError, ImageDecodeError, IRHeader, pack
+from recordio import EmptyRecordFileError, ImageDecodeError, IRHeader, LabelError, pack
+from recordio.packs.statistics import measure
 
 
 def picture(seed, height=20, width=30, channels=3):
@@ -129,3 +130,19 @@ def test_as_json(pictures):
     said = json.loads(json.dumps(found.as_dict()))
     assert said["pixels"]["keywords"] == found.pixels.keywords()
     assert said["classes"]["records_max"] == 2
+
+
+def test_counts_of_parts_are_those_of_the_whole(packs):
+    labels = [[0, 1], [2], [1, 1, 1], [5]]
+    whole = recordio.stats(packs.detection("a", labels))
+    parts = [measure(packs.detection(name, labels[i : i + 2])) for i, name in ((0, "b"), (2, "c"))]
+    found = (parts[0] + parts[1]).statistics()
+    assert found.classes == whole.classes and found.objects == whole.objects == 7
+    assert (found.records, found.labels) == (whole.records, whole.labels)
+
+
+def test_counts_of_objects_and_of_others_are_not_added(packs):
+    objects, plain = measure(packs.detection("a", [[0, 1]])), measure(packs.plain("b", [1, 2]))
+    for one, other in ((objects, plain), (plain, objects)):
+        with pytest.raises(LabelError, match=r"a\.rec: its labels are those of objects"):
+            one + other
