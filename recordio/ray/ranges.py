@@ -16,8 +16,7 @@ from ..files import StoredFile
 from ..frames.reader import RecordReader
 from ..packs.identities import face_pack, in_file_order
 from ..packs.manifest import ShardManifest, is_manifest, listed_packs
-from ..packs.source import pack_prefix
-from ..remote.objects import shown, sibling
+from ..remote.objects import shown
 
 __all__ = ["RecordFile", "RecordRange", "cut_ranges", "listed_record_files"]
 
@@ -151,14 +150,15 @@ def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[R
 
 def _counted(file: StoredFile) -> RecordFile:
     path = file.name
-    index = f"{pack_prefix(path)}.idx" if file.is_local else sibling(path, ".idx")
-    if not StoredFile(index).exists():
+    index = file.beside(".idx")
+    if not index.exists():
         raise RecordIOError(
             "it has no index, without which a task would have to read all that is before its "
             f"records: make one with recordio index {shown(path)}",
             path=shown(path),
         )
-    return RecordFile(path, index, len(_opened(path, index, file.version()).offsets), file.size())
+    records = len(_opened(path, index.name, file.version()).offsets)
+    return RecordFile(path, index.name, records, file.size())
 
 
 def cut_ranges(files: Sequence[RecordFile], count: int) -> list[RecordRange]:
