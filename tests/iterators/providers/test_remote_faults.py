@@ -293,8 +293,9 @@ def process(server, tmp_path, library):
     def start():
         arguments = [f"{server.url}/a.rec", str(tmp_path / "mirrors"), library, repr(SETTINGS)]
         child = subprocess.Popen(
-            [sys.executable, "-c", EPOCH, *arguments], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT,
+            [sys.executable, "-c", EPOCH, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT,
         )  # fmt: skip
         children.append(child)
         assert child.stdout.readline() == "open\n"

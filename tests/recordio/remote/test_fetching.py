@@ -1,4 +1,4 @@
-"""Threads of requests, where jobs end in other ways than well: nobody waits for what cannot come."""
+"""Threads of requests whose jobs end in other ways than well: nobody waits for ever."""
 
 import threading
 
@@ -134,18 +134,17 @@ def test_what_was_held_before_all_of_it_stays_is_not_let_go(mirror, other):
 
 def test_marks_are_looked_at_while_others_change_them(tmp_path):
     table = BlockTable(str(tmp_path / "blocks"), 100_000 * BLOCK)
-    states, over = table.states, threading.Event()
+    over = threading.Event()
 
-    def change():
+    def change(states):
         while not over.is_set():
             states[::3] = 1
             states[::3] = 0
 
-    thread = threading.Thread(target=change)
+    thread = threading.Thread(target=change, args=(table.states,))
     thread.start()
     for _ in range(200):
         assert (table.present() % 3 == 0).all()
     over.set()
     thread.join()
-    del states
     table.close()
