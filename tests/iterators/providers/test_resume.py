@@ -260,6 +260,7 @@ def test_any_number_of_parts_draws_the_same_weighted_epoch(pack, before, after):
         assert sorted(seen) == sorted(expected)
 
 
+@pytest.mark.timeout(600)  # hundreds of providers, which take long on a busy machine
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     count=st.integers(1, 12),
