@@ -224,7 +224,27 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self._answer(True)
 
+    def _list(self):
+        """The objects in a folder of a bucket."""
+        bucket, _, query = self.path.lstrip("/").partition("?")
+        bucket, prefix = bucket.strip("/"), dict(parse_qsl(query)).get("prefix", "")
+        start = f"{bucket}/{prefix}"
+        found = "".join(
+            _xml("Contents", Key=name[len(bucket) + 1 :], Size=str(len(data)), ETag="tag",
+                 LastModified="2026-11-21T00:00:00.000Z").partition("?>")[2]
+            for name, data in sorted(self.rules.objects.items())
+            if name.startswith(start) and "/" not in name[len(start) :]
+        )  # fmt: skip
+        body = f"<ListBucketResult>{found}</ListBucketResult>".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
     def _answer(self, with_body):
+        if "list-type=2" in self.path:
+            self._list()
+            return
         rules, path = self.rules, unquote(self.path.partition("?")[0].lstrip("/"))
         data = rules.objects.get(path)
         begin, end, fault = 0, len(data or b""), "ok"

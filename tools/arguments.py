@@ -10,11 +10,13 @@ import os
 import re
 from collections.abc import Sequence
 
+from recordio.files import StoredFile
 from recordio.image_size import DEFAULT_MAX_PIXELS
+from recordio.remote.settings import is_url
 
 from .console import add_version
 from .image_list import split_entries
-from .outputs import local_path
+from .outputs import local_path, output_place
 from .scan import DEFAULT_EXTENSIONS, READABLE_EXTENSIONS
 
 __all__ = [
@@ -122,9 +124,10 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "prefix",
         metavar="PREFIX",
-        type=local_path,
-        help="start of the output names.  Every .lst file whose path starts with it is packed; if "
-        "it is a folder, every .lst file in it",
+        type=output_place,
+        help="start of the output names, also an s3://, gs:// or az:// URL.  Every .lst file whose "
+        "path starts with it is packed; if it is a folder (a URL with a slash at its end), every "
+        ".lst file in it",
     )
     parser.add_argument("root", metavar="ROOT", type=local_path, help="the folder with the images")
 
@@ -405,8 +408,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     Returns
     -------
     argparse.Namespace
-        `prefix` and `root` are absolute; `exts` is a tuple of lower-case suffixes with their dot;
-        `recursive` is None when nothing was said.
+        `root` is absolute, and so is `prefix` if it is no URL; `exts` is a tuple of lower-case
+        suffixes with their dot; `recursive` is None when nothing was said.
 
     Raises
     ------
@@ -421,10 +424,10 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     """
     parser = build_parser()
     settings = parser.parse_args(modern_spelling(words))
-    settings.prefix, settings.root = (
-        os.path.abspath(settings.prefix),
-        os.path.abspath(settings.root),
-    )
+    settings.prefix = StoredFile.at(settings.prefix).name  # file:// is a path
+    if not is_url(settings.prefix):
+        settings.prefix = os.path.abspath(settings.prefix)
+    settings.root = os.path.abspath(settings.root)
     settings.exts = tuple(settings.exts or DEFAULT_EXTENSIONS)
     try:
         split_entries(
@@ -436,6 +439,12 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error(f"argument --num-thread: must be at least 1, not {settings.num_thread}")
     if settings.part is not None and settings.ray is not None:
         parser.error("argument --part: with --ray one process makes all shards; drop one of both")
+    shards = [name for name in ("shards", "part", "ray") if getattr(settings, name) is not None]
+    if shards and is_url(settings.prefix):
+        parser.error(
+            f"argument --{shards[0]}: shards are made in a folder that all workers share, not at a "
+            "URL: give its path, and upload the files when the manifest is there"
+        )
     if settings.shards is not None and settings.shards < 1:
         parser.error(f"argument --shards: must be at least 1, not {settings.shards}")
     if settings.max_pixels < 1:

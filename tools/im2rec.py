@@ -11,6 +11,7 @@ if not __package__:
     checkout.run("im2rec")
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from recordio.errors import RecordIOError
 from recordio.packs.lists import ListEntry
+from recordio.remote.objects import list_urls
+from recordio.remote.settings import RemoteSettings, is_url
 
 from .arguments import IMAGE_OPTIONS, LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
 from .console import UNNOTICED, Interruption, printable, run_command, say, say_skipped
@@ -92,7 +95,8 @@ def _scan(settings: argparse.Namespace, recursive: bool) -> ImageList:
         raise RecordIOError(f"no images found; {hint}", path=settings.root)
     if left_out:
         say("im2rec", f"note: {left_out}")
-    os.makedirs(os.path.dirname(settings.prefix), exist_ok=True)
+    if not is_url(settings.prefix):
+        os.makedirs(os.path.dirname(settings.prefix), exist_ok=True)
     return found
 
 
@@ -149,14 +153,15 @@ def _make_lists(settings: argparse.Namespace) -> int:
     if found.skipped and settings.strict:
         path, reason = found.skipped[0]
         raise RecordIOError(reason, path=os.path.join(settings.root, path))
-    lists = _split(settings, settings.prefix, found)
-    _write_lists(settings.prefix, lists, found.classes)
+    prefix = _named(settings.prefix, settings.root) if is_url(settings.prefix) else settings.prefix
+    lists = _split(settings, prefix, found)
+    _write_lists(prefix, lists, found.classes)
     if settings.recursive:  # where scripts written for MXNet's tool look for the labels
         for label, folder in enumerate(found.classes):
             print(printable(folder, sys.stdout), label)
     if found.skipped:
-        write_skipped(settings.prefix, found.skipped)
-        say_skipped("im2rec", settings.prefix, found.skipped)
+        write_skipped(prefix, found.skipped)
+        say_skipped("im2rec", prefix, found.skipped)
     return int(bool(found.skipped) and not settings.skip_errors)
 
 
@@ -167,13 +172,17 @@ def find_lists(prefix: str) -> list[str]:
     ----------
     prefix : str
         Absolute path.  A folder: every list in it, or else the lists that ``--list`` writes beside
-        it.  Otherwise every list whose path starts with it.
+        it.  Otherwise every list whose path starts with it.  Or a URL: every list in its folder
+        whose URL starts with it.
 
     Returns
     -------
     list of str
-        Their paths.
+        Their paths or URLs.
     """
+    if is_url(prefix):
+        listed = list_urls(f"{prefix.rpartition('/')[0]}/", ".lst", RemoteSettings())
+        return [url for url in listed if url.startswith(prefix)]
 
     def matching(folder: str, *starts: str) -> list[str]:
         paths = (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
@@ -213,7 +222,8 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
         raise RecordIOError("the list is empty; --list makes it again", path=lists[0][0])
     if not settings.pack_label:
         _note_dropped_labels(lists)
-    with interruption.deferring():
+    # Objects are published so that Ctrl-C may strike at any time, and a server may be slow.
+    with contextlib.nullcontext() if is_url(prefix) else interruption.deferring():
         done, code = _pack_lists(lists, settings, interruption)
         if classes is not None and done:
             _write_lists(prefix, done, classes)
@@ -222,9 +232,7 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
 
 def _listed(settings: argparse.Namespace) -> tuple[str, list[NamedList], list[str]]:
     """Prefix, lists and classes of a scan; nothing is written."""
-    prefix = settings.prefix
-    if os.path.isdir(prefix):
-        prefix = os.path.join(prefix, os.path.basename(settings.root) or "images")
+    prefix = _named(settings.prefix, settings.root)
     found = _scan(settings, settings.recursive is not False)
     say(
         "im2rec",
@@ -236,6 +244,13 @@ def _listed(settings: argparse.Namespace) -> tuple[str, list[NamedList], list[st
             "ROOT has sub-folders with images: every folder is a class, as with --recursive",
         )
     return prefix, _split(settings, prefix, found), found.classes
+
+
+def _named(prefix: str, root: str) -> str:
+    """A prefix that is not only a folder."""
+    if prefix.endswith("/") or os.path.isdir(prefix):
+        return os.path.join(prefix, os.path.basename(root) or "images")
+    return prefix
 
 
 def _list_first(settings: argparse.Namespace) -> int:

@@ -6,7 +6,6 @@ The shuffle, the names and sizes of the parts and the lines are those of MXNet 1
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import re
@@ -16,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TextIO
 
 from recordio.errors import RecordIOError
+from recordio.files import open_text
 from recordio.limits import bounded_lines
 from recordio.packs.lists import ListEntry, parse_line
-from recordio.storage import AtomicOutput
+from recordio.storage import open_output, remove_output
 
 __all__ = [
     "ImageList",
@@ -211,7 +211,7 @@ def read_list(path: str | os.PathLike[str]) -> ImageList:
     Parameters
     ----------
     path : path
-        The list file.
+        The list file, or its URL.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def read_list(path: str | os.PathLike[str]) -> ImageList:
     OSError
         The file cannot be read.
     """
-    with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
+    with open_text(path, "surrogateescape", "utf-8-sig") as lines:
         return listed(lines, os.fspath(path))
 
 
@@ -247,7 +247,7 @@ def write_list(path: str | os.PathLike[str], entries: Iterable[ListEntry]) -> No
     Parameters
     ----------
     path : path
-        The file; an existing one is replaced.
+        The file, or its URL; an existing one is replaced.
     entries : iterable of ListEntry
         The lines.
 
@@ -256,8 +256,9 @@ def write_list(path: str | os.PathLike[str], entries: Iterable[ListEntry]) -> No
     OSError
         The file cannot be written.
     """
-    with AtomicOutput(path) as output:
-        output.files[0].writelines(_encode(format_line(entry)) for entry in entries)
+    with open_output(path) as output:
+        for entry in entries:
+            output.write(_encode(format_line(entry)))
 
 
 def write_classes(path: str | os.PathLike[str], classes: Iterable[str]) -> None:
@@ -266,7 +267,7 @@ def write_classes(path: str | os.PathLike[str], classes: Iterable[str]) -> None:
     Parameters
     ----------
     path : path
-        The file; an existing one is replaced.
+        The file, or its URL; an existing one is replaced.
     classes : iterable of str
         Folders in the order of their labels.
 
@@ -275,10 +276,9 @@ def write_classes(path: str | os.PathLike[str], classes: Iterable[str]) -> None:
     OSError
         The file cannot be written.
     """
-    with AtomicOutput(path) as output:
-        output.files[0].writelines(
-            _encode(f"{label}\t{folder}\n") for label, folder in enumerate(classes)
-        )
+    with open_output(path) as output:
+        for label, folder in enumerate(classes):
+            output.write(_encode(f"{label}\t{folder}\n"))
 
 
 def skipped_path(prefix: str) -> str:
@@ -300,16 +300,15 @@ def write_skipped(prefix: str, skipped: Sequence[Skipped]) -> None:
     Parameters
     ----------
     prefix : str
-        Path of the output without its suffix.
+        Path or URL of the output without its suffix.
     skipped : sequence of Skipped
         What to report.
     """
     path = skipped_path(prefix)
     if not skipped:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+        remove_output(path)
         return
-    with AtomicOutput(path) as output:
+    with open_output(path) as output:
         for item in skipped:
             line = "\t".join(part.replace("\n", " ").replace("\t", " ") for part in item)
             output.write(_encode(f"{line}\n"))

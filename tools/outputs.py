@@ -18,6 +18,7 @@ __all__ = [
     "check_outputs",
     "local_path",
     "new_folder",
+    "output_place",
     "path_or_url",
     "temporary_folder",
     "url",
@@ -66,6 +67,16 @@ def local_path(text: str) -> str:
     if reason := url_refused(text) or (not text and "it is empty"):
         raise argparse.ArgumentTypeError(f"{text}: {reason}" if text else reason)
     return text
+
+
+def output_place(text: str) -> str:
+    """An argument that is a path or a URL that can be written; for ``add_argument(type=...)``."""
+    if text.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(
+            f"{text}: servers of http:// and https:// are only read; give an s3://, gs:// or az:// "
+            "URL, or a path of this machine"
+        )
+    return path_or_url(text)
 
 
 def path_or_url(text: str) -> str:

@@ -101,7 +101,7 @@ def pack(
     root : path
         Folder that the paths of the list are relative to.
     prefix : path
-        Output path without suffix.  Existing files are replaced at the end.
+        Output path or URL without suffix.  Existing files are replaced at the end.
     options : EncodeOptions, optional
         What to do with each image.
     threads : int, optional

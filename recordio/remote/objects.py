@@ -380,7 +380,13 @@ def _names_below(folder: str, settings: RemoteSettings) -> list[str]:
         found = obstore.list_with_delimiter(store, path.rstrip("/") or None)["objects"]
         return [item["path"].rpartition("/")[2] for item in found]
     files, path = fsspec_at(folder, settings)
-    entries = files.ls(path, detail=True)
+    files.invalidate_cache(path)
+    try:
+        entries = files.ls(path, detail=True)
+    except FileNotFoundError:
+        if not cloud:
+            raise
+        return []  # a folder there is what names begin with, and no name does yet
     return [e["name"].rpartition("/")[2] for e in entries if e["type"] == "file"]
 
 

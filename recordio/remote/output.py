@@ -14,7 +14,14 @@ from recordio.at_end import at_end
 from recordio.errors import RecordIOError, RemoteFileError, RemoteMissingError
 from recordio.remote.asking import looked_up
 from recordio.remote.fetching import in_background
-from recordio.remote.objects import Version, copy_object, delete_object, redacted, shown
+from recordio.remote.objects import (
+    Version,
+    copy_object,
+    delete_object,
+    library_for,
+    redacted,
+    shown,
+)
 from recordio.remote.part_writers import HOPELESS
 from recordio.remote.retrying import GaveUp, retried
 from recordio.remote.settings import RemoteSettings
@@ -150,8 +157,10 @@ def remove(url: str, settings: RemoteSettings | None = None) -> None:
 
 def _change(request: Callable[[], None], url: str, settings: RemoteSettings) -> None:
     """Make a request that changes an object, again while it fails."""
+    alone = library_for(url, settings) == "obstore"  # it makes requests again by itself
+    hopeless = (Exception,) if alone else HOPELESS
     try:
-        retried(request, settings.timeout, final=(FileNotFoundError,), hopeless=HOPELESS)
+        retried(request, settings.timeout, final=(FileNotFoundError,), hopeless=hopeless)
     except FileNotFoundError as error:
         raise RemoteMissingError(redacted(error, settings.options), path=shown(url)) from None
     except GaveUp as last:

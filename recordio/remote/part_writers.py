@@ -89,22 +89,26 @@ class _ObstoreWriter:
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
-        self._interrupted = False
+        self._begun = self._interrupted = False
 
-    def _run(self, call: Callable[[], Awaitable[Any]]) -> None:
+    def _run(self, call: Callable[[], Awaitable[Any]], whole: bool = False) -> None:
+        """Wait for what a call gives; `interrupt` ends that unless it has to be done as a whole."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
 
         async def run() -> None:
             await call()
 
-        self._task = self._loop.create_task(run())
-        if self._interrupted:
-            self._task.cancel()
-        self._loop.run_until_complete(self._task)
+        task = self._loop.create_task(run())
+        self._task = None if whole else task
+        if self._interrupted and not whole:
+            task.cancel()
+        self._loop.run_until_complete(task)
 
     def write(self, part: bytearray) -> None:
-        self._run(lambda: self._writer.write(part))
+        # The first one begins the upload; ended inside of that it could not be aborted.
+        self._run(lambda: self._writer.write(part), whole=not self._begun)
+        self._begun = True
 
     def finish(self, rest: bytearray) -> None:
         if rest:
@@ -114,10 +118,11 @@ class _ObstoreWriter:
         self._close()
 
     def abort(self) -> None:
-        self._interrupted = False
         try:
             if self._loop is not None:
-                self._run(lambda: self._writer.__aexit__(Interrupted, Interrupted(), None))
+                self._run(
+                    lambda: self._writer.__aexit__(Interrupted, Interrupted(), None), whole=True
+                )
         finally:
             self._close()
 
@@ -145,11 +150,14 @@ class _S3fsWriter:
 
     def _call(self, method: str, body: bytearray | None = None, **given: Any) -> Any:
         def request() -> Any:
+            if self._stop.is_set():
+                raise Interrupted
             # A file, since bytes of that size make aiohttp warn.
             content = {} if body is None else {"Body": io.BytesIO(body)}
             return self._files.call_s3(method, **self._place, **given, **content)
 
-        return retried(request, self._timeout, hopeless=HOPELESS, pause=self._pause)
+        hopeless = (*HOPELESS, Interrupted)
+        return retried(request, self._timeout, hopeless=hopeless, pause=self._pause)
 
     def _pause(self, seconds: float) -> None:
         if self._stop.wait(seconds):

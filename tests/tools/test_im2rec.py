@@ -197,11 +197,14 @@ def test_the_folder_of_the_output_is_made(photo_folder, output, mode):
 
 
 def test_urls_are_refused_with_what_can_be_done(photo_folder, output, capsys):
-    for words in (["s3://bucket/set", photo_folder], [output / "p", "s3://bucket/photos"]):
+    for words, what in (
+        (["https://host/set", photo_folder], "give an s3://, gs:// or az:// URL"),
+        ([output / "p", "s3://bucket/photos"], "download what is read (aws s3 cp, fsspec)"),
+    ):
         with pytest.raises(SystemExit) as ended:
             run(*words)
         assert ended.value.code == 2
-        assert "download what is read (aws s3 cp, fsspec)" in capsys.readouterr().err
+        assert what in capsys.readouterr().err
     assert names(output) == []
 
 
