@@ -297,13 +297,16 @@ def with_mirrors(files: list[StoredFile], settings: RemoteSettings | None) -> li
 
 
 def open_text(
-    path: str | os.PathLike[str] | StoredFile, errors: str = "strict", encoding: str = "utf-8"
+    path: str | os.PathLike[str] | StoredFile,
+    errors: str = "strict",
+    encoding: str = "utf-8",
+    settings: RemoteSettings | None = None,
 ) -> TextIO:
     """Open a file of text for reading; one on a server is fetched before."""
     file = StoredFile.at(path)
     if file.is_local:
         return open(file.name, encoding=encoding, errors=errors)
-    return io.TextIOWrapper(io.BytesIO(file.map()), encoding=encoding, errors=errors)
+    return io.TextIOWrapper(io.BytesIO(file.map(settings)), encoding=encoding, errors=errors)
 
 
 def open_bytes(path: str | os.PathLike[str]) -> tuple[BinaryIO, bool]:

@@ -230,8 +230,9 @@ class ImageRecordDataset(DatasetMixin):
         if index and as_packs(path):
             raise ValueError("index belongs to one pack: give path_imgidx to that Pack")
         _refuse_mixing(self.packs)
-        self.source = Packs(self.packs, remote=RemoteSettings(**remote))
-        self._lists = [_labels_of_list(pack.path_imglist) for pack in self.packs]
+        settings = RemoteSettings(**remote)
+        self.source = Packs(self.packs, remote=settings)
+        self._lists = [_labels_of_list(pack.path_imglist, settings) for pack in self.packs]
         self._changes, self._count_classes = label_changes(
             [
                 label_source(member, pack, functools.partial(_distinct, member, listed))
@@ -342,11 +343,11 @@ def _refuse_mixing(packs: Sequence[Pack]) -> None:
             raise ValueError(f"{name} of {pack!r} is for iterators over packs: use transform")
 
 
-def _labels_of_list(path: str) -> dict[int, np.ndarray] | None:
+def _labels_of_list(path: str, remote: RemoteSettings) -> dict[int, np.ndarray] | None:
     """The labels of every id of a list file."""
     if not path:
         return None
-    ids, starts, values = read_label_vectors(path)
+    ids, starts, values = read_label_vectors(path, remote)
     rows = np.split(values, starts[1:-1])
     return {int(key): row if len(row) > 1 else row[0] for key, row in zip(ids, rows, strict=True)}
 

@@ -111,7 +111,7 @@ class ImageDetRecordIter(RecordImageProvider):
     ) -> list[dict[str, Any]]:
         labels, most = [], 0
         for pack, path, member in zip(source.packs, lists, source.members, strict=True):
-            listed = read_label_vectors(path) if path else None
+            listed = read_label_vectors(path, options.remote) if path else None
             if pack.labels is not None:
                 most = max(most, _longest(member, listed, path, recipe, options.on_error))
             labels.append({"raw_width": options.label_width, "labels": listed})

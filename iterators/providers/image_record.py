@@ -103,8 +103,9 @@ class ImageRecordIter(RecordImageProvider):
         self, source: Any, lists: Sequence[str], recipe: Recipe, options: ImageRecordOptions
     ) -> list[dict[str, Any]]:
         width = options.label_width
+        remote = options.remote
         return [
-            {"label_width": width, "labels": read_label_list(path, width) if path else None}
+            {"label_width": width, "labels": read_label_list(path, width, remote) if path else None}
             for path in lists
         ]
 

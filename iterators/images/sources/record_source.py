@@ -276,7 +276,7 @@ def file_versions(paths: Sequence[str]) -> bytes:
 
 
 def read_label_list(
-    path: str | os.PathLike[str], label_width: int
+    path: str | os.PathLike[str], label_width: int, remote: RemoteSettings | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels of a list file, to be used instead of those in the records.
 
@@ -287,6 +287,8 @@ def read_label_list(
         lines are ignored.
     label_width : int
         Labels to read from a line.
+    remote : RemoteSettings, optional
+        How a URL is reached.
 
     Returns
     -------
@@ -300,7 +302,7 @@ def read_label_list(
         If a line has too few numbers; MXNet reads the path as 0 instead.
     """
     table: dict[int, list[float]] = {}
-    with open_text(path, errors="surrogateescape") as file:
+    with open_text(path, "surrogateescape", settings=remote) as file:
         for number, line in enumerate(file, 1):
             fields = line.split(maxsplit=label_width + 1)
             if not fields:
@@ -323,7 +325,7 @@ def read_label_list(
 
 
 def read_label_vectors(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str], remote: RemoteSettings | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Labels of any number from a list file, to be used instead of those in the records.
 
@@ -332,6 +334,8 @@ def read_label_vectors(
     path : path
         Lines of id, labels and a path, separated by tabs or, in lines without any, by other white
         space; blank lines are ignored.
+    remote : RemoteSettings, optional
+        How a URL is reached.
 
     Returns
     -------
@@ -346,14 +350,16 @@ def read_label_vectors(
     LabelError
         If a line has no labels, or something else where a number should be.
     """
-    table = {key: values for _, key, values, _ in list_lines(path)}
+    table = {key: values for _, key, values, _ in list_lines(path, remote)}
     rows = [table[i] for i in sorted(table)]
     starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     labels = np.array([value for row in rows for value in row], np.float32)
     return np.array(sorted(table), np.uint64), starts, labels
 
 
-def list_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, int, list[float], str]]:
+def list_lines(
+    path: str | os.PathLike[str], remote: RemoteSettings | None = None
+) -> Iterator[tuple[int, int, list[float], str]]:
     """Lines of a list file: their number, id, labels (at least one) and path.
 
     Raises
@@ -361,7 +367,7 @@ def list_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, int, list[fl
     LabelError
         If a line has no labels, or something else where a number should be.
     """
-    with open_text(path, errors="surrogateescape") as file:
+    with open_text(path, "surrogateescape", settings=remote) as file:
         for number, line in bounded_lines(file, path):
             if not line.strip():
                 continue

@@ -341,3 +341,17 @@ def test_signatures_are_not_shown(server, remote):
     ) as it:
         text = f"{it!r} {it.path_imgrec} {it.state_dict()} {it.packs}"
         assert "SECRET" not in text
+
+
+@pytest.mark.parametrize("kind", [ImageRecordIter, ImageRecordDataset])
+def test_lists_of_labels_come_from_the_same_server(server, packs, remote, tmp_path, kind):
+    server.objects["a.lst"] = b"".join(b"%d\t%d\tx.jpg\n" % (i, 100 + i) for i in range(COUNT))
+    urls = {"path": f"{server.url}/a.rec", "path_imglist": f"{server.url}/a.lst"}
+    if kind is ImageRecordDataset:
+        pack = Pack(urls["path"], path_imglist=urls["path_imglist"])
+        assert kind([pack], **remote)[5][1] == 105
+    else:
+        given = {"path_imgrec": urls["path"], "path_imglist": urls["path_imglist"], **remote}
+        with kind(data_shape=SHAPE, batch_size=8, **given) as provider:
+            assert next(iter(provider)).label[0].tolist() == list(range(100, 108))
+    assert list((tmp_path / "mirrors").glob("a.lst-*"))
