@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import recordio  # noqa: E402
 from iterators import ImageRecordIter  # noqa: E402
-from recordio.remote.objects import open_object  # noqa: E402
+from recordio.remote.objects import RemoteObject  # noqa: E402
 from recordio.remote.settings import RemoteSettings  # noqa: E402
 
 LINK = 125e6  # bytes per second
@@ -85,7 +85,7 @@ def epoch_seconds(provider):
 
 def one_request_a_record(url, path, library):
     """Records per second of a reader that waits for one range after the other."""
-    remote = open_object(url, RemoteSettings(remote_options={"library": library}))
+    remote = RemoteObject(url, RemoteSettings(remote_options={"library": library}))
     with recordio.RecordReader(path) as reader:
         offsets = reader.offsets
     begun, count = time.perf_counter(), 0

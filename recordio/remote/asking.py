@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
 from recordio.remote.fetching import in_background
-from recordio.remote.objects import RemoteObject, open_object, redacted, shown
+from recordio.remote.objects import RemoteObject, redacted, shown
 from recordio.remote.retrying import GaveUp, retried
 from recordio.remote.settings import RemoteSettings
 
@@ -29,7 +29,7 @@ def looked_up(url: str, settings: RemoteSettings) -> RemoteObject:
 def _looked_up(url: str, settings: RemoteSettings) -> RemoteObject:
     try:
         return retried(
-            lambda: open_object(url, settings),
+            lambda: RemoteObject(url, settings),
             settings.timeout,
             final=(ImportError, RemoteFileError, FileNotFoundError),
             hopeless=(TypeError, ValueError, MemoryError),

@@ -1,8 +1,8 @@
 """One object on a server: its size, its version, and ranges of its bytes.
 
-`open_object` finds the library that reaches a URL - obstore where it is installed and knows the
-scheme, fsspec otherwise - and `RemoteObject` asks it for one range at a time.  Nothing here tries
-again, keeps bytes or has threads.
+`RemoteObject` finds the library that reaches a URL - obstore where it is installed and knows the
+scheme, fsspec otherwise - and asks it for one range at a time.  Nothing here tries again, keeps
+bytes or has threads.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
@@ -24,7 +25,6 @@ __all__ = [
     "copy_object",
     "delete_object",
     "list_urls",
-    "open_object",
     "redacted",
     "shown",
 ]
@@ -52,6 +52,9 @@ _CREDENTIALS = re.compile(
 )
 _QUERY = re.compile(r"(\w+://[^\s?\"'<>]*)\?[^\s\"'<>]*")
 _USER = re.compile(r"(\w+://)[^/@\s]*@")
+_PUBLIC = re.compile("endpoint|region|url|bucket")
+#: Variables of the environment that hold credentials, `AWS_SECRET_ACCESS_KEY` and `HF_TOKEN` say.
+_HIDDEN = re.compile("SECRET|TOKEN$|PASSWORD|(ACCOUNT|ACCESS|STORAGE|API)_KEY")
 LONGEST_CAUSE = 300
 
 
@@ -73,7 +76,8 @@ def redacted(error: BaseException, options: dict[str, Any]) -> str:
     ----------
     error : exception
     options : dict
-        Values of which none may appear, except those that name servers.
+        Values of which none may appear, except those that name servers; nor do credentials of
+        the environment.
 
     Examples
     --------
@@ -81,14 +85,28 @@ def redacted(error: BaseException, options: dict[str, Any]) -> str:
     'OSError: GET https://h/a with token=*** failed'
     """
     text = str(error).split("\n\nDebug source", 1)[0]
-    for name, value in options.items():
-        public = any(word in name for word in ("endpoint", "region", "url", "bucket"))
-        if isinstance(value, str) and len(value) > 3 and not public:
-            text = text.replace(value, "***")
+    for value in sorted(_secrets(options) | _secrets_around(), key=len, reverse=True):
+        text = text.replace(value, "***")
     text = " ".join(_CREDENTIALS.sub(r"\1***", shown(text)).split())
     if len(text) > LONGEST_CAUSE:
         text = f"{text[:LONGEST_CAUSE]} ..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _secrets(options: Mapping[str, Any]) -> set[str]:
+    """The values of options, those inside of others too, except those that name servers."""
+    found: set[str] = set()
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            found |= _secrets(value)
+        elif isinstance(value, str) and len(value) > 3 and not _PUBLIC.search(str(name)):
+            found.add(value)
+    return found
+
+
+def _secrets_around() -> set[str]:
+    """Credentials in the environment of the process."""
+    return {value for name, value in os.environ.items() if _HIDDEN.search(name) and len(value) > 7}
 
 
 class Version(NamedTuple):
@@ -170,11 +188,6 @@ class RemoteObject:
         return data
 
 
-def open_object(url: str, settings: RemoteSettings) -> RemoteObject:
-    """Open an object, once; see `RemoteObject`."""
-    return RemoteObject(url, settings)
-
-
 def library_for(url: str, settings: RemoteSettings) -> str:
     """Which library reaches a URL: "obstore" or "fsspec"."""
     if settings.library is not None:
@@ -215,7 +228,7 @@ class _Obstore:
         found = self._obstore.head(self._store, self._path)
         tag = found["e_tag"]
         self._match = tag if tag and not tag.startswith("W/") else None
-        return Version(found["size"], tag or f"changed {found['last_modified'].isoformat()}")
+        return _version_of(found)
 
     def read(self, start: int, end: int, version: Version) -> Any:
         options: dict[str, Any] = {"range": (start, end)}
@@ -225,10 +238,15 @@ class _Obstore:
             found = self._obstore.get(self._store, self._path, options=options)
         except self._changed_errors:
             raise _changed(self._url) from None
-        tag = found.meta["e_tag"] or f"changed {found.meta['last_modified'].isoformat()}"
-        if (found.meta["size"], tag) != version:
+        if _version_of(found.meta) != version:
             raise _changed(self._url)
         return found.bytes()
+
+
+def _version_of(found: Mapping[str, Any]) -> Version:
+    """The version in what obstore says of an object."""
+    tag = found["e_tag"] or f"changed {found['last_modified'].isoformat()}"
+    return Version(found["size"], tag)
 
 
 def obstore_at(url: str, settings: RemoteSettings, write: bool = False) -> tuple[Any, str]:

@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from recordio.errors import RemoteChangedError, RemoteFileError
-from recordio.remote.objects import list_urls, open_object, redacted, shown
+from recordio.remote.objects import RemoteObject, list_urls, redacted, shown
 
 DATA = bytes(range(256)) * 40
 
 
 def test_size_version_and_ranges(server, settings):
     server.objects["folder/a b.rec"] = DATA
-    found = open_object(f"{server.url}/folder/a%20b.rec", settings())
+    found = RemoteObject(f"{server.url}/folder/a%20b.rec", settings())
     assert found.version.size == len(DATA) and found.version.tag
     assert bytes(found.read(3, 300)) == DATA[3:300]
 
 
 def test_a_changed_object_is_no_mixture(server, settings):
     server.objects["a.rec"] = DATA
-    found = open_object(f"{server.url}/a.rec", settings())
+    found = RemoteObject(f"{server.url}/a.rec", settings())
     server.objects["a.rec"] = DATA[::-1]
     with pytest.raises(RemoteChangedError, match="replaced"):
         found.read(0, 10)
@@ -26,7 +26,7 @@ def test_a_changed_object_is_no_mixture(server, settings):
 
 def test_short_answers_are_errors(server, settings):
     server.objects["a.rec"] = DATA
-    found = open_object(f"{server.url}/a.rec", settings())
+    found = RemoteObject(f"{server.url}/a.rec", settings())
     server.faults.extend(["short"] * 20)  # aiohttp tries again by itself
     with pytest.raises(Exception):  # noqa: B017 - whatever the library raises
         found.read(0, 1000)
@@ -44,6 +44,13 @@ def test_short_answers_are_errors(server, settings):
 def test_messages_hold_no_credentials(text, left):
     options = {"secret_access_key": "hunter22", "endpoint_url": "http://127.0.0.1:9000"}
     assert redacted(OSError(text), options) == f"OSError: {left}"
+
+
+def test_messages_hold_no_credentials_from_elsewhere(monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2/hunter2")
+    options = {"client_kwargs": {"aws_session_token": "insider", "endpoint_url": "http://host"}}
+    error = OSError("hunter2/hunter2 at http://host as insider is no key")
+    assert redacted(error, options) == "OSError: *** at http://host as *** is no key"
 
 
 def test_urls_are_shown_without_credentials():
@@ -74,6 +81,6 @@ def test_folders_that_cannot_be_listed(server, settings):
 def test_random_ranges(server, settings):
     rng = np.random.default_rng(0)
     server.objects["a.rec"] = DATA
-    found = open_object(f"{server.url}/a.rec", settings())
+    found = RemoteObject(f"{server.url}/a.rec", settings())
     for begin, end in np.sort(rng.integers(0, len(DATA), (20, 2)), axis=1).tolist():
         assert bytes(found.read(begin, end + 1)) == DATA[begin : end + 1]
