@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import os
 import re
 from collections.abc import Mapping
 from datetime import timedelta

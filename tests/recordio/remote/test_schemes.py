@@ -9,7 +9,7 @@ import pytest
 
 import recordio
 from recordio.errors import RemoteFileError, RemoteMissingError
-from recordio.remote.objects import library_for, list_urls, obstore_at, open_object
+from recordio.remote.objects import RemoteObject, library_for, list_urls, obstore_at
 from recordio.remote.settings import RemoteSettings
 
 SECRET = "hunter2-hunter2"
@@ -99,7 +99,7 @@ def test_failures_of_other_clouds_show_no_credentials(server, tmp_path, scheme):
     pytest.importorskip("obstore")
     server.objects["bucket/sets/a.rec"] = bytes(1000)
     url, options = cloud(scheme, server)
-    found = open_object(url, RemoteSettings(remote_options=options))
+    found = RemoteObject(url, RemoteSettings(remote_options=options))
     server.faults.append("403")
     with pytest.raises(Exception) as caught:  # noqa: B017 - whatever the library raises
         found.read(0, 10)
