@@ -137,7 +137,9 @@ def read_records(
     on_error: str = "raise",
     concurrency: int | None = None,
     override_num_blocks: int | None = None,
-    ray_remote_args: dict[str, Any] | None = None,
+    num_cpus: float | None = None,
+    memory: float | None = None,
+    resources: dict[str, float] | None = None,
 ) -> ray.data.Dataset:
     """Read record files as a dataset with the columns ``key``, ``id``, ``label`` and ``bytes``.
 
@@ -145,7 +147,7 @@ def read_records(
     ----------
     paths, label_width, on_error
         As for `RecordDatasource`.
-    concurrency, override_num_blocks, ray_remote_args
+    concurrency, override_num_blocks, num_cpus, memory, resources
         As for `ray.data.read_datasource`.
 
     Returns
@@ -155,7 +157,14 @@ def read_records(
         float32, and ``bytes`` what follows the header.
     """
     source = RecordDatasource(paths, label_width=label_width, on_error=on_error)
-    return _dataset(source, concurrency, override_num_blocks, ray_remote_args)
+    return ray.data.read_datasource(
+        source,
+        concurrency=concurrency,
+        override_num_blocks=override_num_blocks,
+        num_cpus=num_cpus,
+        memory=memory,
+        resources=resources,
+    )
 
 
 def read_images(
@@ -167,7 +176,9 @@ def read_images(
     on_error: str = "raise",
     concurrency: int | None = None,
     override_num_blocks: int | None = None,
-    ray_remote_args: dict[str, Any] | None = None,
+    num_cpus: float | None = None,
+    memory: float | None = None,
+    resources: dict[str, float] | None = None,
 ) -> ray.data.Dataset:
     """Read record files as a dataset with the columns ``key``, ``id``, ``label`` and ``image``.
 
@@ -175,7 +186,7 @@ def read_images(
     ----------
     paths, channels, label_width, max_pixels, on_error
         As for `RecordDatasource`.
-    concurrency, override_num_blocks, ray_remote_args
+    concurrency, override_num_blocks, num_cpus, memory, resources
         As for `ray.data.read_datasource`.
 
     Returns
@@ -198,14 +209,13 @@ def read_images(
         max_pixels=max_pixels,
         on_error=on_error,
     )
-    return _dataset(source, concurrency, override_num_blocks, ray_remote_args)
-
-
-def _dataset(
-    source: Datasource, concurrency: int | None, blocks: int | None, remote: dict[str, Any] | None
-) -> ray.data.Dataset:
     return ray.data.read_datasource(
-        source, concurrency=concurrency, override_num_blocks=blocks, ray_remote_args=remote
+        source,
+        concurrency=concurrency,
+        override_num_blocks=override_num_blocks,
+        num_cpus=num_cpus,
+        memory=memory,
+        resources=resources,
     )
 
 

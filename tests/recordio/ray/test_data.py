@@ -317,7 +317,7 @@ def test_a_node_that_is_killed_costs_nothing_but_its_tasks(ray_cluster, packed, 
     thread = threading.Thread(target=strike)
     thread.start()
     sink = RecordDatasink(tmp_path / "out", shard_bytes=100)
-    records = read_records(packed, override_num_blocks=10)
+    records = read_records(packed, override_num_blocks=10, num_cpus=0.5)
     records.map_batches(hold, scheduling_strategy=preferred).write_datasink(sink)
     thread.join()
     assert started.exists()
