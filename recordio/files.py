@@ -133,11 +133,12 @@ class StoredFile:
         """Whether there is such a file, and no folder."""
         if self.is_local:
             return os.path.isfile(self.name)
-        try:
-            self.mirrored()
-        except FileNotFoundError:
-            return False
-        return True
+        if self.mirror is not None:
+            return True
+        from recordio.remote.asking import is_there
+        from recordio.remote.settings import RemoteSettings
+
+        return is_there(self.name, RemoteSettings())
 
     def size(self) -> int:
         """Bytes as they are stored."""

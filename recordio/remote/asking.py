@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
@@ -10,7 +11,14 @@ from recordio.remote.objects import RemoteObject, redacted, shown
 from recordio.remote.retrying import GaveUp, retried
 from recordio.remote.settings import RemoteSettings
 
-__all__ = ["first_bytes", "looked_up", "read_range"]
+__all__ = ["first_bytes", "is_there", "looked_up", "read_range"]
+
+logger = logging.getLogger("recordio")
+
+#: What is not asked for again when an object is opened: it would be the same.
+HOPELESS = (TypeError, ValueError, MemoryError)
+#: Errors of the libraries that say that a request was denied.
+DENIED = {"PermissionError", "PermissionDeniedError", "UnauthenticatedError"}
 
 
 def looked_up(url: str, settings: RemoteSettings) -> RemoteObject:
@@ -26,13 +34,40 @@ def looked_up(url: str, settings: RemoteSettings) -> RemoteObject:
     return in_background(lambda: _looked_up(url, settings))
 
 
-def _looked_up(url: str, settings: RemoteSettings) -> RemoteObject:
+def is_there(url: str, settings: RemoteSettings) -> bool:
+    """Whether a server has an object; no, if it denies that to us, as S3 does without `list`."""
+    try:
+        in_background(lambda: _looked_up(url, settings, patient_when_denied=False))
+    except RemoteMissingError:
+        return False
+    return True
+
+
+def _looked_up(
+    url: str, settings: RemoteSettings, patient_when_denied: bool = True
+) -> RemoteObject:
+    told = False
+
+    def note(error: Exception) -> None:
+        nonlocal told
+        if not patient_when_denied and type(error).__name__ in DENIED:
+            raise FileNotFoundError(str(error))
+        if not told and not isinstance(error, HOPELESS):
+            told = True
+            logger.warning(
+                "%s: cannot be opened yet, and is asked for again for %g s (remote_timeout): %s",
+                shown(url),
+                settings.timeout,
+                redacted(error, settings.options),
+            )
+
     try:
         return retried(
             lambda: RemoteObject(url, settings),
             settings.timeout,
             final=(ImportError, RemoteFileError, FileNotFoundError),
-            hopeless=(TypeError, ValueError, MemoryError),
+            hopeless=HOPELESS,
+            failed=note,
         )
     except RemoteFileError:
         raise
@@ -51,7 +86,7 @@ def read_range(
     start: int,
     end: int,
     timeout: float,
-    failed: Callable[[], None] = lambda: None,
+    failed: Callable[[Exception], object] = lambda error: None,
 ) -> memoryview:
     """The bytes ``[start, end)`` of an object, asked for again while that fails.
 
@@ -62,7 +97,7 @@ def read_range(
     timeout : float
         Seconds after which no further attempt is begun.
     failed : callable
-        Called after each attempt that failed; what it raises ends the attempts.
+        Called with the error of each attempt that failed; what it raises ends the attempts.
 
     Raises
     ------

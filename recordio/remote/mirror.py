@@ -402,7 +402,7 @@ class Mirror:
         self.counters["requests"] += 1
         self.counters["bytes"] += nbytes
 
-    def _note_failure(self, job: Job) -> None:
+    def _note_failure(self, job: Job, error: Exception) -> None:
         with fetcher().changed:
             self.counters["retries"] += 1
         self._check_wanted(job)

@@ -44,7 +44,7 @@ def retried(
     *,
     final: Kinds = (),
     hopeless: Kinds = (MemoryError,),
-    failed: Callable[[], None] = lambda: None,
+    failed: Callable[[Exception], object] = lambda error: None,
     pause: Callable[[float], object] = time.sleep,
 ) -> Answer:
     """What a request returns, made again while it fails.
@@ -59,7 +59,7 @@ def retried(
     hopeless : tuple of exception types
         What ends the attempts as well, by `GaveUp`.
     failed : callable
-        Called after each attempt that failed; what it raises ends the attempts.
+        Called with the error of each attempt that failed; what it raises ends the attempts.
     pause : callable
         Waits for some seconds; what it raises ends the attempts.
 
@@ -82,7 +82,7 @@ def retried(
             raise
         except Exception as error:
             attempts += 1
-            failed()
+            failed(error)
             spent = time.monotonic() - begun
             if spent >= timeout or isinstance(error, hopeless):
                 raise GaveUp(attempts, spent, error) from None
