@@ -108,7 +108,7 @@ class RayCluster:
         self._cluster.shutdown()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # what one module killed is not in the way of the next
 def ray_cluster():
     """Two nodes with a processor each; skipped where Ray is not installed."""
     pytest.importorskip("ray.data")
