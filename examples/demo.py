@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image
 from tqdm import tqdm
 
 from iterators import ImageRecordIter
@@ -89,7 +89,7 @@ def im2rec(*arguments):
 
 
 def stream(prefix):
-    """Stream shuffled, augmented batches; return the first one and the images per second."""
+    """Stream shuffled, augmented batches; return a picture of one and the images per second."""
     with ImageRecordIter(
         path_imgrec=f"{prefix}.rec",
         path_imgidx=f"{prefix}.idx",
@@ -112,33 +112,16 @@ def stream(prefix):
     ) as batches:
         total = min(max(5000, batches.num_samples), 20000)
         print(f"\nStreaming {total} augmented images, {len(batches)} batches an epoch")
-        first, images, start = None, 0, time.perf_counter()
+        sheet = batches.show(classes=read_classes(f"{prefix}.classes.txt"))
+        images, start = 0, time.perf_counter()
         with tqdm(total=total, unit=" images") as progress:
             while images < total:
                 for batch in batches:  # one epoch, in an order of its own
-                    first = batch if first is None else first
                     images += batch.count_samples()
                     progress.update(min(images, total) - progress.n)
                     if images >= total:
                         break
-        return first, images / (time.perf_counter() - start)
-
-
-def contact_sheet(batch, classes, file, columns=8):
-    """Write the images of a batch side by side, each with its label."""
-    count = batch.count_samples()
-    images = batch.data[0][:count].transpose(0, 2, 3, 1) * STD + MEAN
-    labels = batch.label[0][:count].astype(int)
-    height, width = images.shape[1:3]
-    rows = -(-len(images) // columns)
-    sheet = Image.new("RGB", (columns * width, rows * (height + 20)), "white")
-    draw = ImageDraw.Draw(sheet)
-    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
-        left, top = number % columns * width, number // columns * (height + 20)
-        sheet.paste(Image.fromarray(image.clip(0, 255).astype(np.uint8)), (left, top))
-        name = classes.get(label, str(label))
-        draw.text((left + 4, top + height + 2), name, fill="black", font_size=14)
-    sheet.save(file)
+        return sheet, images / (time.perf_counter() - start)
 
 
 def read_classes(file):
@@ -215,8 +198,8 @@ def main():
         write_photographs(folder)
     photos = output / "photos"
     im2rec("--recursive", "--pass-through", photos, folder)
-    batch, rate = stream(photos)
-    contact_sheet(batch, read_classes(f"{photos}.classes.txt"), output / "batch.png")
+    sheet, rate = stream(photos)
+    sheet.save(output / "batch.png")
     print(f"{rate:.0f} images/s; one augmented batch is in {output / 'batch.png'}")
 
     folder = output / "images" / "digits"

@@ -117,6 +117,7 @@ from .providers.mx_data_provider import MXDataIter as MXDataIter
 from .providers.mx_data_provider import MXDataProvider as MXDataProvider
 from .providers.protocol import AbstractDataProviderState as AbstractDataProviderState
 from .providers.protocol import SlicedNDArray as SlicedNDArray
+from .providers.show import show as show
 from .providers.wrappers import PrefetchingIter as PrefetchingIter
 from .providers.wrappers import ResizeIter as ResizeIter
 from .samples import Dataset as Dataset

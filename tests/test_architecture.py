@@ -57,6 +57,7 @@ OPTIONAL = {
     "scipy",
     "sklearn",
     "skimage",
+    "jinja2",
     "starlette",
     "uvicorn",
     "yaml",

@@ -12,6 +12,7 @@ if not __package__:
     checkout.run("cli")
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -235,6 +236,27 @@ def _fetch(settings: argparse.Namespace, interruption: Interruption) -> int:
     return 0
 
 
+def _view(settings: argparse.Namespace, interruption: Interruption) -> int:
+    try:
+        from .view.server import serve  # slow to load
+
+        with contextlib.suppress(KeyboardInterrupt):  # how it ends
+            serve(
+                settings.packs,
+                settings.port,
+                settings.threads,
+                not settings.no_browser,
+                lambda address: print(address, flush=True),
+            )
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn", "jinja2"):
+            raise
+        raise ImportError(
+            f"recordio view needs {error.name}: pip install 'recordio-iterators[view]'"
+        ) from None
+    return 0
+
+
 def _print(text: str) -> None:
     print(printable(text, sys.stdout))
 
@@ -246,6 +268,7 @@ ACTIONS: dict[str, Callable[[argparse.Namespace, Interruption], int]] = {
     "cat": _cat,
     "check": _check,
     "optimize": _optimize,
+    "view": _view,
     "index": _index,
     "fetch": _fetch,
     "export": _export,

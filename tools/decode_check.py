@@ -34,6 +34,7 @@ def check_contents(
     threads: int,
     progress: bool | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    tell: Callable[[int, int], object] = lambda done, total: None,
 ) -> None:
     """Decode what is in every whole record, and add to a report what cannot be decoded.
 
@@ -49,6 +50,8 @@ def check_contents(
         Show a progress bar; by default where standard error is a terminal.
     cancelled : callable, optional
         Asked between records; when true, `KeyboardInterrupt` is raised.
+    tell : callable
+        ``tell(done, total)`` is told how many records were looked at.
 
     Raises
     ------
@@ -99,3 +102,4 @@ def check_contents(
                         )
                     number += 1
                 advance(len(part))
+                tell(number, len(offsets))

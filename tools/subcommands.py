@@ -31,6 +31,7 @@ examples:
   recordio cat data/photos 3 > 3.jpg
   recordio check data/photos --decode
   recordio fetch s3://bucket/train.rec
+  recordio view data/photos
   recordio optimize data/photos data/photos-optimized
   recordio join data/photos data/more data/both --labels append
   recordio split data/photos data/train=0.8 data/val=0.2 --stratified
@@ -178,6 +179,8 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
 
     _add_optimize(add)
 
+    _add_view(add)
+
     index = add("index", "write the index of a record file")
     index.add_argument(
         "pack",
@@ -202,6 +205,27 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
     )
     fetch.add_argument(
         "urls", metavar="URL", type=url, nargs="+", help="s3://, gs://, https://, ..."
+    )
+
+
+def _add_view(add: Callable[..., argparse.ArgumentParser]) -> None:
+    view = add(
+        "view",
+        "look at packs in a browser, and at what training sees of them",
+        "Show packs in a browser: thumbnails, classes, sizes, damage, and the batches that the\n"
+        "image iterators make of them.  Only this machine can open the page, with the address\n"
+        "that is printed.  Nothing is written, and Ctrl-C ends it.",
+    )
+    view.add_argument("packs", metavar="PACK", type=local_path, nargs="+", help=PACK_HELP)
+    view.add_argument(
+        "--port", type=_port, default=0, metavar="N", help="of 127.0.0.1 (default: any free one)"
+    )
+    view.add_argument("--no-browser", action="store_true", help="only print the address")
+    view.add_argument(
+        "--threads",
+        type=_threads,
+        metavar="N",
+        help="images that are decoded at a time (default: as many as there are cores)",
     )
 
 
@@ -268,6 +292,12 @@ def _natural(text: str) -> int:
 def _threads(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of threads")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a port")
     return int(text)
 
 

@@ -7,13 +7,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["drawn_boxes"]
+from ..images.contact_sheet import COLOURS
 
-#: Colours of the classes in turn, RGB.
-COLOURS = (
-    (230, 25, 75), (60, 180, 75), (255, 225, 25), (0, 130, 200), (245, 130, 48), (145, 30, 180),
-    (70, 240, 240), (240, 50, 230), (210, 245, 60), (250, 190, 212), (0, 128, 128), (170, 110, 40),
-)  # fmt: skip
+__all__ = ["drawn_boxes"]
 
 
 def drawn_boxes(

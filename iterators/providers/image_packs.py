@@ -93,6 +93,7 @@ class PackClasses:
 
     Attributes
     ----------
+    source : ImageSource
     changes : list of LabelChange
         One for each pack.
     count : ClassCount
@@ -107,7 +108,7 @@ class PackClasses:
         distinct: Callable[[Any, Any], np.ndarray],
         on_error: str,
     ) -> None:
-        self._source, self._listed, self._on_error = source, listed, on_error
+        self.source, self._listed, self._on_error = source, listed, on_error
         self.changes: list[LabelChange]
         self.changes, self.count = label_changes(
             [
@@ -119,7 +120,7 @@ class PackClasses:
     def read(self) -> tuple[np.ndarray, dict[int, RecordIOError]]:
         """The class of every record, float32, NaN for those without, and why they are."""
         labels, errors = [], {}
-        source = self._source
+        source = self.source
         for member, first, table, change in zip(
             source.members, source.firsts.tolist(), self._listed, self.changes, strict=True
         ):

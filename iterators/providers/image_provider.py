@@ -12,11 +12,11 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..core.batch import DataDesc
+from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
 from ..core.effects import refuse_ineffective, warn_of_ineffective
 from ..core.options import divided
@@ -36,9 +36,14 @@ from .image_caching import CacheInfo, cached_recipe, open_caches, steady_records
 from .image_options import ImageRecordOptions
 from .image_orders import describe_order, order_of_images
 from .image_packs import PackClasses, described, packs_of, varied
+from .image_preview import next_batch
 from .image_settings import ImageSource, device_normalisation, make_mean_image
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
+from .show import show_batch, undo_normalisation
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 __all__ = ["RecordImageProvider"]
 
@@ -129,6 +134,7 @@ class RecordImageProvider(PlannedProvider):
         self.path_imgrec = source.name
         self.identities = source.identities
         self.packs = packs
+        self._seed = options.seed
         self._classes: PackClasses | None = classes
         self._firsts = source.firsts
         provider = weakref.ref(self)
@@ -244,6 +250,42 @@ class RecordImageProvider(PlannedProvider):
         if self._make_engine is None:
             raise ValueError("the provider is closed")
         return CacheInfo.of(opened)
+
+    def show(
+        self,
+        batch: DataBatch | None = None,
+        *,
+        classes: Mapping[int, str] | Sequence[str] | None = None,
+        columns: int = 8,
+    ) -> Image:
+        """The images of a batch side by side, as they were before they were normalised.
+
+        Parameters
+        ----------
+        batch : DataBatch, optional
+            One of this provider; by default the one that comes next, which is made and not taken.
+        classes : mapping of int to str or sequence of str, optional
+            Names of the labels.
+        columns : int
+            Images in a row, at least 1.
+
+        Returns
+        -------
+        PIL.Image.Image
+            RGB; notebooks show it by themselves.  Its title has seed and epoch; padding is faint.
+
+        Raises
+        ------
+        ValueError
+            If `batch` is none of images, or the provider is closed.
+        StopIteration
+            If there is no batch.
+        """
+        title = f"seed {self._seed}"
+        if batch is None:
+            title += f", epoch {self._settle(self._position).epoch}"
+            batch = next_batch(self)
+        return show_batch(batch, undo_normalisation(self), title, classes, columns)
 
     def close(self) -> None:
         """Stop the background work; batches handed out stay valid.  Idempotent."""

@@ -145,7 +145,7 @@ class Report:
         return "\n".join(lines)
 
 
-def verify(path, index=None, checksums=None):
+def verify(path, index=None, checksums=None, progress=None):
     """Read a whole record file and list everything that is wrong with it.
 
     Parameters
@@ -156,6 +156,8 @@ def verify(path, index=None, checksums=None):
         Its ``.idx`` file, to be compared with it.
     checksums : str or os.PathLike, optional
         Its ``.crc`` file, to be compared with it.
+    progress : callable, optional
+        ``progress(done, total)`` is told how many bytes were read; what it raises ends the check.
 
     Returns
     -------
@@ -192,14 +194,17 @@ def verify(path, index=None, checksums=None):
     """
     report = Report(os.fsdecode(path), index_path=None if index is None else os.fsdecode(index))
     table = None if checksums is None else read_checksums(checksums)
-    _survey(StoredFile(report.path).map(), report, table)
+    _survey(StoredFile(report.path).map(), report, table, progress)
     return report
 
 
-def _survey(data, report, table=None):
+def _survey(data, report, table=None, progress=None):
     """Fill in a report; returns where whole records begin."""
     found = [np.empty(0, np.int64)]
-    found += (offsets for offsets, _ in _whole_records(data, report, table))
+    for offsets, end in _whole_records(data, report, table):
+        found.append(offsets)
+        if progress is not None:
+            progress(end, len(data))
     offsets = np.concatenate(found)
     if report.index_path is not None:
         _compare_index(report, offsets if table is None else table.offsets)

@@ -14,7 +14,7 @@ from iterators.images.kernels.orient import orient
 from recordio.errors import ImageDecodeError
 from recordio.image_size import check_pixels, image_size
 
-__all__ = ["decode", "describe"]
+__all__ = ["decode", "describe", "upright_size"]
 
 
 def decode(data, channels=3, **limits):
@@ -78,6 +78,36 @@ def decode(data, channels=3, **limits):
         if pixels is not None:
             return pixels
     return _decode_with_opencv(data, channels, max_pixels)
+
+
+def upright_size(data):
+    """Width and height of an image as it is decoded, without decoding it.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+
+    Returns
+    -------
+    tuple of int
+        ``(width, height)`` in pixels, exchanged where the EXIF orientation of a JPEG image says so.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the format is unknown or its header is damaged.
+
+    Examples
+    --------
+    >>> import cv2
+    >>> upright_size(cv2.imencode(".jpg", np.zeros((2, 3, 3), "uint8"))[1].tobytes())
+    (3, 2)
+    """
+    width, height = image_size(data)
+    if data[:3] != b"\xff\xd8\xff" or not jpeg.available():
+        return width, height
+    return (height, width) if jpeg.header(data).orientation >= 5 else (width, height)
 
 
 def describe():

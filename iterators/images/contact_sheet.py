@@ -1,0 +1,139 @@
+"""Images side by side as one picture to look at: captions, boxes, and places that hold nothing.
+
+Everything here is uint8 and rows of pixels; what a batch's numbers mean is known to its provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["COLOURS", "Tile", "contact_sheet"]
+
+#: Colours of the classes of boxes in turn, RGB.
+COLOURS = (
+    (230, 25, 75), (60, 180, 75), (255, 225, 25), (0, 130, 200), (245, 130, 48), (145, 30, 180),
+    (70, 240, 240), (240, 50, 230), (210, 245, 60), (250, 190, 212), (0, 128, 128), (170, 110, 40),
+)  # fmt: skip
+GAP = 4
+FONT = 12
+LINE = 16
+#: Narrower images get no column of their own width: their captions would be cut to nothing.
+LEAST_COLUMN = 64
+PAPER, INK = (255, 255, 255), (32, 32, 32)
+
+
+class Tile(NamedTuple):
+    """One image of a sheet.
+
+    Attributes
+    ----------
+    pixels : numpy.ndarray of uint8, (height, width, 1, 3 or 4)
+        Grey, RGB or RGBA.
+    caption : str
+    objects : numpy.ndarray, (objects, 5), optional
+        Class, xmin, ymin, xmax, ymax in fractions of the image.
+    faint : bool
+        Drawn as something that does not count.
+    """
+
+    pixels: np.ndarray
+    caption: str = ""
+    objects: np.ndarray | None = None
+    faint: bool = False
+
+
+def contact_sheet(
+    tiles: Sequence[Tile],
+    title: str = "",
+    columns: int = 8,
+    names: Mapping[int, str] | None = None,
+) -> Image:
+    """Draw images side by side, each with its caption below it.
+
+    Parameters
+    ----------
+    tiles : sequence of Tile
+    title : str
+        A line above all of them.
+    columns : int
+        Images in a row, at least 1.
+    names : mapping of int to str, optional
+        Names of the classes of objects.
+
+    Returns
+    -------
+    PIL.Image.Image
+        RGB.
+
+    Examples
+    --------
+    >>> tiles = [Tile(np.zeros((80, 100, 3), np.uint8), f"number {n}") for n in range(3)]
+    >>> contact_sheet(tiles, columns=2).size
+    (212, 204)
+    """
+    from PIL import Image, ImageDraw
+
+    if columns < 1:
+        raise ValueError(f"columns={columns}: expected at least 1")
+    columns = max(min(columns, len(tiles)), 1)
+    heights = [tile.pixels.shape[0] for tile in tiles]
+    widths = [tile.pixels.shape[1] for tile in tiles]
+    captioned = any(tile.caption for tile in tiles)
+    width = max([*widths, LEAST_COLUMN]) + GAP
+    height = max(heights, default=0) + GAP + LINE * captioned
+    top = GAP + (LINE + GAP) * bool(title)
+    rows = -(-len(tiles) // columns)
+    sheet = Image.new("RGB", (columns * width + GAP, rows * height + top), PAPER)
+    draw = ImageDraw.Draw(sheet)
+    if title:
+        draw.text((GAP, GAP), _cut(draw, title, sheet.width - 2 * GAP), INK, font_size=FONT)
+    for number, tile in enumerate(tiles):
+        place = GAP + number % columns * width, top + number // columns * height
+        sheet.paste(_drawn(tile, names), place)
+        below = place[0], place[1] + max(heights) + 1
+        draw.text(below, _cut(draw, tile.caption, width - GAP), INK, font_size=FONT)
+    return sheet
+
+
+def _drawn(tile: Tile, names: Mapping[int, str] | None) -> Image:
+    from PIL import Image, ImageDraw
+
+    pixels = np.ascontiguousarray(tile.pixels)
+    image = Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
+    if image.mode == "RGBA":
+        image = Image.alpha_composite(Image.new("RGBA", image.size, PAPER), image)
+    image = image.convert("RGB")
+    if tile.faint:
+        image = Image.blend(image, Image.new("RGB", image.size, PAPER), 0.7)
+    if tile.objects is not None:
+        draw = ImageDraw.Draw(image)
+        for kind, *corners in tile.objects[tile.objects[:, 0] >= 0].tolist():
+            _draw_box(draw, int(kind), np.clip(corners, 0, 1), names or {})
+    return image
+
+
+def _draw_box(draw: Any, kind: int, corners: np.ndarray, names: Mapping[int, str]) -> None:
+    width, height = draw.im.size
+    left, top, right, bottom = (corners * (width - 1, height - 1, width - 1, height - 1)).tolist()
+    if right < left or bottom < top:
+        return
+    colour = COLOURS[kind % len(COLOURS)]
+    draw.rectangle((left, top, right, bottom), outline=colour, width=2)
+    if kind in names:
+        draw.text((left + 3, top + 2), names[kind], colour, font_size=FONT)
+
+
+def _cut(draw: Any, text: str, width: int) -> str:
+    """A line of text, shortened until it fits; what a font cannot draw is a question mark."""
+    text = text.encode("latin-1", "replace").decode("latin-1")
+    if draw.textlength(text, font_size=FONT) <= width:
+        return text
+    while text and draw.textlength(text + "...", font_size=FONT) > width:
+        text = text[:-1]
+    return text + "..." if text else ""

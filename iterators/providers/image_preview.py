@@ -1,0 +1,244 @@
+"""What an image provider delivers, looked at without taking anything from its loop.
+
+`next_batch` makes the batch that comes next, `seek` moves a provider to any batch of any epoch, and
+`samples_of` says what becomes of one record in some epochs and where its pixels come from.  They go
+through the plans and the engine of the provider itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from recordio.content import read_payload
+from recordio.errors import RecordIOError
+
+from ..images.augment.geometry import drawn_steps
+from ..images.augment.recipe import Recipe
+from ..images.codecs import general
+
+if TYPE_CHECKING:
+    from ..core.batch import DataBatch
+    from .image_provider import RecordImageProvider
+
+__all__ = [
+    "SampleOfRecord",
+    "corners_of",
+    "next_batch",
+    "record_at",
+    "records_of",
+    "samples_of",
+    "seek",
+]
+
+
+class SampleOfRecord(NamedTuple):
+    """What becomes of one record in one epoch.
+
+    Attributes
+    ----------
+    epoch : int
+    data : numpy.ndarray
+        The sample as it lies in a batch, without the batch axis.
+    label : numpy.ndarray
+        Its row of labels.
+    corners : list of (float, float), or None
+        Where the corners of the sample lie in the upright image, in pixels: top left, top right,
+        bottom right, bottom left, before mirroring.  None for recipes that draw otherwise than
+        `ImageRecordIter`.
+    mirror : bool
+        Whether it was mirrored; False where `corners` is None.
+    """
+
+    epoch: int
+    data: np.ndarray
+    label: np.ndarray
+    corners: list[tuple[float, float]] | None
+    mirror: bool
+
+
+@contextlib.contextmanager
+def _engine(provider: RecordImageProvider, batch_size: int) -> Iterator[Any]:
+    """Another engine over the records of a provider."""
+    if provider._make_engine is None:
+        raise ValueError("the provider is closed")
+    engine = provider._make_engine(batch_size, 1)
+    engine.start()
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def _made(engine: Any, records: Any, epoch: int, draws: Any) -> Any:
+    engine.submit(np.asarray(records, np.int64), epoch, np.asarray(draws, np.int64))
+    data, label, ids, failures = engine.collect()
+    for _, error in failures:
+        raise error
+    return data, label, ids
+
+
+def next_batch(provider: RecordImageProvider) -> DataBatch:
+    """The batch that a provider delivers next, without taking it.
+
+    Raises
+    ------
+    StopIteration
+        If no epoch has a batch.
+    RecordIOError
+        If one of its records cannot be used; records are never replaced here.
+    """
+    epoch, done = provider._settle(provider._position)
+    if provider._empty:
+        raise StopIteration
+    rows, pad = provider._plan.rows(epoch, 0, done)
+    with _engine(provider, provider.batch_size) as engine:
+        data, label, ids = _made(engine, rows, epoch, provider._plan.draws(0, done))
+        batch = cast("DataBatch", provider._batch(data, label, ids, pad))
+    batch.source = provider._sources(rows)
+    return batch
+
+
+def seek(provider: RecordImageProvider, epoch: int, number: int) -> None:
+    """Make the next batch of a provider batch `number` of an epoch, both from 0.
+
+    Raises
+    ------
+    IndexError
+        If the epoch has no such batch.
+    """
+    if not 0 <= number < len(provider):
+        raise IndexError(f"there is no batch {number}: an epoch has {len(provider)}")
+    state = provider.state_dict()
+    provider.load_state_dict({**state, "epoch": epoch, "done": number * provider._step})
+
+
+def records_of(provider: RecordImageProvider, epoch: int, number: int) -> list[int]:
+    """Offsets in the record file of the records of batch `number`; of one file."""
+    rows, _ = provider._plan.rows(epoch, number)
+    return _source(provider).offsets[rows].tolist()
+
+
+def record_at(provider: RecordImageProvider, offset: int) -> int:
+    """The number that a provider of one file gives to the record at an offset.
+
+    Raises
+    ------
+    RecordIOError
+        If it has no such record: it lists identities, or the index does not list it.
+    """
+    offsets = _source(provider).offsets
+    number = int(np.searchsorted(offsets, offset))
+    if number == len(offsets) or offsets[number] != offset:
+        raise RecordIOError("it is not among the images of the iterator", offset=offset)
+    return number
+
+
+def samples_of(
+    provider: RecordImageProvider, record: int, epochs: Sequence[int]
+) -> list[SampleOfRecord]:
+    """What becomes of one record in some epochs.
+
+    Parameters
+    ----------
+    provider : RecordImageProvider
+        Whose settings count.  Each epoch is taken to visit the record once.
+    record : int
+        Number of the record, as `record_at` gives it.
+    epochs : sequence of int
+
+    Raises
+    ------
+    RecordIOError
+        If the record cannot be used.
+
+    Examples
+    --------
+    >>> import tempfile, recordio
+    >>> from iterators import ImageRecordIter
+    >>> path = f"{tempfile.mkdtemp()}/a.rec"
+    >>> with recordio.RecordWriter(path) as writer:
+    ...     image = np.zeros((20, 40, 3), np.uint8)
+    ...     _ = writer.write(recordio.pack_img((0, 7, 0, 0), image, img_fmt=".png"))
+    >>> with ImageRecordIter(path_imgrec=path, data_shape=(3, 10, 10), batch_size=1) as provider:
+    ...     (sample,) = samples_of(provider, 0, [3])
+    >>> sample.data.shape, sample.label.tolist(), sample.corners[0], sample.corners[2]
+    ((3, 10, 10), [7.0], (15.0, 5.0), (25.0, 15.0))
+    """
+    pack = int(np.searchsorted(provider._firsts, record, side="right")) - 1
+    plan = provider._make_plans[pack]
+    recipe, key = plan.args[0], plan.keywords["key"]
+    size = _upright_size(provider, record) if type(recipe) is Recipe else None
+    samples = []
+    with _engine(provider, 1) as engine:
+        for epoch in epochs:
+            data, label, _ = _made(engine, [record], epoch, [0])
+            corners, mirror = None, False
+            if size is not None:
+                steps, mirror = drawn_steps(recipe, key, epoch, record, *size)
+                corners = corners_of(steps)
+            samples.append(SampleOfRecord(epoch, data[0], label[0], corners, mirror))
+    return samples
+
+
+def corners_of(steps: Sequence[dict[str, Any]]) -> list[tuple[float, float]]:
+    """Where the corners of the last step's window lie in the image that the first one reads.
+
+    Parameters
+    ----------
+    steps : sequence of dict
+        What `drawn_steps` returned.
+
+    Returns
+    -------
+    list of (float, float)
+        Top left, top right, bottom right, bottom left, in pixels; edges of the image are at 0 and
+        at its width and height.
+    """
+    last = steps[-1]
+    points = [
+        (float(x), float(y))
+        for x, y in (
+            (0, 0),
+            (last["out_width"], 0),
+            (last["out_width"], last["out_height"]),
+            (0, last["out_height"]),
+        )
+    ]
+    for step in reversed(steps):
+        points = [_before(step, x + step["left"], y + step["top"]) for x, y in points]
+    return points
+
+
+RESAMPLE, WARP, PAD = range(3)
+
+
+def _before(step: dict[str, Any], x: float, y: float) -> tuple[float, float]:
+    """Where a point of the result of a step comes from."""
+    if step["kind"] == PAD:
+        return x - step["border_x"], y - step["border_y"]
+    if step["kind"] == WARP:  # its map is that of the centres of pixels
+        a, b, c, d, e, f = step["inverse"]
+        x, y = x - 0.5, y - 0.5
+        return a * x + b * y + c + 0.5, d * x + e * y + f + 0.5
+    return (
+        step["x"] + x * step["width"] / step["target_width"],
+        step["y"] + y * step["height"] / step["target_height"],
+    )
+
+
+def _upright_size(provider: RecordImageProvider, record: int) -> tuple[int, int]:
+    """Width and height of an image as it is decoded."""
+    source = _source(provider)
+    file = int(np.searchsorted(source.starts, record, side="right")) - 1
+    data, _ = source.readers[file].read_at(int(source.offsets[record]), record)
+    return general.upright_size(read_payload(data).content)
+
+
+def _source(provider: RecordImageProvider) -> Any:
+    if provider._classes is None:
+        raise ValueError("the provider is closed")
+    return provider._classes.source

@@ -1,0 +1,186 @@
+"""`show`: a batch of images as a contact sheet, to look at in a notebook.
+
+What normalisation did to the pixels is known to the provider that made a batch, and undone by its
+method `show`; of a batch alone the numbers are shown as well as that goes, and the title says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.batch import DataBatch, axes_of
+from ..core.device import NumpyDevice
+from ..core.layout import LayoutError, plan
+from ..images.contact_sheet import Tile, contact_sheet
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from .image_provider import RecordImageProvider
+
+__all__ = ["objects_of_row", "show", "show_batch", "undo_normalisation"]
+
+#: Where the labels of a detection batch say how many values follow, and where objects begin.
+DET_PREFIX = 4
+#: ``pixels(images, source)``: normalised images, (batch, height, width, channels), as grey levels.
+Pixels = Callable[[np.ndarray, Any], np.ndarray]
+
+
+def show(
+    batch: DataBatch,
+    *,
+    classes: Mapping[int, str] | Sequence[str] | None = None,
+    columns: int = 8,
+) -> Image:
+    """The images of a batch side by side, with their labels; padding is faint.
+
+    Parameters
+    ----------
+    batch : DataBatch
+        Of an image provider: 4 axes, 1, 3 or 4 channels, on any device.  Pixels of uint8, and
+        floats from 0 to 255, are shown as they are; floats from 0 to 1 times 255; anything else,
+        normalised pixels for example, is stretched from its least value to its greatest, and the
+        title says so.  `ImageRecordIter.show` undoes the normalisation instead.
+    classes : mapping of int to str or sequence of str, optional
+        Names of the labels.
+    columns : int
+        Images in a row, at least 1.
+
+    Returns
+    -------
+    PIL.Image.Image
+        RGB; notebooks show it by themselves.
+
+    Raises
+    ------
+    ValueError
+        If the batch holds no images.
+
+    Examples
+    --------
+    >>> from iterators import ArrayDataProvider, show
+    >>> images = np.zeros((4, 3, 80, 80), np.uint8)
+    >>> with ArrayDataProvider(images, np.arange(4), batch_size=4) as provider:
+    ...     show(provider.next()).size
+    (340, 124)
+    """
+    return show_batch(batch, None, "", classes, columns)
+
+
+def show_batch(
+    batch: DataBatch,
+    pixels: Pixels | None,
+    title: str,
+    classes: Mapping[int, str] | Sequence[str] | None,
+    columns: int,
+) -> Image:
+    """A batch as a contact sheet; see `show`."""
+    images = _images(batch)
+    note = ""
+    if pixels is not None:
+        images = pixels(images, batch.source)
+    elif images.dtype != np.uint8:
+        images, note = _stretched(images)
+    images = np.clip(np.rint(images), 0, 255).astype(np.uint8)
+    names = _names(classes)
+    count = batch.count_samples()
+    tiles = []
+    for number, image in enumerate(images):
+        caption, objects = _labelled(batch, number, image.shape, names)
+        padding = number >= count
+        caption = f"pad {caption}".rstrip() if padding else caption
+        tiles.append(Tile(image, caption, objects, faint=padding))
+    parts = [title, f"{count} images", f"pad {batch.pad}" if batch.pad else "", note]
+    return contact_sheet(tiles, ", ".join(part for part in parts if part), columns, names)
+
+
+def _images(batch: DataBatch) -> np.ndarray:
+    """The images of a batch: (batch, height, width, channels)."""
+    data = NumpyDevice().send(batch.data[0]) if batch.data else np.empty(0)
+    desc = batch.provide_data[0] if batch.provide_data else None
+    axes = axes_of(getattr(desc, "layout", None), data.ndim)
+    try:
+        images = plan(axes, "bhwc")(data)
+    except LayoutError:
+        images = None
+    if images is None or data.ndim != 4 or images.shape[3] not in (1, 3, 4):
+        raise ValueError(
+            f"an array of shape {data.shape} with the axes {axes} holds no images of 1, 3 or 4 "
+            "channels"
+        )
+    return images
+
+
+def _stretched(images: np.ndarray) -> tuple[np.ndarray, str]:
+    """Floats as grey levels, and what was done to them."""
+    images = images.astype(np.float32)
+    low, high = (float(images.min()), float(images.max())) if images.size else (0.0, 0.0)
+    if low >= 0 and 1 < high <= 255:
+        return images, ""
+    if low >= 0 and high <= 1:
+        return images * 255, "times 255"
+    return (images - low) * (255 / max(high - low, 1e-12)), f"{low:.3g} to {high:.3g} as 0 to 255"
+
+
+def _names(classes: Mapping[int, str] | Sequence[str] | None) -> Mapping[int, str]:
+    if classes is None:
+        return {}
+    return classes if isinstance(classes, Mapping) else dict(enumerate(classes))
+
+
+def _labelled(
+    batch: DataBatch, number: int, shape: tuple[int, ...], names: Mapping[int, str]
+) -> tuple[str, np.ndarray | None]:
+    """The caption of a sample, and its objects if it has boxes."""
+    if not batch.label:
+        return "", None
+    label = np.atleast_1d(NumpyDevice().send(batch.label[0])[number])
+    objects = objects_of_row(label, shape)
+    if objects is not None:
+        return f"{len(objects)} object{'s' if len(objects) != 1 else ''}", objects
+    shown = [names.get(int(v), f"{v:g}") if float(v).is_integer() else f"{v:g}" for v in label[:3]]
+    return " ".join(shown) + (" ..." if len(label) > 3 else ""), None
+
+
+def objects_of_row(label: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """The objects in a row of labels of `ImageDetRecordIter`; None of any other row."""
+    height, width, channels = shape
+    if len(label) < DET_PREFIX + 2 or tuple(label[:3]) != (channels, height, width):
+        return None
+    end, header, size = DET_PREFIX + int(label[3]), int(label[4]), int(label[5])
+    first = DET_PREFIX + header
+    if size < 5 or not DET_PREFIX + 2 <= first <= end <= len(label) or (end - first) % size:
+        return None
+    starts = range(first, end, size)
+    return np.array([label[start : start + 5] for start in starts], np.float32).astype(float)
+
+
+def undo_normalisation(provider: RecordImageProvider) -> Pixels:
+    """A function from the samples of a provider to grey levels.
+
+    Changes of contrast and illumination that were drawn for an image, and rounding to the element
+    type, are not undone.
+    """
+    settings = [(make.args[0], make.keywords["mean_image"]) for make in provider._make_plans]
+    dtype = settings and provider.provide_data[0].dtype
+
+    def pixels(images: np.ndarray, source: Any) -> np.ndarray:
+        if dtype == np.uint8:
+            return images
+        shown = images.astype(np.float32)
+        packs = np.zeros(len(images), np.int64) if source is None else np.maximum(source, 0)
+        for number, (recipe, mean_image) in enumerate(settings):
+            mine, channels = packs == number, images.shape[3]
+            mean = np.array(recipe.mean[:channels], np.float32)
+            if dtype == np.int8:
+                shown[mine] += np.rint(mean)
+                continue
+            std = np.array(recipe.std[:channels], np.float32)
+            back = shown[mine] / np.float32(recipe.scale) * std
+            shown[mine] = back + (mean if mean_image is None else plan("chw", "hwc")(mean_image))
+        return shown
+
+    return pixels

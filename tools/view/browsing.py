@@ -1,0 +1,384 @@
+"""The pages to browse: grid, record, its picture and its bytes, identities, and the search."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+from iterators.images.codecs.general import upright_size
+from recordio.content import suffixes_of
+from recordio.errors import (
+    ExpressionError,
+    ImageDecodeError,
+    KeyNotFoundError,
+    RecordIOError,
+)
+from recordio.packs.expression import NAMES, Condition
+
+from .contents import read_content
+from .jpeg_facts import jpeg_facts
+from .lines import NotCounted
+from .pack import ShownPack, ShownRecord
+from .pictures import decoded
+from .selection import search
+from .site import BadRequest, Site, address, number_from
+
+__all__ = ["grid", "identities", "image", "key", "packs", "raw", "record", "search_names"]
+
+#: Records on a page.
+USUAL, MOST = 60, 240
+#: Sides of the pictures that are made, in pixels.
+SIDES = (224, 1280)
+MOST_NAMES = 100
+SECONDS = 1.5
+LONGEST_QUERY = 200
+PIECE = 1 << 22
+
+
+class Tile(NamedTuple):
+    """A record on a grid."""
+
+    record: ShownRecord
+    label: str
+    name: str
+    size: tuple[int, int] | None
+
+
+def tile(pack: ShownPack, found: ShownRecord) -> Tile:
+    """A record with what its tile says."""
+    size = None
+    if found.is_image:
+        try:
+            size = upright_size(found.content)
+        except ImageDecodeError:
+            size = None
+    return Tile(found, pack.label_text(found), pack.file_name(found), size)
+
+
+def packs(site: Site, request: Any) -> Any:
+    """All packs; the grid, if there is one pack only."""
+    from starlette.responses import RedirectResponse
+
+    if len(site.packs) == 1:
+        return RedirectResponse(address("pack", next(iter(site.packs)), ""), 303)
+    return site.page("packs", title="Packs")
+
+
+def grid(site: Site, request: Any) -> Any:
+    """A page of thumbnails: by position, by key, of an identity, or of what fulfils a condition."""
+    from starlette.responses import RedirectResponse
+
+    pack, query = site.pack(request), request.query_params
+    if query.get("set"):
+        where = _condition_of(query)
+        at = number_from(request, "at", 0)
+        return RedirectResponse(address("pack", pack.name, "", where=where, at=at or ""), 303)
+    count = number_from(request, "n", USUAL, 1, MOST)
+    shown = {"n": count if count != USUAL else ""}
+    where = query.get("where", "").strip()
+    values = {
+        "pack": pack, "title": pack.name, "where": where, "by": "position", "wrong": "",
+        "names": NAMES, "found": None, "count": count, "last": "", "at": 0,
+    }  # fmt: skip
+    try:
+        if query.get("identity"):
+            values |= _of_identity(pack, request, count, shown)
+        elif where:
+            values |= _filtered(pack, request, where, count, shown)
+        elif query.get("by") == "key":
+            values |= _by_key(pack, request, count, shown)
+        else:
+            values |= _by_position(pack, request, count, shown)
+    except ExpressionError as error:
+        values |= {"wrong": f"column {error.column}: {error.reason}", "records": []}
+        values |= {"previous": "", "next": "", "first": "", "heading": "No condition"}
+    values["tiles"] = [tile(pack, found) for found in values.pop("records")]
+    return site.page("grid", 422 if values["wrong"] else 200, **values)
+
+
+def _by_position(pack: ShownPack, request: Any, count: int, shown: dict[str, Any]) -> Any:
+    at = number_from(request, "at", 0)
+    pack.places.wait_for(at, 2)
+    total = pack.places.count
+    if total is not None and at >= total:
+        at = max(total - count, 0)
+    records = pack.records(pack.places.read(at, at + count))
+    here = ("pack", pack.name, "")
+    more = total is None or at + count < total
+    return {
+        "records": records,
+        "at": at,
+        "heading": f"Records {at:,} to {at + max(len(records) - 1, 0):,}",
+        "first": address(*here, **shown),
+        "previous": address(*here, at=max(at - count, 0), **shown) if at else "",
+        "next": address(*here, at=at + count, **shown) if more else "",
+        "last": address(*here, at=max(total - count, 0), **shown) if total is not None else "",
+    }
+
+
+def _by_key(pack: ShownPack, request: Any, count: int, shown: dict[str, Any]) -> Any:
+    start = number_from(request, "at", 0, low=-(1 << 62))
+    pack.places.wait_for(1 << 62, 3)
+    places = pack.places.from_key(start, count + 1)
+    here = ("pack", pack.name, "")
+    following = places[count].key if len(places) > count else None
+    heading = f"Keys {places[0].key} to {places[:count][-1].key}" if places else "No more keys"
+    return {
+        "records": pack.records(places[:count]),
+        "by": "key",
+        "at": start,
+        "heading": heading,
+        "first": address(*here, by="key", **shown),
+        "previous": address(*here, by="key", at=start - count, **shown) if start > 0 else "",
+        "next": "" if following is None else address(*here, by="key", at=following, **shown),
+    }
+
+
+def _of_identity(pack: ShownPack, request: Any, count: int, shown: dict[str, Any]) -> Any:
+    number = number_from(request, "identity", 0)
+    keys = pack.identity(number)
+    first = number_from(request, "at", 0)
+    here = ("pack", pack.name, "")
+    places = []
+    for wanted in keys[first : first + count]:
+        position = pack.places.position_of(wanted)
+        places += pack.places.read(position, position + 1)
+    more = {"identity": number, **shown}
+    return {
+        "records": pack.records(places),
+        "by": "identity",
+        "at": first,
+        "heading": f"Identity {number:,}: {len(keys):,} images",
+        "first": address(*here, **more),
+        "previous": address(*here, at=max(first - count, 0), **more) if first else "",
+        "next": address(*here, at=first + count, **more) if first + count < len(keys) else "",
+    }
+
+
+def _filtered(pack: ShownPack, request: Any, where: str, count: int, shown: dict[str, Any]) -> Any:
+    condition = Condition(where)
+    backwards = "before" in request.query_params
+    start = number_from(request, "before" if backwards else "at", 0)
+    found = search(pack, condition, start, count, backwards, SECONDS)
+    here, more = ("pack", pack.name, ""), {"where": where, **shown}
+    total = pack.places.count
+    at_end = total is not None and found.end >= total
+    return {
+        "records": found.records,
+        "at": found.begin,
+        "found": found,
+        "heading": f"{len(found.records):,} found in records {found.begin:,} to {found.end:,}",
+        "first": address(*here, **more),
+        "previous": address(*here, before=found.begin, **more) if found.begin else "",
+        "next": "" if at_end else address(*here, at=found.end, **more),
+        "last": "" if total is None else address(*here, before=total, **more),
+    }
+
+
+def _condition_of(query: Any) -> str:
+    """The condition that the fields of the filter say, added to the one that is written."""
+    parts = [query.get("where", "").strip()]
+    for name, text in (
+        ("label", "label == {}"),
+        ("min_width", "width >= {}"),
+        ("max_width", "width <= {}"),
+        ("min_height", "height >= {}"),
+        ("max_height", "height <= {}"),
+        ("min_bytes", "bytes >= {}"),
+    ):
+        if value := query.get(name, "").strip():
+            parts.append(text.format(value))
+    if kind := query.get("format", ""):
+        parts.append(f"format == {kind!r}")
+    if query.get("failed"):
+        parts.append("not decodable")
+    parts = [part for part in parts if part]
+    return " and ".join(f"({part})" if " or " in part else part for part in parts)
+
+
+def record(site: Site, request: Any) -> Any:
+    """One record with all that is known about it."""
+    pack = site.pack(request)
+    found = pack.record(request.path_params["position"])
+    values: dict[str, Any] = {"reading": None, "facts": {}, "size": None, "wrong": found.damage}
+    if found.is_image:
+        try:
+            values["size"] = upright_size(found.content)
+            decoded(found.content, SIDES[0])
+        except (ImageDecodeError, MemoryError) as error:
+            values["wrong"] = getattr(error, "reason", "not enough memory")
+        if found.kind == "jpeg":
+            values["facts"] = jpeg_facts(found.content)
+    elif not found.damage:
+        values["reading"] = read_content(found.content, found.kind)
+    total = pack.places.count
+    position = found.position
+    return site.page(
+        "record",
+        pack=pack,
+        title=f"{pack.name}, record {position}",
+        record=found,
+        tile=tile(pack, found),
+        stored_parts=0 if found.damage else pack.parts(found),
+        previous=address("pack", pack.name, "record", position - 1) if position else "",
+        next=""
+        if total is not None and position + 1 >= total
+        else address("pack", pack.name, "record", position + 1),
+        **values,
+    )
+
+
+def key(site: Site, request: Any) -> Any:
+    """The page of the record with a key."""
+    from starlette.responses import RedirectResponse
+
+    pack = site.pack(request)
+    if "key" not in request.query_params:
+        raise BadRequest("which key?")
+    wanted = number_from(request, "key", 0, low=-(1 << 63))
+    try:
+        position = pack.places.position_of(wanted)
+    except NotCounted:
+        pack.places.wait_for(1 << 62, 3)
+        position = pack.places.position_of(wanted)
+    return RedirectResponse(address("pack", pack.name, "record", position), 303)
+
+
+def image(site: Site, request: Any) -> Any:
+    """The picture of a record; one that says so where it cannot be decoded."""
+    from starlette.responses import Response
+
+    pack, side = site.pack(request), request.path_params["side"]
+    if side not in SIDES:
+        raise BadRequest(f"pictures have a side of {' or '.join(map(str, SIDES))} pixels")
+    position = request.path_params["position"]
+    tag = f'"{pack.version}-{position}-{side}"'
+    headers = {"etag": tag, "cache-control": "private, no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    found = pack.record(position)
+    try:
+        if not found.is_image:
+            raise ImageDecodeError("no image")
+        data, kind = site.pictures.picture(found.content, side)
+    except (ImageDecodeError, MemoryError):
+        return Response(BROKEN, 200, {"cache-control": "no-store"}, "image/svg+xml")
+    return Response(data, 200, headers, kind)
+
+
+BROKEN = b"""<svg xmlns="http://www.w3.org/2000/svg" width="224" height="224" viewBox="0 0 224 224">
+<rect width="224" height="224" fill="#8883"/><path d="M72 84h80v56H72zM72 140l80-56" fill="none"
+stroke="#c33" stroke-width="4"/><text x="112" y="172" font-family="sans-serif" font-size="15"
+text-anchor="middle" fill="#c33">cannot be decoded</text></svg>"""
+
+
+def raw(site: Site, request: Any) -> Any:
+    """The content of a record, or all of it, as a file."""
+    from starlette.responses import Response
+
+    pack = site.pack(request)
+    found = pack.record(request.path_params["position"])
+    if found.damage:
+        raise RecordIOError(found.damage, path=pack.path, offset=found.offset)
+    whole = request.query_params.get("whole") == "1"
+    suffix = ".record" if whole else suffixes_of(found.kind)[0]
+    name = f"{pack.name}-{found.position}{suffix}"
+    headers = {
+        "content-disposition": f'attachment; filename="{name}"',
+        "cache-control": "no-store",
+    }
+    data = bytes(found.data if whole else found.content)
+    return Response(data, 200, headers, "application/octet-stream")
+
+
+def identities(site: Site, request: Any) -> Any:
+    """The identities of a face-recognition pack, each with its first image."""
+    pack = site.pack(request)
+    if pack.places.count is None:
+        pack.places.wait_for(1 << 62, 3)
+    keys = pack.identity_keys
+    if keys is None:
+        raise KeyNotFoundError("the pack lists no identities", path=pack.path)
+    count = number_from(request, "n", USUAL, 1, MOST)
+    at = number_from(request, "at", 0)
+    at = min(at, max(len(keys) - 1, 0))
+    shown = []
+    for number in range(at, min(at + count, len(keys))):
+        images = pack.identity(number)
+        shown.append((number, images, pack.places.position_of(images[0]) if images else None))
+    here = ("pack", pack.name, "identities")
+    return site.page(
+        "identities",
+        pack=pack,
+        title=f"{pack.name}, identities",
+        shown=shown,
+        total=len(keys),
+        at=at,
+        previous=address(*here, at=max(at - count, 0)) if at else "",
+        next=address(*here, at=at + count) if at + count < len(keys) else "",
+    )
+
+
+def search_names(site: Site, request: Any) -> Any:
+    """Classes and files whose names hold some text."""
+    pack = site.pack(request)
+    text = request.query_params.get("q", "").strip()[:LONGEST_QUERY]
+    classes = [
+        (label, name)
+        for label, name in sorted(pack.classes.items())
+        if text and text.casefold() in name.casefold()
+    ]
+    files: list[tuple[int, str]] = []
+    following, share = 0, 1.0
+    if text and pack.list is not None:
+        start = number_from(request, "at", 0)
+        files, following = _files_named(pack, text, start)
+        share = following / max(pack.list.size, 1) if following else 1.0
+    here = ("pack", pack.name, "search")
+    return site.page(
+        "search",
+        pack=pack,
+        title=f"{pack.name}, search",
+        query=text,
+        classes=classes[:MOST_NAMES],
+        more_classes=max(len(classes) - MOST_NAMES, 0),
+        files=files,
+        share=share,
+        next=address(*here, q=text, at=following) if following else "",
+    )
+
+
+def _files_named(pack: ShownPack, text: str, start: int) -> tuple[list[tuple[int, str]], int]:
+    """Id and path of lines of the list from a byte on, and where to go on; 0 at the end."""
+    assert pack.list is not None
+    wanted = text.casefold().encode("utf-8", "surrogateescape")
+    latest = time.monotonic() + SECONDS
+    files: list[tuple[int, str]] = []
+    while start < pack.list.size:
+        piece = pack.list.bytes_at(start, PIECE)
+        end = piece.rfind(b"\n") + 1 if start + len(piece) < pack.list.size else len(piece)
+        end = end or len(piece)
+        lines, place = piece[:end], 0
+        lowered = lines.lower()
+        while (found := lowered.find(wanted, place)) >= 0:
+            stop = lines.find(b"\n", found)
+            stop = len(lines) if stop < 0 else stop
+            items = lines[lines.rfind(b"\n", 0, found) + 1 : stop].rstrip(b"\r").split(b"\t")
+            place = stop + 1
+            if len(items) < 3 or not items[0].isdigit() or wanted not in items[-1].lower():
+                continue
+            files.append((int(items[0]), items[-1].decode("utf-8", "surrogateescape")))
+            if len(files) == MOST_NAMES:
+                return files, start + place
+        start += end
+        if time.monotonic() > latest:
+            return files, start if start < pack.list.size else 0
+    return files, 0
+
+
+def not_counted(site: Site, request: Any, error: NotCounted) -> Any:
+    """A page that asks for itself again, as long as places are not known yet."""
+    name = request.path_params.get("pack")
+    return site.page(
+        "counting", 503, pack=site.packs.get(name), title="Counting", share=error.share
+    )

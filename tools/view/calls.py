@@ -1,0 +1,209 @@
+"""Calls of image iterators as text and as forms: parsed, never executed.
+
+Only names of keywords and literals have a meaning.  The files are those of the pack that is shown;
+keywords that would name others are refused, and those that make no difference are left out, with a
+note.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, NamedTuple
+
+import iterators
+
+__all__ = ["KINDS", "CallError", "Field", "Settings", "form_groups", "parse_call", "parse_fields"]
+
+#: Iterators that can be shown.
+KINDS = ("ImageRecordIter", "ImageRecordUInt8Iter", "ImageRecordInt8Iter", "ImageDetRecordIter")
+SAME = {"ImageRecordProvider": "ImageRecordIter", "ImageRecordIter_v1": "ImageRecordIter"}
+LONGEST = 10_000
+#: Given by the page.
+FILES = ("path_imgrec", "path_imgidx")
+NO_DIFFERENCE = (
+    "preprocess_threads", "prefetch_buffer", "verbose", "ctx", "device", "device_id", "data_name",
+    "normalise_on", "epoch", "verify",
+)  # fmt: skip
+REFUSED = {
+    "path_imglist": "it names a file, and the page reads the packs that it was started with",
+    "mean_img": "it names a file, and the page reads the packs that it was started with",
+    "cache": "the page keeps no cache; batches do not depend on one if there is a resize, and "
+    "otherwise are those of scaled_decode=False",
+    "cache_size": "the page keeps no cache",
+    "data_specs": "the page shows images: ask for a layout",
+    "label_name": "it has no effect on what is shown",
+}
+#: What a form shows first; the rest is folded away.
+COMMON = (
+    "data_shape", "batch_size", "shuffle", "seed", "resize", "rand_crop", "rand_mirror",
+    "random_resized_crop", "min_random_area", "max_random_area", "min_aspect_ratio",
+    "max_aspect_ratio", "max_rotate_angle", "brightness", "contrast", "saturation", "pca_noise",
+    "rand_crop_prob", "rand_pad_prob", "rand_mirror_prob", "resize_mode",
+)  # fmt: skip
+
+
+class CallError(ValueError):
+    """Something in a form or a call has no meaning here."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """An iterator and its keywords, without files.
+
+    Examples
+    --------
+    >>> Settings("ImageRecordIter", {"batch_size": 8, "data_shape": (3, 32, 32)}).text()
+    'ImageRecordIter(batch_size=8, data_shape=(3, 32, 32))'
+    """
+
+    kind: str = KINDS[0]
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    def text(self, **more: Any) -> str:
+        """The call as Python."""
+        given = {**more, **self.keywords}
+        return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    def query(self) -> dict[str, str]:
+        """The same as parameters of an address."""
+        return {"kind": self.kind, **{name: repr(v) for name, v in self.keywords.items()}}
+
+
+class Field(NamedTuple):
+    """One field of a form."""
+
+    name: str
+    kind: str
+    default: str
+    text: str
+    value: str
+
+
+def parse_call(text: str) -> tuple[Settings, list[str]]:
+    """A pasted call of an iterator.
+
+    Parameters
+    ----------
+    text : str
+        An expression such as ``mx.io.ImageRecordIter(batch_size=8, ...)``, perhaps assigned to a
+        name.
+
+    Returns
+    -------
+    Settings
+    list of str
+        What was left out, and why.
+
+    Raises
+    ------
+    CallError
+        If it is something else, or a value is no literal.
+
+    Examples
+    --------
+    >>> parse_call("it = ImageRecordIter(path_imgrec=path, batch_size=8, preprocess_threads=16)")
+    (Settings(kind='ImageRecordIter', keywords={'batch_size': 8}), ['path_imgrec: this pack', ...])
+    """
+    if len(text) > LONGEST:
+        raise CallError(f"the text has {len(text)} characters, more than {LONGEST}")
+    try:
+        body = ast.parse(text.strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise CallError(f"this is not Python: {error}") from None
+    node = getattr(body[0], "value", None) if len(body) == 1 else None
+    if not isinstance(node, ast.Call):
+        raise CallError(f"expected one call, such as {KINDS[0]}(batch_size=32, ...)")
+    function = node.func
+    name = str(getattr(function, "attr", getattr(function, "id", "")))
+    kind = SAME.get(name, name)
+    if kind not in KINDS:
+        raise CallError(f"{name or 'this'} cannot be shown, only {', '.join(KINDS)}")
+    if node.args or any(keyword.arg is None for keyword in node.keywords):
+        raise CallError("write every argument as name=value")
+    keywords: dict[str, Any] = {}
+    notes: list[str] = []
+    for keyword in node.keywords:
+        assert keyword.arg is not None
+        if keyword.arg in FILES:
+            notes.append(f"{keyword.arg}: this pack")
+        elif keyword.arg in NO_DIFFERENCE:
+            notes.append(f"{keyword.arg}: makes no difference to what is shown")
+        else:
+            keywords[keyword.arg] = _literal(keyword.arg, keyword.value)
+    return _checked(kind, keywords), notes
+
+
+def _literal(name: str, node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise CallError(
+            f"{name}={ast.unparse(node)[:80]}: the page executes nothing, so write a number, a "
+            "text, or a tuple of these"
+        ) from None
+
+
+def parse_fields(values: Mapping[str, str]) -> Settings:
+    """What a form says; empty fields are left out.
+
+    Examples
+    --------
+    >>> parse_fields({"kind": "ImageRecordIter", "batch_size": "8", "resize": "", "epoch": "3"})
+    Settings(kind='ImageRecordIter', keywords={'batch_size': 8})
+    """
+    kind = values.get("kind", KINDS[0])
+    if kind not in KINDS:
+        raise CallError(f"{kind!r} cannot be shown, only {', '.join(KINDS)}")
+    known = {item.name for item in _fields(kind)}
+    keywords = {}
+    for name, text in values.items():
+        if name not in known or not text.strip():
+            continue
+        if len(text) > LONGEST:
+            raise CallError(f"{name} has {len(text)} characters, more than {LONGEST}")
+        try:
+            keywords[name] = ast.literal_eval(text.strip())
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            keywords[name] = text.strip()
+    return _checked(kind, keywords)
+
+
+def _checked(kind: str, keywords: dict[str, Any]) -> Settings:
+    for name in keywords:
+        if name in REFUSED:
+            raise CallError(f"{name}: {REFUSED[name]}; leave it out")
+    return Settings(kind, keywords)
+
+
+def form_groups(settings: Settings) -> dict[str, list[Field]]:
+    """The fields of a form: those that are common, and the others."""
+    groups: dict[str, list[Field]] = {"common": [], "more": []}
+    found = {item.name: item for item in _fields(settings.kind)}
+    for name in [*(n for n in COMMON if n in found), *(n for n in found if n not in COMMON)]:
+        groups["common" if name in COMMON else "more"].append(_field(found, name, settings))
+    return groups
+
+
+def _field(found: dict[str, Any], name: str, settings: Settings) -> Field:
+    names = list(found)
+    at = names.index(name)
+    while found[names[at]].metadata["text"] is ... and at:
+        at -= 1  # the description of the one before is its own, too
+    item, text = found[name], found[names[at]].metadata["text"]
+    default = "" if item.default is MISSING else repr(item.default)
+    given = settings.keywords.get(name, "")
+    value = given if isinstance(given, str) else repr(given)
+    return Field(name, item.metadata["kind"], default, text.replace("``", "`"), value)
+
+
+def _fields(kind: str) -> list[Any]:
+    provider = getattr(iterators, kind)
+    hidden = {*FILES, *NO_DIFFERENCE, *REFUSED, "aug_seq", "label_csv"}
+    return [
+        item
+        for family in (provider.recipe_class, provider.options_class)
+        for item in fields(family)
+        if item.name not in hidden and item.metadata.get("kind")
+    ]

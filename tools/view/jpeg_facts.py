@@ -1,0 +1,114 @@
+"""What the markers of a JPEG file say: sampling, scans, restarts, and how well it was encoded."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+__all__ = ["jpeg_facts", "quality_of"]
+
+#: The quantisation of luminance in annex K of the standard, for quality 50, in zigzag order.
+LUMINANCE = np.array([
+    16, 11, 12, 14, 12, 10, 16, 14, 13, 14, 18, 17, 16, 19, 24, 40, 26, 24, 22, 22, 24, 49, 35, 37,
+    29, 40, 58, 51, 61, 60, 57, 51, 56, 55, 64, 72, 92, 78, 64, 68, 87, 69, 55, 56, 80, 109, 81, 87,
+    95, 98, 103, 104, 103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99,
+])  # fmt: skip
+SAMPLINGS = {
+    (1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4:0", (4, 1): "4:1:1",
+    (4, 2): "4:1:0",
+}  # fmt: skip
+FRAMES = {
+    0xC0: "baseline",
+    0xC1: "extended sequential",
+    0xC2: "progressive",
+    0xC3: "lossless",
+    0xC9: "sequential, arithmetic coding",
+    0xCA: "progressive, arithmetic coding",
+}
+ALONE = frozenset({0x01, *range(0xD0, 0xDA)})
+
+
+def jpeg_facts(content: Any) -> dict[str, str]:
+    """Facts about a JPEG file, by their names; as many as its markers tell.
+
+    Examples
+    --------
+    >>> import cv2
+    >>> photo = cv2.imencode(".jpg", np.zeros((16, 16, 3), "uint8"), [cv2.IMWRITE_JPEG_QUALITY, 90])
+    >>> facts = jpeg_facts(photo[1].tobytes())
+    >>> facts["Coding"], facts["Chroma"], facts["Quality"]
+    ('baseline, 1 scan', '4:2:0', '90')
+    """
+    data = bytes(content)
+    facts: dict[str, str] = {}
+    coding, scans, interval = "", 0, 0
+    for marker, body in _segments(data):
+        if marker in FRAMES and len(body) >= 6:
+            coding = FRAMES[marker]
+            parts = [body[at + 1] for at in range(6, 6 + 3 * body[5], 3) if at + 1 < len(body)]
+            facts["Components"] = {1: "1 (grey)", 3: "3", 4: "4 (CMYK)"}.get(body[5], str(body[5]))
+            if len(parts) == 3:
+                ratio = [(parts[0] >> s & 15) // ((parts[1] >> s & 15) or 1) for s in (4, 0)]
+                facts["Chroma"] = SAMPLINGS.get((ratio[0], ratio[1]), f"{ratio[0]} x {ratio[1]}")
+        elif marker == 0xDA:
+            scans += 1
+        elif marker == 0xDD and len(body) == 2:
+            (interval,) = struct.unpack(">H", body)
+        elif marker == 0xDB and "Quality" not in facts and body and body[0] & 15 == 0:
+            facts["Quality"] = quality_of(body)
+        elif marker == 0xEE and body.startswith(b"Adobe"):
+            facts["Adobe marker"] = "yes"
+        elif marker == 0xE2 and body.startswith(b"ICC_PROFILE"):
+            facts["Colour profile"] = "yes; decoders here ignore it"
+    if coding:
+        facts["Coding"] = f"{coding}, {scans} scan{'s' if scans != 1 else ''}"
+    facts["Restart markers"] = f"every {interval} MCUs" if interval else "none"
+    return facts
+
+
+def quality_of(table: bytes) -> str:
+    """The quality from 1 to 100 that libjpeg would make a quantisation table with, as text.
+
+    Parameters
+    ----------
+    table : bytes
+        What a DQT segment holds: precision and number, then 64 values in zigzag order.
+    """
+    wide = table[0] >> 4
+    size = 128 if wide else 64
+    if len(table) < 1 + size:
+        return "unknown"
+    values = np.frombuffer(table, ">u2" if wide else "u1", 64, 1).astype(float)
+    scale = float((values / LUMINANCE).mean()) * 100
+    guess = (200 - scale) / 2 if scale <= 100 else 5000 / scale
+    near = range(max(round(guess) - 3, 1), min(round(guess) + 3, 100) + 1)
+    for quality in near:
+        factor = 5000 // quality if quality < 50 else 200 - 2 * quality
+        if np.array_equal(np.clip((LUMINANCE * factor + 50) // 100, 1, 255), values):
+            return str(quality)
+    return f"about {min(max(round(guess), 1), 100)}, with tables of its own"
+
+
+def _segments(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Markers and what belongs to them; coded data is skipped."""
+    at = 2
+    while at + 4 <= len(data):
+        if data[at] != 0xFF:
+            at = data.find(b"\xff", at)
+            if at < 0:
+                return
+            continue
+        marker = data[at + 1]
+        if marker == 0xFF:
+            at += 1
+        elif marker == 0 or marker in ALONE:
+            if marker == 0xD9:
+                return
+            at += 2
+        else:
+            length = int.from_bytes(data[at + 2 : at + 4], "big")
+            yield marker, data[at + 4 : at + 2 + length]
+            at += 2 + max(length, 2)

@@ -1,0 +1,191 @@
+"""Lines of a large text file by number: where they begin is counted in the background.
+
+Memory holds the places of some lines, one of 4096, and the blocks that were read last.  Nothing is
+written, and a page that needs a line which was not reached yet is told so.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from recordio.errors import RecordIOError
+from recordio.files import StoredFile
+
+__all__ = ["BLOCK", "Lines", "NotCounted"]
+
+#: Lines whose beginning is not remembered, but that of the first of them.
+BLOCK = 4096
+PIECE = 1 << 22
+LONGEST = 1 << 20
+NEWLINE = 10
+
+
+class NotCounted(Exception):
+    """The place that somebody asked for was not reached yet.
+
+    Attributes
+    ----------
+    share : float
+        How much of the file was looked at, 0 to 1.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__(f"{share:.0%} of the file was counted so far")
+        self.share = share
+
+
+class Lines:
+    r"""The lines of a text file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Attributes
+    ----------
+    count : int or None
+        How many lines there are; None while they are counted.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.txt")
+    >>> _ = path.write_text("one\ntwo\nthree")
+    >>> lines = Lines(str(path))
+    >>> lines.read(1, 5), lines.count
+    ([b'two', b'three'], None)
+    >>> lines.survey()
+    >>> lines.count, lines.find(b"ree"), lines.number_of(10)
+    (3, 10, 2)
+    >>> lines.close()
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.size = StoredFile(path).size()
+        self.count: int | None = None
+        self._file = StoredFile(path).open(buffering=0)
+        self._reading = threading.Lock()
+        self._starts = [0]
+        self._looked = 0
+        self._grown = threading.Condition()
+        self.block = functools.lru_cache(maxsize=32)(self._block)
+
+    @property
+    def share(self) -> float:
+        """How much of the file was counted, 0 to 1."""
+        return 1.0 if self.count is not None else self._looked / max(self.size, 1)
+
+    def survey(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Count the lines; the work of a thread."""
+        line, last = 0, NEWLINE
+        for place, piece in self._pieces(0):
+            if cancelled():
+                return
+            ends = np.flatnonzero(np.frombuffer(piece, np.uint8) == NEWLINE)
+            marks = ends[-(line + 1) % BLOCK :: BLOCK] + (place + 1)
+            line, last = line + len(ends), piece[-1]
+            with self._grown:
+                self._starts += marks.tolist()
+                self._looked = place + len(piece)
+                self._grown.notify_all()
+        if cancelled():
+            return
+        with self._grown:
+            self.count = line + (last != NEWLINE)
+            self._grown.notify_all()
+
+    def wait_for(self, line: int, seconds: float) -> None:
+        """Wait until a line can be read, or all are counted.
+
+        Raises
+        ------
+        NotCounted
+            If that takes longer.
+        """
+        with self._grown:
+            if not self._grown.wait_for(lambda: self._reached(line), seconds):
+                raise NotCounted(self.share)
+
+    def _reached(self, line: int) -> bool:
+        return self.count is not None or line // BLOCK < len(self._starts)
+
+    def read(self, first: int, stop: int) -> list[bytes]:
+        """Lines `first` to `stop` without their ends, fewer at the end of the file.
+
+        Raises
+        ------
+        NotCounted
+            If they were not reached yet.
+        """
+        found: list[bytes] = []
+        while first < stop and not (self.count is not None and first >= self.count):
+            number, skipped = divmod(first, BLOCK)
+            block = self.block(number)
+            found += block[skipped : skipped + stop - first]
+            first = (number + 1) * BLOCK
+            if len(block) < BLOCK:
+                break
+        return found
+
+    def _block(self, number: int) -> list[bytes]:
+        if number >= len(self._starts):
+            if self.count is None:
+                raise NotCounted(self.share)
+            return []
+        text = b""
+        for _, piece in self._pieces(self._starts[number], 1 << 17):
+            text += piece
+            if text.count(b"\n") >= BLOCK:
+                break
+            if len(text) > BLOCK * 64 and len(text) > LONGEST * (text.count(b"\n") + 1):
+                raise RecordIOError(f"a line is longer than {LONGEST} bytes", path=self.path)
+        lines = text.split(b"\n", BLOCK)[:BLOCK]
+        if len(lines) < BLOCK and not lines[-1]:
+            lines.pop()  # what follows the last newline is no line
+        return [line.rstrip(b"\r") for line in lines]
+
+    def find(self, text: bytes, start: int = 0, stop: int | None = None) -> int:
+        """Where some bytes stand first, from a place in the file on; -1 if nowhere."""
+        kept = b""
+        for place, piece in self._pieces(start):
+            if stop is not None and place >= stop:
+                break
+            found = (kept + piece).find(text)
+            if found >= 0:
+                return place - len(kept) + found
+            kept = (kept + piece)[-len(text) + 1 :] if len(text) > 1 else b""
+        return -1
+
+    def number_of(self, place: int) -> int:
+        """The number of the line that a byte belongs to; all lines must be counted."""
+        block = bisect.bisect_right(self._starts, place) - 1
+        start = self._starts[block]
+        return block * BLOCK + self.bytes_at(start, place - start).count(b"\n")
+
+    def bytes_at(self, start: int, count: int) -> bytes:
+        """Some bytes of the file; none when it was closed."""
+        with self._reading:
+            if self._file.closed:
+                return b""
+            self._file.seek(start)
+            found = b""
+            while len(found) < count and (more := self._file.read(count - len(found))):
+                found += more
+        return found
+
+    def _pieces(self, start: int, size: int = PIECE) -> Iterator[tuple[int, bytes]]:
+        while piece := self.bytes_at(start, size):
+            yield start, piece
+            start += len(piece)
+
+    def close(self) -> None:
+        """Let the file go."""
+        with self._reading:
+            self._file.close()

@@ -1,0 +1,306 @@
+"""A pack as pages show it: its records, whatever is wrong with them, and what stands beside it.
+
+Opening takes no time: the index is mapped a block at a time, and nothing is scanned before somebody
+asks for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import struct
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recordio.content import IMAGE_KINDS, read_payload
+from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
+from recordio.files import StoredFile
+from recordio.frames.reader import RecordReader
+from recordio.header import IRHeader
+from recordio.packs.classes import find_classes
+from recordio.packs.identities import label_pair
+from recordio.packs.source import pack_prefix, record_file
+
+from ..payloads import labels_of, number_text
+from .lines import Lines, NotCounted
+from .places import FramePlaces, IndexPlaces, Place, Places
+
+__all__ = ["ShownPack", "ShownRecord", "open_packs"]
+
+#: How far a line of a list may be from the position of its record, where pages show file names.
+NEAR = 64
+HEAD = struct.Struct("<II")
+LAST_PARTS = (0, 3)  # flags of parts after which a record is whole
+MOST_OBJECTS = 10_000
+
+
+@dataclass(frozen=True)
+class ShownRecord:
+    """One record, perhaps damaged.
+
+    Attributes
+    ----------
+    position, key, offset : int
+        Where it is.
+    end : int
+        The offset behind it; that of the record itself if it is damaged.
+    data : memoryview
+        All of it, with its image header; empty if it is damaged.
+    header : IRHeader or None
+    content : memoryview
+        What follows the header.
+    kind : str
+        Of the content; ``"damaged"`` if there is none.
+    damage : str
+        Why it cannot be read; empty if it can.
+    """
+
+    position: int
+    key: int
+    offset: int
+    end: int
+    data: memoryview
+    header: IRHeader | None
+    content: memoryview
+    kind: str
+    damage: str = ""
+
+    @property
+    def is_image(self) -> bool:
+        """Whether the content is an image, by its first bytes."""
+        return self.kind in IMAGE_KINDS
+
+    @property
+    def labels(self) -> list[float]:
+        """The labels in the header; none without one."""
+        return [] if self.header is None else labels_of(self.header)
+
+    @functools.cached_property
+    def objects(self) -> np.ndarray | None:
+        """Class and corners of each object, (objects, 5), of a record with boxes; None of others.
+
+        The labels are those of `ImageDetRecordIter`: widths of header and of object, the rest of
+        the header, objects of a class and four corners in fractions of the image, and more.
+        """
+        values = np.asarray(self.labels, np.float32)
+        if len(values) < 7 or not np.isfinite(values[:2]).all():
+            return None
+        header, width = (int(value) for value in values[:2])
+        if (header, width) != tuple(values[:2]) or header < 2 or width < 5:
+            return None
+        if len(values) <= header or (len(values) - header) % width:
+            return None
+        objects = values[header:].reshape(-1, width)[:MOST_OBJECTS, :5]
+        corners = objects[:, 1:]
+        good = np.isfinite(objects).all() and (np.abs(corners) <= 8).all()
+        return objects if good else None
+
+
+class ShownPack:
+    """One pack.
+
+    Parameters
+    ----------
+    path : str
+        The record file, or its name without ``.rec``.
+    name : str
+        What addresses of pages call it.
+
+    Attributes
+    ----------
+    path, prefix, index_path
+        The record file, its name without suffix, and its index if there is one.
+    places : Places
+    classes : dict of int to str
+        Names of classes; empty where there are none.
+    notes : list of str
+        What is wrong with files beside it.
+
+    Raises
+    ------
+    RecordIOError
+        If there is no such file.
+    OSError
+        If it cannot be read.
+    """
+
+    def __init__(self, path: str, name: str = "") -> None:
+        self.path = record_file(path)
+        self.name = name or pack_name(self.path)
+        self.prefix = pack_prefix(self.path)
+        index = f"{self.prefix}.idx"
+        self.index_path = index if os.path.isfile(index) else None
+        self.reader = RecordReader(self.path)
+        self.size = StoredFile(self.path).size()
+        self.version = "-".join(map(str, StoredFile(self.path).version()))
+        self.places: Places = IndexPlaces(index) if self.index_path else FramePlaces(self.reader)
+        self.notes: list[str] = []
+        self.classes: dict[int, str] = {}
+        try:
+            self.classes = find_classes(self.prefix)
+        except (RecordIOError, OSError) as error:
+            self.notes.append(f"names of classes are not shown: {error}")
+        listed = f"{self.prefix}.lst"
+        self.list = Lines(listed) if os.path.isfile(listed) else None
+        self._closing = threading.Event()
+
+    def start(self) -> None:
+        """Count records and lines of the list in the background."""
+        for survey in [self.places.survey, *([self.list.survey] if self.list else [])]:
+            threading.Thread(target=survey, args=(self._closing.is_set,), daemon=True).start()
+
+    def close(self) -> None:
+        """End the work in the background, and let the files go."""
+        self._closing.set()
+        self.places.close()
+        if self.list is not None:
+            self.list.close()
+
+    @property
+    def closing(self) -> bool:
+        """Whether work in the background is to end."""
+        return self._closing.is_set()
+
+    # -- records --------------------------------------------------------------------------------
+
+    def record(self, position: int) -> ShownRecord:
+        """One record.
+
+        Raises
+        ------
+        KeyNotFoundError
+            If there is no such position.
+        NotCounted
+            If it was not reached yet.
+        """
+        self.places.wait_for(position, 2)
+        found = self.places.read(position, position + 1) if position >= 0 else []
+        if not found:
+            raise KeyNotFoundError(f"there is no position {position}", path=self.path)
+        return self.at(found[0])
+
+    def at(self, place: Place) -> ShownRecord:
+        """The record at a place; what is wrong with it is said there."""
+        try:
+            if not 0 <= place.offset < self.size or place.offset % 4:
+                raise IndexFileError(
+                    f"offset {place.offset} lies outside of the record file", path=self.index_path
+                )
+            data, end = self.reader.read_at(place.offset, place.position)
+            assert data is not None
+        except RecordIOError as error:
+            nothing = memoryview(b"")
+            return ShownRecord(
+                *place, place.offset, nothing, None, nothing, "damaged", error.reason
+            )
+        header, content, kind = read_payload(data)
+        return ShownRecord(*place, end, data, header, content, kind)
+
+    def records(self, places: Iterable[Place]) -> list[ShownRecord]:
+        """The records at some places."""
+        return [self.at(place) for place in places]
+
+    def parts(self, record: ShownRecord) -> int:
+        """In how many parts a whole record is stored."""
+        data = StoredFile(self.path).map()
+        offset, count = record.offset, 1
+        while True:
+            _, word = HEAD.unpack_from(data, offset)
+            if word >> 29 in LAST_PARTS or count > len(record.data) // 4 + 1:
+                return count
+            offset += HEAD.size + (word & ((1 << 29) - 1)) + 3 & ~3
+            count += 1
+
+    # -- what stands beside them ----------------------------------------------------------------
+
+    def class_name(self, label: float) -> str:
+        """The name of a class, or the label itself."""
+        return self.classes.get(int(label), "") if float(label).is_integer() else ""
+
+    def label_text(self, record: ShownRecord) -> str:
+        """The labels of a record in a few words."""
+        if record.header is None:
+            return ""
+        if record.objects is not None:
+            return f"{len(record.objects)} objects" if len(record.objects) != 1 else "1 object"
+        labels = record.labels
+        shown = [self.class_name(value) or number_text(value) for value in labels[:3]]
+        return ", ".join(shown) + (" …" if len(labels) > 3 else "")
+
+    def file_name(self, record: ShownRecord) -> str:
+        """The file that a record was made of, as the list says; empty if it is not near there."""
+        if self.list is None or record.header is None:
+            return ""
+        first = max(record.position - NEAR, 0)
+        try:
+            lines = self.list.read(first, record.position + NEAR)
+        except (NotCounted, RecordIOError):
+            return ""
+        wanted = b"%d\t" % record.header.id
+        line = next((line for line in lines if line.startswith(wanted)), b"")
+        return line.rpartition(b"\t")[2].decode("utf-8", "replace")
+
+    @functools.cached_property
+    def identity_keys(self) -> range | None:
+        """The keys of the records that list identities, in a face-recognition pack.
+
+        Raises
+        ------
+        NotCounted
+            If that cannot be told yet.
+        """
+        pair = self._pair(0)
+        if pair is None or not 1 < pair[0] < pair[1]:
+            return None
+        first = self._pair(pair[0])
+        if first is None or not 1 <= first[0] <= first[1] <= pair[0]:
+            return None
+        return range(*pair)
+
+    @property
+    def lists_identities(self) -> bool:
+        """Whether it is known to be a face-recognition pack."""
+        try:
+            return self.identity_keys is not None
+        except (NotCounted, RecordIOError):
+            return False
+
+    def identity(self, number: int) -> range:
+        """The keys of the images of one identity."""
+        keys = self.identity_keys
+        if keys is None or not 0 <= number < len(keys):
+            raise KeyNotFoundError(f"there is no identity {number}", path=self.path)
+        return range(*(self._pair(keys[number]) or (0, 0)))
+
+    def _pair(self, key: int) -> tuple[int, int] | None:
+        try:
+            return label_pair(self.record(self.places.position_of(key)).data)
+        except RecordIOError:
+            return None
+
+
+def pack_name(path: str) -> str:
+    """What addresses call a pack: the name of its file, as far as addresses can hold it.
+
+    Examples
+    --------
+    >>> pack_name("data/my photos.rec")
+    'my_photos'
+    """
+    return re.sub(r"[^A-Za-z0-9._-]", "_", os.path.basename(pack_prefix(path))).strip(".") or "pack"
+
+
+def open_packs(paths: Sequence[str]) -> dict[str, ShownPack]:
+    """Open packs, by names of their own."""
+    packs: dict[str, ShownPack] = {}
+    for path in paths:
+        name = first = pack_name(record_file(path))
+        number = 2
+        while name in packs:
+            name, number = f"{first}-{number}", number + 1
+        packs[name] = ShownPack(path, name)
+    return packs

@@ -1,0 +1,319 @@
+"""Where the records of a pack lie, by position and by key, without a table of all of them.
+
+`IndexPlaces` reads the lines of an index where they are needed, `FramePlaces` follows the heads of
+records where there is no index.  Both count in a thread of their own while pages are shown already.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
+from recordio.files import StoredFile
+from recordio.frames.frame import find_head
+from recordio.frames.reader import RecordReader
+
+from .lines import BLOCK, Lines, NotCounted
+
+__all__ = ["FramePlaces", "IndexPlaces", "Place", "Places"]
+
+#: Packs with more records are shown by key only if their keys ascend.
+MOST_SORTED = 1 << 22
+
+
+class Place(NamedTuple):
+    """Where a record lies."""
+
+    position: int
+    key: int
+    offset: int
+
+
+class Places(Protocol):
+    """The places of all records."""
+
+    @property
+    def count(self) -> int | None:
+        """How many records there are; None while they are counted."""
+
+    @property
+    def share(self) -> float:
+        """How much was counted, 0 to 1."""
+
+    def survey(self, cancelled: Callable[[], bool]) -> None:
+        """Count; the work of a thread."""
+
+    def wait_for(self, position: int, seconds: float) -> None:
+        """Wait until a position is known, or all are counted; `NotCounted` if it takes longer."""
+
+    def read(self, first: int, stop: int) -> list[Place]:
+        """Some places, fewer at the end."""
+
+    def position_of(self, key: int) -> int:
+        """The position of a key; `KeyNotFoundError` if there is none."""
+
+    def position_at(self, offset: int) -> int | None:
+        """The position of the record at an offset, where positions follow offsets."""
+
+    def from_key(self, key: int, count: int) -> list[Place]:
+        """The places of the next keys from one on, in the order of the keys."""
+
+    def close(self) -> None:
+        """Let the file go."""
+
+
+class IndexPlaces:
+    r"""Places that an index lists: position i is its line i.
+
+    Parameters
+    ----------
+    path : str
+        The ``.idx`` file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.idx")
+    >>> _ = path.write_text("7\t0\n3\t16\n5\t40\n")
+    >>> places = IndexPlaces(str(path))
+    >>> places.read(1, 9)
+    [Place(position=1, key=3, offset=16), Place(position=2, key=5, offset=40)]
+    >>> places.survey()
+    >>> places.count, places.position_of(5), [place.key for place in places.from_key(4, 9)]
+    (3, 2, [5, 7])
+    >>> places.close()
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.lines = Lines(path)
+        self._block = functools.lru_cache(maxsize=64)(self._parsed)
+
+    @property
+    def count(self) -> int | None:
+        """How many records there are; None while they are counted."""
+        return self.lines.count
+
+    @property
+    def share(self) -> float:
+        """How much was counted, 0 to 1."""
+        return self.lines.share
+
+    def survey(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Count the lines."""
+        self.lines.survey(cancelled)
+
+    def wait_for(self, position: int, seconds: float) -> None:
+        """Wait until a position is known."""
+        self.lines.wait_for(position, seconds)
+
+    def read(self, first: int, stop: int) -> list[Place]:
+        """Some places, fewer at the end."""
+        found: list[Place] = []
+        while first < stop and not (self.count is not None and first >= self.count):
+            number, skipped = divmod(first, BLOCK)
+            rows = self._block(number)
+            here = rows[skipped : skipped + stop - first].tolist()
+            found += [Place(first + i, key, offset) for i, (key, offset) in enumerate(here)]
+            first = (number + 1) * BLOCK
+            if len(rows) < BLOCK:
+                break
+        return found
+
+    def _parsed(self, number: int) -> np.ndarray:
+        lines = self.lines.block(number)
+        rows = np.empty((len(lines), 2), np.int64)
+        for row, line in enumerate(lines):
+            try:
+                rows[row] = [int(word) for word in line.split(b"\t", 2)[:2]]
+            except (ValueError, OverflowError):
+                raise IndexFileError(
+                    f"expected KEY<tab>OFFSET, found {line[:60]!r}; recordio.build_index() writes "
+                    "the index again",
+                    path=self.path,
+                    line=number * BLOCK + row + 1,
+                ) from None
+        return rows
+
+    def position_of(self, key: int) -> int:
+        """The position of a key."""
+        for guess in (key, key - 1):
+            if guess >= 0 and self._has(guess, key):
+                return guess
+        if self.count is None:
+            raise NotCounted(self.share)
+        row = self._insertion(key)
+        if self._has(row, key):
+            return row
+        text = b"%d\t" % key
+        if self.lines.bytes_at(0, len(text)) == text:
+            return 0
+        place = self.lines.find(b"\n" + text)
+        if place < 0:
+            raise KeyNotFoundError(f"no record has the key {key}", path=self.path)
+        return self.lines.number_of(place + 1)
+
+    def _has(self, position: int, key: int) -> bool:
+        try:
+            found = self.read(position, position + 1)
+        except NotCounted:
+            return False
+        return bool(found) and found[0].key == key
+
+    def _insertion(self, wanted: int, column: int = 0) -> int:
+        """The first position whose key (or offset) is not less, if they ascend."""
+        blocks = range(-(-(self.count or 0) // BLOCK))
+        number = bisect.bisect_right(blocks, wanted, key=lambda n: self._block(n)[0, column]) - 1
+        if number < 0:
+            return 0
+        return number * BLOCK + int(np.searchsorted(self._block(number)[:, column], wanted))
+
+    def position_at(self, offset: int) -> int | None:
+        """The position of the record at an offset, where positions follow offsets."""
+        if self.count is None:
+            return None
+        row = self._insertion(offset, 1)
+        found = self.read(row, row + 1)
+        return row if found and found[0].offset == offset else None
+
+    def from_key(self, key: int, count: int) -> list[Place]:
+        """The places of the next keys from one on, in the order of the keys."""
+        if self.count is None:
+            raise NotCounted(self.share)
+        if self.count > MOST_SORTED:
+            first = self._insertion(key)
+            found = self.read(first, first + count)
+            met = [place.key for place in found]
+            if met != sorted(met) or (met and met[0] < key):
+                raise RecordIOError(
+                    "its keys do not ascend, and it has too many records to sort them: go by "
+                    "position, or jump to one key",
+                    path=self.path,
+                )
+            return found
+        keys, order = self._sorted
+        rows = order[np.searchsorted(keys, key) :][:count].tolist()
+        return [place for row in rows for place in self.read(row, row + 1)]
+
+    def close(self) -> None:
+        """Let the index go."""
+        self.lines.close()
+
+    @functools.cached_property
+    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        blocks = [self._block(n)[:, 0] for n in range(-(-(self.count or 0) // BLOCK))]
+        keys = np.concatenate([np.empty(0, np.int64), *blocks])
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+
+
+class FramePlaces:
+    """Places of a record file without an index, found by following its records: keys are positions.
+
+    What is damaged is passed over, as `recordio.verify` does it.
+
+    Parameters
+    ----------
+    reader : RecordReader
+        Of the file, without an index.
+    """
+
+    def __init__(self, reader: RecordReader) -> None:
+        self.reader = reader
+        self.count: int | None = None
+        self._size = StoredFile(reader.path).size()
+        self._starts = [0]
+        self._grown = threading.Condition()
+        self._block = functools.lru_cache(maxsize=64)(self._followed)
+
+    @property
+    def share(self) -> float:
+        """How much was counted, 0 to 1."""
+        return 1.0 if self.count is not None else self._starts[-1] / max(self._size, 1)
+
+    def survey(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Follow the records to the end."""
+        while not cancelled():
+            offsets, end = self._follow(self._starts[-1])
+            with self._grown:
+                if len(offsets) < BLOCK:
+                    self.count = (len(self._starts) - 1) * BLOCK + len(offsets)
+                else:
+                    self._starts.append(end)
+                self._grown.notify_all()
+            if self.count is not None:
+                break
+
+    def _follow(self, offset: int) -> tuple[list[int], int]:
+        """Offsets of a block of records, and where the next begins."""
+        found: list[int] = []
+        while len(found) < BLOCK:
+            try:
+                record, end = self.reader.read_at(offset)
+            except RecordIOError as error:
+                place = offset if error.offset is None else max(error.offset, offset)
+                offset = find_head(StoredFile(self.reader.path).map(), place + 4)
+                if offset >= self._size:
+                    break
+                continue
+            if record is None:
+                break
+            found.append(offset)
+            offset = end
+        return found, offset
+
+    def _followed(self, number: int) -> list[int]:
+        if number < len(self._starts):
+            return self._follow(self._starts[number])[0]
+        if self.count is None:
+            raise NotCounted(self.share)
+        return []
+
+    def wait_for(self, position: int, seconds: float) -> None:
+        """Wait until a position is known."""
+        with self._grown:
+            if not self._grown.wait_for(
+                lambda: self.count is not None or position // BLOCK < len(self._starts), seconds
+            ):
+                raise NotCounted(self.share)
+
+    def read(self, first: int, stop: int) -> list[Place]:
+        """Some places, fewer at the end."""
+        found: list[Place] = []
+        while first < stop and not (self.count is not None and first >= self.count):
+            number, skipped = divmod(first, BLOCK)
+            offsets = self._block(number)
+            here = offsets[skipped : skipped + stop - first]
+            found += [Place(first + i, first + i, offset) for i, offset in enumerate(here)]
+            first = (number + 1) * BLOCK
+            if len(offsets) < BLOCK:
+                break
+        return found
+
+    def position_of(self, key: int) -> int:
+        """The position of a key, which is the key."""
+        if key < 0 or not self.read(key, key + 1):
+            raise KeyNotFoundError(f"no record has the key {key}", path=self.reader.path)
+        return key
+
+    def position_at(self, offset: int) -> int | None:
+        """The position of the record at an offset."""
+        number = bisect.bisect_right(self._starts, offset) - 1
+        if self.count is None and number == len(self._starts) - 1:
+            return None
+        offsets = self._block(number)
+        row = bisect.bisect_left(offsets, offset)
+        return number * BLOCK + row if offsets[row : row + 1] == [offset] else None
+
+    def from_key(self, key: int, count: int) -> list[Place]:
+        """The next places: keys are positions."""
+        return self.read(max(key, 0), max(key, 0) + count)
+
+    def close(self) -> None:
+        """Nothing is held here: the reader belongs to the pack."""

@@ -1,0 +1,105 @@
+"""The pages about whole packs: numbers, damage, and packs side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recordio.errors import KeyNotFoundError
+
+from .browsing import tile
+from .site import BadRequest, Site, address, number_from
+
+__all__ = ["damage", "numbers", "side_by_side", "start_check"]
+
+CLASSES, SHOWN = 100, 20
+
+
+def numbers(site: Site, request: Any) -> Any:
+    """Classes, formats and sizes; counting begins when the page is opened first."""
+    pack = site.pack(request)
+    statistics = site.statistics[pack.name]
+    statistics.start()
+    finished = statistics.finished  # before anything is looked at: a page that says so has it all
+    by = "label" if request.query_params.get("by") == "label" else "count"
+    at = number_from(request, "at", 0)
+    classes = statistics.classes(at, CLASSES + 1, by)
+    here = ("pack", pack.name, "numbers")
+    return site.page(
+        "numbers",
+        pack=pack,
+        title=f"{pack.name}, numbers",
+        statistics=statistics,
+        finished=finished,
+        by=by,
+        classes=classes[:CLASSES],
+        most=max((count for _, _, count in statistics.classes(0, 1)), default=1),
+        distributions=statistics.distributions(),
+        previous=address(*here, by=by, at=max(at - CLASSES, 0)) if at else "",
+        next=address(*here, by=by, at=at + CLASSES) if len(classes) > CLASSES else "",
+    )
+
+
+def damage(site: Site, request: Any) -> Any:
+    """What a check has found, or how far it is."""
+    pack = site.pack(request)
+    check = site.checks[pack.name]
+    return site.page("damage", pack=pack, title=f"{pack.name}, damage", check=check)
+
+
+def start_check(site: Site, request: Any) -> Any:
+    """Begin a check."""
+    from starlette.responses import RedirectResponse
+
+    pack = site.pack(request)
+    site.checks[pack.name].start(request.query_params.get("decode") == "1")
+    return RedirectResponse(address("pack", pack.name, "damage"), 303)
+
+
+def side_by_side(site: Site, request: Any) -> Any:
+    """The records of several packs with the same position or key, one row each."""
+    names = request.query_params.getlist("pack") or list(site.packs)
+    if unknown := [name for name in names if name not in site.packs]:
+        raise BadRequest(f"no pack is called {unknown[0][:80]!r}")
+    chosen = [site.packs[name] for name in names]
+    by = "key" if request.query_params.get("by") == "key" else "position"
+    at = number_from(request, "at", 0)
+    count = number_from(request, "n", SHOWN, 1, CLASSES)
+    if by == "key":
+        for pack in chosen:
+            pack.places.wait_for(1 << 62, 3)
+        places = chosen[0].places.from_key(at, count + 1)
+        wanted = [place.key for place in places[:count]]
+        following = places[count].key if len(places) > count else None
+    else:
+        wanted = list(range(at, at + count))
+        following = at + count
+    rows = []
+    for number in wanted:
+        row = [_one(pack, number, by) for pack in chosen]
+        if any(row):
+            rows.append((number, row))
+    if not rows or len(rows) < count:
+        following = None
+    query = "&".join(f"pack={name}" for name in names)
+
+    def place(number: int | None) -> str:
+        return "" if number is None else f"/side?{query}&by={by}&at={number}"
+
+    return site.page(
+        "side",
+        title="Side by side",
+        chosen=chosen,
+        rows=rows,
+        by=by,
+        at=at,
+        previous=place(max(at - count, 0)) if at > 0 else "",
+        next=place(following),
+    )
+
+
+def _one(pack: Any, number: int, by: str) -> Any:
+    try:
+        position = pack.places.position_of(number) if by == "key" else number
+        return tile(pack, pack.record(position))
+    except KeyNotFoundError:
+        return None

@@ -1,0 +1,253 @@
+"""What a pack holds, counted in the background: classes, formats and sizes.
+
+Memory holds counts only.  Blocks of records are visited in an order that spreads over the file, so
+that what is shown after a tenth of the time is much like what is shown at the end.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from recordio.errors import ImageDecodeError
+from recordio.image_size import image_size
+
+from .lines import BLOCK, NotCounted
+from .pack import ShownPack, ShownRecord
+
+__all__ = ["Bar", "Distribution", "Statistics"]
+
+#: More different labels than these are not told apart.
+MOST_CLASSES = 1 << 20
+#: Shares of a golden spiral lie far from one another, however many there are.
+GOLDEN = (math.sqrt(5) - 1) / 2
+MOST_BARS = 24
+#: Widths and heights are counted in steps of so many pixels, ratios and bytes of so many an octave.
+PIXELS = 8
+OCTAVE = 8
+
+
+class Bar(NamedTuple):
+    """One bar of a histogram.
+
+    Attributes
+    ----------
+    text : str
+        What it stands for.
+    records : int
+    where : str
+        The condition that the records in it fulfil.
+    """
+
+    text: str
+    records: int
+    where: str
+
+
+class Distribution(NamedTuple):
+    """A histogram."""
+
+    title: str
+    bars: list[Bar]
+    most: int
+
+
+class Statistics:
+    """Counts of a pack.
+
+    Parameters
+    ----------
+    pack : ShownPack
+
+    Attributes
+    ----------
+    done : int
+        Records that were looked at.
+    failed : str
+        Why counting ended early; empty if it did not.
+    """
+
+    def __init__(self, pack: ShownPack) -> None:
+        self.pack = pack
+        self.done = self.images = self.damaged = 0
+        self.failed = ""
+        self.finished = False
+        self.labels: collections.Counter[float] = collections.Counter()
+        self.more_labels = False
+        self.formats: collections.Counter[str] = collections.Counter()
+        self._fine: dict[str, collections.Counter[int]] = {
+            name: collections.Counter() for name in ("width", "height", "ratio", "bytes")
+        }
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Count in the background, unless that was begun already."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, daemon=True)
+                self._thread.start()
+
+    @property
+    def share(self) -> float:
+        """How much of the pack was looked at, 0 to 1."""
+        total = self.pack.places.count
+        return 1.0 if self.finished else self.done / total if total else 0.0
+
+    def join(self) -> None:
+        """Wait for the end."""
+        assert self._thread is not None
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._count()
+        except NotCounted:
+            pass  # the page is closed
+        except Exception as error:  # shown on the page; there is nobody else to tell
+            self.failed = f"{type(error).__name__}: {error}"
+        self.finished = True
+
+    def _count(self) -> None:
+        places = self.pack.places
+        while places.count is None:
+            if self.pack.closing:
+                return
+            try:
+                places.wait_for(1 << 62, 0.2)
+            except NotCounted:
+                continue
+        blocks = -(-places.count // BLOCK)
+        step = max(round(blocks * GOLDEN), 1)
+        while math.gcd(step, blocks) > 1:
+            step += 1
+        for turn in range(blocks):
+            first = turn * step % blocks * BLOCK
+            for start in range(first, first + BLOCK, 256):
+                if self.pack.closing:
+                    return
+                records = self.pack.records(places.read(start, min(start + 256, first + BLOCK)))
+                self._add(records)
+
+    def _add(self, records: list[ShownRecord]) -> None:
+        measured = [_sizes_of(record) for record in records]
+        with self._lock:
+            self.done += len(records)
+            for record, size in zip(records, measured, strict=True):
+                self.formats[record.kind] += 1
+                if record.damage:
+                    self.damaged += 1
+                    continue
+                if len(self.labels) < MOST_CLASSES:
+                    self.labels.update(_classes_of(record))
+                else:
+                    self.more_labels = True
+                self._fine["bytes"][_octave(len(record.content))] += 1
+                if size is not None:
+                    self.images += 1
+                    self._fine["width"][size[0] // PIXELS] += 1
+                    self._fine["height"][size[1] // PIXELS] += 1
+                    self._fine["ratio"][_octave(size[0] / size[1])] += 1
+
+    # -- what is shown --------------------------------------------------------------------------
+
+    def classes(self, first: int, count: int, by: str = "count") -> list[tuple[float, str, int]]:
+        """Label, name and number of records of some classes: the largest first, or by label."""
+        with self._lock:
+            found = list(self.labels.items())
+        found.sort(key=(lambda item: -item[1]) if by == "count" else (lambda item: item[0]))
+        return [
+            (label, self.pack.class_name(label), records)
+            for label, records in found[first : first + count]
+        ]
+
+    def distributions(self) -> list[Distribution]:
+        """Histograms of sizes, ratios and bytes, as far as there are any."""
+        with self._lock:
+            fine = {name: dict(counts) for name, counts in self._fine.items()}
+        titles = {
+            "width": "Width in pixels",
+            "height": "Height in pixels",
+            "ratio": "Width to height",
+            "bytes": "Bytes of the content",
+        }
+        bars = {name: _bars(name, counts) for name, counts in fine.items()}
+        return [
+            Distribution(title, bars[name], max(bar.records for bar in bars[name]))
+            for name, title in titles.items()
+            if bars[name]
+        ]
+
+
+def _sizes_of(record: ShownRecord) -> tuple[int, int] | None:
+    if not record.is_image:
+        return None
+    try:
+        width, height = image_size(record.content)
+    except ImageDecodeError:
+        return None
+    return (width, height) if width and height else None
+
+
+def _classes_of(record: ShownRecord) -> list[float]:
+    if record.objects is not None:
+        return record.objects[:, 0].tolist()
+    label = record.labels[:1]
+    return label if label and label[0] == label[0] else []
+
+
+def _octave(value: float) -> int:
+    return math.floor(math.log2(max(value, 1e-9)) * OCTAVE + 1e-9) if value else -(1 << 10)
+
+
+def _bars(name: str, counts: dict[int, int]) -> list[Bar]:
+    """Steps next to one another put together, until there are few enough of them."""
+    if not counts:
+        return []
+    low, high = min(counts), max(counts)
+    if name in ("ratio", "bytes"):
+        low = max(low, min((n for n in counts if n > -(1 << 10)), default=low))
+    merged = 1
+    while high // merged - low // merged + 1 > MOST_BARS:
+        merged *= 2
+    steps = np.zeros(high // merged - low // merged + 1, np.int64)
+    for step, count in counts.items():
+        steps[max(step // merged - low // merged, 0)] += count
+    bars = []
+    for number, count in enumerate(steps.tolist(), low // merged):
+        text, where = _named(name, number * merged, (number + 1) * merged)
+        bars.append(Bar(text, count, where))
+    return bars
+
+
+def _named(name: str, begin: int, end: int) -> tuple[str, str]:
+    """A step for people, and as a condition."""
+    if name in ("width", "height"):
+        first, last = begin * PIXELS, end * PIXELS - 1
+        return f"{first} to {last}", f"{first} <= {name} <= {last}"
+    low, high = 2 ** (begin / OCTAVE), 2 ** (end / OCTAVE)
+    if name == "bytes":
+        first, last = math.ceil(low - 1e-6), math.ceil(high - 1e-6) - 1
+        if first >= last:
+            return bytes_text(first), f"bytes == {first}"
+        return f"{bytes_text(first)} to {bytes_text(last)}", f"{first} <= bytes <= {last}"
+    where = f"width >= {low:.6g} * height and width < {high:.6g} * height"
+    return f"{low:.2f} to {high:.2f}", where
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes for people.
+
+    Examples
+    --------
+    >>> bytes_text(999), bytes_text(20480), bytes_text(3.2e10)
+    ('999 bytes', '20.5 kB', '32 GB')
+    """
+    if count < 1000:
+        return f"{count:g} bytes"
+    step = min(int(math.log10(count) / 3), 3)
+    return f"{count / 1000**step:.3g} {('', 'kB', 'MB', 'GB')[step]}"

@@ -1,0 +1,150 @@
+"""The pages that show what training sees: a batch, and one record in sixteen epochs."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import RecordIOError
+
+from .calls import KINDS, CallError, Settings, form_groups, parse_call, parse_fields
+from .pack import ShownPack
+from .site import BadRequest, Site, address, number_from
+from .training import EPOCHS
+
+__all__ = ["array", "sample", "training"]
+
+MOST_EPOCH = (1 << 32) - 1 - EPOCHS
+#: Images of a batch on a page.
+MOST_SHOWN = 128
+
+
+def training(site: Site, request: Any) -> Any:
+    """The form, and what an iterator with these keywords delivers."""
+    from starlette.responses import RedirectResponse
+
+    pack, query = site.pack(request), request.query_params
+    here = ("pack", pack.name, "training")
+    record = query.get("record", "").strip()
+    place = {
+        "in_epoch": number_from(request, "in_epoch", 0, 0, MOST_EPOCH),
+        "batch": number_from(request, "batch", 0, 0, 1 << 40),
+        "record": number_from(request, "record", 0) if record else "",
+    }
+    values: dict[str, Any] = {"wrong": "", "notes": [], "shown": None, "epochs": None}
+    settings = Settings()
+    try:
+        if call := query.get("call", "").strip():
+            settings, notes = parse_call(call)
+            note = "; ".join(notes)
+            target = {**settings.query(), **place, "note": note, "show": 1}
+            return RedirectResponse(address(*here, **target), 303)
+        settings = parse_fields(query)
+        if query.get("show"):
+            values |= _shown(site, pack, settings, place)
+    except (CallError, IndexError) as error:
+        values["wrong"] = str(error)
+    except RecordIOError as error:
+        values["wrong"] = str(error)
+    if not settings.keywords and not query.get("show"):
+        settings = Settings(KINDS[0], usual(pack))
+    if query.get("note"):
+        values["notes"] = [*query["note"][:2000].split("; "), *values["notes"]]
+    files = {"path_imgrec": f"{pack.name}.rec"}
+    if pack.index_path:
+        files["path_imgidx"] = f"{pack.name}.idx"
+    return site.page(
+        "training",
+        422 if values["wrong"] else 200,
+        pack=pack,
+        title=f"{pack.name}, training",
+        kinds=KINDS,
+        settings=settings,
+        groups=form_groups(settings),
+        query={**settings.query(), "show": 1},
+        call=settings.text(**files),
+        limit=MOST_SHOWN,
+        **place,
+        **values,
+    )
+
+
+def usual(pack: ShownPack) -> dict[str, Any]:
+    """What the form holds at first."""
+    return {
+        "data_shape": (3, 224, 224),
+        "batch_size": 32,
+        "shuffle": True,
+        "random_resized_crop": True,
+        "min_random_area": 0.08,
+        "min_aspect_ratio": 0.75,
+        "max_aspect_ratio": 1.333,
+        "rand_mirror": True,
+    }
+
+
+def _shown(site: Site, pack: ShownPack, settings: Settings, place: dict[str, Any]) -> Any:
+    if place["record"] == "":
+        shown = site.trainer.batch(pack, settings, place["in_epoch"], place["batch"])
+        return {"shown": shown, "notes": shown.notes}
+    record = pack.record(place["record"])
+    if record.damage:
+        raise RecordIOError(record.damage, path=pack.path, offset=record.offset)
+    found = site.trainer.epochs(pack, settings, record.offset, place["in_epoch"])
+    from .browsing import tile  # the original beside them
+
+    return {"epochs": found, "original": tile(pack, record)}
+
+
+def _asked(site: Site, request: Any) -> tuple[Any, int, ShownPack, Settings, int]:
+    pack = site.pack(request)
+    try:
+        settings = parse_fields(request.query_params)
+    except CallError as error:
+        raise BadRequest(str(error)) from None
+    epoch = number_from(request, "in_epoch", 0, 0, MOST_EPOCH)
+    return request.query_params, epoch, pack, settings, number_from(request, "batch", 0)
+
+
+def sample(site: Site, request: Any) -> Any:
+    """The picture of one sample of a batch, or of a record in one epoch."""
+    from starlette.responses import Response
+
+    query, epoch, pack, settings, batch = _asked(site, request)
+    slot = number_from(request, "slot", 0)
+    try:
+        if query.get("record"):
+            record = pack.record(number_from(request, "record", 0))
+            found = site.trainer.epochs(pack, settings, record.offset, epoch)
+            images: Any = [one.pixels for one in found]
+        else:
+            images = site.trainer.batch(pack, settings, epoch, batch).pixels
+        pixels = images[slot]
+    except (CallError, IndexError) as error:
+        raise BadRequest(str(error)) from None
+    data, kind = site.pictures.encoded(pixels)
+    return Response(data, 200, {"cache-control": "no-store"}, kind)
+
+
+def array(site: Site, request: Any) -> Any:
+    """The data or the labels of a batch, byte for byte what the iterator delivered, as ``.npy``."""
+    from starlette.responses import Response
+
+    query, epoch, pack, settings, batch = _asked(site, request)
+    what = query.get("what", "data")
+    if what not in ("data", "label"):
+        raise BadRequest("what: expected data or label")
+    try:
+        delivered = site.trainer.batch(pack, settings, epoch, batch).batch
+    except (CallError, IndexError) as error:
+        raise BadRequest(str(error)) from None
+    target = io.BytesIO()
+    np.save(target, getattr(delivered, what)[0], allow_pickle=False)
+    name = f"{pack.name}-epoch{epoch}-batch{batch}-{what}.npy"
+    headers = {
+        "content-disposition": f'attachment; filename="{name}"',
+        "cache-control": "no-store",
+    }
+    return Response(target.getvalue(), 200, headers, "application/octet-stream")
