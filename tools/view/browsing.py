@@ -19,7 +19,7 @@ from .contents import read_content
 from .jpeg_facts import jpeg_facts
 from .lines import NotCounted
 from .pack import ShownPack, ShownRecord
-from .pictures import decoded
+from .pictures import decoded, orientation_of
 from .selection import search
 from .site import BadRequest, Site, address, number_from
 
@@ -77,8 +77,8 @@ def grid(site: Site, request: Any) -> Any:
     shown = {"n": count if count != USUAL else ""}
     where = query.get("where", "").strip()
     values = {
-        "pack": pack, "title": pack.name, "where": where, "by": "position", "wrong": "",
-        "names": NAMES, "found": None, "count": count, "last": "", "at": 0,
+        "pack": pack, "title": pack.name, "where": where, "by": "position", "wrong": "", "on": "",
+        "names": NAMES, "stopped": None, "count": count, "last": "", "at": 0,
     }  # fmt: skip
     try:
         if query.get("identity"):
@@ -163,14 +163,18 @@ def _filtered(pack: ShownPack, request: Any, where: str, count: int, shown: dict
     here, more = ("pack", pack.name, ""), {"where": where, **shown}
     total = pack.places.count
     at_end = total is not None and found.end >= total
+    back = address(*here, before=found.begin, **more) if found.begin else ""
+    on = "" if at_end else address(*here, at=found.end, **more)
     return {
         "records": found.records,
         "at": found.begin,
-        "found": found,
-        "heading": f"{len(found.records):,} found in records {found.begin:,} to {found.end:,}",
+        "on": (back if backwards else on) if not found.complete else "",
+        "stopped": None if found.complete else found.begin if backwards else found.end,
+        "heading": f"{len(found.records):,} found in records {found.begin:,} to "
+        f"{max(found.end - 1, found.begin):,}",
         "first": address(*here, **more),
-        "previous": address(*here, before=found.begin, **more) if found.begin else "",
-        "next": "" if at_end else address(*here, at=found.end, **more),
+        "previous": back,
+        "next": on,
         "last": "" if total is None else address(*here, before=total, **more),
     }
 
@@ -209,6 +213,8 @@ def record(site: Site, request: Any) -> Any:
             values["wrong"] = getattr(error, "reason", "not enough memory")
         if found.kind == "jpeg":
             values["facts"] = jpeg_facts(found.content)
+            if values["size"] and (turned := orientation_of(found.content)) != 1:
+                values["facts"]["EXIF orientation"] = f"{turned}; shown upright"
     elif not found.damage:
         values["reading"] = read_content(found.content, found.kind)
     total = pack.places.count

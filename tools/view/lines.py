@@ -146,9 +146,9 @@ class Lines:
                 break
             if len(text) > BLOCK * 64 and len(text) > LONGEST * (text.count(b"\n") + 1):
                 raise RecordIOError(f"a line is longer than {LONGEST} bytes", path=self.path)
-        lines = text.split(b"\n", BLOCK)[:BLOCK]
-        if len(lines) < BLOCK and not lines[-1]:
-            lines.pop()  # what follows the last newline is no line
+        lines = text.split(b"\n", BLOCK)
+        if len(lines) > BLOCK or not lines[-1]:
+            lines.pop()  # the blocks after this one, or nothing
         return [line.rstrip(b"\r") for line in lines]
 
     def find(self, text: bytes, start: int = 0, stop: int | None = None) -> int:

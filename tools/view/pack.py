@@ -228,6 +228,8 @@ class ShownPack:
         if record.objects is not None:
             return f"{len(record.objects)} objects" if len(record.objects) != 1 else "1 object"
         labels = record.labels
+        if len(labels) == 1:
+            return self.class_name(labels[0]) or f"label {number_text(labels[0])}"
         shown = [self.class_name(value) or number_text(value) for value in labels[:3]]
         return ", ".join(shown) + (" …" if len(labels) > 3 else "")
 

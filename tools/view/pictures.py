@@ -17,7 +17,7 @@ from iterators.images.codecs.jpeg import jpeg
 from iterators.images.kernels.orient import orient
 from recordio.errors import ImageDecodeError
 
-__all__ = ["Pictures", "fitted"]
+__all__ = ["Pictures", "decoded", "fitted", "orientation_of"]
 
 #: Pixels of images that are decoded to be looked at; a JPEG image at a fraction counts that.
 MOST_PIXELS = 1 << 26
@@ -65,6 +65,11 @@ def decoded(content: Any, side: int) -> np.ndarray:
             pixels = jpeg.decode(content, denominator=fraction, max_pixels=MOST_PIXELS)
             return pixels if header.orientation == 1 else orient(pixels, header.orientation)
     return general.decode(content, max_pixels=MOST_PIXELS)
+
+
+def orientation_of(content: Any) -> int:
+    """The EXIF orientation of a JPEG image, 1 to 8; 1 where it cannot be told."""
+    return jpeg.header(content).orientation if jpeg.available() else 1
 
 
 def fitted(pixels: np.ndarray, side: int) -> np.ndarray:

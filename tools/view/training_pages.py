@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from typing import Any
 
 import numpy as np
 
-from recordio.errors import RecordIOError
+from iterators.images.codecs.general import upright_size
+from recordio.errors import ImageDecodeError, RecordIOError
 
 from .calls import KINDS, CallError, Settings, form_groups, parse_call, parse_fields
 from .pack import ShownPack
@@ -17,6 +19,8 @@ from .training import EPOCHS
 __all__ = ["array", "sample", "training"]
 
 MOST_EPOCH = (1 << 32) - 1 - EPOCHS
+#: Images with a longer side between these are trained on as they are.
+LEAST_SIDE, MOST_SIDE = 8, 160
 #: Images of a batch on a page.
 MOST_SHOWN = 128
 
@@ -42,14 +46,15 @@ def training(site: Site, request: Any) -> Any:
             target = {**settings.query(), **place, "note": note, "show": 1}
             return RedirectResponse(address(*here, **target), 303)
         settings = parse_fields(query)
-        if query.get("show"):
+        unset = not settings.keywords and not query.get("show")
+        if unset:
+            settings = usual(pack)
+        if not unset or record:
             values |= _shown(site, pack, settings, place)
     except (CallError, IndexError) as error:
         values["wrong"] = str(error)
     except RecordIOError as error:
         values["wrong"] = str(error)
-    if not settings.keywords and not query.get("show"):
-        settings = Settings(KINDS[0], usual(pack))
     if query.get("note"):
         values["notes"] = [*query["note"][:2000].split("; "), *values["notes"]]
     files = {"path_imgrec": f"{pack.name}.rec"}
@@ -71,18 +76,25 @@ def training(site: Site, request: Any) -> Any:
     )
 
 
-def usual(pack: ShownPack) -> dict[str, Any]:
-    """What the form holds at first."""
-    return {
-        "data_shape": (3, 224, 224),
+def usual(pack: ShownPack) -> Settings:
+    """What the form holds at first, by the first images of the pack."""
+    images = [found for found in pack.records(pack.places.read(0, 8)) if found.is_image]
+    size = (1, 1)
+    with contextlib.suppress(ImageDecodeError):
+        size = upright_size(images[0].content) if images else size
+    small = LEAST_SIDE <= max(size) <= MOST_SIDE
+    common = {
+        "data_shape": (3, size[1], size[0]) if small else (3, 224, 224),
         "batch_size": 32,
         "shuffle": True,
-        "random_resized_crop": True,
-        "min_random_area": 0.08,
-        "min_aspect_ratio": 0.75,
-        "max_aspect_ratio": 1.333,
-        "rand_mirror": True,
     }
+    if images and images[0].objects is not None:
+        return Settings("ImageDetRecordIter", {**common, "rand_mirror_prob": 0.5})
+    if small:
+        return Settings("ImageRecordIter", {**common, "rand_mirror": True})
+    areas = {"random_resized_crop": True, "min_random_area": 0.08}
+    ratios = {"min_aspect_ratio": 0.75, "max_aspect_ratio": 1.333}
+    return Settings("ImageRecordIter", {**common, **areas, **ratios, "rand_mirror": True})
 
 
 def _shown(site: Site, pack: ShownPack, settings: Settings, place: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordio import IndexFileError, RecordReader, repair, verify
+from recordio import IndexFileError, RecordReader, RecordWriter, repair, verify
 from recordio.frames.encoder import MAGIC, encode
 from recordio.frames.frame import scan_offsets
 
@@ -222,3 +222,21 @@ def test_keys_behind_the_largest_that_there_can_be(write_records, tmp_path):
     with pytest.raises(IndexFileError, match="no keys behind 9223372036854775807"):
         repair(path, tmp_path / "part.rec", index)
     assert not (tmp_path / "part.rec").exists()
+
+
+def test_verify_tells_how_far_it_is_and_can_be_ended(tmp_path):
+    path = tmp_path / "a.rec"
+    with RecordWriter(path) as writer:
+        for number in range(20_000):
+            writer.write(b"%d" % number)
+    told = []
+    report = verify(path, progress=lambda done, total: told.append((done, total)))
+    assert report.ok and len(told) > 1
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert told[-1] == (report.size, report.size)
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verify(path, progress=stop)

@@ -1,0 +1,132 @@
+"""Packs to look at, and a client of their pages."""
+
+import io
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import recordio
+from recordio import IRHeader, RecordWriter, pack
+
+TOKEN, PORT = "the-token", 8642
+BASE = f"http://127.0.0.1:{PORT}"
+#: Names of classes, the last of which would be harmful as HTML.
+CLASSES = ("cat", "dog", "<script>alert('class')</script>")
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory, images):
+    """30 images of three classes, with names of classes and files: the prefix of the pack."""
+    prefix = tmp_path_factory.mktemp("plain") / "plain"
+    lines = []
+    with RecordWriter(f"{prefix}.rec", f"{prefix}.idx") as writer:
+        for number in range(30):
+            content = images.jpeg(40 + number, 60) if number % 2 else images.png(30, 40 + number)
+            label, name = number % 3, f"{CLASSES[number % 3][:3]}/IMG_{number:03d}.jpg"
+            writer.write(pack(IRHeader(0, label, 1000 + number, 0), content), key=1000 + number)
+            lines.append(f"{1000 + number}\t{label}.000000\t{name}\n")
+    prefix.with_name("plain.lst").write_text("".join(lines))
+    names = "".join(f"{label}\t{name}\n" for label, name in enumerate(CLASSES))
+    prefix.with_name("plain.classes.txt").write_text(names)
+    return str(prefix)
+
+
+@pytest.fixture(scope="session")
+def mixed(tmp_path_factory, images):
+    """Records of every kind, by their positions in the list below; without an index."""
+    prefix = tmp_path_factory.mktemp("mixed") / "mixed"
+    array = io.BytesIO()
+    np.save(array, np.arange(6, dtype=np.float32).reshape(2, 3))
+    magic = (0xCED7230A).to_bytes(4, "little")
+    records = [
+        pack(IRHeader(0, 1, 0, 0), images.jpeg(24, 36, orientation=6)),
+        b'{"name": "<b>", "values": [1, 2]}',
+        b"a text with <i>tags</i>\n",
+        pack(IRHeader(0, 2, 3, 0), array.getvalue()),
+        bytes(range(256)),
+        pack(IRHeader(0, 5, 5, 0), images.jpeg(200, 300)[:900]),
+        pack(IRHeader(0, 5, 6, 0), b""),
+        pack(IRHeader(0, [2, 5, 7, 0.25, 0.5, 0.75, 1, 8, 0, 0, 0.5, 0.5], 7, 0), images.png()),
+        pack(IRHeader(0, [1, 2, 3.5], 8, 0), images.png()),
+        pack(IRHeader(0, 1, 9, 0), b"abcd" + magic + b"efgh" + magic),
+    ]
+    with RecordWriter(f"{prefix}.rec") as writer:
+        for record in records:
+            writer.write(record)
+    return str(prefix)
+
+
+@pytest.fixture(scope="session")
+def damaged(tmp_path_factory, plain):
+    """The plain pack with a head destroyed in record 4, and its index."""
+    prefix = tmp_path_factory.mktemp("damaged") / "damaged"
+    data = bytearray(Path(f"{plain}.rec").read_bytes())
+    _, offsets = recordio.frames.index_file.read_index(f"{plain}.idx")
+    data[offsets[4] : offsets[4] + 4] = b"XXXX"
+    prefix.with_name("damaged.rec").write_bytes(data)
+    prefix.with_name("damaged.idx").write_bytes(Path(f"{plain}.idx").read_bytes())
+    return str(prefix)
+
+
+@pytest.fixture(scope="session")
+def faces(tmp_path_factory):
+    """Four identities with three images each."""
+    prefix = tmp_path_factory.mktemp("faces") / "faces"
+    with RecordWriter(f"{prefix}.rec", f"{prefix}.idx") as writer:
+        writer.write(pack(IRHeader(2, [13, 17], 0, 0), b""), key=0)
+        for key in range(1, 13):
+            image = np.full((20, 20, 3), 20 * key, np.uint8)
+            content = cv2.imencode(".png", image)[1].tobytes()
+            writer.write(pack(IRHeader(0, (key - 1) // 3, key, 0), content), key=key)
+        for key in range(13, 17):
+            first = (key - 13) * 3 + 1
+            writer.write(pack(IRHeader(2, [first, first + 3], key, 0), b""), key=key)
+    return str(prefix)
+
+
+@pytest.fixture
+def opened(request):
+    """Open a pack by its prefix, everything counted."""
+    from recordio.tools.view.pack import ShownPack
+
+    packs = []
+
+    def open_pack(prefix):
+        packs.append(ShownPack(prefix))
+        packs[-1].places.survey()
+        if packs[-1].list is not None:
+            packs[-1].list.survey()
+        return packs[-1]
+
+    yield open_pack
+    for shown in packs:
+        shown.close()
+
+
+@pytest.fixture
+def site(plain, mixed, damaged, faces):
+    """All packs."""
+    from recordio.tools.view.pack import open_packs
+    from recordio.tools.view.site import Site
+
+    made = Site(open_packs([plain, mixed, damaged, faces]), threads=2)
+    for shown in made.packs.values():
+        shown.places.survey(lambda: False)
+        if shown.list is not None:
+            shown.list.survey()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def client(site):
+    """A browser that has opened the address with the token."""
+    from starlette.testclient import TestClient
+
+    from recordio.tools.view.server import application
+
+    with TestClient(application(site, TOKEN, PORT), base_url=BASE) as browser:
+        assert browser.get(f"/?token={TOKEN}").status_code == 200
+        yield browser

@@ -1,0 +1,188 @@
+"""Grid, record, pictures, bytes, identities and the search, as a client gets them."""
+
+import html
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from recordio import RecordReader, unpack
+
+HARMFUL = "<script>alert('class')</script>"  # a name of a class of the plain pack
+
+
+def positions(answer):
+    """The records that a grid links to, in its order."""
+    return [int(n) for n in re.findall(r'class="tile" href="/pack/\w+/record/(\d+)"', answer.text)]
+
+
+def link(answer, text):
+    """Where the link with some text leads."""
+    found = re.search(rf'<a href="([^"]+)"[^>]*>{text}</a>', answer.text)
+    return html.unescape(found[1]) if found else None
+
+
+def test_several_packs_are_listed_and_a_single_one_is_opened(client, site):
+    answer = client.get("/")
+    assert all(f'href="/pack/{name}/"' in answer.text for name in site.packs)
+    for name in [name for name in site.packs if name != "plain"]:
+        site.packs.pop(name).close()
+    assert client.get("/").url.path == "/pack/plain/"
+
+
+def test_pages_by_position(client):
+    answer = client.get("/pack/plain/?n=12")
+    assert answer.status_code == 200 and positions(answer) == list(range(12))
+    answer = client.get(link(answer, "Next"))
+    assert positions(answer) == list(range(12, 24))
+    assert positions(client.get(link(answer, "Previous"))) == list(range(12))
+    assert positions(client.get(link(answer, "Last"))) == list(range(18, 30))
+    assert link(client.get("/pack/plain/?n=12&at=18"), "Next") is None
+    assert positions(client.get("/pack/plain/?n=12&at=999")) == list(range(18, 30))
+
+
+def test_pages_by_key(client):
+    answer = client.get("/pack/plain/?by=key&at=1005&n=3")
+    assert positions(answer) == [5, 6, 7]
+    assert positions(client.get(link(answer, "Next"))) == [8, 9, 10]
+    assert client.get("/pack/plain/key?key=1007").url.path == "/pack/plain/record/7"
+    assert client.get("/pack/plain/key?key=7").status_code == 404
+
+
+def test_filters_have_permanent_addresses(client):
+    answer = client.get("/pack/plain/", params={"where": "label == 1 and width >= 60", "n": 4})
+    first = positions(answer)
+    assert first == [1, 7, 13, 19]
+    answer = client.get(link(answer, "Next"))
+    later = positions(answer)
+    assert later[0] > 19 and not set(first) & set(later)
+    assert positions(client.get(link(answer, "Previous"))) == first
+
+
+def test_the_fields_of_the_filter_become_one_condition(client):
+    fields = {"set": 1, "where": "id < 1020 or id > 1025", "label": "2", "format": "png"}
+    answer = client.get("/pack/plain/", params={**fields, "min_width": 50, "max_height": 40})
+    assert answer.url.params["where"] == (
+        "(id < 1020 or id > 1025) and label == 2 and width >= 50 and height <= 40 and "
+        "format == 'png'"
+    )
+    assert positions(answer) == [14, 26]
+
+
+def test_a_condition_without_meaning_is_explained(client):
+    answer = client.get("/pack/plain/", params={"where": "__import__('os')"})
+    assert answer.status_code == 422
+    assert "only len(labels) and abs(a number) can be called" in html.unescape(answer.text)
+
+
+def test_records_that_fail_can_be_asked_for(client):
+    answer = client.get("/pack/mixed/", params={"where": "not decodable and format == 'jpeg'"})
+    assert positions(answer) == [5]
+    answer = client.get("/pack/damaged/", params={"where": "format == 'damaged'"})
+    assert positions(answer) == [4]
+
+
+def test_identities(client):
+    assert "By identity" in client.get("/pack/faces/").text
+    assert "By identity" not in client.get("/pack/plain/").text
+    answer = client.get("/pack/faces/identities")
+    assert "4 identities" in answer.text and "/pack/faces/image/4/224" in answer.text
+    assert positions(client.get("/pack/faces/?identity=2")) == [7, 8, 9]
+    assert client.get("/pack/faces/?identity=4").status_code == 404
+    assert client.get("/pack/plain/identities").status_code == 404
+
+
+def test_search_finds_classes_and_files(client):
+    answer = client.get("/pack/plain/search?q=DOG")
+    assert "where=label+%3D%3D+1" in answer.text
+    answer = client.get("/pack/plain/search?q=img_017")
+    (found,) = re.findall(r'href="(/pack/plain/key\?key=\d+)"', answer.text)
+    assert client.get(found).url.path == "/pack/plain/record/17"
+    assert "Nothing was found" in client.get("/pack/plain/search?q=zebra").text
+
+
+def test_names_from_a_pack_are_never_html(client):
+    for address in ("/pack/plain/", "/pack/plain/record/2", "/pack/plain/search?q=script"):
+        text = client.get(address).text
+        assert "<script>alert" not in text and HARMFUL in html.unescape(text)
+    for position in (1, 2):
+        text = client.get(f"/pack/mixed/record/{position}").text
+        assert "<b>" not in re.sub(r"<b>(mixed|[\w ]+)</b>", "", text)
+        assert "&lt;" in text
+    echoed = client.get("/pack/plain/search?q=<img src=x>").text
+    assert "<img src=x>" not in echoed
+
+
+def test_a_record_shows_what_is_known_of_it(client):
+    text = client.get("/pack/mixed/record/0").text
+    assert "24 × 36 pixels" in text and "6; shown upright" in text
+    assert "baseline, 1 scan" in text and "90" in text
+    text = client.get("/pack/mixed/record/9").text
+    assert re.search(r"Parts</th><td>3</td>", text)
+    text = client.get("/pack/mixed/record/5").text
+    assert "cannot be decoded" in text and "truncated" in text
+    text = client.get("/pack/damaged/record/4").text
+    assert "The record is damaged" in text
+    text = client.get("/pack/mixed/record/7").text
+    assert text.count('<rect class="box') == 2 and "0.750" in text
+    assert "array of float32, shape (2, 3)" in client.get("/pack/mixed/record/3").text
+    assert "00000010  10 11" in client.get("/pack/mixed/record/4").text
+
+
+def picture(client, address):
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.text
+    return answer, Image.open(io.BytesIO(answer.content))
+
+
+def test_pictures_are_upright_and_no_larger_than_asked_for(client):
+    _, image = picture(client, "/pack/mixed/image/0/224")
+    assert image.size == (24, 36)
+    answer, image = picture(client, "/pack/plain/image/1/224")
+    assert max(image.size) <= 224
+    again = client.get("/pack/plain/image/1/224", headers={"if-none-match": answer.headers["etag"]})
+    assert again.status_code == 304
+
+
+@pytest.mark.parametrize("position", [1, 3, 5, 6])
+def test_what_cannot_be_decoded_is_a_picture_that_says_so(client, position):
+    answer = client.get(f"/pack/mixed/image/{position}/224")
+    assert answer.headers["content-type"] == "image/svg+xml" and "cannot be decoded" in answer.text
+
+
+def test_bytes_are_those_of_the_record(client, plain, mixed):
+    with RecordReader(f"{plain}.rec", f"{plain}.idx") as reader:
+        whole = bytes(reader[3])
+    answer = client.get("/pack/plain/raw/3")
+    assert answer.content == unpack(whole)[1]
+    assert answer.headers["content-disposition"] == 'attachment; filename="plain-3.jpg"'
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert client.get("/pack/plain/raw/3?whole=1").content == whole
+    assert client.get("/pack/damaged/raw/4").status_code == 422
+
+
+def test_odd_numbers_in_an_address_are_explained(client):
+    for query in ("at=x", "at=-1", "n=100000", "at=1e3", "identity=x", f"at={'9' * 30}"):
+        answer = client.get(f"/pack/faces/?{query}")
+        assert answer.status_code == 404 and "expected a whole number" in answer.text, query
+
+
+def test_every_picture_has_an_alternative_text(client):
+    for address in ("/pack/plain/", "/pack/mixed/record/0", "/pack/faces/identities", "/side"):
+        for tag in re.findall(r"<img [^>]*>", client.get(address).text):
+            assert 'alt="' in tag
+            assert 'alt=""' not in tag or "icon.svg" in tag
+
+
+def test_nothing_is_fetched_from_elsewhere_and_nothing_is_inline(client):
+    for address in ("/", "/pack/plain/", "/pack/plain/numbers", "/pack/plain/training", "/side"):
+        text = client.get(address).text
+        assert not re.findall(r'(?:src|href)="(?:https?:)?//', text)
+        assert "style=" not in text and "<script>" not in text and " onclick" not in text
+
+
+def test_the_pictures_of_a_face_pack_are_those_of_the_images(client):
+    _, image = picture(client, "/pack/faces/image/5/224")
+    assert np.asarray(image.convert("RGB"))[0, 0].tolist() == [100, 100, 100]

@@ -1,0 +1,122 @@
+"""The command itself: it prints an address, answers, and ends on Ctrl-C without leaving anything."""
+
+import concurrent.futures
+import contextlib
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+PROGRAM = "import sys; from recordio.tools.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.fixture
+def started(plain, tmp_path):
+    """A running command, its port and its token."""
+    processes = []
+
+    def start(*words):
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, "view", "--no-browser", *(words or [plain])],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+        processes.append(process)
+        line = process.stdout.readline()
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([\w-]{32})\n", line)
+        assert found, (line, process.stderr.read())
+        return process, int(found[1]), found[2]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def get(port, path, token):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with contextlib.closing(connection):
+        cookie = f"recordio_view_{port}={token}"
+        connection.request("GET", path, headers={"Cookie": cookie})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_on_a_signal_and_leaves_nothing(started, plain, tmp_path, number):
+    before = sorted(os.listdir(os.path.dirname(plain)))
+    process, port, token = started()
+    assert get(port, "/pack/plain/", token)[0] == 200
+    assert get(port, "/pack/plain/numbers", token)[0] == 200
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (0, "", "")
+    assert sorted(os.listdir(os.path.dirname(plain))) == before and not os.listdir(tmp_path)
+
+
+def test_it_listens_on_this_machine_only(started):
+    _, port, _ = started()
+    addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None)}
+    for address in addresses - {"127.0.0.1", "::1"}:
+        if not address.startswith("127."):
+            with pytest.raises(OSError):
+                socket.create_connection((address, port), timeout=5).close()
+
+
+def test_fifty_clients_while_the_page_is_closed(started):
+    process, port, token = started()
+    closing, under_way = threading.Event(), threading.Semaphore(0)
+    paths = [f"/pack/plain/image/{n % 30}/224" for n in range(30)]
+    paths += ["/pack/plain/", "/pack/plain/record/3", "/pack/plain/training?record=3"]
+
+    def ask(number):
+        answers = []
+        for turn in range(10_000):
+            try:
+                status, _ = get(port, paths[(number + turn) % len(paths)], token)
+            except (OSError, http.client.HTTPException):
+                assert closing.is_set()
+                return answers
+            answers.append(status)
+            under_way.release()
+        return answers
+
+    with concurrent.futures.ThreadPoolExecutor(50) as pool:
+        clients = [pool.submit(ask, number) for number in range(50)]
+        for _ in range(100):
+            assert under_way.acquire(timeout=100)
+        closing.set()
+        process.send_signal(signal.SIGINT)
+        answers = sum((client.result(timeout=100) for client in clients), [])
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and set(answers) == {200}
+    assert answers.count(200) >= 100 and "Traceback" not in errors
+
+
+def test_what_is_missing_is_said(command, tmp_path, capsys, monkeypatch):
+    assert command("view", "--no-browser", tmp_path / "none") == 1
+    assert "there is no such file" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert command("view", "--no-browser", tmp_path / "none") == 1
+    assert "pip install 'recordio-iterators[view]'" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_said(command, plain, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        assert command("view", "--no-browser", "--port", other.getsockname()[1], plain) == 1
+    assert "Address already in use" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--port", "x"], ["--port", "70000"], ["--threads", "0"], []])
+def test_wrong_arguments(command, words):
+    with pytest.raises(SystemExit) as ended:
+        command("view", *words)
+    assert ended.value.code == 2

@@ -1,0 +1,78 @@
+"""Conditions over what pages show, compared with `recordio.filter`."""
+
+import pytest
+
+import recordio
+from recordio.packs.expression import Condition
+from recordio.tools.view.selection import search
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "label == 1",
+        "label in (0, 2) and width >= 55",
+        "height > width or format == 'png'",
+        "not decodable or id >= 1025",
+        "bytes > 900 and key % 2 == 0",
+        "2 in labels or len(labels) > 1",
+        "objects > 0",
+    ],
+)
+def test_the_same_records_are_found_as_by_the_command(opened, plain, tmp_path, text):
+    pack = opened(plain)
+    found = search(pack, Condition(text), 0, 100, seconds=60)
+    assert found.complete and (found.begin, found.end) == (0, 30)
+    try:
+        recordio.filter(f"{plain}.rec", tmp_path / "out.rec", text)
+        with recordio.RecordReader(tmp_path / "out.rec", tmp_path / "out.idx") as reader:
+            expected = [recordio.unpack(record)[0].id for record in reader]
+    except recordio.EmptyRecordFileError:
+        expected = []
+    assert [record.header.id for record in found.records] == expected
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 7, 256])
+def test_pages_forwards_and_backwards_are_the_same(opened, plain, monkeypatch, chunk):
+    monkeypatch.setattr("recordio.tools.view.selection.CHUNK", chunk)
+    pack, condition = opened(plain), Condition("label != 0")
+    pages, start = [], 0
+    while start < 30:
+        found = search(pack, condition, start, 4, seconds=60)
+        assert found.complete
+        pages.append([record.position for record in found.records])
+        start = found.end
+    assert sum(pages, []) == [n for n in range(30) if n % 3]
+    end = 30
+    for page in reversed(pages):
+        before = search(pack, condition, end, len(page), backwards=True, seconds=60)
+        assert [record.position for record in before.records] == page
+        end = before.begin
+
+
+def test_a_search_ends_in_time_and_says_where(opened, plain, monkeypatch):
+    monkeypatch.setattr("recordio.tools.view.selection.CHUNK", 5)
+    pack = opened(plain)
+    found = search(pack, Condition("label == 99"), 0, 10, seconds=0)
+    assert not found.complete and (found.records, found.begin, found.end) == ([], 0, 5)
+    found = search(pack, Condition("label == 99"), 30, 10, backwards=True, seconds=0)
+    assert not found.complete and (found.begin, found.end) == (25, 30)
+
+
+def test_objects_are_asked_by_their_classes(opened, mixed):
+    pack = opened(mixed)
+
+    def positions(text):
+        found = search(pack, Condition(text), 0, 20, seconds=60)
+        return [record.position for record in found.records]
+
+    assert positions("objects == 2") == [7]
+    assert positions("8 in labels") == [7] and positions("label == 7") == [7]
+    assert positions("3.5 in labels") == [8]
+    assert positions("format == 'npy'") == [3]
+
+
+def test_damaged_records_have_a_format_of_their_own(opened, damaged):
+    found = search(opened(damaged), Condition("format == 'damaged'"), 0, 9, seconds=60)
+    (record,) = found.records
+    assert record.position == 4 and record.key == 1004 and "no record begins here" in record.damage
