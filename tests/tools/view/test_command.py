@@ -1,4 +1,4 @@
-"""The command itself: it prints an address, answers, and ends on Ctrl-C without leaving anything."""
+"""The command itself: it prints an address, answers, and ends on Ctrl-C leaving nothing."""
 
 import concurrent.futures
 import contextlib
@@ -19,6 +19,7 @@ PROGRAM = "import sys; from recordio.tools.cli import main; sys.exit(main(sys.ar
 @pytest.fixture
 def started(plain, tmp_path):
     """A running command, its port and its token."""
+    pytest.importorskip("uvicorn", reason="the extra view is not installed")
     processes = []
 
     def start(*words):
@@ -101,15 +102,20 @@ def test_fifty_clients_while_the_page_is_closed(started):
     assert answers.count(200) >= 100 and "Traceback" not in errors
 
 
-def test_what_is_missing_is_said(command, tmp_path, capsys, monkeypatch):
-    assert command("view", "--no-browser", tmp_path / "none") == 1
-    assert "there is no such file" in capsys.readouterr().err
+def test_an_extra_that_is_missing_is_said(command, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert command("view", "--no-browser", tmp_path / "none") == 1
     assert "pip install 'recordio-iterators[view]'" in capsys.readouterr().err
 
 
+def test_a_pack_that_is_missing_is_said(command, tmp_path, capsys):
+    pytest.importorskip("uvicorn", reason="the extra view is not installed")
+    assert command("view", "--no-browser", tmp_path / "none") == 1
+    assert "there is no such file" in capsys.readouterr().err
+
+
 def test_a_port_that_is_taken_is_said(command, plain, capsys):
+    pytest.importorskip("uvicorn", reason="the extra view is not installed")
     with socket.create_server(("127.0.0.1", 0)) as other:
         assert command("view", "--no-browser", "--port", other.getsockname()[1], plain) == 1
     assert "Address already in use" in capsys.readouterr().err

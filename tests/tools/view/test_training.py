@@ -1,4 +1,4 @@
-"""What the page shows is what training gets, byte for byte; and calls are parsed, never executed."""
+"""What the page shows is what training gets, byte for byte; calls are parsed, never executed."""
 
 import html
 import io
