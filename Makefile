@@ -14,7 +14,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test test-ray faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
+.PHONY: demo test test-ray test-browser faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -55,6 +55,14 @@ test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k
 
 test-ray: .venv-ray/installed  ## what needs Ray, on a cluster of processes on this machine [ARGS="-k name"]
 	.venv-ray/bin/python -m pytest $(RAY_TESTS) $(ARGS)
+
+# On Debian and Ubuntu root gets the browser; elsewhere it has to be there.
+test-browser: .venv-test/browser  ## the pages of `recordio view` in Chromium [ARGS="-k name"]
+	@command -v chromium chromium-browser google-chrome > /dev/null || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && \
+		apt-get update && apt-get install --yes --no-install-recommends chromium; } || \
+		echo 'No Chromium was found (Debian: apt install chromium): the tests are skipped' >&2
+	.venv-test/bin/python -m pytest tests/browser -m browser -rs $(ARGS)
 
 # Those that strike, and what of the suite is about the same; FAULTS_LONG=1 takes hours.
 STRIKES := faults or threads or killed or fork or child or interrupt or ctrl_c or signal or disk
@@ -127,6 +135,11 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 # whose environments have the extra "test" too, could not run it.
 .venv-ray/installed: .venv-ray/$(TAG) build/compiled-$(TAG)
 	RECORDIO_COMPILED=1 .venv-ray/bin/python -m pip install --editable '.[test,ray]'
+	@touch $@
+
+# What drives a browser.
+.venv-test/browser: .venv-test/installed
+	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[test,browser]'
 	@touch $@
 
 # What the benchmarks compare with.

@@ -110,7 +110,7 @@ def _by_position(pack: ShownPack, request: Any, count: int, shown: dict[str, Any
         "at": at,
         "heading": f"Records {at:,} to {at + max(len(records) - 1, 0):,}",
         "first": address(*here, **shown),
-        "previous": address(*here, at=max(at - count, 0), **shown) if at else "",
+        "previous": address(*here, at=max(at - count, 0) or "", **shown) if at else "",
         "next": address(*here, at=at + count, **shown) if more else "",
         "last": address(*here, at=max(total - count, 0), **shown) if total is not None else "",
     }
@@ -150,7 +150,7 @@ def _of_identity(pack: ShownPack, request: Any, count: int, shown: dict[str, Any
         "at": first,
         "heading": f"Identity {number:,}: {len(keys):,} images",
         "first": address(*here, **more),
-        "previous": address(*here, at=max(first - count, 0), **more) if first else "",
+        "previous": address(*here, at=max(first - count, 0) or "", **more) if first else "",
         "next": address(*here, at=first + count, **more) if first + count < len(keys) else "",
     }
 
@@ -320,7 +320,7 @@ def identities(site: Site, request: Any) -> Any:
         shown=shown,
         total=len(keys),
         at=at,
-        previous=address(*here, at=max(at - count, 0)) if at else "",
+        previous=address(*here, at=max(at - count, 0) or "") if at else "",
         next=address(*here, at=at + count) if at + count < len(keys) else "",
     )
 

@@ -34,7 +34,7 @@ def numbers(site: Site, request: Any) -> Any:
         classes=classes[:CLASSES],
         most=max((count for _, _, count in statistics.classes(0, 1)), default=1),
         distributions=statistics.distributions(),
-        previous=address(*here, by=by, at=max(at - CLASSES, 0)) if at else "",
+        previous=address(*here, by=by, at=max(at - CLASSES, 0) or "") if at else "",
         next=address(*here, by=by, at=at + CLASSES) if len(classes) > CLASSES else "",
     )
 
