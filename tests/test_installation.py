@@ -89,6 +89,20 @@ def test_every_package_is_installed():
     assert packages - listed == set()
 
 
+def test_the_files_of_the_pages_are_installed():
+    """By the patterns of package-data, and in source archives by those of MANIFEST.in."""
+    text = (ROOT / "pyproject.toml").read_text()
+    (patterns,) = re.findall(r'^"recordio.tools.view" = \[(.*)\]$', text, re.M)
+    folder = ROOT / "tools" / "view"
+    listed = {path for pattern in re.findall(r'"(.+?)"', patterns) for path in folder.glob(pattern)}
+    there = {path for path in folder.rglob("*") if path.is_file() and path.suffix != ".py"}
+    there = {path for path in there if path.parent.name != "__pycache__"}
+    assert there and listed == there
+    endings = re.findall(r"\*(\.\w+)", (ROOT / "MANIFEST.in").read_text().split("tools")[1])
+    assert {path.suffix for path in there} <= set(endings)
+    assert '"recordio.tools.view",' in text
+
+
 def test_every_console_command_can_be_loaded():
     commands = importlib.metadata.distribution("recordio-iterators").entry_points
     assert "im2rec" in {command.name for command in commands}

@@ -43,6 +43,50 @@ def test_pages_by_position(client):
     assert positions(client.get("/pack/plain/?n=12&at=999")) == list(range(18, 30))
 
 
+def test_the_first_page_needs_no_counting(plain, faces):
+    """What was not counted is asked for again by the page itself."""
+    pytest.importorskip("starlette", reason="the extra view is not installed")
+    from starlette.testclient import TestClient
+
+    from recordio.tools.view.pack import open_packs
+    from recordio.tools.view.server import application
+    from recordio.tools.view.site import Site
+
+    site = Site(open_packs([plain, faces]))
+    with TestClient(application(site, "token", 80), base_url="http://localhost") as browser:
+        browser.get("/?token=token")
+        answer = browser.get("/pack/plain/")
+        assert answer.status_code == 200 and positions(answer) == list(range(30))
+        assert "counting: 0%" in answer.text and site.packs["plain"].places.count is None
+        assert browser.get("/pack/plain/image/7/224").headers["content-type"] == "image/png"
+        assert browser.get("/pack/plain/record/29").status_code == 200
+        answer = browser.get("/pack/plain/?at=9999")
+        assert answer.status_code == 503 and 'http-equiv="refresh"' in answer.text
+        site.packs["plain"].places.survey(lambda: False)
+        assert positions(browser.get("/pack/plain/?at=9999")) == list(range(30))
+    site.close()
+
+
+def test_an_empty_pack_has_an_empty_page(tmp_path):
+    pytest.importorskip("starlette", reason="the extra view is not installed")
+    from starlette.testclient import TestClient
+
+    from recordio.tools.view.pack import open_packs
+    from recordio.tools.view.server import application
+    from recordio.tools.view.site import Site
+
+    (tmp_path / "empty.rec").write_bytes(b"")
+    site = Site(open_packs([str(tmp_path / "empty")]))
+    site.start()
+    with TestClient(application(site, "token", 80), base_url="http://localhost") as browser:
+        browser.get("/?token=token")
+        for page in ("", "?by=key", "?where=label+==+1", "numbers", "training", "damage"):
+            assert browser.get(f"/pack/empty/{page}").status_code == 200, page
+        assert "Nothing to show" in browser.get("/pack/empty/").text
+        site.statistics["empty"].join()
+    site.close()
+
+
 def test_pages_by_key(client):
     answer = client.get("/pack/plain/?by=key&at=1005&n=3")
     assert positions(answer) == [5, 6, 7]

@@ -62,7 +62,7 @@ def test_damaged_markers_are_no_error(images):
         (b'{"b": [1, 2], "a": "\xc3\xa9"}', "JSON", '{\n  "b": ['),
         (b"[" * 5000, "text", "[[["),
         (b"line\nline\n", "text", "line"),
-        ("caf\u00e9".encode(), "text", "caf\u00e9"),
+        ("\u00e9t\u00e9".encode(), "text", "\u00e9t\u00e9"),
         (b"\xff\xfe\x00", "bytes", "00000000  ff fe 00"),
         (b"a\x00b", "bytes", "00000000  61 00 62"),
         (b"x" * 100_000, "text", "xxxx"),
