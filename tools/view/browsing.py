@@ -19,7 +19,7 @@ from .contents import read_content
 from .jpeg_facts import jpeg_facts
 from .lines import NotCounted
 from .pack import ShownPack, ShownRecord
-from .pictures import decoded, orientation_of
+from .pictures import orientation_of
 from .selection import search
 from .site import BadRequest, Site, address, number_from
 
@@ -208,7 +208,7 @@ def record(site: Site, request: Any) -> Any:
     if found.is_image:
         try:
             values["size"] = upright_size(found.content)
-            decoded(found.content, SIDES[0])
+            site.pictures.picture(found.content, SIDES[0])
         except (ImageDecodeError, MemoryError) as error:
             values["wrong"] = getattr(error, "reason", "not enough memory")
         if found.kind == "jpeg":

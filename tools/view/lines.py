@@ -135,21 +135,35 @@ class Lines:
         return found
 
     def _block(self, number: int) -> list[bytes]:
+        lines = self.text(number).split(b"\n")
+        if not lines[-1]:
+            lines.pop()  # what follows the last newline is no line
+        return [line.rstrip(b"\r") for line in lines]
+
+    def text(self, number: int) -> bytes:
+        """The lines of a block as they stand in the file; nothing behind the last.
+
+        Raises
+        ------
+        NotCounted
+            If its first line was not reached yet.
+        """
+        if number + 1 < len(self._starts):
+            start = self._starts[number]
+            return self.bytes_at(start, self._starts[number + 1] - start)
         if number >= len(self._starts):
             if self.count is None:
                 raise NotCounted(self.share)
-            return []
+            return b""
         text = b""
         for _, piece in self._pieces(self._starts[number], 1 << 17):
             text += piece
-            if text.count(b"\n") >= BLOCK:
-                break
-            if len(text) > BLOCK * 64 and len(text) > LONGEST * (text.count(b"\n") + 1):
+            ends = np.flatnonzero(np.frombuffer(text, np.uint8) == NEWLINE)
+            if len(ends) >= BLOCK:
+                return text[: ends[BLOCK - 1] + 1]
+            if len(text) > LONGEST * (len(ends) + 1):
                 raise RecordIOError(f"a line is longer than {LONGEST} bytes", path=self.path)
-        lines = text.split(b"\n", BLOCK)
-        if len(lines) > BLOCK or not lines[-1]:
-            lines.pop()  # the blocks after this one, or nothing
-        return [line.rstrip(b"\r") for line in lines]
+        return text
 
     def find(self, text: bytes, start: int = 0, stop: int | None = None) -> int:
         """Where some bytes stand first, from a place in the file on; -1 if nowhere."""

@@ -7,8 +7,10 @@ records where there is no index.  Both count in a thread of their own while page
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
 import threading
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -25,6 +27,8 @@ __all__ = ["FramePlaces", "IndexPlaces", "Place", "Places"]
 
 #: Packs with more records are shown by key only if their keys ascend.
 MOST_SORTED = 1 << 22
+#: What larger numbers become when many are read at once.
+LARGEST = (1 << 63) - 1
 
 
 class Place(NamedTuple):
@@ -54,6 +58,9 @@ class Places(Protocol):
 
     def read(self, first: int, stop: int) -> list[Place]:
         """Some places, fewer at the end."""
+
+    def table(self, first: int, stop: int) -> np.ndarray:
+        """The same as an array of keys and offsets: int64, (places, 2)."""
 
     def position_of(self, key: int) -> int:
         """The position of a key; `KeyNotFoundError` if there is none."""
@@ -115,23 +122,31 @@ class IndexPlaces:
 
     def read(self, first: int, stop: int) -> list[Place]:
         """Some places, fewer at the end."""
-        found: list[Place] = []
-        while first < stop and not (self.count is not None and first >= self.count):
-            number, skipped = divmod(first, BLOCK)
-            rows = self._block(number)
-            here = rows[skipped : skipped + stop - first].tolist()
-            found += [Place(first + i, key, offset) for i, (key, offset) in enumerate(here)]
-            first = (number + 1) * BLOCK
-            if len(rows) < BLOCK:
-                break
-        return found
+        rows = self.table(first, stop).tolist()
+        return [Place(first + i, key, offset) for i, (key, offset) in enumerate(rows)]
+
+    def table(self, first: int, stop: int) -> np.ndarray:
+        """The same as an array of keys and offsets: int64, (places, 2)."""
+        return read_blocks(self._block, self.count, first, stop)
 
     def _parsed(self, number: int) -> np.ndarray:
+        """Keys and offsets of a block: int64, (lines, 2)."""
+        text = self.lines.text(number)
+        letters = np.frombuffer(text, np.uint8)
+        between = letters[(letters == ord("\t")) | (letters == ord("\n"))]
+        usual = text.endswith(b"\n") and len(between) % 2 == 0
+        if usual and (between.reshape(-1, 2) == (ord("\t"), ord("\n"))).all():
+            with contextlib.suppress(ValueError, DeprecationWarning), warnings.catch_warnings():
+                warnings.simplefilter("error")  # what is no number ends the parser with a warning
+                words = np.fromstring(text.decode("ascii"), np.int64, sep=" ")
+                if len(words) == len(between) and (np.abs(words.clip(-LARGEST)) < LARGEST).all():
+                    return words.reshape(-1, 2)
         lines = self.lines.block(number)
         rows = np.empty((len(lines), 2), np.int64)
         for row, line in enumerate(lines):
             try:
-                rows[row] = [int(word) for word in line.split(b"\t", 2)[:2]]
+                key, offset = (int(word) for word in line.split(b"\t", 2)[:2])
+                rows[row] = key, offset
             except (ValueError, OverflowError):
                 raise IndexFileError(
                     f"expected KEY<tab>OFFSET, found {line[:60]!r}; recordio.build_index() writes "
@@ -268,12 +283,15 @@ class FramePlaces:
             offset = end
         return found, offset
 
-    def _followed(self, number: int) -> list[int]:
+    def _followed(self, number: int) -> np.ndarray:
+        """Keys and offsets of a block: int64, (records, 2)."""
+        offsets: list[int] = []
         if number < len(self._starts):
-            return self._follow(self._starts[number])[0]
-        if self.count is None:
+            offsets = self._follow(self._starts[number])[0]
+        elif self.count is None:
             raise NotCounted(self.share)
-        return []
+        first = number * BLOCK
+        return np.stack([np.arange(first, first + len(offsets)), np.array(offsets, np.int64)], -1)
 
     def wait_for(self, position: int, seconds: float) -> None:
         """Wait until a position is known."""
@@ -285,16 +303,12 @@ class FramePlaces:
 
     def read(self, first: int, stop: int) -> list[Place]:
         """Some places, fewer at the end."""
-        found: list[Place] = []
-        while first < stop and not (self.count is not None and first >= self.count):
-            number, skipped = divmod(first, BLOCK)
-            offsets = self._block(number)
-            here = offsets[skipped : skipped + stop - first]
-            found += [Place(first + i, first + i, offset) for i, offset in enumerate(here)]
-            first = (number + 1) * BLOCK
-            if len(offsets) < BLOCK:
-                break
-        return found
+        rows = self.table(first, stop).tolist()
+        return [Place(first + i, key, offset) for i, (key, offset) in enumerate(rows)]
+
+    def table(self, first: int, stop: int) -> np.ndarray:
+        """The same as an array of keys, which are positions, and offsets: int64, (places, 2)."""
+        return read_blocks(self._block, self.count, first, stop)
 
     def position_of(self, key: int) -> int:
         """The position of a key, which is the key."""
@@ -307,9 +321,9 @@ class FramePlaces:
         number = bisect.bisect_right(self._starts, offset) - 1
         if self.count is None and number == len(self._starts) - 1:
             return None
-        offsets = self._block(number)
-        row = bisect.bisect_left(offsets, offset)
-        return number * BLOCK + row if offsets[row : row + 1] == [offset] else None
+        offsets = self._block(number)[:, 1]
+        row = int(np.searchsorted(offsets, offset))
+        return number * BLOCK + row if offset in offsets[row : row + 1] else None
 
     def from_key(self, key: int, count: int) -> list[Place]:
         """The next places: keys are positions."""
@@ -317,3 +331,18 @@ class FramePlaces:
 
     def close(self) -> None:
         """Nothing is held here: the reader belongs to the pack."""
+
+
+def read_blocks(
+    block: Callable[[int], np.ndarray], count: int | None, first: int, stop: int
+) -> np.ndarray:
+    """Rows `first` to `stop` of a table that is read a block at a time; fewer at the end."""
+    found = [np.empty((0, 2), np.int64)]
+    while first < stop and not (count is not None and first >= count):
+        number, skipped = divmod(first, BLOCK)
+        rows = block(number)
+        found.append(rows[skipped : skipped + stop - first])
+        first = (number + 1) * BLOCK
+        if len(rows) < BLOCK:
+            break
+    return np.concatenate(found)

@@ -11,14 +11,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recordio.files import StoredFile
+from recordio.frames.encoder import MAGIC
+from recordio.header import HEADER
 from recordio.packs.expression import Condition
 from recordio.packs.filter import CONTENT
 
+from .lines import BLOCK
 from .pack import ShownPack, ShownRecord
+from .places import Place
 
-__all__ = ["Found", "matching", "search"]
+__all__ = ["Found", "by_contents", "by_heads", "matching", "search"]
 
+#: Records that are looked at between two looks at the clock.
 CHUNK = 256
+#: What the heads of plain records say, without their contents.
+IN_HEADS = frozenset({"label", "labels", "objects", "bytes", "id", "key"})
+#: The frame of a record and its image header, in one piece.
+HEAD = np.dtype(
+    [("magic", "<u4"), ("word", "<u4"), ("flag", "<u4"), ("label", "<f4")]
+    + [("id", "<u8"), ("id2", "<u8")]
+)
+FRAME_BYTES = 8
+LENGTH = (1 << 29) - 1
+WORD = int.from_bytes(MAGIC, "little")
 #: Of a record that cannot be read.
 OF_DAMAGED = {"format": "damaged", "decodable": False}
 
@@ -110,36 +126,89 @@ def search(
         If the first position was not reached yet.
     """
     latest = time.monotonic() + seconds
+    quick = condition.names <= IN_HEADS
     found: list[ShownRecord] = []
     begin = end = start
-    for first, stop in _chunks(pack, start, backwards):
-        records = pack.records(pack.places.read(first, stop))
-        good = matching(condition, records)
+    for first, stop in _chunks(pack, start, backwards, BLOCK if quick else CHUNK):
+        table = pack.places.table(first, stop)
+        look = by_heads if quick else by_contents
+        good = look(pack, condition, first, table)
         if backwards:
-            found, begin = good + found, first
-            if len(found) > count:
-                found = found[-count:]
+            found, begin = (good + found)[-count:], first
             if len(found) == count:
                 return Found(found, found[0].position, end, True)
         else:
-            found, end = found + good, first + len(records)
-            if len(found) >= count:
-                found = found[:count]
+            found, end = (found + good)[:count], first + len(table)
+            if len(found) == count:
                 return Found(found, begin, found[-1].position + 1, True)
-            if len(records) < stop - first:
+            if len(table) < stop - first:
                 break
         if time.monotonic() > latest or pack.closing:
             return Found(found, begin, end, False)
     return Found(found, begin, end, True)
 
 
-def _chunks(pack: ShownPack, start: int, backwards: bool) -> Iterator[tuple[int, int]]:
+def by_contents(
+    pack: ShownPack, condition: Condition, first: int, table: np.ndarray
+) -> list[ShownRecord]:
+    """The records of a table of keys and offsets that fulfil a condition."""
+    return matching(condition, _records(pack, first, table, range(len(table))))
+
+
+def _records(pack: ShownPack, first: int, table: np.ndarray, rows: Any) -> list[ShownRecord]:
+    return pack.records(Place(first + int(row), *table[row].tolist()) for row in rows)
+
+
+def by_heads(
+    pack: ShownPack, condition: Condition, first: int, table: np.ndarray
+) -> list[ShownRecord]:
+    """The same for a condition on labels, sizes, ids and keys, many times as fast.
+
+    The heads of records in one part with one label are read by NumPy; all others are looked at one
+    by one.
+    """
+    keys, offsets = table[:, 0], table[:, 1]
+    data = StoredFile(pack.path).map()
+    room = len(data) - HEAD.itemsize + 1
+    if room < 1:
+        return by_contents(pack, condition, first, table)
+    inside = (offsets >= 0) & (offsets < room) & (offsets % 4 == 0)
+    every_byte = np.ndarray(room, HEAD, data, strides=(1,))
+    heads = every_byte[np.where(inside, offsets, 0)]
+    length = (heads["word"] & LENGTH).astype(np.int64)
+    plain = inside & (heads["magic"] == WORD) & (heads["word"] >> 29 == 0)
+    plain &= (length >= HEADER.size) & (offsets + FRAME_BYTES + length <= len(data))
+    plain &= (heads["flag"] == 0) & (heads["id2"] == 0)
+    rows = np.flatnonzero(plain)
+    known = {
+        "label": heads["label"][rows],
+        "objects": np.zeros(len(rows), np.int64),
+        "bytes": length[rows] - HEADER.size,
+        "id": heads["id"][rows],
+        "key": keys[rows],
+    }
+
+    def column(name: str, chosen: np.ndarray) -> Any:
+        if name == "labels":
+            return np.ones(len(chosen), np.int64), known["label"][chosen]
+        return known[name][chosen]
+
+    wanted = ~plain
+    wanted[rows] = condition(len(rows), column)
+    found = _records(pack, first, table, np.flatnonzero(wanted))
+    doubtful = [record for record in found if not plain[record.position - first]]
+    left_out = {record.position for record in doubtful}
+    left_out -= {record.position for record in matching(condition, doubtful)}
+    return [record for record in found if record.position not in left_out]
+
+
+def _chunks(pack: ShownPack, start: int, backwards: bool, size: int) -> Iterator[tuple[int, int]]:
     if backwards:
         while start > 0:
-            yield max(start - CHUNK, 0), start
-            start = max(start - CHUNK, 0)
+            yield max(start - size, 0), start
+            start = max(start - size, 0)
         return
     while pack.places.count is None or start < pack.places.count:
         pack.places.wait_for(start, 1)
-        yield start, start + CHUNK
-        start += CHUNK
+        yield start, start + size
+        start += size

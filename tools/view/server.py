@@ -9,6 +9,7 @@ import contextlib
 import secrets
 import socket
 import threading
+import traceback
 import webbrowser
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -73,6 +74,9 @@ def application(site: Site, token: str, port: int) -> Any:
                 return site.problem(404, "There is no such page", str(error))
             except RecordIOError as error:
                 return site.problem(422, "This cannot be shown", str(error))
+            except Exception as error:  # what starlette would say of it has no headers of ours
+                traceback.print_exc()
+                return site.problem(500, "Something went wrong", f"{type(error).__name__}: {error}")
 
         return answer
 
@@ -85,15 +89,12 @@ def application(site: Site, token: str, port: int) -> Any:
     def missing(request: Any, error: Any) -> Any:
         return site.problem(404, "There is no such page", "Nothing has this address.")
 
-    def failed(request: Any, error: Exception) -> Any:
-        return site.problem(500, "Something went wrong", f"{type(error).__name__}: {error}")
-
     routes = [Route(path, bound(page)) for path, page in PAGES.items()]
     routes.append(Route("/pack/{pack}/damage/check", bound(reports.start_check), methods=["POST"]))
     routes.append(Route("/static/{name}", static))
     return Starlette(
         routes=routes,
-        exception_handlers={404: missing, 405: missing, 500: failed},
+        exception_handlers={404: missing, 405: missing},
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS), www_redirect=False),
             Middleware(Guard, token=token, port=port),

@@ -104,3 +104,11 @@ def test_a_web_socket_is_closed(client):
 
     with pytest.raises(WebSocketDisconnect), client.websocket_connect("/"):
         pass
+
+
+def test_an_accident_is_an_answer_with_all_headers(client, site, monkeypatch, capsys):
+    monkeypatch.setattr(site, "pictures", None)
+    answer = client.get("/pack/plain/image/1/224")
+    assert answer.status_code == 500 and "AttributeError" in answer.text
+    assert "content-security-policy" in answer.headers
+    assert "Traceback" in capsys.readouterr().err

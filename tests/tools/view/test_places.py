@@ -183,3 +183,36 @@ def test_memory_does_not_grow_with_the_index(tmp_path):
     assert places.lines.block.cache_info().currsize <= 32
     assert os.path.getsize(path) > 10_000_000
     places.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7\t0\n3\t16\n", "7\t0\n3\t16", "7\t0\r\n3\t16\r\n", "7\t0\tmore\n3\t16\n", " 7\t0 \n+3\t16\n",
+        "-7\t0\n-9223372036854775808\t9223372036854775804\n",
+    ],
+)  # fmt: skip
+def test_indexes_are_read_as_by_the_library(index, tmp_path, text):
+    places = index([1])
+    places.close()
+    path = tmp_path / "b.idx"
+    path.write_bytes(text.encode())
+    keys, offsets = recordio.frames.index_file.read_index(path)
+    places = IndexPlaces(str(path))
+    assert places.table(0, 9).tolist() == np.stack([keys, offsets], -1).tolist()
+    places.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1\t2\t3\n4\n", "1\t2\n\n3\t4\n", "1 2\t3\n", "1\t2.5\n", "1\t0x8\n", "9" * 25 + "\t0\n"],
+)
+def test_lines_that_are_none_are_refused(tmp_path, text):
+    path = tmp_path / "b.idx"
+    path.write_bytes(text.encode())
+    places = IndexPlaces(str(path))
+    try:
+        with pytest.raises(IndexFileError):
+            places.table(0, 9)
+    finally:
+        places.close()

@@ -4,7 +4,7 @@ import pytest
 
 import recordio
 from recordio.packs.expression import Condition
-from recordio.tools.view.selection import search
+from recordio.tools.view.selection import by_contents, by_heads, search
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,12 @@ def test_the_same_records_are_found_as_by_the_command(opened, plain, tmp_path, t
     assert [record.header.id for record in found.records] == expected
 
 
+@pytest.mark.parametrize("text", ["label != 0", "label != 0 and width > 0"])
 @pytest.mark.parametrize("chunk", [1, 3, 7, 256])
-def test_pages_forwards_and_backwards_are_the_same(opened, plain, monkeypatch, chunk):
+def test_pages_forwards_and_backwards_are_the_same(opened, plain, monkeypatch, chunk, text):
     monkeypatch.setattr("recordio.tools.view.selection.CHUNK", chunk)
-    pack, condition = opened(plain), Condition("label != 0")
+    monkeypatch.setattr("recordio.tools.view.selection.BLOCK", chunk)
+    pack, condition = opened(plain), Condition(text)
     pages, start = [], 0
     while start < 30:
         found = search(pack, condition, start, 4, seconds=60)
@@ -51,7 +53,7 @@ def test_pages_forwards_and_backwards_are_the_same(opened, plain, monkeypatch, c
 
 
 def test_a_search_ends_in_time_and_says_where(opened, plain, monkeypatch):
-    monkeypatch.setattr("recordio.tools.view.selection.CHUNK", 5)
+    monkeypatch.setattr("recordio.tools.view.selection.BLOCK", 5)
     pack = opened(plain)
     found = search(pack, Condition("label == 99"), 0, 10, seconds=0)
     assert not found.complete and (found.records, found.begin, found.end) == ([], 0, 5)
@@ -76,3 +78,42 @@ def test_damaged_records_have_a_format_of_their_own(opened, damaged):
     found = search(opened(damaged), Condition("format == 'damaged'"), 0, 9, seconds=60)
     (record,) = found.records
     assert record.position == 4 and record.key == 1004 and "no record begins here" in record.damage
+
+
+CONDITIONS = [
+    "label == 1", "label != 1", "label > 0.5", "1 in labels", "len(labels) > 1", "len(labels) == 0",
+    "bytes == 0", "bytes > 300", "id == 1005", "key == 5", "not key % 2 == 0", "objects == 0",
+    "id >= 0 or label < 2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["plain", "mixed", "damaged", "faces"])
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_heads_say_the_same_as_contents(opened, request, name, text):
+    pack, condition = opened(request.getfixturevalue(name)), Condition(text)
+    table = pack.places.table(0, 100)
+    expected = [record.position for record in by_contents(pack, condition, 0, table)]
+    assert [record.position for record in by_heads(pack, condition, 0, table)] == expected
+
+
+def test_heads_of_damaged_files_say_the_same(opened, plain, tmp_path):
+    import random
+    from pathlib import Path
+
+    data = Path(f"{plain}.rec").read_bytes()
+    draw = random.Random(5)
+    for turn in range(20):
+        changed = bytearray(data[: draw.choice([len(data), draw.randrange(8, len(data))])])
+        for _ in range(20):
+            changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
+        prefix = tmp_path / f"{turn}"
+        prefix.with_name(f"{turn}.rec").write_bytes(changed)
+        prefix.with_name(f"{turn}.idx").write_bytes(Path(f"{plain}.idx").read_bytes())
+        pack = opened(str(prefix))
+        table = pack.places.table(0, 100)
+        for text in CONDITIONS:
+            one, other = (
+                [r.position for r in look(pack, Condition(text), 0, table)]
+                for look in (by_contents, by_heads)
+            )
+            assert one == other, text
