@@ -188,7 +188,8 @@ def test_memory_does_not_grow_with_the_index(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "7\t0\n3\t16\n", "7\t0\n3\t16", "7\t0\r\n3\t16\r\n", "7\t0\tmore\n3\t16\n", " 7\t0 \n+3\t16\n",
+        "7\t0\n3\t16\n", "7\t0\n3\t16", "7\t0\r\n3\t16\r\n", "7\t0\tmore\n3\t16\n",
+        " 7\t0 \n+3\t16\n",
         "-7\t0\n-9223372036854775808\t9223372036854775804\n",
     ],
 )  # fmt: skip
