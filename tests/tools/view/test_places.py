@@ -206,7 +206,8 @@ def test_indexes_are_read_as_by_the_library(index, tmp_path, text):
 
 @pytest.mark.parametrize(
     "text",
-    ["1\t2\t3\n4\n", "1\t2\n\n3\t4\n", "1 2\t3\n", "1\t2.5\n", "1\t0x8\n", "9" * 25 + "\t0\n"],
+    ["1\t2\t3\n4\n", "1\t2\n\n3\t4\n", "1 2\t3\n", "1\t2.5\n", "1\t0x8\n"]
+    + ["9" * 25 + "\t0\n", "-" + "9" * 25 + "\t0\n"],
 )
 def test_lines_that_are_none_are_refused(tmp_path, text):
     path = tmp_path / "b.idx"
