@@ -23,7 +23,7 @@ from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader
 from recordio.packs.classes import find_classes
 from recordio.packs.identities import label_pair
-from recordio.packs.source import pack_prefix, record_file
+from recordio.packs.source import pack_files, pack_prefix
 
 from ..payloads import labels_of, number_text
 from .lines import Lines, NotCounted
@@ -129,19 +129,19 @@ class ShownPack:
     """
 
     def __init__(self, path: str, name: str = "") -> None:
-        self.path = record_file(path)
+        self.path, self.index_path = pack_files(path)
         self.name = name or pack_name(self.path)
         self.prefix = pack_prefix(self.path)
-        index = f"{self.prefix}.idx"
-        self.index_path = index if os.path.isfile(index) else None
         self.reader = RecordReader(self.path)
         self.size = StoredFile(self.path).size()
         self.version = "-".join(map(str, StoredFile(self.path).version()))
-        self.places: Places = IndexPlaces(index) if self.index_path else FramePlaces(self.reader)
+        self.places: Places = (
+            IndexPlaces(self.index_path) if self.index_path else FramePlaces(self.reader)
+        )
         self.notes: list[str] = []
         self.classes: dict[int, str] = {}
         try:
-            self.classes = find_classes(self.prefix)
+            self.classes = find_classes(self.path)
         except (RecordIOError, OSError) as error:
             self.notes.append(f"names of classes are not shown: {error}")
         listed = f"{self.prefix}.lst"
@@ -300,7 +300,7 @@ def open_packs(paths: Sequence[str]) -> dict[str, ShownPack]:
     """Open packs, by names of their own."""
     packs: dict[str, ShownPack] = {}
     for path in paths:
-        name = first = pack_name(record_file(path))
+        name = first = pack_name(pack_files(path)[0])
         number = 2
         while name in packs:
             name, number = f"{first}-{number}", number + 1
