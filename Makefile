@@ -63,11 +63,11 @@ sanitize-threads: .venv-sanitize-threads/installed  ## tests of threads under TS
 bench: .venv-test/bench  ## ratios against the alternatives, side by side [ARGS="case ..."]
 	.venv-test/bin/python benchmarks/run.py $(ARGS)
 
-bench-peers: .venv-test/bench  ## beside MXNet, DALI and others; renews docs/benchmarks.md [ARGS="job ..."]
-	.venv-test/bin/python benchmarks/compare.py --environments .venv-peers --docs docs $(ARGS)
+bench-peers: .venv-test/bench  ## beside MXNet, DALI and others; renews docs/measurements/benchmarks.md [ARGS="job ..."]
+	.venv-test/bin/python benchmarks/compare.py --environments .venv-peers --docs docs/measurements $(ARGS)
 
-bench-growth: .venv-test/bench  ## costs by number of records and threads; renews docs/benchmarks.md
-	.venv-test/bin/python benchmarks/growth.py --docs docs $(ARGS)
+bench-growth: .venv-test/bench  ## costs by number of records and threads; renews docs/measurements/benchmarks.md
+	.venv-test/bin/python benchmarks/growth.py --docs docs/measurements $(ARGS)
 
 fuzz: .venv-test/installed $(if $(filter libfuzzer,$(FUZZER)),.venv-fuzz/installed)  ## damaged input to every parser, with libFuzzer where clang is [TARGET=name SECONDS=60]
 	.venv-test/bin/python tests/fuzz/driver.py $(if $(filter libfuzzer,$(FUZZER)),--libfuzzer) \

@@ -1,4 +1,4 @@
-"""The code of docs/mixing.md runs as it stands, with packs under the names that it uses."""
+"""The code of docs/how-to/mixing.md runs as it stands, with packs under the names that it uses."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 import recordio
 
-PAGE = Path(__file__).parents[1] / "docs" / "mixing.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "mixing.md"
 CODE = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.S | re.M)
 
 
