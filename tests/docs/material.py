@@ -73,6 +73,7 @@ def write_faces(folder, pictures, identities, each):
     """As InsightFace packs them: record 0 and the last ones list the identities."""
     folder.mkdir()
     first = 1 + identities * each
+    faces = [jpeg(pixels[:300, :300], side=112) for pixels in pictures]
     with recordio.RecordWriter(folder / "train.rec", folder / "train.idx") as writer:
 
         def write(key, label, content=b""):
@@ -80,7 +81,7 @@ def write_faces(folder, pictures, identities, each):
 
         write(0, [first, first + identities])
         for key in range(1, first):
-            write(key, float((key - 1) // each), jpeg(pictures[key % 3], side=112))
+            write(key, float((key - 1) // each), faces[key % 3])
         for number in range(identities):
             begin = 1 + number * each
             write(first + number, [begin, begin + each])

@@ -113,7 +113,8 @@ def run_console(path, line, text, capfd):
         code = run_command(words)
         printed = "".join(capfd.readouterr())
         where = f"{path}:{line}: {command}\n{printed}"
-        assert code == ("problem" in shown or "error:" in shown), where
+        expected = re.search(r"# exits with (\d+)", command)
+        assert code == int(expected[1] if expected else 0), where
         if shown.strip():
             assert hidden(shown) == hidden(printed), where
 
