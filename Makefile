@@ -2,8 +2,9 @@
 #
 # Each target makes the environments it needs (.venv for the demo, .venv-test for tests and
 # benchmarks, .venv-build for compiling, .venv-peers for what they compare with, .venv-lint for the
-# linters, .venv-fuzz for libFuzzer, .venv-sanitize and .venv-sanitize-threads for the sanitizers) and
-# installs into them again only when something that is compiled or packaged has changed.
+# linters, .venv-docs for the pages, .venv-fuzz for libFuzzer, .venv-sanitize and
+# .venv-sanitize-threads for the sanitizers) and installs into them again only when something that is
+# compiled or packaged has changed.
 
 PYTHON ?= python3
 PHOTOS ?=
@@ -13,7 +14,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
+.PHONY: demo test docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -47,6 +48,11 @@ demo: .venv/installed  ## pack images, stream batches, train a small network [PH
 
 test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
 	.venv-test/bin/python -m pytest $(ARGS)
+
+# Warnings are errors; every link of the pages is looked at, and pictures are drawn by the code.
+docs: .venv-docs/installed  ## the site, in docs/_build/html
+	.venv-docs/bin/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo 'docs/_build/html/index.html'
 
 # Those that strike, and what of the suite is about the same; FAULTS_LONG=1 takes hours.
 STRIKES := faults or threads or killed or fork or child or interrupt or ctrl_c or signal or disk
@@ -86,8 +92,8 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/codespell
 
 clean:  ## remove environments, builds and the demo's output
-	rm -rf .venv .venv-build .venv-test .venv-lint .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads
-	rm -rf build demo *.egg-info
+	rm -rf .venv .venv-build .venv-test .venv-lint .venv-docs .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads
+	rm -rf build demo *.egg-info docs/_build docs/_pictures docs/reference/api/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find $(PACKAGES) tests benchmarks examples \
 		'(' -name '*.so' -o -name '*.pyd' -o -name __pycache__ ')' -prune -exec rm -rf '{}' +
@@ -136,6 +142,10 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 
 .venv-sanitize-threads/installed: .venv-sanitize-threads/$(TAG) $(INSTALLED)
 	RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test,sanitize]'
+	@touch $@
+
+.venv-docs/installed: .venv-docs/$(TAG) build/compiled-$(TAG)
+	RECORDIO_COMPILED=1 .venv-docs/bin/python -m pip install --editable '.[docs]'
 	@touch $@
 
 .venv-lint/installed: .venv-lint/$(TAG) build/compiled-$(TAG)
