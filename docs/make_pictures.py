@@ -1,9 +1,9 @@
 """Draw what the parameters of the image iterators do: ``python docs/make_pictures.py``.
 
 Each picture is one batch from the iterator itself, made of one photograph that comes with
-scikit-image; the photograph is its first column.  Sphinx calls `main` before it reads the pages, which
-include the Markdown that is written beside the pictures.  ``--readme`` renews the one picture that
-is kept, that of the README.
+scikit-image; the photograph is its first column.  Sphinx calls `main` before it reads the pages,
+which include the Markdown that is written beside the pictures.  ``--readme`` renews the one picture
+that is kept, that of the README.
 """
 
 import sys

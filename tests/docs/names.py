@@ -60,7 +60,11 @@ def for_providers(folder):
     provider = ArrayDataProvider(*arrays(), batch_size=64)
     names = {"provider": provider, "batch": next(iter(provider)), "everything": np.zeros(64)}
     names["images"], names["labels"] = arrays()
-    return {**names, "on_first_gpu": np.zeros((32, 3, 4, 4)), "on_second_gpu": np.zeros((32, 3, 4, 4))}
+    return {
+        **names,
+        "on_first_gpu": np.zeros((32, 3, 4, 4)),
+        "on_second_gpu": np.zeros((32, 3, 4, 4)),
+    }
 
 
 def for_views(folder):

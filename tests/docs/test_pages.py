@@ -1,8 +1,9 @@
 """Every example on every page runs, in the order of the page and in a folder with small material.
 
-A page says in its fences what there is: ``python`` is run, in one namespace for a page; of ``console``
-the lines after ``$`` are run, and what they print is compared with what is shown, except for numbers.
-``sh`` and ``text`` are for people: commands that install, need a network, or are described only.
+A page says in its fences what there is: ``python`` is run, in one namespace for a page; of
+``console`` the lines after ``$`` are run, and what they print is compared with what is shown, except
+for numbers.  ``sh`` and ``text`` are for people: commands that install, need a network, or are
+described only.
 """
 
 import contextlib
@@ -39,7 +40,7 @@ SMALLER = (
 
 
 def pages():
-    found = [path for path in DOCS.rglob("*.md") if not path.relative_to(DOCS).parts[0][0] == "_"]
+    found = [path for path in DOCS.rglob("*.md") if path.relative_to(DOCS).parts[0][0] != "_"]
     return [path for path in sorted(found) if "generated" not in path.parts]
 
 
