@@ -51,7 +51,8 @@ test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k
 
 # Warnings are errors; every link of the pages is looked at, and pictures are drawn by the code.
 docs: .venv-docs/installed  ## the site, in docs/_build/html
-	.venv-docs/bin/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	rm -rf docs/_build docs/reference/api/generated
+	.venv-docs/bin/python -m sphinx -W --keep-going -q -j auto -d docs/_build/doctrees docs docs/_build/html
 	@echo 'docs/_build/html/index.html'
 
 # Those that strike, and what of the suite is about the same; FAULTS_LONG=1 takes hours.

@@ -10,6 +10,8 @@ from importlib import import_module
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+TITLES = {"positional arguments": "arguments"}
+
 
 class Commands(SphinxDirective):
     """Sections for one command and its sub-commands."""
@@ -38,7 +40,7 @@ class Commands(SphinxDirective):
                 elif action.help != argparse.SUPPRESS:
                     shown.append(action)
             if shown:
-                section += nodes.rubric(text=(group.title or "options").capitalize())
+                section += nodes.rubric(text=TITLES.get(group.title, group.title).capitalize())
                 section += paragraphs(group.description)
                 section += entries(parser, shown)
         if parser.epilog:
@@ -48,7 +50,9 @@ class Commands(SphinxDirective):
 
 def usage(parser):
     """The line that says how a command is called, without its first word."""
-    return parser.format_usage().removeprefix("usage: ").rstrip()
+    formatter = parser.formatter_class(parser.prog, width=76)
+    formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups, "")
+    return formatter.format_help().rstrip()
 
 
 def paragraphs(text):

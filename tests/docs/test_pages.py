@@ -146,7 +146,8 @@ def test_every_page_is_in_the_navigation():
         for toctree in re.findall(r"^```\{toctree\}\n(.*?)^```", path.read_text(), re.S | re.M):
             for entry in toctree.splitlines():
                 if entry and not entry.startswith(":"):
-                    listed.add((path.parent / f"{entry}.md").resolve())
+                    target = re.sub(r".*<(.*)>", r"\1", entry)
+                    listed.add((path.parent / f"{target}.md").resolve())
     missing = [name_of(path) for path in pages() if path not in listed]
     assert missing == ["index.md"]
 
