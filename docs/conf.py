@@ -2,6 +2,7 @@
 
 import sys
 from importlib.metadata import version as version_of
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -31,6 +32,8 @@ nitpicky = False
 autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+# Where torch is not installed its names are stand-ins: the pages are the same.
+autodoc_mock_imports = [] if find_spec("torch") else ["torch"]
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 

@@ -31,7 +31,13 @@ class Keywords(SphinxDirective):
         for name in self.arguments[0].split():
             module, _, kind = name.partition(":")
             families.append(getattr(import_module(module), kind))
-        lines = [".. list-table::", "   :header-rows: 1", "   :class: keywords", ""]
+        lines = [
+            ".. list-table::",
+            "   :header-rows: 1",
+            "   :class: keywords",
+            "   :widths: 22 14 20 44",
+            "",
+        ]
         for cells in [("Parameter", "Default", "Accepts", "Meaning"), *rows(families)]:
             for number, cell in enumerate(cells):
                 lines.append(f"   {'-' if number else '* -'} {cell}".replace("   -", "     -"))

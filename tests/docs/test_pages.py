@@ -1,9 +1,9 @@
 """Every example on every page runs, in the order of the page and in a folder with small material.
 
 A page says in its fences what there is: ``python`` is run, in one namespace for a page; of
-``console`` the lines after ``$`` are run, and what they print is compared with what is shown, except
-for numbers.  ``sh`` and ``text`` are for people: commands that install, need a network, or are
-described only.
+``console`` the lines after ``$`` are run, and what they print is compared with what is shown,
+except for numbers.  ``sh`` and ``text`` are for people: commands that install, need a network, or
+are described only.
 """
 
 import contextlib
