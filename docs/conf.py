@@ -30,6 +30,12 @@ default_role = "py:obj"
 nitpicky = False
 
 autosummary_generate = True
+# Names that differ in their case alone, for file systems that do not tell them apart.
+autosummary_filename_map = {
+    "iterators.converter": "iterators.converter-function",
+    "iterators.samples.minibatches": "iterators.samples.minibatches-function",
+    "recordio.shard": "recordio.shard-function",
+}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 # Where torch is not installed its names are stand-ins: the pages are the same.

@@ -20,7 +20,7 @@ POWERS = {2**n: f"2^{n}" for n in range(20, 71)} | {2**n - 1: f"2^{n} - 1" for n
 
 
 class Keywords(SphinxDirective):
-    """A table of parameters: name, default, what is accepted, meaning."""
+    """A table of parameters: name and default, what is accepted, meaning."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -35,12 +35,12 @@ class Keywords(SphinxDirective):
             ".. list-table::",
             "   :header-rows: 1",
             "   :class: keywords",
-            "   :widths: 22 14 20 44",
+            "   :widths: 32 20 48",
             "",
         ]
-        for cells in [("Parameter", "Default", "Accepts", "Meaning"), *rows(families)]:
-            for number, cell in enumerate(cells):
-                lines.append(f"   {'-' if number else '* -'} {cell}".replace("   -", "     -"))
+        for cells in [("Parameter and default", "Accepts", "Meaning"), *rows(families)]:
+            bullets = ("   * - ", "     - ", "     - ")
+            lines += [bullet + cell for bullet, cell in zip(bullets, cells, strict=True)]
         node = nodes.container()
         source = self.get_source_info()[0]
         self.state.nested_parse(StringList(lines, source), self.content_offset, node)
@@ -51,24 +51,20 @@ def rows(families):
     """Those of the table; parameters that share a description share a row."""
     result = []
     for item in _described(families, ()):
-        text = item.metadata["text"]
-        name = f"``{item.name}``"
-        default = "required" if item.default is MISSING else f"``{shown(item.default)}``"
+        required = item.default is MISSING
+        text, name = item.metadata["text"], item.name if required else f"{item.name}={shown(item)}"
+        name = f"``{name}``" + (" (required)" if required else "")
         if text is ...:
-            names, defaults, accepts, old = result[-1]
-            result[-1] = f"{names}, {name}", merged(defaults, default), accepts, old
+            names, accepts, old = result[-1]
+            result[-1] = f"{names}, {name}", accepts, old
         else:
-            result.append((name, default, accepted(item), text))
+            result.append((name, accepted(item), text))
     return result
 
 
-def merged(defaults, default):
-    """Defaults of parameters that share a row, once if they are the same."""
-    return defaults if defaults.endswith(default) else f"{defaults}, {default}"
-
-
-def shown(value):
+def shown(item):
     """A default as one writes it."""
+    value = item.default
     return POWERS.get(value, repr(value)) if isinstance(value, int) else repr(value)
 
 
