@@ -2,9 +2,9 @@
 #
 # Each target makes the environments it needs (.venv for the demo, .venv-test for tests and
 # benchmarks, .venv-ray for tests with Ray, .venv-build for compiling, .venv-peers for what they
-# compare with, .venv-lint for the linters, .venv-fuzz for libFuzzer, .venv-sanitize and
-# .venv-sanitize-threads for the sanitizers) and installs into them again only when something that is
-# compiled or packaged has changed.
+# compare with, .venv-lint for the linters, .venv-docs for the pages, .venv-fuzz for libFuzzer,
+# .venv-sanitize and .venv-sanitize-threads for the sanitizers) and installs into them again only when
+# something that is compiled or packaged has changed.
 
 PYTHON ?= python3
 PHOTOS ?=
@@ -14,7 +14,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test test-ray test-browser faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
+.PHONY: demo test test-ray test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -64,6 +64,12 @@ test-browser: .venv-test/browser  ## the pages of `recordio view` in Chromium [A
 		echo 'No Chromium was found (Debian: apt install chromium): the tests are skipped' >&2
 	.venv-test/bin/python -m pytest tests/browser -m browser -rs $(ARGS)
 
+# Warnings are errors; every link of the pages is looked at, and pictures are drawn by the code.
+docs: .venv-docs/installed  ## the site, in docs/_build/html
+	rm -rf docs/_build docs/reference/api/generated
+	.venv-docs/bin/python -m sphinx -W --keep-going -q -j auto -d docs/_build/doctrees docs docs/_build/html
+	@echo 'docs/_build/html/index.html'
+
 # Those that strike, and what of the suite is about the same; FAULTS_LONG=1 takes hours.
 STRIKES := faults or threads or killed or fork or child or interrupt or ctrl_c or signal or disk
 
@@ -79,11 +85,11 @@ sanitize-threads: .venv-sanitize-threads/installed  ## tests of threads under TS
 bench: .venv-test/bench  ## ratios against the alternatives, side by side [ARGS="case ..."]
 	.venv-test/bin/python benchmarks/run.py $(ARGS)
 
-bench-peers: .venv-test/bench  ## beside MXNet, DALI and others; renews docs/benchmarks.md [ARGS="job ..."]
-	.venv-test/bin/python benchmarks/compare.py --environments .venv-peers --docs docs $(ARGS)
+bench-peers: .venv-test/bench  ## beside MXNet, DALI and others; renews docs/measurements/benchmarks.md [ARGS="job ..."]
+	.venv-test/bin/python benchmarks/compare.py --environments .venv-peers --docs docs/measurements $(ARGS)
 
-bench-growth: .venv-test/bench  ## costs by number of records and threads; renews docs/benchmarks.md
-	.venv-test/bin/python benchmarks/growth.py --docs docs $(ARGS)
+bench-growth: .venv-test/bench  ## costs by number of records and threads; renews docs/measurements/benchmarks.md
+	.venv-test/bin/python benchmarks/growth.py --docs docs/measurements $(ARGS)
 
 fuzz: .venv-test/installed $(if $(filter libfuzzer,$(FUZZER)),.venv-fuzz/installed)  ## damaged input to every parser, with libFuzzer where clang is [TARGET=name SECONDS=60]
 	.venv-test/bin/python tests/fuzz/driver.py $(if $(filter libfuzzer,$(FUZZER)),--libfuzzer) \
@@ -102,8 +108,8 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/codespell
 
 clean:  ## remove environments, builds and the demo's output
-	rm -rf .venv .venv-build .venv-test .venv-ray .venv-lint .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads
-	rm -rf build demo *.egg-info
+	rm -rf .venv .venv-build .venv-test .venv-ray .venv-lint .venv-docs .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads
+	rm -rf build demo *.egg-info docs/_build docs/_pictures docs/reference/api/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find $(PACKAGES) tests benchmarks examples \
 		'(' -name '*.so' -o -name '*.pyd' -o -name __pycache__ ')' -prune -exec rm -rf '{}' +
@@ -163,6 +169,10 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 
 .venv-sanitize-threads/installed: .venv-sanitize-threads/$(TAG) $(INSTALLED)
 	RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test]'
+	@touch $@
+
+.venv-docs/installed: .venv-docs/$(TAG) build/compiled-$(TAG)
+	RECORDIO_COMPILED=1 .venv-docs/bin/python -m pip install --editable '.[docs]'
 	@touch $@
 
 .venv-lint/installed: .venv-lint/$(TAG) build/compiled-$(TAG)

@@ -2,7 +2,7 @@
 
 Synthetic record files of the smallest images there are, from a thousand records to ten millions,
 each measured in a process of its own; and what a batch costs the one thread that takes it, against
-what it costs the decoding threads.  ``--docs docs`` renews the tables of `benchmarks.md` there.
+what it costs the decoding threads.  ``--docs FOLDER`` renews the tables of `benchmarks.md` there.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Draw what the parameters of the image iterators do: ``python docs/make_pictures.py``.
 
-Every row of ``docs/image-record-iter.jpg``, ``docs/image-det-record-iter.jpg`` and
-``docs/image-iter.jpg`` is one batch from the provider itself, of one photograph that comes with
-scikit-image.
+Each picture is one batch from the iterator itself, made of one photograph that comes with
+scikit-image; the photograph is its first column.  Sphinx calls `main` before it reads the pages,
+which include the Markdown that is written beside the pictures.  ``--readme`` renews the one picture
+that is kept, that of the README.
 """
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -15,92 +17,146 @@ from PIL import Image, ImageDraw
 import iterators
 import recordio
 
+HERE = Path(__file__).parent
 SIDE = 112
 COLUMNS = 6
-CAPTION = 16
+GAP = 8
 ROWS = [
     {"resize": 112},
-    {"resize": 150, "rand_crop": True, "rand_mirror": True},
+    {"resize": 150, "rand_crop": True},
+    {"resize": 150, "crop_x_start": 0, "crop_y_start": 0},
+    {"random_resized_crop": True, "min_random_area": 0.08},
     {"random_resized_crop": True, "min_random_area": 0.08, "min_aspect_ratio": 0.75,
-     "max_aspect_ratio": 1.333, "rand_mirror": True},
+     "max_aspect_ratio": 1.333},
+    {"min_crop_size": 60, "max_crop_size": 280, "rand_crop": True},
+    {"resize": 112, "mirror": True},
+    {"resize": 112, "rand_mirror": True},
     {"resize": 150, "max_rotate_angle": 30, "fill_value": 127},
+    {"resize": 150, "rotate": 20, "fill_value": 127},
+    {"resize": 150, "rotate_list": (-90, 0, 90, 180), "fill_value": 127},
     {"resize": 150, "max_shear_ratio": 0.4, "fill_value": 127},
     {"resize": 112, "min_random_scale": 0.6, "max_random_scale": 1.4, "fill_value": 127},
+    {"resize": 150, "max_aspect_ratio": 0.5, "fill_value": 127},
     {"resize": 112, "pad": 16, "rand_crop": True, "fill_value": 0},
-    {"resize": 112, "brightness": 0.4, "contrast": 0.4, "saturation": 0.8},
-    {"resize": 112, "random_h": 36, "random_s": 50, "random_l": 50},
+    {"resize": 112, "brightness": 0.5},
+    {"resize": 112, "contrast": 0.7},
+    {"resize": 112, "saturation": 1.0},
+    {"resize": 112, "random_h": 60},
+    {"resize": 112, "random_s": 120},
+    {"resize": 112, "random_l": 80},
     {"resize": 112, "pca_noise": 0.5},
+    {"resize": 112, "max_random_contrast": 0.5},
+    {"resize": 112, "max_random_illumination": 60},
 ]  # fmt: skip
 # Detection: the head and one eye of the cat, as class, xmin, ymin, xmax, ymax.
 BOXES = [2, 5, 0, 0.2, 0.02, 0.75, 0.9, 1, 0.31, 0.2, 0.43, 0.38]
 DET_ROWS = [
+    {"resize_mode": "force"},
     {"resize_mode": "fit"},
-    {"rand_mirror_prob": 0.5},
+    {"resize_mode": "fit", "rand_mirror_prob": 0.5},
     {"rand_pad_prob": 1, "max_pad_scale": 3},
     {"rand_crop_prob": 1, "min_crop_scales": 0.4, "max_crop_scales": 0.9,
      "min_crop_object_coverages": 0.5},
-    {"max_random_hue": 30, "random_hue_prob": 1, "max_random_contrast": 0.4,
-     "random_contrast_prob": 1},
+    {"rand_crop_prob": 1, "min_crop_scales": 0.3, "min_crop_aspect_ratios": 0.5,
+     "max_crop_aspect_ratios": 2, "min_crop_overlaps": 0.3},
+    {"max_random_hue": 60, "random_hue_prob": 1},
+    {"max_random_saturation": 120, "random_saturation_prob": 1},
+    {"max_random_illumination": 80, "random_illumination_prob": 1},
+    {"max_random_contrast": 0.6, "random_contrast_prob": 1},
 ]  # fmt: skip
 LIST_ROWS = [
     {"resize": 112},
-    {"rand_crop": True, "rand_resize": True, "rand_mirror": True},
-    {"resize": 112, "brightness": 0.4, "contrast": 0.4, "saturation": 0.8},
+    {"resize": 150, "rand_crop": True, "rand_mirror": True},
+    {"rand_crop": True, "rand_resize": True},
+    {"resize": 112, "brightness": 0.5},
+    {"resize": 112, "contrast": 0.7},
+    {"resize": 112, "saturation": 1.0},
     {"resize": 112, "hue": 0.5},
     {"resize": 112, "pca_noise": 0.5},
     {"resize": 112, "rand_gray": 0.5},
 ]
+README = {"random_resized_crop": True, "min_random_area": 0.08, "min_aspect_ratio": 0.75,
+          "max_aspect_ratio": 1.333, "rand_mirror": True, "random_h": 20, "random_s": 40,
+          "random_l": 40}  # fmt: skip
 
 
-def main():
-    """Pack one photograph several times and draw a batch for every row."""
-    here = Path(__file__).parent
+def main(target=HERE / "_pictures"):
+    """A picture for each row, and a Markdown file for each iterator that shows them all."""
+    target.mkdir(exist_ok=True)
     photo = (Path(skimage.__file__).parent / "data" / "chelsea.png").read_bytes()
     with tempfile.TemporaryDirectory() as folder:
-        plain, boxed = pack(folder, "plain", 0, photo), pack(folder, "boxed", BOXES, photo)
-        draw_sheet(here / "image-record-iter.jpg", iterators.ImageRecordIter, plain, ROWS)
-        draw_sheet(
-            here / "image-det-record-iter.jpg", iterators.ImageDetRecordIter, boxed, DET_ROWS
-        )
-        draw_sheet(here / "image-iter.jpg", iterators.ImageIter, plain, LIST_ROWS)
+        plain = pack(folder, "plain", 0, [photo] * COLUMNS)
+        boxed = pack(folder, "boxed", BOXES, [photo] * COLUMNS)
+        for name, kind, records, rows in (
+            ("image-record-iter", iterators.ImageRecordIter, plain, ROWS),
+            ("image-det-record-iter", iterators.ImageDetRecordIter, boxed, DET_ROWS),
+            ("image-iter", iterators.ImageIter, plain, LIST_ROWS),
+        ):
+            original = next(batches(kind, records, rows[0]))
+            text = ""
+            for number, settings in enumerate(rows):
+                path = target / f"{name}-{number:02d}.jpg"
+                draw(path, original, next(batches(kind, records, settings)))
+                words = ", ".join(f"{key}={value}" for key, value in settings.items())
+                text += f"`{words}`\n\n![The photograph, and {COLUMNS} samples]({path.name})\n\n"
+            (target / f"{name}.md").write_text(text)
 
 
-def pack(folder, name, label, photo):
-    """A record file that holds the photograph once for every column."""
+def pack(folder, name, label, photos):
+    """A record file that holds photographs, all with one label."""
     path = Path(folder, f"{name}.rec")
     with recordio.RecordWriter(path) as writer:
-        for i in range(COLUMNS):
-            writer.write(recordio.pack(recordio.IRHeader(0, label, i, 0), photo))
+        for number, photo in enumerate(photos):
+            writer.write(recordio.pack(recordio.IRHeader(0, label, number, 0), photo))
     return path
 
 
-def draw_sheet(path, kind, records, rows):
-    """One row of pictures for each of `rows`, which are parameters of the iterator `kind`."""
-    sheet = Image.new("RGB", (COLUMNS * SIDE, len(rows) * (SIDE + CAPTION)), "white")
-    draw = ImageDraw.Draw(sheet)
-    for number, settings in enumerate(rows):
-        with kind(
-            path_imgrec=records, data_shape=(3, SIDE, SIDE), batch_size=COLUMNS, layout="NHWC",
-            seed=3, **settings,
-        ) as provider:  # fmt: skip
-            batch = provider.next()
-        top = number * (SIDE + CAPTION)
-        draw.text((2, top + 2), ", ".join(f"{k}={v}" for k, v in settings.items()), "black")
-        for column, (picture, label) in enumerate(zip(batch.data[0], batch.label[0], strict=True)):
-            place = column * SIDE, top + CAPTION
-            sheet.paste(Image.fromarray(picture.clip(0, 255).round().astype(np.uint8)), place)
-            if np.ndim(label):
-                draw_boxes(draw, place, label)
-    sheet.save(path, quality=70)
+def batches(kind, records, settings):
+    """The batches of the iterator `kind`, as pictures with their boxes."""
+    with kind(
+        path_imgrec=records, data_shape=(3, SIDE, SIDE), batch_size=COLUMNS, layout="NHWC",
+        seed=3, **settings,
+    ) as provider:  # fmt: skip
+        for batch in provider:
+            pictures = []
+            for pixels, label in zip(batch.data[0], batch.label[0], strict=True):
+                picture = Image.fromarray(pixels.clip(0, 255).round().astype(np.uint8))
+                if np.ndim(label):
+                    draw_boxes(ImageDraw.Draw(picture), label)
+                pictures.append(picture)
+            yield pictures
 
 
-def draw_boxes(draw, place, label):
+def draw(path, original, pictures):
+    """The original and, a little apart, the pictures of a batch."""
+    strip = Image.new("RGB", (SIDE * (1 + len(pictures)) + GAP, SIDE), "white")
+    strip.paste(original[0], (0, 0))
+    for column, picture in enumerate(pictures):
+        strip.paste(picture, (SIDE * (column + 1) + GAP, 0))
+    strip.save(path, quality=80)
+
+
+def draw_boxes(draw, label):
     """Outline the objects of a label row: channels, rows, columns, length, header, objects."""
     rows, columns, length = label[1:4]
     for box in label[6 : 4 + int(length)].reshape(-1, 5):
-        corners = box[1:] * (columns, rows, columns, rows) + (*place, *place)
+        corners = box[1:] * (columns, rows, columns, rows)
         draw.rectangle(corners.tolist(), outline=("red", "yellow")[int(box[0])])
 
 
+def draw_readme(path=HERE / "batch.jpg", columns=8):
+    """Two batches of four photographs, one above the other."""
+    data = Path(skimage.__file__).parent / "data"
+    photos = [(data / name).read_bytes() for name in ("chelsea.png", "astronaut.png", "coffee.png")]
+    sheet = Image.new("RGB", (columns * SIDE, 2 * SIDE))
+    with tempfile.TemporaryDirectory() as folder:
+        records = pack(folder, "photos", 0, [photos[i % 3] for i in range(columns * 2)])
+        made = [picture for batch in batches(iterators.ImageRecordIter, records, README)
+                for picture in batch]  # fmt: skip
+    for place in range(2 * columns):
+        sheet.paste(made[place], (place % columns * SIDE, place // columns * SIDE))
+    sheet.save(path, quality=80, optimize=True)
+
+
 if __name__ == "__main__":
-    main()
+    draw_readme() if "--readme" in sys.argv else main()

@@ -1,4 +1,4 @@
-"""`docs/architecture.md` shows every source file, and what its walks name is there.
+"""`docs/internals/architecture.md` shows every source file, and what its walks name is there.
 
 ``python tests/test_map.py`` writes the tree.
 """
@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "internals" / "architecture.md"
 BEGIN, END = "<!-- the tree -->\n```\n", "```\n<!-- end of the tree -->\n"
 PACKAGES = ("recordio", "iterators", "tools")
 #: Of files with one stem the first is shown; the others are its declarations.

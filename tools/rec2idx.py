@@ -19,12 +19,34 @@ from recordio import build_index
 from .console import Interruption, add_version, run_command, say
 from .outputs import local_path
 
-__all__ = ["main"]
+__all__ = ["build_parser", "main"]
 
 DESCRIPTION = """\
 Write the index (.idx) of a record file (.rec).  By default the keys are 0, 1, 2, ... in file order.
 The index appears whole or not at all; damage in the record file is reported with its place.
 """
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the command."""
+    parser = argparse.ArgumentParser(
+        prog="rec2idx",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_version(parser)
+    parser.add_argument("record", metavar="RECORD", type=local_path, help="the record file")
+    parser.add_argument(
+        "index", metavar="INDEX", type=local_path, help="the index to write or to replace"
+    )
+    parser.add_argument(
+        "--keys",
+        choices=["position", "id"],
+        default="position",
+        help="position: 0, 1, 2, ...; id: the id in each image header, which is what im2rec writes "
+        "(default: position)",
+    )
+    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,24 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     SystemExit
         The arguments are wrong (code 2), or help was asked for (code 0).
     """
-    parser = argparse.ArgumentParser(
-        prog="rec2idx",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_version(parser)
-    parser.add_argument("record", metavar="RECORD", type=local_path, help="the record file")
-    parser.add_argument(
-        "index", metavar="INDEX", type=local_path, help="the index to write or to replace"
-    )
-    parser.add_argument(
-        "--keys",
-        choices=["position", "id"],
-        default="position",
-        help="position: 0, 1, 2, ...; id: the id in each image header, which is what im2rec writes "
-        "(default: position)",
-    )
-    settings = parser.parse_args(arguments)
+    settings = build_parser().parse_args(arguments)
 
     def action(interruption: Interruption) -> int:
         count = build_index(settings.record, settings.index, settings.keys)

@@ -206,7 +206,7 @@ def test_only_what_is_between_markers_is_renewed(tmp_path):
 @pytest.mark.parametrize("marker", ["machine", "results", "settings", "growth", "threads"])
 def test_the_page_has_all_markers(marker, tmp_path):
     page = tmp_path / "benchmarks.md"
-    page.write_text((ROOT / "docs" / "benchmarks.md").read_text())
+    page.write_text((ROOT / "docs" / "measurements" / "benchmarks.md").read_text())
     report.put(page, marker, "put there")
     assert page.read_text().count("put there") == 1
 

@@ -1,6 +1,6 @@
 """A fork while an object is open: the child goes on or is told, and the parent goes on.
 
-docs/threads.md has the table that this file checks.
+docs/internals/threads.md has the table that this file checks.
 """
 
 import os

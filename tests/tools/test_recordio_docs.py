@@ -7,7 +7,7 @@ from pathlib import Path
 import cv2
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "recordio-command.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "recordio-command.md"
 
 
 def blocks(language):

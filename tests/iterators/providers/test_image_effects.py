@@ -15,7 +15,7 @@ from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.providers.image_options import ImageDetOptions, ImageRecordOptions
 
-PAGES = Path(__file__).parents[3] / "docs"
+PAGES = Path(__file__).parents[3] / "docs" / "reference"
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_labels_of_a_certain_shape_need_a_file(tmp_path):
 def test_the_example_of_the_readme_augments(pack):
     """Its own text, with a file that exists and the device that every machine has."""
     pytest.importorskip("torch")
-    code = (PAGES.parent / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    code = (PAGES.parents[1] / "README.md").read_text().split("```python\n")[1].split("```")[0]
     for old, new in (("train.rec", pack), ("256", "4"), ('"cuda"', '"cpu"')):
         assert old in code
         code = code.replace(old, new)

@@ -9,7 +9,7 @@ import pytest
 
 from recordio.tools.material.registry import PACK_COMMANDS
 
-PAGE = Path(__file__).parents[3] / "docs" / "packs.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "packs.md"
 
 
 def blocks(language):

@@ -1,0 +1,68 @@
+"""How Sphinx builds these pages: ``make docs``."""
+
+import sys
+from importlib.metadata import version as version_of
+from importlib.util import find_spec
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path += [str(HERE), str(HERE / "_extensions")]
+
+project = "recordio + iterators"
+author = "the contributors"
+copyright = author
+version = release = version_of("recordio-iterators")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_design",
+    "commands",
+    "keywords",
+    "pictures",
+]
+exclude_patterns = ["_build", "_pictures/*.md"]
+templates_path = ["_templates"]
+# `name` in a docstring is a link where there is such a name, and code where there is none.
+default_role = "py:obj"
+nitpicky = False
+
+autosummary_generate = True
+# Names that differ in their case alone, for file systems that do not tell them apart.
+autosummary_filename_map = {
+    "iterators.converter": "iterators.converter-function",
+    "iterators.samples.minibatches": "iterators.samples.minibatches-function",
+    "recordio.shard": "recordio.shard-function",
+}
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+# Where torch is not installed its names are stand-ins: the pages are the same.
+autodoc_mock_imports = [] if find_spec("torch") else ["torch"]
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence", "deflist"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = project
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+html_sidebars = {"index": []}
+html_theme_options = {
+    "logo": {"text": project},
+    "header_links_before_dropdown": 7,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "navbar_align": "left",
+    "footer_start": ["version"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}

@@ -1,0 +1,186 @@
+"""Every example on every page runs, in the order of the page and in a folder with small material.
+
+A page says in its fences what there is: ``python`` is run, in one namespace for a page; of
+``console`` the lines after ``$`` are run, and what they print is compared with what is shown,
+except for numbers.  ``sh`` and ``text`` are for people: commands that install, need a network, or
+are described only.
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import warnings
+from pathlib import Path
+
+import pytest
+
+from iterators import AbstractDataProvider, Iterator, get_dataset_root, set_dataset_root
+from recordio.tools import cli, im2rec, rec2idx
+
+from . import material, names
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+#: Pages whose examples a test of their own runs, which looks at the outcome as well.
+ELSEWHERE = {"how-to/packs.md", "reference/recordio-command.md"}
+COMMANDS = {"im2rec": im2rec.main, "rec2idx": rec2idx.main, "recordio": cli.main}
+FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.S | re.M)
+#: What a machine for tests has less of: memory, time, devices, a network.
+SMALLER = (
+    (r"batch_size=\d{3,}", "batch_size=8"),
+    (r"ImageIter\(128,", "ImageIter(8,"),
+    (r"range\(90\)", "range(2)"),
+    (r'"cuda(:\d)?"', '"cpu"'),
+    (r"float16@cuda", "float16@cpu"),
+    (r"n_processes=4", "n_processes=2"),
+    (r"cache_size=60_000_000_000", "cache_size=60_000_000"),
+    (r'"/scratch/mirrors"', '"mirrors"'),
+)
+
+
+def pages():
+    found = [path for path in DOCS.rglob("*.md") if path.relative_to(DOCS).parts[0][0] != "_"]
+    return [path for path in sorted(found) if "generated" not in path.parts]
+
+
+def name_of(path):
+    return path.relative_to(DOCS).as_posix()
+
+
+def fences(path):
+    """Language, first line and text of every block; what is commented out does not count."""
+    text = re.sub(r"<!--.*?-->", lambda m: "\n" * m[0].count("\n"), path.read_text(), flags=re.S)
+    for found in FENCE.finditer(text):
+        yield found[2], text[: found.start()].count("\n") + 2, found[3]
+
+
+def with_examples():
+    kinds = {"python", "console"}
+    for path in [*pages(), ROOT / "README.md"]:
+        if any(language in kinds for language, _, _ in fences(path)):
+            name = name_of(path) if path.is_relative_to(DOCS) else path.name
+            if name not in ELSEWHERE:
+                yield pytest.param(path, name, id=name)
+
+
+@pytest.fixture(scope="session")
+def stock(tmp_path_factory, photos):
+    folder = tmp_path_factory.mktemp("stock")
+    material.make(folder, photos)
+    return folder
+
+
+@pytest.fixture
+def folder(stock, tmp_path, monkeypatch):
+    """Where a page is followed."""
+    place = tmp_path / "reader"
+    shutil.copytree(stock, place)
+    monkeypatch.chdir(place)
+    before = get_dataset_root()
+    set_dataset_root(tmp_path / "root")
+    yield place
+    set_dataset_root(before)
+
+
+@pytest.fixture
+def pack_on_s3(folder, bucket, s3_endpoint, monkeypatch):
+    """``s3://bucket/train.rec``, for whom the environment says where that is."""
+    for suffix in ("rec", "idx"):
+        bucket.upload_file(f"train.{suffix}", "bucket", f"train.{suffix}")
+    for name, value in {
+        "AWS_ENDPOINT_URL": s3_endpoint, "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "word",
+        "AWS_DEFAULT_REGION": "us-east-1", "AWS_REGION": "us-east-1",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.libjpeg
+@pytest.mark.parametrize(("path", "name"), list(with_examples()))
+def test_every_example_of_the_page_runs(path, name, folder, capfd, request):
+    if name == "how-to/remote.md":
+        request.getfixturevalue("pack_on_s3")
+    space = names.of(name, folder)
+    for language, line, text in fences(path):
+        if language == "python":
+            run_python(path, line, text, space)
+        elif language == "console":
+            run_console(path, line, text, capfd)
+    for value in list(space.values()):
+        if isinstance(value, AbstractDataProvider | Iterator):
+            value.close()
+
+
+def run_python(path, line, text, space):
+    text = text.replace("https://example.org/", f"file://{os.getcwd()}/")
+    for pattern, smaller in SMALLER:
+        text = re.sub(pattern, smaller, text)
+    code = compile("\n" * (line - 1) + text, str(path), "exec")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(code, space)
+
+
+def run_console(path, line, text, capfd):
+    for example in text.split("$ ")[1:]:
+        command, _, shown = example.partition("\n")
+        words = shlex.split(command, comments=True)
+        code = run_command(words)
+        printed = "".join(capfd.readouterr())
+        where = f"{path}:{line}: {command}\n{printed}"
+        expected = re.search(r"# exits with (\d+)", command)
+        assert code == int(expected[1] if expected else 0), where
+        if shown.strip():
+            assert hidden(shown) == hidden(printed), where
+
+
+def run_command(words):
+    """The exit code of a command; ``VARIABLE=value command`` is understood."""
+    with contextlib.ExitStack() as stack:
+        while "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            os.environ[name] = value
+            stack.callback(os.environ.pop, name)
+        assert words[0] in COMMANDS, f"{words[0]} is not a command of this package"
+        try:
+            return int(COMMANDS[words[0]](words[1:]) or 0)
+        except SystemExit as error:
+            return int(error.code or 0)
+
+
+def hidden(text):
+    """Without numbers, which depend on encoders and machines, and without layout."""
+    text = re.sub(r"\d[\d.,]*", "N", text)
+    return " ".join(text.split())
+
+
+def test_every_page_is_in_the_navigation():
+    listed = set()
+    for path in pages():
+        for toctree in re.findall(r"^```\{toctree\}\n(.*?)^```", path.read_text(), re.S | re.M):
+            for entry in toctree.splitlines():
+                if entry and not entry.startswith(":"):
+                    target = re.sub(r".*<(.*)>", r"\1", entry)
+                    listed.add((path.parent / f"{target}.md").resolve())
+    missing = [name_of(path) for path in pages() if path not in listed]
+    assert missing == ["index.md"]
+
+
+def test_links_lead_somewhere():
+    for path in [*pages(), *ROOT.glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
+            if "://" not in target and "_pictures" not in target:
+                assert (path.parent / target).exists(), f"{path}: {target}"
+
+
+def test_every_public_name_is_in_the_reference():
+    import iterators
+    import recordio
+
+    text = "".join(page.read_text() for page in (DOCS / "reference" / "api").glob("*.md"))
+    documented = {line.strip().rpartition(".")[2] for line in text.splitlines()}
+    for package in (recordio, iterators):
+        for name in package.__all__:
+            if not isinstance(getattr(package, name), type(os)):  # a module
+                assert name in documented, f"{package.__name__}.{name}: add it in reference/api"
