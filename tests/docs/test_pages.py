@@ -25,6 +25,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 #: Pages whose examples a test of their own runs, which looks at the outcome as well.
 ELSEWHERE = {"how-to/packs.md", "reference/recordio-command.md"}
+#: What this page calls needs a cluster, and is called by the tests of `make test-ray`.
+WITH_A_CLUSTER = {"how-to/ray.md"}
 COMMANDS = {"im2rec": im2rec.main, "rec2idx": rec2idx.main, "recordio": cli.main}
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.S | re.M)
 #: What a machine for tests has less of: memory, time, devices, a network.
@@ -61,7 +63,7 @@ def with_examples():
     for path in [*pages(), ROOT / "README.md"]:
         if any(language in kinds for language, _, _ in fences(path)):
             name = name_of(path) if path.is_relative_to(DOCS) else path.name
-            if name not in ELSEWHERE:
+            if name not in ELSEWHERE | WITH_A_CLUSTER:
                 yield pytest.param(path, name, id=name)
 
 
