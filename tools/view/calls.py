@@ -24,7 +24,8 @@ LONGEST = 10_000
 FILES = ("path_imgrec", "path_imgidx")
 NO_DIFFERENCE = (
     "preprocess_threads", "prefetch_buffer", "verbose", "ctx", "device", "device_id", "data_name",
-    "normalise_on", "epoch", "verify",
+    "normalise_on", "epoch", "verify", "remote_cache", "remote_cache_size", "remote_timeout",
+    "remote_options",
 )  # fmt: skip
 REFUSED = {
     "path_imglist": "it names a file, and the page reads the packs that it was started with",

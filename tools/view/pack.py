@@ -142,6 +142,8 @@ class ShownPack:
         self.classes: dict[int, str] = {}
         try:
             self.classes = find_classes(self.path)
+            if list(self.classes.values()) == ["."]:  # im2rec found all images in one folder
+                self.classes = {}
         except (RecordIOError, OSError) as error:
             self.notes.append(f"names of classes are not shown: {error}")
         listed = f"{self.prefix}.lst"

@@ -3,6 +3,7 @@
 import html
 import io
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -230,3 +231,12 @@ def test_nothing_is_fetched_from_elsewhere_and_nothing_is_inline(client):
 def test_the_pictures_of_a_face_pack_are_those_of_the_images(client):
     _, image = picture(client, "/pack/faces/image/5/224")
     assert np.asarray(image.convert("RGB"))[0, 0].tolist() == [100, 100, 100]
+
+
+def test_the_folder_itself_is_no_name_of_a_class(tmp_path, plain):
+    from recordio.tools.view.pack import ShownPack  # needs what the page needs
+
+    for suffix in ("rec", "idx"):
+        (tmp_path / f"flat.{suffix}").write_bytes(Path(f"{plain}.{suffix}").read_bytes())
+    (tmp_path / "flat.classes.txt").write_text("0\t.\n")
+    assert ShownPack(str(tmp_path / "flat")).classes == {}

@@ -134,6 +134,7 @@ def test_what_an_iterator_refuses_is_explained(client):
         "mx.io.ImageRecordIter(\n    path_imgrec=os.path.join(a, 'b'), batch_size=8,\n"
         "    data_shape=(3, 8, 8), preprocess_threads=cores())",
         "train = iterators.ImageRecordProvider(data_shape=(3, 8, 8), batch_size=8, ctx='gpu')",
+        "ImageRecordIter(data_shape=(3, 8, 8), batch_size=8, remote_cache='/', remote_timeout=t)",
     ],
 )
 def test_calls_are_read_as_people_write_them(text):
@@ -172,8 +173,9 @@ def test_nothing_but_literals_has_a_meaning(client, text, reason):
 
 def test_fields_that_name_files_are_not_taken(client):
     fields = query({"data_shape": (3, 8, 8), "batch_size": 4}, path_imgrec="'/etc/passwd'")
-    assert "path_imgrec" not in parse_fields(fields).keywords
-    for name in ("mean_img", "cache", "path_imglist", "path_imgidx"):
+    fields["remote_cache"] = "'/tmp/elsewhere'"
+    assert not {"path_imgrec", "remote_cache"} & parse_fields(fields).keywords.keys()
+    for name in ("mean_img", "cache", "path_imglist", "path_imgidx", "remote_cache"):
         assert name not in {one.name for group in form_groups(Settings()).values() for one in group}
     assert client.get("/pack/plain/training", params={**fields, "show": 1}).status_code == 200
 
