@@ -233,10 +233,8 @@ def test_the_pictures_of_a_face_pack_are_those_of_the_images(client):
     assert np.asarray(image.convert("RGB"))[0, 0].tolist() == [100, 100, 100]
 
 
-def test_the_folder_itself_is_no_name_of_a_class(tmp_path, plain):
-    from recordio.tools.view.pack import ShownPack  # needs what the page needs
-
+def test_the_folder_itself_is_no_name_of_a_class(tmp_path, plain, opened):
     for suffix in ("rec", "idx"):
         (tmp_path / f"flat.{suffix}").write_bytes(Path(f"{plain}.{suffix}").read_bytes())
     (tmp_path / "flat.classes.txt").write_text("0\t.\n")
-    assert ShownPack(str(tmp_path / "flat")).classes == {}
+    assert opened(str(tmp_path / "flat")).classes == {}
