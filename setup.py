@@ -3,8 +3,9 @@
 ``RECORDIO_COMPILED=1`` installs what is compiled in place already, without compiling it again.
 
 Every ``.pyx`` below the two packages becomes one extension module.  C files that belong to an
-extension stand beside it and are listed in ``C_SOURCES``.  libjpeg-turbo is optional: without its
-headers the JPEG module is still built, reports that it has no decoder, and OpenCV decodes instead.
+extension stand beside it and are listed in ``C_SOURCES``.  What `LIBRARIES` lists is optional:
+without the headers of a library its modules are still built, report that they have no decoder, and
+OpenCV decodes instead.
 """
 
 import os
@@ -12,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -27,14 +29,13 @@ C_SOURCES = {
         "iterators/images/codecs/jpeg/entropy_check.c",
         "iterators/images/codecs/jpeg/unavailable.c",
     ],
+    "iterators.images.codecs.png.png": ["iterators/images/codecs/png/decoder.c"],
     "iterators.images.codecs.transcode.transcode": [
         "iterators/images/codecs/transcode/rewrite.c",
         "iterators/images/codecs/transcode/coefficients.c",
         "iterators/images/codecs/transcode/rewrite_unavailable.c",
     ],
 }
-USES_LIBJPEG = {"iterators.images.codecs.jpeg.jpeg", "iterators.images.codecs.transcode.transcode"}
-
 #: Fused multiply-add would make results depend on the machine; batches must not.
 COMPILE_ARGS = (
     ["/O2", "/fp:precise"] if sys.platform == "win32" else ["-O3", "-ffp-contract=off", "-pthread"]
@@ -50,7 +51,58 @@ if SANITIZERS:
 #: Objects of different flags must not meet.
 BUILD_BASE = f"build/{SANITIZERS.replace(',', '-')}" if SANITIZERS else "build"
 
-JPEG_PROBE = """
+
+@dataclass(frozen=True)
+class Library:
+    """A system library that some extensions use where a probe compiles and links.
+
+    Its name is that of pkg-config; ``RECORDIO_WITHOUT_LIBJPEG=1``, for example, leaves it alone.
+    """
+
+    name: str
+    link: str
+    macro: str
+    extensions: frozenset[str]
+    probe: str
+    missing: str
+
+    def flags(self, option, otherwise):
+        """Flags as pkg-config gives them."""
+        command = [os.environ.get("PKG_CONFIG", "pkg-config"), option, self.name]
+        try:
+            found = subprocess.run(command, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return otherwise
+        return found.stdout.split() or otherwise
+
+    def links(self, compiler, compile_args, link_args):
+        """Whether the probe compiles and links."""
+        if os.environ.get(f"RECORDIO_WITHOUT_{self.name.upper()}"):
+            return False
+        with tempfile.TemporaryDirectory() as folder:
+            probe = Path(folder, "probe.c")
+            probe.write_text(self.probe)
+            try:
+                objects = compiler.compile(
+                    [str(probe)], output_dir=folder, extra_postargs=compile_args
+                )
+                compiler.link_executable(
+                    objects, str(Path(folder, "probe")), extra_postargs=link_args
+                )
+            except Exception:  # the exception classes differ between compilers
+                return False
+        return True
+
+
+LIBRARIES = (
+    Library(
+        "libjpeg",
+        "-ljpeg",
+        "HAVE_LIBJPEG_TURBO",
+        frozenset(
+            ("iterators.images.codecs.jpeg.jpeg", "iterators.images.codecs.transcode.transcode")
+        ),
+        """
 #include <stddef.h>
 #include <stdio.h>
 #include <jpeglib.h>
@@ -63,20 +115,32 @@ int main(void) {
     jpeg_crop_scanline(&cinfo, &x, &width);
     return (int)jpeg_skip_scanlines(&cinfo, 1);
 }
-"""
-
-
-def pkg_config(option):
-    """Flags of libjpeg as pkg-config gives them, or none."""
-    command = [os.environ.get("PKG_CONFIG", "pkg-config"), option, "libjpeg"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    except (OSError, subprocess.CalledProcessError):
-        return []
+""",
+        "libjpeg-turbo headers not found (Debian: libjpeg62-turbo-dev, Fedora: "
+        "libjpeg-turbo-devel, Homebrew: jpeg-turbo): OpenCV will decode JPEG, slower",
+    ),
+    Library(
+        "libdeflate",
+        "-ldeflate",
+        "HAVE_LIBDEFLATE",
+        frozenset(["iterators.images.codecs.png.png"]),
+        """
+#include <libdeflate.h>
+int main(void) {
+    struct libdeflate_decompressor* inflater = libdeflate_alloc_decompressor();
+    size_t used;
+    return (int)libdeflate_crc32(0, "", 0) +
+           (int)libdeflate_zlib_decompress_ex(inflater, "", 0, &used, 0, &used, &used);
+}
+""",
+        "libdeflate headers not found (Debian: libdeflate-dev, Fedora: libdeflate-devel, Homebrew: "
+        "libdeflate): OpenCV will decode PNG, slower",
+    ),
+)
 
 
 class BuildExt(build_ext):
-    """``build_ext`` that links the JPEG module to libjpeg-turbo when it can."""
+    """``build_ext`` that links modules to the libraries that it finds."""
 
     def finalize_options(self):
         """Compile on all cores unless told otherwise."""
@@ -85,52 +149,36 @@ class BuildExt(build_ext):
             self.parallel = os.cpu_count() or 1
 
     def build_extensions(self):
-        """Look for libjpeg-turbo once, then compile."""
-        compile_args, link_args = pkg_config("--cflags"), pkg_config("--libs") or ["-ljpeg"]
-        found = self.links_libjpeg(compile_args, link_args)
-        if not found:
-            print(
-                "libjpeg-turbo headers not found (Debian: libjpeg62-turbo-dev, Fedora: "
-                "libjpeg-turbo-devel, Homebrew: jpeg-turbo): OpenCV will decode JPEG, slower",
-                file=sys.stderr,
-            )
-        # What depends on libjpeg-turbo is compiled again when it has come or gone.
-        known = Path(BUILD_BASE, f"libjpeg-{sys.implementation.cache_tag}.txt")
-        answer = repr((found, compile_args, link_args))
-        self.libjpeg_changed = not known.is_file() or known.read_text() != answer
-        for extension in self.extensions:
-            if extension.name in USES_LIBJPEG and found:
-                extension.define_macros.append(("HAVE_LIBJPEG_TURBO", "1"))
-                extension.extra_compile_args += compile_args
-                extension.extra_link_args += link_args
+        """Look for each library once, then compile."""
+        self.changed = set()
+        answers = {}
+        for library in LIBRARIES:
+            compile_args = library.flags("--cflags", [])
+            link_args = library.flags("--libs", [library.link])
+            found = library.links(self.compiler, compile_args, link_args)
+            if not found:
+                print(library.missing, file=sys.stderr)
+            # What depends on a library is compiled again when it has come or gone.
+            known = Path(BUILD_BASE, f"{library.name}-{sys.implementation.cache_tag}.txt")
+            answers[known] = repr((found, compile_args, link_args))
+            if not known.is_file() or known.read_text() != answers[known]:
+                self.changed |= library.extensions
+            for extension in self.extensions:
+                if extension.name in library.extensions and found:
+                    extension.define_macros.append((library.macro, "1"))
+                    extension.extra_compile_args += compile_args
+                    extension.extra_link_args += link_args
         super().build_extensions()
-        known.parent.mkdir(parents=True, exist_ok=True)
-        known.write_text(answer)
+        for known, answer in answers.items():
+            known.parent.mkdir(parents=True, exist_ok=True)
+            known.write_text(answer)
 
     def build_extension(self, extension):
-        """Compile one, whatever its files' times say where libjpeg-turbo has changed."""
+        """Compile one, whatever its files' times say where a library has changed."""
         forced = self.force
-        self.force = forced or (self.libjpeg_changed and extension.name in USES_LIBJPEG)
+        self.force = forced or extension.name in self.changed
         super().build_extension(extension)
         self.force = forced
-
-    def links_libjpeg(self, compile_args, link_args):
-        """Whether a program that uses the region interface compiles and links."""
-        if os.environ.get("RECORDIO_WITHOUT_LIBJPEG"):
-            return False
-        with tempfile.TemporaryDirectory() as folder:
-            probe = Path(folder, "probe.c")
-            probe.write_text(JPEG_PROBE)
-            try:
-                objects = self.compiler.compile(
-                    [str(probe)], output_dir=folder, extra_postargs=compile_args
-                )
-                self.compiler.link_executable(
-                    objects, str(Path(folder, "probe")), extra_postargs=link_args
-                )
-            except Exception:  # the exception classes differ between compilers
-                return False
-        return True
 
 
 def included(sources):

@@ -27,11 +27,14 @@ settings.load_profile("untimed")
 
 
 def pytest_runtest_setup(item):
-    """Skip what is about JPEG images decoded by libjpeg-turbo where it was not found."""
+    """Skip what is about images decoded by libraries that were not found."""
     from iterators.images.codecs.jpeg import jpeg
+    from iterators.images.codecs.png import png
 
     if item.get_closest_marker("libjpeg") and not jpeg.available():
         pytest.skip("built without libjpeg-turbo")
+    if item.get_closest_marker("libdeflate") and not png.available():
+        pytest.skip("built without libdeflate")
 
 
 @pytest.fixture(scope="session")

@@ -41,6 +41,7 @@ INNER_FLOORS = {
     "iterators.images.augment": 1,
     "iterators.images.codecs.row_source": 1,
     "iterators.images.codecs.jpeg": 2,
+    "iterators.images.codecs.png": 2,
     "iterators.images.codecs": 3,
     "iterators.images.codecs.transcode": 3,
     "iterators.images.sources": 3,

@@ -20,12 +20,22 @@ COMPILED = sorted(
 )
 
 
-def headers_of_libjpeg_turbo():
-    """The ``jpeglib.h`` that a compiler would find, if it has the region interface."""
-    folders = ["/usr/include", "/usr/local/include", "/opt/homebrew/opt/jpeg-turbo/include"]
+#: Library -> its header, a word that it must contain, the module that uses it.
+LIBRARIES = {
+    "libjpeg": ("jpeglib.h", "jpeg_crop_scanline", "iterators.images.codecs.jpeg.jpeg"),
+    "libdeflate": ("libdeflate.h", "decompress_ex", "iterators.images.codecs.png.png"),
+}
+
+
+def header_of(library):
+    """The header that a compiler would find, if it has what is needed."""
+    name, word, _ = LIBRARIES[library]
+    homebrew = Path("/opt/homebrew/opt")
+    folders = ["/usr/include", "/usr/local/include", homebrew / "jpeg-turbo/include"]
+    folders.append(homebrew / "libdeflate/include")
     try:
         found = subprocess.run(
-            ["pkg-config", "--variable=includedir", "libjpeg"],
+            ["pkg-config", "--variable=includedir", library],
             capture_output=True,
             text=True,
             check=True,
@@ -34,8 +44,8 @@ def headers_of_libjpeg_turbo():
     except (OSError, subprocess.CalledProcessError):
         pass
     for folder in folders:
-        header = Path(folder, "jpeglib.h")
-        if header.is_file() and "jpeg_crop_scanline" in header.read_text(errors="replace"):
+        header = Path(folder, name)
+        if header.is_file() and word in header.read_text(errors="replace"):
             return header
     return None
 
@@ -69,14 +79,15 @@ def test_sources_that_are_not_compiled_say_what_to_do(statement, tmp_path):
     assert last.startswith("ImportError") and str(tmp_path) in last and "--editable" in last
 
 
-def test_libjpeg_turbo_is_used_where_its_headers_are():
-    if os.environ.get("RECORDIO_WITHOUT_LIBJPEG"):
-        pytest.skip("built without libjpeg-turbo on request")
-    header = headers_of_libjpeg_turbo()
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_library_is_used_where_its_headers_are(library):
+    if os.environ.get(f"RECORDIO_WITHOUT_{library.upper()}"):
+        pytest.skip(f"built without {library} on request")
+    header = header_of(library)
     if header is None:
-        pytest.skip("no libjpeg-turbo headers on this machine: OpenCV decodes")
-    jpeg = importlib.import_module("iterators.images.codecs.jpeg.jpeg")
-    assert jpeg.available(), f"{header} is there, yet not used: install again (make clean)"
+        pytest.skip(f"no headers of {library} on this machine: OpenCV decodes")
+    module = importlib.import_module(LIBRARIES[library][2])
+    assert module.available(), f"{header} is there, yet not used: install again (make clean)"
 
 
 def test_every_package_is_installed():

@@ -13,6 +13,7 @@ import json
 import lzma
 import pickle
 import struct
+import sys
 import tempfile
 from pathlib import Path
 
@@ -31,6 +32,9 @@ from recordio import IRHeader, RecordWriter, pack, pack_img, shard
 from recordio.frames.encoder import MAGIC, encode
 from recordio.tools.convert.tf_example import encode_example
 from recordio.tools.npy import encode_npy, sparse_dtype
+
+sys.path.append(str(Path(__file__).parents[1]))
+import made_png  # noqa: E402
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -87,6 +91,26 @@ def jpegs() -> dict[str, bytes]:
         "tiny": jpeg("444", (1, 1)),
         "best": jpeg("444", (16, 16), QUALITY=100),
     }
+
+
+def pngs() -> dict[str, bytes]:
+    """PNG files of all depths and kinds, some with chunks that change what is seen."""
+    found = {}
+    for colour, depths in made_png.DEPTHS.items():
+        for depth in depths:
+            made = made_png.picture(
+                colour, depth, (9, 6), seed=depth, transparent=depth > 2, filters=[4, 3, 2, 1, 0]
+            )
+            found[f"{colour}_{depth}"] = made.file()
+            made.interlaced, made.piece = True, 30
+            found[f"{colour}_{depth}_passes"] = made.file()
+    gamma = (b"gAMA", struct.pack(">I", 45455))
+    exif = (b"eXIf", b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x01\0\0")
+    background = (b"bKGD", bytes(6))
+    found["chunks"] = made_png.picture(2, 8, before=(gamma, exif, background)).file()
+    turned = exif[0], exif[1][:-3] + b"\x06\0\0"
+    found["turned"] = made_png.picture(2, 8, before=(turned,)).file()
+    return found
 
 
 def images() -> dict[str, bytes]:
@@ -231,6 +255,7 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
         "jpeg": jpegs(),
         "jpeg_rewrite": jpegs(),
         "jpeg_resize": jpegs(),
+        "png": pngs(),
         "pnm": {
             "colour": ppm,
             "grey": pnm.encode(picture(3, 4)[..., :1].copy()),

@@ -1,7 +1,7 @@
 """Decode one encoded image, of any format, into an array.
 
-libjpeg-turbo decodes the ordinary JPEG, `pnm` raw pixels, OpenCV everything else.  The image stage
-asks the sources of `table`, the last of which comes here.
+libjpeg-turbo decodes the ordinary JPEG, `png` the sound PNG, `pnm` raw pixels, OpenCV everything
+else.  The image stage asks the sources of `table`, the last of which comes here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 
 from iterators.images.codecs import pnm
 from iterators.images.codecs.jpeg import jpeg
+from iterators.images.codecs.png import png
 from iterators.images.kernels.orient import orient
 from recordio.errors import ImageDecodeError
 from recordio.image_size import check_pixels, image_size
@@ -73,6 +74,10 @@ def decode(data, channels=3, **limits):
                 pixels = jpeg.decode(data, channels, **limits)
                 return pixels if header.orientation == 1 else orient(pixels, header.orientation)
         _check_jpeg_for_opencv(bytes(data), limits)
+    elif data[:4] == b"\x89PNG":
+        pixels = png.decode(data, channels, max_pixels=max_pixels)
+        if pixels is not None:
+            return pixels
     elif data[:1] == b"P" and channels != 4:
         pixels = pnm.decode(data, channels, max_pixels=max_pixels)
         if pixels is not None:
@@ -124,16 +129,21 @@ def describe():
     """
     import cv2
 
+    decoders, missing = [], []
     if jpeg.available():
-        opencv = f"OpenCV {cv2.__version__} for everything else"
-        return (
-            f"{jpeg.library()} (region and scale, entropy decoder: {jpeg.entropy_decoder()}) "
-            f"for JPEG, {opencv}"
-        )
-    return (
-        f"OpenCV {cv2.__version__} for everything; for faster JPEG install the headers of "
-        "libjpeg-turbo (Debian: libjpeg62-turbo-dev) and build again"
-    )
+        entropy = jpeg.entropy_decoder()
+        decoders.append(f"{jpeg.library()} (region and scale, entropy decoder: {entropy}) for JPEG")
+    else:
+        missing.append("for faster JPEG those of libjpeg-turbo (Debian: libjpeg62-turbo-dev)")
+    if png.available():
+        decoders.append(f"{png.library()} (region) for PNG")
+    else:
+        missing.append("for faster PNG those of libdeflate (Debian: libdeflate-dev)")
+    rest = "everything else" if decoders else "everything"
+    text = ", ".join([*decoders, f"OpenCV {cv2.__version__} for {rest}"])
+    if missing:
+        text += f"; install headers and build again: {', '.join(missing)}"
+    return text
 
 
 def _decode_with_opencv(data, channels, max_pixels):

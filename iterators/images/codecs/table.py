@@ -2,9 +2,10 @@
 
 from .general_rows import GeneralRows
 from .jpeg.jpeg import JpegRows
+from .png.png import PngRows
 from .pnm import RawRows
 
 __all__ = ["CODECS"]
 
 #: The first one that takes an image has it; the last one takes everything.
-CODECS = (JpegRows, RawRows, GeneralRows)
+CODECS = (JpegRows, PngRows, RawRows, GeneralRows)

@@ -5,6 +5,7 @@ from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
 from .detection import DETECTION
 from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
+from .png import PNG
 from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
 from .shards import SHARDS
 from .states import STATES
@@ -24,6 +25,7 @@ TARGETS = {
         JPEG,
         JPEG_REWRITE,
         JPEG_RESIZE,
+        PNG,
         PNM,
         IMAGE,
         RENDER,

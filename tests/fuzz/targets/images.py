@@ -6,7 +6,6 @@ import functools
 import os
 import random
 import re
-import zlib
 
 import numpy as np
 
@@ -23,17 +22,11 @@ from recordio.errors import ImageDecodeError
 from recordio.tools.image_header import read_image_header
 
 from .mutate import EDGES, change_bytes, change_number, move_item
-from .target import Target, drawing
+from .png import change_png, mend_png
+from .target import Target, drawing, most_pixels
 
-#: Most inputs are refused beyond this, for the sake of speed; some may have what is the default.
-FEW_PIXELS = 1 << 18
 SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 WITHOUT_LENGTH = frozenset([0x01, *range(0xD0, 0xDA)])
-
-
-def most_pixels(data: bytes) -> int:
-    """The limit of this input."""
-    return jpeg.DEFAULT_MAX_PIXELS if drawing(data).random() < 1 / 64 else FEW_PIXELS
 
 
 # ---- the structure of JPEG files
@@ -288,42 +281,6 @@ def check_image(data: bytes) -> None:
     assert pixels.shape[2] == channels
     if size is not None and pixels.shape[:2] != size[::-1]:
         assert pixels.shape[:2] == size  # turned as its orientation says
-
-
-def change_png(data: bytes, draw: random.Random) -> bytes:
-    """A chunk gone, twice, elsewhere, or another number in it; other formats: a number."""
-    if not data.startswith(b"\x89PNG"):
-        return change_number(data, draw, draw.randrange(min(len(data), 60) + 1))
-    pieces = png_chunks(data)
-    kind = draw.randrange(3)
-    if kind == 0:
-        return data[:8] + b"".join(move_item(pieces, draw))
-    number = draw.randrange(len(pieces))
-    if kind == 1:
-        pieces[number] = change_number(pieces[number], draw, draw.choice([8, 12, 16, 17, 18, 20]))
-    else:
-        pieces[number] = change_bytes(pieces[number], draw)
-    return data[:8] + b"".join(pieces)
-
-
-def png_chunks(data: bytes) -> list[bytes]:
-    """The chunks of a PNG, lengths and checksums included."""
-    pieces, at = [], 8
-    while at < len(data):
-        end = at + 12 + int.from_bytes(data[at : at + 4], "big")
-        pieces.append(data[at:end])
-        at = end
-    return pieces or [b""]
-
-
-def mend_png(data: bytes) -> bytes:
-    """Lengths that are wrong stay; checksums become right."""
-    if not data.startswith(b"\x89PNG"):
-        return data
-    return data[:8] + b"".join(
-        piece[:-4] + zlib.crc32(piece[4:-4]).to_bytes(4, "big") if len(piece) >= 12 else piece
-        for piece in png_chunks(data)
-    )
 
 
 IMAGE = Target(

@@ -18,12 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recordio.errors import RecordIOError
+from recordio.image_size import DEFAULT_MAX_PIXELS
 
 from .mutate import change_bytes
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 #: Longer inputs find nothing that shorter ones do not, only later.
 LONGEST = 1 << 16
+#: Most images are refused beyond this, for the sake of speed; some may have what is the default.
+FEW_PIXELS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,11 @@ class Target:
 def drawing(data: bytes) -> random.Random:
     """Choices that depend on the input alone, so that a finding is its bytes and nothing else."""
     return random.Random(zlib.crc32(data))
+
+
+def most_pixels(data: bytes) -> int:
+    """The limit of this image."""
+    return DEFAULT_MAX_PIXELS if drawing(data).random() < 1 / 64 else FEW_PIXELS
 
 
 _folder: str | None = None

@@ -26,7 +26,7 @@ def stage_of(tmp_path):
         path = tmp_path / "images.rec"
         with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
             for i in range(8):
-                image = cv2.imencode(".png", np.full((9, 9, 3), i, np.uint8))[1].tobytes()
+                image = cv2.imencode(".bmp", np.full((9, 9, 3), i, np.uint8))[1].tobytes()
                 writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), image), i)
         reader = recordio.RecordReader(path)
         plan = RenderPlan(Recipe(data_shape=(3, 8, 8)))

@@ -24,7 +24,7 @@ def pack(tmp_path_factory):
     with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
         for i in range(50):
             image = np.random.default_rng(i).integers(0, 256, (24, 28, 3), np.uint8)
-            data = cv2.imencode(".png" if i % 3 else ".jpg", image)[1].tobytes()
+            data = cv2.imencode((".jpg", ".png", ".bmp")[i % 3], image)[1].tobytes()
             if i == 31:
                 data = b"no image"
             writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), data), i)

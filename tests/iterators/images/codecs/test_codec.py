@@ -230,7 +230,7 @@ def test_report_of_the_installation(capsys):
 
 def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
     """Not an `ImageDecodeError`, which would be skipped on request."""
-    data = cv2.imencode(".png", np.zeros((4, 5, 3), np.uint8))[1].tobytes()
+    data = cv2.imencode(".bmp", np.zeros((4, 5, 3), np.uint8))[1].tobytes()
 
     def hungry(*arguments, **keywords):
         raise MemoryError

@@ -1,0 +1,1 @@
+"""PNG without Python and without the GIL: any sound file that OpenCV reads, to the same pixels."""

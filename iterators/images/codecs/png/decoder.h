@@ -1,0 +1,56 @@
+/* Decode a rectangle of a PNG image.
+ *
+ * One `png_decoder` decodes one image at a time and is meant to be used for thousands of them: what it
+ * allocates it keeps, unless that is very much.  It belongs to one thread at a time; different decoders
+ * share nothing.  Nothing here prints, or touches Python.
+ *
+ *     open -> start -> rows, rows, ... -> finish, then open the next image
+ *
+ * All checks are over when `open` returns, and the compressed data are one call of libdeflate.  Filters are
+ * undone as rows are asked for: not beyond the rectangle, and above it only back to a row that depends on
+ * none before it.
+ */
+#ifndef ITERATORS_PNG_DECODER_H
+#define ITERATORS_PNG_DECODER_H
+
+#include "chunks.h"
+
+typedef struct png_decoder png_decoder;
+
+typedef struct {
+    int width, height;
+} png_info;
+
+/* 1 if this was built with libdeflate; otherwise open returns PNG_OTHER. */
+int png_decoder_available(void);
+
+/* "libdeflate 1.14", or "none". */
+const char* png_decoder_library(void);
+
+/* NULL if there is no memory. */
+png_decoder* png_decoder_new(void);
+void png_decoder_free(png_decoder* decoder); /* NULL is allowed */
+
+/* Whether filters are undone with vectors; the pixels are the same.  They are unless this says otherwise. */
+void png_decoder_use_vectors(png_decoder* decoder, int use);
+
+/* Read and check a whole file, for pixels of 1 (grey), 3 (RGB) or 4 (RGBA) channels of 8 bits.  `data` must
+ * stay as it is until finish. */
+int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int channels, int64_t max_pixels,
+                     png_info* info);
+
+/* Ask for a rectangle. */
+int png_decoder_start(png_decoder* decoder, int x, int y, int width, int height);
+
+/* The next rows of the rectangle: `*row` is the first pixel asked for of the first of `*count` rows that lie
+ * `*stride` bytes apart, channels interleaved; valid until the next call.  `*count` 0: all rows were
+ * delivered.  PIXEL_SLACK bytes behind the last pixel may be read (not used). */
+int png_decoder_rows(png_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count);
+
+/* Drop the rest of the image.  May be called at any time, any number of times. */
+void png_decoder_finish(png_decoder* decoder);
+
+/* Why the last call failed; valid until the next open. */
+const char* png_decoder_message(const png_decoder* decoder);
+
+#endif
