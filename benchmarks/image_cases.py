@@ -22,6 +22,7 @@ from jpeg_limits import full_decode_rate
 
 from iterators import CreateAugmenter, ImageIter, ImageRecordIter, Pack
 from iterators.images.codecs.jpeg import jpeg
+from iterators.images.codecs.png import png
 
 PREFETCH = 4
 IMAGENET = {
@@ -31,6 +32,13 @@ IMAGENET = {
     "std_r": 58.393,
     "std_g": 57.12,
     "std_b": 57.375,
+}
+#: Of random resized crops.
+AREA = {
+    "min_random_area": 0.08,
+    "max_random_area": 1.0,
+    "min_aspect_ratio": 3 / 4,
+    "max_aspect_ratio": 4 / 3,
 }
 
 
@@ -302,10 +310,7 @@ def entropy_decoder(material):
         "data_shape": (3, 224, 224),
         "batch_size": 128,
         "random_resized_crop": True,
-        "min_random_area": 0.08,
-        "max_random_area": 1.0,
-        "min_aspect_ratio": 3 / 4,
-        "max_aspect_ratio": 4 / 3,
+        **AREA,
         **IMAGENET,
     }
     faces = {
@@ -347,19 +352,54 @@ def entropy_decoder(material):
 
 
 @case
+def png_decoder(material):
+    """Photographs of short side 256 as PNG, with our decoder against OpenCV's."""
+    if png.decoder() != "own":
+        return
+    path = material.resized_records(".png")
+    for job, bar, parameters in (
+        ("PNG, random resized crop 224", 2.2, {"random_resized_crop": True, **AREA}),
+        ("PNG, random crop 224", 2.2, {"rand_crop": True}),
+    ):
+        providers = []
+        for own in (True, False):
+            # Holds for the decoders of this provider, and while the last one runs.
+            os.environ["ITERATORS_PNG"] = "" if own else "opencv"
+            providers.append(
+                ImageRecordIter(
+                    path_imgrec=str(path),
+                    path_imgidx=str(path.with_suffix(".idx")),
+                    data_shape=(3, 224, 224),
+                    batch_size=128,
+                    shuffle=True,
+                    seed=1,
+                    rand_mirror=True,
+                    preprocess_threads=material.threads,
+                    prefetch_buffer=PREFETCH,
+                    **parameters,
+                    **IMAGENET,
+                )
+            )
+        with providers[0] as ours, providers[1] as reference:
+            yield compare(
+                job,
+                "images/s",
+                partial(steady_rate, ours),
+                partial(steady_rate, reference),
+                bar=bar,
+                rounds=material.rounds,
+                detail="reference: the same with OpenCV's",
+            )
+        del os.environ["ITERATORS_PNG"]
+
+
+@case
 def raw_pixels(material):
     """Photographs of short side 256 as raw pixels against the same as JPEG of quality 95."""
-    area = {
-        "random_resized_crop": True,
-        "min_random_area": 0.08,
-        "max_random_area": 1.0,
-        "min_aspect_ratio": 3 / 4,
-        "max_aspect_ratio": 4 / 3,
-    }
     packs = [material.resized_records(encoding) for encoding in ("raw", ".jpg")]
     larger = packs[0].stat().st_size / packs[1].stat().st_size
     for job, parameters in (
-        ("raw, random resized crop 224", {**area, **IMAGENET}),
+        ("raw, random resized crop 224", {"random_resized_crop": True, **AREA, **IMAGENET}),
         ("raw, random crop 224", {"rand_crop": True, **IMAGENET}),
         ("raw, random crop 224, uint8", {"rand_crop": True, "dtype": "uint8", "layout": "NHWC"}),
     ):

@@ -135,9 +135,9 @@ def describe():
         decoders.append(f"{jpeg.library()} (region and scale, entropy decoder: {entropy}) for JPEG")
     else:
         missing.append("for faster JPEG those of libjpeg-turbo (Debian: libjpeg62-turbo-dev)")
-    if png.available():
+    if png.decoder() == "own":
         decoders.append(f"{png.library()} (region) for PNG")
-    else:
+    elif png.decoder() == "none":
         missing.append("for faster PNG those of libdeflate (Debian: libdeflate-dev)")
     rest = "everything else" if decoders else "everything"
     text = ", ".join([*decoders, f"OpenCV {cv2.__version__} for {rest}"])

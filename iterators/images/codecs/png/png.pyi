@@ -4,9 +4,10 @@ from typing_extensions import Buffer
 
 from ..row_source import RowDecoder
 
-__all__ = ["PngRows", "available", "decode", "library"]
+__all__ = ["PngRows", "available", "decode", "decoder", "library"]
 
 def available() -> bool: ...
+def decoder() -> str: ...
 def library() -> str: ...
 def decode(
     data: Buffer,

@@ -5,6 +5,8 @@ leaves all others to `iterators.images.codecs.general`.  It never turns an image
 out pixels for which the data is missing.
 """
 
+import os
+
 import numpy as np
 
 from libc.stddef cimport ptrdiff_t
@@ -52,7 +54,7 @@ cdef extern from "iterators/images/codecs/png/decoder.h" nogil:
     void png_decoder_finish(png_decoder* decoder) noexcept
     const char* png_decoder_message(const png_decoder* decoder) noexcept
 
-__all__ = ["PngRows", "available", "decode", "library"]
+__all__ = ["PngRows", "available", "decode", "decoder", "library"]
 
 
 cdef class _Decoder:
@@ -83,6 +85,34 @@ def available():
     True
     """
     return bool(png_decoder_available())
+
+
+def decoder():
+    """Who decodes PNG images in which nothing is odd.
+
+    The environment variable ``ITERATORS_PNG=opencv`` leaves them to OpenCV as well, for what is made
+    while it is set.
+
+    Returns
+    -------
+    str
+        ``"own"``; or the reason why OpenCV does: ``"opencv"`` (asked for), ``"none"`` (built
+        without libdeflate).
+
+    Examples
+    --------
+    >>> decoder() in ("own", "opencv", "none")
+    True
+    """
+    asked = os.environ.get("ITERATORS_PNG", "")
+    if asked not in ("", "opencv"):
+        raise ValueError(f"the environment variable ITERATORS_PNG must be 'opencv', not {asked!r}")
+    if not png_decoder_available():
+        return "none"
+    return asked or "own"
+
+
+decoder()  # a wrong variable is told of at once
 
 
 def library():
@@ -124,7 +154,7 @@ def decode(data, int channels=3, region=None, *, max_pixels=DEFAULT_MAX_PIXELS, 
         uint8 of shape (height, width, channels).  None for what is left to the general decoder:
         no PNG, or one with several frames, an orientation, odd chunks or damaged data; four
         channels of an image that has no transparency; grey of colours for which the file has a
-        profile; everything, without libdeflate.
+        profile; everything, if `decoder` is not ``"own"``.
 
     Raises
     ------
@@ -146,28 +176,28 @@ def decode(data, int channels=3, region=None, *, max_pixels=DEFAULT_MAX_PIXELS, 
     view = memoryview(data)
     cdef const uint8_t[::1] content = view.cast("B") if view.nbytes else None
     cdef uint8_t[:, :, ::1] pixels
-    cdef _Decoder decoder = _Decoder()
+    cdef _Decoder own = _Decoder()
     cdef png_info info
     cdef int64_t most = max_pixels
     cdef int status, x, y, width, height
     if channels not in (1, 3, 4):
         raise ValueError(f"channels must be 1, 3 or 4, not {channels}")
-    if content is None:
+    if content is None or decoder() != "own":
         return None
-    png_decoder_use_vectors(decoder.decoder, bool(vectors))
+    png_decoder_use_vectors(own.decoder, bool(vectors))
     with nogil:
-        status = png_decoder_open(decoder.decoder, &content[0], content.shape[0], channels, most,
+        status = png_decoder_open(own.decoder, &content[0], content.shape[0], channels, most,
                                   &info)
     if status == PNG_OTHER:
         return None
-    _check(decoder, status)
+    _check(own, status)
     x, y, width, height = (0, 0, info.width, info.height) if region is None else region
-    _check(decoder, png_decoder_start(decoder.decoder, x, y, width, height))
+    _check(own, png_decoder_start(own.decoder, x, y, width, height))
     result = np.empty((height, width, channels), np.uint8)
     pixels = result
     with nogil:
-        status = _copy_rows(decoder.decoder, &pixels[0, 0, 0], <size_t>width * channels)
-    _check(decoder, status)
+        status = _copy_rows(own.decoder, &pixels[0, 0, 0], <size_t>width * channels)
+    _check(own, status)
     return result
 
 
@@ -197,6 +227,7 @@ cdef int _copy_rows(png_decoder* decoder, uint8_t* to, size_t row_size) noexcept
 
 
 cdef struct State:
+    bint own
     png_decoder* decoder
     int channels
     int64_t max_pixels
@@ -212,7 +243,7 @@ cdef class PngRows(RowDecoder):
     cdef State state
 
     def __cinit__(self, int channels, *, max_pixels=DEFAULT_MAX_PIXELS, **limits):
-        self.decoder = _Decoder()
+        self.decoder, self.state.own = _Decoder(), decoder() == "own"
         self.state.decoder = self.decoder.decoder
         self.state.channels, self.state.max_pixels = channels, max_pixels
         self.source.state = &self.state
@@ -225,8 +256,10 @@ cdef int open_png(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     cdef State* state = <State*>source.state
     cdef double begin = sync_now()
     cdef png_info found
-    cdef int status = png_decoder_open(state.decoder, data, size, state.channels,
-                                       state.max_pixels, &found)
+    cdef int status = PNG_OTHER
+    if state.own:
+        status = png_decoder_open(state.decoder, data, size, state.channels, state.max_pixels,
+                                  &found)
     if status == PNG_OTHER:
         return SOURCE_OTHER
     seconds_add(&source.seconds, sync_now() - begin)

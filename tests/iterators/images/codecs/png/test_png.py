@@ -336,17 +336,34 @@ def test_wrong_channels():
         png.decode(ORDINARY, 2)
 
 
+@pytest.mark.libdeflate
+def test_opencv_does_it_all_when_that_is_asked_for(monkeypatch):
+    ours, record = png.decode(ORDINARY), record_of(ORDINARY)
+    plan = RenderPlan(Recipe(data_shape=(3, 10, 9)))
+    wanted = Renderer(plan).sample(record)[0]
+    assert png.decoder() == "own"
+    assert f"{png.library()} (region) for PNG" in general.describe()
+    monkeypatch.setenv("ITERATORS_PNG", "opencv")
+    assert png.decoder() == "opencv"
+    assert png.decode(ORDINARY) is None
+    assert "PNG" not in general.describe()
+    assert np.array_equal(general.decode(ORDINARY), ours)
+    renderer = Renderer(plan)
+    assert np.array_equal(renderer.sample(record)[0], wanted)
+    monkeypatch.setattr(general, "decode", None)
+    with pytest.raises(ImageDecodeError, match="NoneType"):
+        renderer.sample(record)
+
+
+def test_a_wrong_variable_is_refused(monkeypatch):
+    monkeypatch.setenv("ITERATORS_PNG", "none")
+    with pytest.raises(ValueError, match="must be 'opencv', not 'none'"):
+        png.decoder()
+
+
+@pytest.mark.skipif(png.available(), reason="built with libdeflate")
 def test_without_libdeflate_everything_is_left_to_opencv():
-    if png.available():
-        assert png.library().startswith("libdeflate 1.")
-        assert f"{png.library()} (region) for PNG" in general.describe()
-    else:
-        assert png.library() == "none"
-        assert png.decode(ORDINARY) is None
-        assert "those of libdeflate" in general.describe()
-    assert np.array_equal(general.decode(ORDINARY), by_opencv(ORDINARY, 3))
-
-
-def test_missing_libraries_are_named(monkeypatch):
-    monkeypatch.setattr(png, "available", lambda: False)
+    assert png.decoder() == png.library() == "none"
+    assert png.decode(ORDINARY) is None
     assert "for faster PNG those of libdeflate" in general.describe()
+    assert np.array_equal(general.decode(ORDINARY), by_opencv(ORDINARY, 3))
