@@ -12,6 +12,7 @@ from importlib import metadata
 
 import numpy as np
 
+from iterators.images.codecs import by_pillow
 from iterators.images.codecs import general as codec
 
 
@@ -47,6 +48,7 @@ def report():
     facts = {
         "recordio-iterators": _version("recordio-iterators"),
         "decoder": codec.describe(),
+        "formats": by_pillow.describe(),
         "python": platform.python_version() + (" (free-threaded)" if free_threaded else ""),
         "numpy": np.__version__,
         "pillow": _version("pillow"),

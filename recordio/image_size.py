@@ -1,7 +1,7 @@
 """Width and height of an encoded image from its header, and the limit on their product.
 
 A few bytes can announce any number of pixels, and whoever decodes takes memory for all of them.
-Nothing is decoded here; Pillow reads the headers of all formats but the two most common ones.
+Nothing is decoded here; Pillow reads the headers of formats that are not common.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import io
 import struct
 
 from recordio.errors import ImageDecodeError
+from recordio.format_sizes import avif_size, jxl_size, tiff_size, webp_size
 
 __all__ = ["DEFAULT_MAX_PIXELS", "FORMATS", "check_pixels", "image_size", "open_image"]
 
@@ -19,6 +20,15 @@ DEFAULT_MAX_PIXELS = 1 << 26
 #: Formats of Pillow that OpenCV may know as well.
 FORMATS = ("BMP", "DIB", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "SUN", "TIFF", "WEBP", "AVIF")
 _PNG_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+#: What other formats begin with, at which place, and what finds the size in them.
+_STARTS = (
+    (8, b"WEBP", webp_size),
+    (4, b"ftypavi", avif_size),
+    (0, b"\xff\x0a", jxl_size),
+    (0, b"\0\0\0\x0cJXL \r\n\x87\n", jxl_size),
+    (0, b"II*\0", tiff_size),
+    (0, b"MM\0*", tiff_size),
+)
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_SEGMENTS = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDB))
 
@@ -101,6 +111,9 @@ def image_size(data):
     """
     view = memoryview(data).cast("B")
     size = _png_size(view) or _jpeg_size(view)
+    for place, start, find in _STARTS if size is None else ():
+        if view[place : place + len(start)] == start:
+            size = find(view)
     if size is None:
         with open_image(io.BytesIO(view), FORMATS) as image:
             size = image.size

@@ -42,6 +42,60 @@ def test_the_size_of_every_common_format(kind):
     assert image_size(memoryview(saved(kind))) == (37, 21)
 
 
+@pytest.mark.parametrize("size", [(1, 1), (37, 21), (300, 9), (16383, 2)])
+def test_the_size_of_webp_files(size):
+    for options in ({}, {"lossless": True}, {"exif": b"Exif\0\0II*\0\x08\0\0\0\0\0"}):
+        assert image_size(saved("webp", size, **options)) == size
+    frames = [Image.new("RGB", size, (i, 0, 0)) for i in range(2)]
+    file = io.BytesIO()
+    frames[0].save(file, "webp", save_all=True, append_images=frames[1:])
+    assert image_size(file.getvalue()) == size
+
+
+@pytest.mark.parametrize("size", [(1, 1), (37, 21), (300, 9)])
+def test_the_size_of_avif_files(size):
+    pytest.importorskip("PIL._avif")
+    assert image_size(saved("avif", size)) == size
+    file = io.BytesIO()
+    Image.new("RGBA", size, (1, 2, 3, 4)).save(file, "avif")
+    assert image_size(file.getvalue()) == size
+
+
+#: How files of libjxl begin.
+JXL_FILES = {
+    (1, 1): "ff0a0090010013880200c400",
+    (17, 5): "ff0a2000200c002588020028",
+    (256, 256): "ff0a7f06002d880200e2f003",
+    (512, 300): "ff0a5809fe0f002d8802001c",
+    (300, 200): "ff0a3107002d880200e0114b",
+    (1920, 1080): "ff0aba211d002d8802008460",
+    (8, 16): "ff0a03c000258802008403b5",
+}
+
+
+@pytest.mark.parametrize("size", JXL_FILES)
+def test_the_size_of_jpeg_xl_files(size):
+    stream = bytes.fromhex(JXL_FILES[size]) + bytes(9)
+    assert image_size(stream) == size
+    start = b"\0\0\0\x0cJXL \r\n\x87\n" + b"\0\0\0\x14ftypjxl \0\0\0\0jxl "
+    length = struct.pack(">I", 8 + len(stream))
+    assert image_size(start + length + b"jxlc" + stream) == size
+    assert image_size(start + bytes(4) + b"jxlc" + stream) == size
+    long = struct.pack(">IIQ", 1, int.from_bytes(b"jxlc", "big"), 16 + len(stream))
+    assert image_size(start + long + stream) == size
+    parts = struct.pack(">I", 12 + len(stream)) + b"jxlp" + bytes(4) + stream
+    assert image_size(start + parts) == size
+    for damaged in (stream[:9], start, start + bytes(4) + b"jxlc", start + length + b"jxlx"):
+        with pytest.raises(ImageDecodeError):
+            image_size(damaged)
+
+
+def test_the_size_of_tiff_files_that_pillow_does_not_know():
+    for dtype in (np.float64, np.int8, np.uint16, np.float32):
+        pixels = np.zeros((21, 37), dtype)
+        assert image_size(cv2.imencode(".tiff", pixels)[1].tobytes()) == (37, 21)
+
+
 def test_the_size_of_unusual_jpeg_files():
     data = saved("jpeg", progressive=True, exif=b"Exif\0\0" + bytes(3000), comment=b"x" * 500)
     assert image_size(data) == (37, 21)
@@ -56,7 +110,7 @@ def test_what_has_no_size(data):
 
 def test_damaged_headers_are_this_error_alone():
     random = np.random.default_rng(1)
-    for kind in ("png", "jpeg", "webp", "gif", "bmp", "tiff", "ppm", "jpeg2000"):
+    for kind in ("png", "jpeg", "webp", "gif", "bmp", "tiff", "ppm", "jpeg2000", "avif"):
         data = np.frombuffer(saved(kind), np.uint8)
         for _ in range(60):
             damaged = data.copy()[: random.integers(1, len(data))]
@@ -70,8 +124,9 @@ def test_no_limit_of_pillow_is_in_the_way(monkeypatch):
     for kind in ("tiff", "bmp", "gif", "jpeg2000"):
         with open_image(io.BytesIO(saved(kind))) as image:
             assert image.size == (37, 21)
+    assert image_size(saved("webp")) == (37, 21)
     with pytest.raises(ImageDecodeError, match=r"raise PIL.Image.MAX_IMAGE_PIXELS"):
-        image_size(saved("webp"))
+        open_image(io.BytesIO(saved("webp")))
 
 
 def test_the_limit():

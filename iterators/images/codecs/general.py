@@ -1,17 +1,19 @@
 """Decode one encoded image, of any format, into an array.
 
 libjpeg-turbo decodes the ordinary JPEG, `png` the sound PNG, `pnm` raw pixels, OpenCV everything
-else.  The image stage asks the sources of `table`, the last of which comes here.
+else; `by_pillow` has what it was built without.  The image stage asks the sources
+of `table`, the last of which comes here.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from iterators.images.codecs import pnm
+from iterators.images.codecs import by_pillow, pnm
 from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.png import png
 from iterators.images.kernels.orient import orient
+from recordio.content import kind_of
 from recordio.errors import ImageDecodeError
 from recordio.image_size import check_pixels, image_size
 
@@ -24,8 +26,8 @@ def decode(data, channels=3, **limits):
     Parameters
     ----------
     data : bytes-like
-        The file: JPEG, PNG, PNM, BMP, WebP, TIFF, GIF and whatever else OpenCV was built with.
-        Of several frames the first counts.
+        The file: JPEG, PNG, PNM, BMP, WebP, AVIF, TIFF, GIF and whatever else OpenCV was built
+        with; JPEG XL with the package ``pillow-jxl-plugin``.  Of several frames the first counts.
     channels : {3, 1, 4}
         3 for RGB, 1 for grey, both converted from whatever is stored and turned as the EXIF
         orientation says.  4 for RGBA: the image must have four channels, and is taken as stored.
@@ -82,6 +84,9 @@ def decode(data, channels=3, **limits):
         pixels = pnm.decode(data, channels, max_pixels=max_pixels)
         if pixels is not None:
             return pixels
+    kind = kind_of(data)
+    if kind in by_pillow.FORMATS and by_pillow.reader_of(kind) != "OpenCV":
+        return by_pillow.decode(data, kind, channels, max_pixels)
     return _decode_with_opencv(data, channels, max_pixels)
 
 

@@ -90,8 +90,8 @@ def available():
 def decoder():
     """Who decodes PNG images in which nothing is odd.
 
-    The environment variable ``ITERATORS_PNG=opencv`` leaves them to OpenCV as well, for what is made
-    while it is set.
+    The environment variable ``ITERATORS_PNG=opencv`` leaves them to OpenCV as well, for what is
+    made while it is set.
 
     Returns
     -------

@@ -244,7 +244,7 @@ def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
         patch.setattr(cv2, "imdecode", hungry_opencv)
         with pytest.raises(MemoryError, match="Failed to allocate"):
             codec.decode(data)
-    data = save(COLOUR, "webp")
-    monkeypatch.setitem(Image.OPEN, "WEBP", (hungry, None))
+    data = save(COLOUR, "gif")
+    monkeypatch.setitem(Image.OPEN, "GIF", (hungry, None))
     with pytest.raises(MemoryError):
         codec.decode(data)
