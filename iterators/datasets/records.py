@@ -146,6 +146,9 @@ class ImageRecordDataset(DatasetMixin):
         3 for RGB, 1 for grey, 4 for RGBA; images are turned upright as their EXIF orientation says.
     layout : {"HWC", "CHW"}
         Order of the axes.
+    dtype : {"uint8", "float32"}
+        ``"float32"`` for the values that are stored, such as depths and medical images of 16 bits
+        or floating point, with every bit and without scaling; for 1 or 3 channels.
     transform : callable, optional
         Takes the image and returns what stands in its place.
     label_dtype : dtype_like
@@ -178,11 +181,11 @@ class ImageRecordDataset(DatasetMixin):
 
     Notes
     -----
-    An example is ``(image, label)``: uint8 of shape (height, width, channels) or (channels, height,
-    width), and a NumPy scalar, or an array of shape (labels,) where the record has a vector.
-    Example i is what ``ImageRecordIter`` without shuffling delivers as its i-th sample.  Negative
-    integers count from the end.  Threads and processes may share a dataset; 8 bytes are kept for a
-    record.
+    An example is ``(image, label)``: an array of `dtype` and shape (height, width, channels) or
+    (channels, height, width), and a NumPy scalar, or an array of shape (labels,) where the record
+    has a vector.  Example i is what ``ImageRecordIter`` without shuffling delivers as its i-th
+    sample.  Negative integers count from the end.  Threads and processes may share a dataset; 8
+    bytes are kept for a record.
 
     Examples
     --------
@@ -206,6 +209,7 @@ class ImageRecordDataset(DatasetMixin):
         *,
         channels: int = 3,
         layout: str = "HWC",
+        dtype: str = "uint8",
         transform: Callable[[np.ndarray], Any] | None = None,
         label_dtype: Any = np.float32,
         threads: int | None = None,
@@ -216,6 +220,9 @@ class ImageRecordDataset(DatasetMixin):
     ) -> None:
         self._channels = choice("channels", channels, (3, 1, 4))
         self._layout = choice("layout", layout, ("HWC", "CHW"))
+        self._dtype = choice("dtype", np.dtype(dtype).name, codec.DTYPES)
+        if self._dtype == "float32" and channels == 4:
+            raise ValueError("channels=4 has 8 bits: drop dtype, or ask for 1 or 3 channels")
         self._threads = None if threads is None else integer("threads", threads, low=1)
         self._limits = {
             "max_pixels": integer("max_pixels", max_pixels, low=1),
@@ -297,7 +304,7 @@ class ImageRecordDataset(DatasetMixin):
         record, _ = reader.read_at(offset, number, copy=True)
         try:
             header, content = unpack(b"" if record is None else record)
-            image = codec.decode(content, self._channels, **self._limits)
+            image = codec.decode(content, self._channels, dtype=self._dtype, **self._limits)
             label = self._label(header, source.pack_of(row))
         except RecordIOError as error:
             place = {"path": reader.path, "offset": offset, "record": number}

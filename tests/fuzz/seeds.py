@@ -6,6 +6,7 @@ because of what they found have other names and stay.
 
 from __future__ import annotations
 
+import base64
 import bz2
 import gzip
 import io
@@ -27,6 +28,7 @@ from targets.records import RECORDS, SIX
 from targets.states import first_states
 
 from iterators.images.codecs import pnm
+from iterators.images.codecs.by_pillow import FORMATS
 from iterators.images.codecs.transcode.transcode import rewrite
 from recordio import IRHeader, RecordWriter, pack, pack_img, shard
 from recordio.frames.encoder import MAGIC, encode
@@ -118,8 +120,10 @@ def images() -> dict[str, bytes]:
     found = {mode.lower(): by_pillow(mode, "PNG") for mode in ("RGB", "RGBA", "L", "LA", "P", "1")}
     found["deep"] = cv2.imencode(".png", picture(9, 7).astype(np.uint16) * 257)[1].tobytes()
     found |= {
-        kind.lower(): by_pillow("RGB", kind) for kind in ("BMP", "GIF", "WEBP", "TIFF", "PPM")
+        kind.lower(): by_pillow("RGB", kind)
+        for kind in ("BMP", "GIF", "WEBP", "TIFF", "PPM", "AVIF")
     }
+    found["jxl"] = base64.b64decode(FORMATS["jxl"].pixel)
     return found | {"jpeg": turned(), "cmyk": by_pillow("CMYK", "JPEG")}
 
 

@@ -20,8 +20,13 @@ from recordio.image_size import check_pixels, image_size
 __all__ = ["decode", "describe", "upright_size"]
 
 
-def decode(data, channels=3, **limits):
-    """Decode an image to 8 bits per channel, upright.
+#: Kinds of `recordio.content` that never have more than 8 bits.
+EIGHT_BITS = frozenset(["jpeg", "webp", "gif", "bmp"])
+DTYPES = ("uint8", "float32")
+
+
+def decode(data, channels=3, *, dtype="uint8", **limits):
+    """Decode an image, upright, to 8 bits per channel or to the values that are stored.
 
     Parameters
     ----------
@@ -31,6 +36,10 @@ def decode(data, channels=3, **limits):
     channels : {3, 1, 4}
         3 for RGB, 1 for grey, both converted from whatever is stored and turned as the EXIF
         orientation says.  4 for RGBA: the image must have four channels, and is taken as stored.
+    dtype : {"uint8", "float32"}
+        ``"uint8"``: of 16-bit images the upper 8 bits.  ``"float32"``: the values themselves, up to
+        255 or 65535, or whatever a TIFF of floating point or signed numbers holds, for 1 or 3
+        channels; nothing is scaled and no bit is lost.
     **limits : int
         Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
         images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
@@ -38,13 +47,13 @@ def decode(data, channels=3, **limits):
     Returns
     -------
     numpy.ndarray
-        uint8 of shape (height, width, channels).  Of 16-bit images the upper 8 bits.
+        Of `dtype` and shape (height, width, channels).
 
     Raises
     ------
     ImageDecodeError
-        If the bytes are not an image, are damaged or truncated, exceed a limit, or do not have the
-        four channels that were asked for.
+        If the bytes are not an image, are damaged or truncated, exceed a limit, do not have the
+        four channels that were asked for, or hold numbers that float32 cannot.
 
     Notes
     -----
@@ -56,6 +65,9 @@ def decode(data, channels=3, **limits):
     >>> red = np.full((2, 3, 3), (0, 0, 255), "uint8")
     >>> decode(cv2.imencode(".png", red)[1].tobytes())[0, 0].tolist()
     [255, 0, 0]
+    >>> depths = cv2.imencode(".png", np.full((2, 3), 1001, "uint16"))[1].tobytes()
+    >>> decode(depths, 1)[0, 0, 0], decode(depths, 1, dtype="float32")[0, 0, 0]
+    (np.uint8(3), np.float32(1001.0))
     >>> decode(b"no image")
     Traceback (most recent call last):
         ...
@@ -63,10 +75,18 @@ def decode(data, channels=3, **limits):
     """
     if channels not in (1, 3, 4):
         raise ValueError(f"channels must be 1, 3 or 4, not {channels!r}")
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype must be 'uint8' or 'float32', not {dtype!r}")
+    if dtype == "float32" and channels == 4:
+        raise ValueError("four channels have 8 bits: drop dtype, or ask for 1 or 3 channels")
     data = memoryview(data)
     if not limits.keys() <= jpeg.DEFAULT_LIMITS.keys():
         raise TypeError(f"the limits are {', '.join(jpeg.DEFAULT_LIMITS)}, not {', '.join(limits)}")
     max_pixels = limits.get("max_pixels", jpeg.DEFAULT_MAX_PIXELS)
+    if dtype == "float32":
+        if kind_of(data) in EIGHT_BITS:
+            return decode(data, channels, **limits).astype(np.float32)
+        return _decode_values(data, channels, max_pixels)
     if data[:3] == b"\xff\xd8\xff":
         if channels == 4:
             raise ImageDecodeError("a JPEG image has no alpha channel; ask for 3 channels")
@@ -120,6 +140,29 @@ def upright_size(data):
     return (height, width) if jpeg.header(data).orientation >= 5 else (width, height)
 
 
+def _decode_values(data, channels, max_pixels):
+    """Decode to float32, with every bit."""
+    import cv2
+
+    kind = kind_of(data)
+    if kind in by_pillow.FORMATS and by_pillow.reader_of(kind) != "OpenCV":
+        raise ImageDecodeError(
+            f"{by_pillow.FORMATS[kind].name} has 8 bits here: ask for uint8, or store PNG or TIFF"
+        )
+    pixels = png.decode(data, channels, deep=True, max_pixels=max_pixels)
+    if pixels is None:
+        flag = cv2.IMREAD_GRAYSCALE if channels == 1 else cv2.IMREAD_COLOR
+        pixels = _imdecode(data, flag | cv2.IMREAD_ANYDEPTH, max_pixels)
+        if channels == 3:
+            pixels = pixels[:, :, ::-1]
+    values = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], channels), np.float32)
+    if not np.can_cast(pixels.dtype, np.float32) and not np.array_equal(
+        values, pixels.reshape(values.shape), equal_nan=True
+    ):
+        raise ImageDecodeError(f"the image holds {pixels.dtype} values that float32 cannot")
+    return values
+
+
 def describe():
     """Say which decoder decodes what.
 
@@ -151,12 +194,11 @@ def describe():
     return text
 
 
-def _decode_with_opencv(data, channels, max_pixels):
-    """Decode with OpenCV, after a look at the size."""
+def _imdecode(data, flags, max_pixels):
+    """What OpenCV makes of it, after a look at the size."""
     import cv2
 
     check_pixels(image_size(data), max_pixels)
-    flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
     try:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error as error:
@@ -165,6 +207,15 @@ def _decode_with_opencv(data, channels, max_pixels):
         raise ImageDecodeError(f"OpenCV cannot decode the image ({error.err})") from error
     if pixels is None:
         raise ImageDecodeError("OpenCV cannot decode the image: damaged, truncated or unsupported")
+    return pixels
+
+
+def _decode_with_opencv(data, channels, max_pixels):
+    """Decode with OpenCV to 8 bits."""
+    import cv2
+
+    flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
+    pixels = _imdecode(data, flags, max_pixels)
     if channels == 1:
         return pixels.reshape(pixels.shape[0], pixels.shape[1], 1)
     if channels == 3:

@@ -101,6 +101,9 @@ def check_png(data: bytes) -> None:
     for vectors in (True, False):
         part = png.decode(data, channels, region, vectors=vectors, max_pixels=limit)
         assert np.array_equal(part, whole[y : y + region[3], x : x + region[2]]), region
+    deep = png.decode(data, channels, region, deep=True, max_pixels=limit)
+    if deep is not None:
+        assert np.array_equal(deep >> 8, part)
 
 
 PNG = Target(

@@ -6,6 +6,7 @@ import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given
@@ -177,6 +178,25 @@ def test_channels_and_layouts(pictures):
         ImageRecordDataset(pictures, channels=4)[0]
 
 
+@pytest.mark.parametrize("kind", [".png", ".tiff"])
+def test_depths_of_16_bits_keep_every_bit(tmp_path, kind):
+    depths = np.random.default_rng(1).integers(0, 1 << 16, (6, 30, 40), np.uint16)
+    payloads = [
+        recordio.pack((0, i, i, 0), cv2.imencode(kind, plane)[1].tobytes())
+        for i, plane in enumerate(depths)
+    ]
+    path = write(tmp_path / "depths.rec", payloads)
+    for layout, axis in (("HWC", -1), ("CHW", 0)):
+        data = ImageRecordDataset(path, channels=1, dtype="float32", layout=layout, threads=2)
+        for (values, label), plane in zip(data.__getitems__(range(6)), depths, strict=True):
+            assert values.dtype == np.float32
+            assert values.flags.c_contiguous
+            np.testing.assert_array_equal(values.squeeze(axis), plane)
+        assert label == 5
+    shallow = ImageRecordDataset(path, channels=1)[0][0]
+    np.testing.assert_array_equal(shallow[..., 0], depths[0] >> 8)
+
+
 def test_a_transform_takes_the_image_in_the_callers_thread(pictures):
     here = []
 
@@ -235,6 +255,8 @@ def test_examples_are_the_samples_of_the_provider(pictures, photos, tmp_path):
     [
         ({"channels": 2}, "channels"),
         ({"layout": "WHC"}, "layout"),
+        ({"dtype": "uint16"}, "dtype"),
+        ({"dtype": "float32", "channels": 4}, "8 bits"),
         ({"threads": 0}, "threads"),
         ({"max_pixels": 0}, "max_pixels"),
     ],

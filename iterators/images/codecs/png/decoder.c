@@ -144,8 +144,8 @@ static int png_find_passes(png_decoder* decoder) {
     return 1;
 }
 
-int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int channels, int64_t max_pixels,
-                     png_info* info) {
+int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int channels, int deep,
+                     int64_t max_pixels, png_info* info) {
     png_outline* image = &decoder->image;
     const uint8_t* compressed;
     uint64_t needed;
@@ -153,7 +153,7 @@ int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int
     decoder->step = STEP_NONE;
     if (!PNG_CAN_INFLATE) return PNG_OTHER;
     if ((status = png_read_chunks(data, size, max_pixels, image)) != PNG_OK) return status;
-    if (!png_convert_prepare(image, channels, &decoder->conversion)) return PNG_OTHER;
+    if (!png_convert_prepare(image, channels, deep, &decoder->conversion)) return PNG_OTHER;
     needed = png_filtered_bytes(image);
     if (needed > PNG_MOST_INFLATION * (uint64_t)image->compressed + MOST_SLACK) {
         snprintf(image->message, sizeof image->message,
@@ -201,7 +201,8 @@ int png_decoder_start(png_decoder* decoder, int x, int y, int width, int height)
     if (!png_reserve(&decoder->zeros, png_row_bytes(image, image->width))) return PNG_NO_MEMORY;
     memset(decoder->zeros.bytes, 0, decoder->zeros.size);
     if ((!decoder->conversion.as_stored || image->interlaced) &&
-        !png_reserve(&decoder->strip, (uint64_t)(STRIP_ROWS + 1) * (uint64_t)width * 4))
+        !png_reserve(&decoder->strip,
+                     (uint64_t)(STRIP_ROWS + 1) * (uint64_t)width * (uint64_t)decoder->conversion.pixel))
         return PNG_NO_MEMORY;
     decoder->x = x;
     decoder->y = y;
@@ -223,8 +224,8 @@ static void png_advance(png_decoder* decoder, png_pass* pass, int end) {
 
 /* One row of the rectangle, its pixels gathered from the passes that have some of them. */
 static void png_deinterlace(png_decoder* decoder, int y, uint8_t* out) {
-    const int channels = decoder->conversion.channels, end = decoder->x + decoder->width;
-    uint8_t* pixels = decoder->strip.bytes + (size_t)STRIP_ROWS * (size_t)decoder->width * 4;
+    const int bytes = decoder->conversion.pixel, end = decoder->x + decoder->width;
+    uint8_t* pixels = decoder->strip.bytes + (size_t)(STRIP_ROWS * bytes) * (size_t)decoder->width;
     int i, k, column;
     for (i = 0; i < decoder->num_passes; i++) {
         png_pass* pass = &decoder->passes[i];
@@ -236,22 +237,22 @@ static void png_deinterlace(png_decoder* decoder, int y, uint8_t* out) {
         png_advance(decoder, pass, row + 1);
         png_convert(&decoder->image, &decoder->conversion, pass->rows + row * pass->stride, first,
                     last - first, pixels);
-        for (column = first; column < last; column++, from += channels) {
-            uint8_t* to = out + (pass->x + column * pass->step_x - decoder->x) * channels;
-            for (k = 0; k < channels; k++)
+        for (column = first; column < last; column++, from += bytes) {
+            uint8_t* to = out + (pass->x + column * pass->step_x - decoder->x) * bytes;
+            for (k = 0; k < bytes; k++)
                 to[k] = from[k];
         }
     }
 }
 
 int png_decoder_rows(png_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count) {
-    const int channels = decoder->conversion.channels, y = decoder->y;
+    const int bytes = decoder->conversion.pixel, y = decoder->y;
     png_pass* pass = &decoder->passes[0];
     int i;
     if (decoder->step != STEP_ROWS) return PNG_BAD_ARGUMENT;
     *count = decoder->end - y < STRIP_ROWS ? decoder->end - y : STRIP_ROWS;
     *row = decoder->strip.bytes;
-    *stride = (ptrdiff_t)decoder->width * channels;
+    *stride = (ptrdiff_t)decoder->width * bytes;
     decoder->y += *count;
     if (decoder->image.interlaced) {
         for (i = 0; i < *count; i++)
@@ -260,7 +261,7 @@ int png_decoder_rows(png_decoder* decoder, const uint8_t** row, ptrdiff_t* strid
     }
     png_advance(decoder, pass, y + *count);
     if (decoder->conversion.as_stored) {
-        *row = pass->rows + y * pass->stride + (ptrdiff_t)decoder->x * channels;
+        *row = pass->rows + y * pass->stride + (ptrdiff_t)decoder->x * bytes;
         *stride = pass->stride;
         return PNG_OK;
     }

@@ -34,16 +34,16 @@ void png_decoder_free(png_decoder* decoder); /* NULL is allowed */
 /* Whether filters are undone with vectors; the pixels are the same.  They are unless this says otherwise. */
 void png_decoder_use_vectors(png_decoder* decoder, int use);
 
-/* Read and check a whole file, for pixels of 1 (grey), 3 (RGB) or 4 (RGBA) channels of 8 bits.  `data` must
- * stay as it is until finish. */
-int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int channels, int64_t max_pixels,
-                     png_info* info);
+/* Read and check a whole file, for pixels of 1 (grey), 3 (RGB) or 4 (RGBA) channels of 8 bits; `deep`: of the
+ * 16 bits that the file must have, with the colours that it has.  `data` must stay as it is until finish. */
+int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int channels, int deep,
+                     int64_t max_pixels, png_info* info);
 
 /* Ask for a rectangle. */
 int png_decoder_start(png_decoder* decoder, int x, int y, int width, int height);
 
 /* The next rows of the rectangle: `*row` is the first pixel asked for of the first of `*count` rows that lie
- * `*stride` bytes apart, channels interleaved; valid until the next call.  `*count` 0: all rows were
+ * `*stride` bytes apart, channels interleaved, samples of 16 bits as this machine has them; valid until the next call.  `*count` 0: all rows were
  * delivered.  PIXEL_SLACK bytes behind the last pixel may be read (not used). */
 int png_decoder_rows(png_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count);
 

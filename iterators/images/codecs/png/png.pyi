@@ -14,8 +14,9 @@ def decode(
     channels: int = 3,
     region: tuple[int, int, int, int] | None = None,
     *,
+    deep: bool = False,
     max_pixels: int = ...,
     vectors: bool = True,
-) -> NDArray[np.uint8] | None: ...
+) -> NDArray[np.uint8] | NDArray[np.uint16] | None: ...
 
 class PngRows(RowDecoder): ...

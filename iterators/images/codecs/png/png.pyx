@@ -47,7 +47,7 @@ cdef extern from "iterators/images/codecs/png/decoder.h" nogil:
     void png_decoder_free(png_decoder* decoder) noexcept
     void png_decoder_use_vectors(png_decoder* decoder, int use) noexcept
     int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int channels,
-                         int64_t max_pixels, png_info* info) noexcept
+                         int deep, int64_t max_pixels, png_info* info) noexcept
     int png_decoder_start(png_decoder* decoder, int x, int y, int width, int height) noexcept
     int png_decoder_rows(png_decoder* decoder, const uint8_t** row, ptrdiff_t* stride,
                          int* count) noexcept
@@ -131,7 +131,8 @@ def library():
     return png_decoder_library().decode("ascii")
 
 
-def decode(data, int channels=3, region=None, *, max_pixels=DEFAULT_MAX_PIXELS, vectors=True):
+def decode(data, int channels=3, region=None, *, bint deep=False, max_pixels=DEFAULT_MAX_PIXELS,
+           vectors=True):
     """Decode a PNG image, or a region of it.
 
     Parameters
@@ -143,6 +144,9 @@ def decode(data, int channels=3, region=None, *, max_pixels=DEFAULT_MAX_PIXELS, 
     region : tuple of int, optional
         ``(x, y, width, height)`` in pixels; the whole image by default.  The pixels are those of
         ``decode(data)[y : y + height, x : x + width]``, at less cost.
+    deep : bool
+        True for the 16 bits that are stored: the image must have them, and grey is asked for if it
+        has no colours, RGB if it has.
     max_pixels : int
         Images with more pixels are refused.
     vectors : bool
@@ -151,10 +155,10 @@ def decode(data, int channels=3, region=None, *, max_pixels=DEFAULT_MAX_PIXELS, 
     Returns
     -------
     numpy.ndarray or None
-        uint8 of shape (height, width, channels).  None for what is left to the general decoder:
-        no PNG, or one with several frames, an orientation, odd chunks or damaged data; four
-        channels of an image that has no transparency; grey of colours for which the file has a
-        profile; everything, if `decoder` is not ``"own"``.
+        uint8, or uint16 with `deep`, of shape (height, width, channels).  None for what is left to
+        the general decoder: no PNG, or one with several frames, an orientation, odd chunks or
+        damaged data; four channels of an image that has no transparency; grey of colours for which
+        the file has a profile; everything, if `decoder` is not ``"own"``.
 
     Raises
     ------
@@ -175,7 +179,7 @@ def decode(data, int channels=3, region=None, *, max_pixels=DEFAULT_MAX_PIXELS, 
     """
     view = memoryview(data)
     cdef const uint8_t[::1] content = view.cast("B") if view.nbytes else None
-    cdef uint8_t[:, :, ::1] pixels
+    cdef uint8_t[::1] memory
     cdef _Decoder own = _Decoder()
     cdef png_info info
     cdef int64_t most = max_pixels
@@ -186,17 +190,18 @@ def decode(data, int channels=3, region=None, *, max_pixels=DEFAULT_MAX_PIXELS, 
         return None
     png_decoder_use_vectors(own.decoder, bool(vectors))
     with nogil:
-        status = png_decoder_open(own.decoder, &content[0], content.shape[0], channels, most,
+        status = png_decoder_open(own.decoder, &content[0], content.shape[0], channels, deep, most,
                                   &info)
     if status == PNG_OTHER:
         return None
     _check(own, status)
     x, y, width, height = (0, 0, info.width, info.height) if region is None else region
     _check(own, png_decoder_start(own.decoder, x, y, width, height))
-    result = np.empty((height, width, channels), np.uint8)
-    pixels = result
+    result = np.empty((height, width, channels), np.uint16 if deep else np.uint8)
+    memory = memoryview(result).cast("B")
     with nogil:
-        status = _copy_rows(own.decoder, &pixels[0, 0, 0], <size_t>width * channels)
+        status = _copy_rows(own.decoder, &memory[0],
+                            <size_t>width * channels * (2 if deep else 1))
     _check(own, status)
     return result
 
@@ -258,8 +263,8 @@ cdef int open_png(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     cdef png_info found
     cdef int status = PNG_OTHER
     if state.own:
-        status = png_decoder_open(state.decoder, data, size, state.channels, state.max_pixels,
-                                  &found)
+        status = png_decoder_open(state.decoder, data, size, state.channels, False,
+                                  state.max_pixels, &found)
     if status == PNG_OTHER:
         return SOURCE_OTHER
     seconds_add(&source.seconds, sync_now() - begin)

@@ -1,6 +1,7 @@
-/* Samples of PNG rows become pixels of 8 bits: to the same bytes as libpng's when OpenCV asks for them.
+/* Samples of PNG rows become pixels: to the same bytes as libpng's when OpenCV asks for them.
  *
- * Of 16 bits the upper 8 count.  Grey of colours is libpng's sum of weights in 1/32768, rounded down; that
+ * Pixels have 8 bits, where of 16 the upper 8 count; or the 16 that are stored, in the byte order of the
+ * machine, which never change but for that.  Grey of colours is libpng's sum of weights in 1/32768, rounded down; that
  * of 16-bit colours is rounded to 16 bits, of which again the upper 8 count.
  */
 #ifndef ITERATORS_PNG_SAMPLES_H
@@ -17,6 +18,8 @@
  * from others by what `samples_to_pixels` does. */
 typedef struct {
     int channels;
+    int pixel; /* bytes */
+    int deep;  /* 16 bits */
     int by_table;
     int as_stored; /* nothing has to be done */
     uint8_t table[256][4];
@@ -27,15 +30,18 @@ SIMD_INLINE uint8_t png_grey_of(uint32_t red, uint32_t green, uint32_t blue, int
     return (uint8_t)(bytes == 2 ? (sum + 16384) >> 23 : sum >> 15);
 }
 
-/* False if pixels of that many channels are not there to be had, or not from here. */
-static inline int png_convert_prepare(const png_outline* image, int channels, png_conversion* to) {
+/* False if such pixels are not there to be had, or not from here. */
+static inline int png_convert_prepare(const png_outline* image, int channels, int deep, png_conversion* to) {
     const int transparent =
         (image->colour & 4) || image->num_alphas || (image->colour == PNG_RGB && image->has_key);
     const int steps = image->depth < 8 ? (1 << image->depth) - 1 : 255;
     int i;
     if (channels == 4 && !transparent) return 0;
     if (channels == 1 && (image->colour & 2) && image->colour_space) return 0;
+    if (deep && (image->depth != 16 || channels != (image->colour & 2 ? 3 : 1))) return 0;
     to->channels = channels;
+    to->deep = deep;
+    to->pixel = deep ? 2 * channels : channels;
     to->by_table = png_samples(image->colour) == 1 && image->depth <= 8;
     to->as_stored =
         image->depth == 8 && image->colour != PNG_PALETTE && png_samples(image->colour) == channels;
@@ -99,6 +105,17 @@ SIMD_INLINE void table_to_pixels(const uint8_t* row, int x, int width, int depth
     }
 }
 
+/* Pixels of 16 bits: the first samples of each, in the byte order of the machine. */
+static inline void samples_to_deep_pixels(const uint8_t* from, int samples, int width, int channels,
+                                          uint8_t* out) {
+    int x, k;
+    for (x = 0; x < width; x++, from += 2 * samples, out += 2 * channels)
+        for (k = 0; k < channels; k++) {
+            const uint16_t value = (uint16_t)(from[2 * k] << 8 | from[2 * k + 1]);
+            memcpy(out + 2 * k, &value, 2);
+        }
+}
+
 #define PNG_KIND(samples, bytes, channels) (100 * (samples) + 10 * (bytes) + (channels))
 #define PNG_KIND_CASE(samples, bytes, channels)                                                              \
     case PNG_KIND(samples, bytes, channels):                                                                 \
@@ -121,6 +138,10 @@ static inline void png_convert(const png_outline* image, const png_conversion* t
             table_to_pixels(row, x, width, image->depth, 3, to->table, out);
         else
             table_to_pixels(row, x, width, image->depth, 4, to->table, out);
+        return;
+    }
+    if (to->deep) {
+        samples_to_deep_pixels(from, samples, width, to->channels, out);
         return;
     }
     switch (PNG_KIND(samples, bytes, to->channels)) {

@@ -207,6 +207,83 @@ def test_changed_bytes_give_an_image_or_a_typed_error(kind, mode, changes, chann
     assert pixels.shape[2] == channels
 
 
+DEPTHS = RANDOM.integers(0, 1 << 16, (24, 40), np.uint16)
+VALUES = {
+    "uint8": DEPTHS.astype(np.uint8),
+    "uint16": DEPTHS,
+    "int16": DEPTHS.view(np.int16),
+    "int8": DEPTHS.astype(np.int8),
+    "int32": DEPTHS.astype(np.int32) - 40000,
+    "float32": RANDOM.standard_normal((24, 40)).astype(np.float32),
+    "float64": RANDOM.standard_normal((24, 40)).astype(np.float32).astype(np.float64),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("tiff", name) for name in VALUES]
+    + [(kind, name) for kind in ("png", "pgm") for name in ("uint8", "uint16")],
+)
+def test_values_keep_every_bit(kind, name):
+    data = cv2.imencode(f".{kind}", VALUES[name])[1].tobytes()
+    values = codec.decode(data, 1, dtype="float32")
+    assert values.dtype == np.float32
+    assert values.shape == (24, 40, 1)
+    assert np.array_equal(values[..., 0], VALUES[name])
+    assert values.flags.c_contiguous
+
+
+@pytest.mark.parametrize("kind", ["png", "tiff"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_values_of_colours(kind, dtype):
+    colours = (COLOUR.astype(np.uint16) * 251).astype(dtype)
+    data = cv2.imencode(f".{kind}", colours[..., ::-1])[1].tobytes()
+    assert np.array_equal(codec.decode(data, dtype="float32"), colours)
+    flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH
+    grey = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    assert np.array_equal(codec.decode(data, 1, dtype="float32")[..., 0], grey)
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "webp", "gif", "bmp"])
+def test_values_of_eight_bits(kind):
+    data = save(COLOUR, kind)
+    for channels in (1, 3):
+        values = codec.decode(data, channels, dtype="float32")
+        assert np.array_equal(values, codec.decode(data, channels))
+
+
+def test_values_that_float32_cannot_hold_are_refused():
+    for value in (16777217, 2**31 - 1):
+        data = cv2.imencode(".tiff", np.full((2, 3), value, np.int32))[1].tobytes()
+        with pytest.raises(ImageDecodeError, match="int32 values that float32 cannot"):
+            codec.decode(data, 1, dtype="float32")
+    data = cv2.imencode(".tiff", np.array([[0.1, np.nan]]))[1].tobytes()
+    with pytest.raises(ImageDecodeError, match="float64 values that float32 cannot"):
+        codec.decode(data, 1, dtype="float32")
+    data = cv2.imencode(".tiff", np.array([[0.5, np.nan]]))[1].tobytes()
+    assert np.array_equal(codec.decode(data, 1, dtype="float32").ravel(), [0.5, np.nan], True)
+    with pytest.raises(ValueError, match="dtype must be"):
+        codec.decode(data, 1, dtype="uint16")
+    with pytest.raises(ValueError, match="drop dtype"):
+        codec.decode(data, 4, dtype="float32")
+
+
+def test_values_of_formats_that_only_pillow_reads_are_refused(monkeypatch):
+    monkeypatch.setattr(codec.by_pillow, "reader_of", lambda kind: "Pillow")
+    with pytest.raises(ImageDecodeError, match="AVIF has 8 bits here: ask for uint8"):
+        codec.decode(b"\0\0\0\x20ftypavif" + bytes(99), dtype="float32")
+
+
+def test_limits_hold_for_values():
+    for kind in ("png", "tiff"):
+        data = cv2.imencode(f".{kind}", DEPTHS)[1].tobytes()
+        assert codec.decode(data, 1, dtype="float32", max_pixels=960).shape == (24, 40, 1)
+        with pytest.raises(ImageDecodeError, match="more than the limit of 959"):
+            codec.decode(data, 1, dtype="float32", max_pixels=959)
+        with pytest.raises(ImageDecodeError):
+            codec.decode(data[: len(data) // 2], 1, dtype="float32")
+
+
 def test_describe_names_both(with_libjpeg):
     text = codec.describe()
     assert cv2.__version__ in text

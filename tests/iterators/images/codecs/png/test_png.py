@@ -92,6 +92,28 @@ def test_a_region_is_part_of_the_whole_with_and_without_vectors(made, channels, 
 
 
 @pytest.mark.libdeflate
+@pytest.mark.parametrize("interlaced", [False, True], ids=["rows", "passes"])
+@pytest.mark.parametrize("colour", DEPTHS)
+def test_sixteen_bits_are_those_that_are_stored(colour, interlaced):
+    channels = 3 if colour & 2 else 1
+    shallow = picture(colour, 8, filters=[4, 3]).file()
+    assert png.decode(shallow, channels, deep=True) is None
+    if colour == 3:
+        return
+    for seed, filters in enumerate(FILTERS):
+        made = picture(
+            colour, 16, (9, 23), seed=seed, interlaced=interlaced, filters=filters,
+            transparent=seed % 2 == 1,
+        )  # fmt: skip
+        pixels = png.decode(made.file(), channels, deep=True)
+        assert pixels.dtype == np.uint16
+        assert np.array_equal(pixels, made.samples[..., :channels])
+        part = png.decode(made.file(), channels, (3, 5, 4, 17), deep=True)
+        assert np.array_equal(part, pixels[5:22, 3:7])
+        assert png.decode(made.file(), 4 - channels, deep=True) is None
+
+
+@pytest.mark.libdeflate
 @pytest.mark.parametrize("region", [(0, 0, 0, 1), (0, 0, 14, 1), (-1, 0, 1, 1), (0, 17, 1, 1)])
 def test_regions_outside_the_image_are_refused(region):
     with pytest.raises(ValueError, match="outside"):
