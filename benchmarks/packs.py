@@ -15,6 +15,7 @@ from pathlib import Path
 
 from recordio import IRHeader, RecordWriter, pack
 from recordio.tools import cli
+from recordio.tools.encode import EncodeOptions, encode_image
 
 __all__ = ["Packs", "Unavailable"]
 
@@ -60,6 +61,19 @@ class Packs:
             path.write_bytes(blob)
             paths.append(str(path))
         return self._images("face-records", paths, self._face_count)
+
+    @cached_property
+    def png_photos(self):
+        """The photographs as PNG, their short side resized to 256."""
+        folder = self._folder / "png"
+        folder.mkdir()
+        options = EncodeOptions(resize=256, inter_method=3, encoding=".png")
+        paths = []
+        for source in self._material.photos[:500]:
+            path = folder / f"{source.stem}.png"
+            path.write_bytes(encode_image(source.read_bytes(), options))
+            paths.append(str(path.absolute()))
+        return self._images("png-records", paths, self._photo_count // 4)
 
     @cached_property
     def optimized_photos(self):

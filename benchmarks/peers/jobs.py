@@ -188,6 +188,15 @@ JOBS = {
             bars={"untouched": 5.0},
         ),
         Job(
+            "png",
+            "Photographs as PNG, short side 256, random resized crop 224",
+            "images",
+            "png_photos",
+            batch=128,
+            recipe=RANDOM_RESIZED,
+            bars={"mxnet": 3.2, "dali": 1.8},
+        ),
+        Job(
             "csv_floats",
             "CSV file of 100,000 x 50 floats to one float32 array",
             "table",
