@@ -25,7 +25,7 @@ SIMD_INLINE int png_paeth(int a, int b, int c) {
     return threshold > low ? other : high;
 }
 
-SIMD_INLINE void unfilter_up(uint8_t* restrict row, const uint8_t* restrict above, size_t size) {
+SIMD_INLINE void unfilter_up(uint8_t* __restrict row, const uint8_t* __restrict above, size_t size) {
     size_t i;
     for (i = 0; i < size; i++)
         row[i] = (uint8_t)(row[i] + above[i]);
