@@ -27,6 +27,7 @@ C_SOURCES = {
         "iterators/images/codecs/jpeg/decoder.c",
         "iterators/images/codecs/jpeg/entropy.c",
         "iterators/images/codecs/jpeg/entropy_check.c",
+        "iterators/images/codecs/jpeg/progressive.c",
         "iterators/images/codecs/jpeg/unavailable.c",
     ],
     "iterators.images.codecs.png.png": ["iterators/images/codecs/png/decoder.c"],

@@ -86,6 +86,46 @@ SIMD_INLINE void drop(bit_reader* reader, int count) {
     reader->bits -= count;
 }
 
+/* ---- markers ---- */
+
+/* The next bits are those at `at`. */
+static inline void begin_bits(bit_reader* reader, const uint8_t* at, const uint8_t* end) {
+    reader->buffer = 0;
+    reader->bits = 0;
+    reader->at = at;
+    reader->end = end;
+}
+
+/* The marker that must be right behind the last bits; NULL if it is not, or is none. */
+static inline const uint8_t* next_marker(const bit_reader* reader, const uint8_t* data_end) {
+    const bit_reader last = refill_carefully(*reader);
+    if (last.bits < 0 || last.bits >= 8 || data_end - last.at < 2 || last.at[0] != 0xFF || last.at[1] == 0 ||
+        last.at[1] == 0xFF)
+        return NULL;
+    return last.at;
+}
+
+/* Look for the next marker; NULL if there is none, or if it is not clear where it begins. */
+static inline const uint8_t* find_marker(const uint8_t* at, const uint8_t* end) {
+    while (at < end && (at = memchr(at, 0xFF, (size_t)(end - at))) != NULL && end - at >= 2) {
+        if (at[1] != 0) return at[1] == 0xFF ? NULL : at;
+        at += 2;
+    }
+    return NULL;
+}
+
+/* What lies behind the next `count` restart markers, of which the first has this number; NULL if
+ * anything else comes before the last than these, one after the other. */
+static inline const uint8_t* find_restart_markers(const uint8_t* at, const uint8_t* end, int number,
+                                                  uint64_t count) {
+    for (; count > 0; count--, number++) {
+        at = find_marker(at, end);
+        if (at == NULL || at[1] != JPEG_RST0 + (number & 7)) return NULL;
+        at += 2;
+    }
+    return at;
+}
+
 /* ---- blocks ---- */
 
 /* A symbol whose code or value is longer than what an entry holds; -1 if there is no such code.  At
@@ -94,7 +134,7 @@ SIMD_INLINE int rare_symbol(bit_reader* reader, const huffman_table* table, cons
                             int* value) {
     int length = entry->first_drop, symbol = entry->value, size;
     if (length == 0) {
-        symbol = huffman_search(table, peek(reader, HUFFMAN_LONGEST), &length);
+        symbol = huffman_search(&table->codes, peek(reader, HUFFMAN_LONGEST), &length);
         if (symbol < 0) return -1;
     }
     drop(reader, length);

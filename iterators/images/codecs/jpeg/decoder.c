@@ -66,6 +66,7 @@ struct jpeg_decoder {
     size_t strip_size;
     JSAMPROW rows[STRIP_ROWS];
     void* (*alloc_small)(j_common_ptr, int, size_t); /* libjpeg's own */
+    jvirt_barray_ptr (*request_virt_barray)(j_common_ptr, int, boolean, JDIMENSION, JDIMENSION, JDIMENSION);
     void (*realize_virt_arrays)(j_common_ptr);
     jpeg_entropy* entropy; /* NULL: never asked for */
     int own_entropy;
@@ -138,6 +139,15 @@ static void* alloc_small(j_common_ptr library, int pool, size_t size) {
     return decoder->alloc_small(library, pool, size);
 }
 
+/* The library does this for the components of an image that has several scans, in their order. */
+static jvirt_barray_ptr request_virt_barray(j_common_ptr library, int pool, boolean pre_zero,
+                                            JDIMENSION width, JDIMENSION height, JDIMENSION most_rows) {
+    jpeg_decoder* decoder = (jpeg_decoder*)library;
+    jvirt_barray_ptr array = decoder->request_virt_barray(library, pool, pre_zero, width, height, most_rows);
+    if (decoder->own_entropy) jpeg_entropy_array(decoder->entropy, array);
+    return array;
+}
+
 /* The library does this in jpeg_start_decompress, between choosing an entropy decoder and asking it to
  * begin. */
 static void realize_virt_arrays(j_common_ptr library) {
@@ -181,6 +191,8 @@ jpeg_decoder* jpeg_decoder_new(void) {
     jpeg_create_decompress(&decoder->library);
     decoder->alloc_small = decoder->library.mem->alloc_small;
     decoder->library.mem->alloc_small = alloc_small;
+    decoder->request_virt_barray = decoder->library.mem->request_virt_barray;
+    decoder->library.mem->request_virt_barray = request_virt_barray;
     decoder->realize_virt_arrays = decoder->library.mem->realize_virt_arrays;
     decoder->library.mem->realize_virt_arrays = realize_virt_arrays;
     decoder->progress.progress_monitor = on_progress;

@@ -1,4 +1,4 @@
-/* An entropy decoder put in the place of libjpeg's: MCUs, restart markers, and giving the scan back.
+/* The entropy decoder of sequential images in the place of libjpeg's: MCUs, restart markers, giving back.
  *
  * Nothing of the library's own state is touched before the scan is given back: neither its source nor
  * its entropy decoder nor what it knows of markers.  That is why the library can then start the scan
@@ -8,7 +8,7 @@
 
 #ifdef HAVE_LIBJPEG_TURBO
 
-#include "entropy.h"
+#include "progressive.h"
 #include "blocks.h"
 
 #include <stdlib.h>
@@ -22,16 +22,6 @@
 /* What serves to pass over blocks is added to a table when it is used again, or at once if a scan has
  * this many blocks: it takes as long as passing over some hundred of them without. */
 #define MANY_BLOCKS 1024
-/* More than any version of libjpeg-turbo has. */
-#define OTHER_FUNCTIONS 30
-
-/* What an entropy decoder of the library begins with, and what ours begins with. */
-typedef struct {
-    void (*start_pass)(j_decompress_ptr);
-    boolean (*decode_mcu)(j_decompress_ptr, JBLOCKROW*);
-    void (*others[OTHER_FUNCTIONS])(j_decompress_ptr); /* or variables, which zero suits */
-} entropy_head;
-
 typedef struct {
     huffman_table *dc, *ac;
     int component;
@@ -57,6 +47,7 @@ struct jpeg_entropy {
     uint64_t images;
     uint64_t last_used[TABLES];
     huffman_table tables[TABLES];
+    jpeg_progressive* progressive;
 };
 
 /* ---- MCUs ---- */
@@ -65,39 +56,25 @@ struct jpeg_entropy {
 static void begin_segment(jpeg_entropy* entropy, const uint8_t* segment) {
     entropy->until_restart = entropy->restart_interval;
     memset(entropy->last_dc, 0, sizeof entropy->last_dc);
-    entropy->reader.buffer = 0;
-    entropy->reader.bits = 0;
-    entropy->reader.at = segment;
-    entropy->reader.end = entropy->data_end;
+    begin_bits(&entropy->reader, segment, entropy->data_end);
 }
 
 /* The marker must be right behind the last bits; whatever else libjpeg makes do with, it shall. */
 static int pass_restart_marker(jpeg_entropy* entropy) {
-    const bit_reader reader = refill_carefully(entropy->reader);
-    if (reader.bits < 0 || reader.bits >= 8 || entropy->data_end - reader.at < 2 || reader.at[0] != 0xFF ||
-        reader.at[1] != JPEG_RST0 + entropy->next_restart)
-        return 0;
+    const uint8_t* marker = next_marker(&entropy->reader, entropy->data_end);
+    if (marker == NULL || marker[1] != JPEG_RST0 + entropy->next_restart) return 0;
     entropy->next_restart = (entropy->next_restart + 1) & 7;
-    begin_segment(entropy, reader.at + 2);
+    begin_segment(entropy, marker + 2);
     return 1;
 }
 
-/* Look for the next `count` restart markers and go on behind the last of them; 0, and nothing has
- * changed, if anything else comes before it than these, one after the other. */
-static int find_restart_markers(jpeg_entropy* entropy, uint64_t count) {
-    const uint8_t *at = entropy->reader.at, *const end = entropy->data_end;
-    int number = entropy->next_restart;
-    while (count > 0) {
-        at = memchr(at, 0xFF, (size_t)(end - at));
-        if (at == NULL || end - at < 2) return 0;
-        if (at[1] == JPEG_RST0 + number) {
-            number = (number + 1) & 7;
-            count--;
-        } else if (at[1] != 0)
-            return 0;
-        at += 2;
-    }
-    entropy->next_restart = number;
+/* Go on behind the last of the next `count` restart markers; 0, and nothing has changed, if they are
+ * not there. */
+static int pass_restart_markers(jpeg_entropy* entropy, uint64_t count) {
+    const uint8_t* at =
+        find_restart_markers(entropy->reader.at, entropy->data_end, entropy->next_restart, count);
+    if (at == NULL) return 0;
+    entropy->next_restart = (int)(((uint64_t)entropy->next_restart + count) & 7);
     begin_segment(entropy, at);
     return 1;
 }
@@ -144,7 +121,7 @@ SIMD_INLINE int catch_up(jpeg_entropy* entropy) {
     if (entropy->until_restart == 0 && !pass_restart_marker(entropy)) return 0;
     if (left >= entropy->until_restart) {
         const uint64_t beyond = left - entropy->until_restart;
-        if (find_restart_markers(entropy, 1 + beyond / entropy->restart_interval))
+        if (pass_restart_markers(entropy, 1 + beyond / entropy->restart_interval))
             left = beyond % entropy->restart_interval;
         else
             entropy->may_jump = 0;
@@ -253,10 +230,8 @@ static int plan_scan(jpeg_entropy* entropy, j_decompress_ptr library) {
         plan->needs_dc = component->component_needed;
         plan->needs_ac = component->component_needed && BLOCK_SIZE(component) > 1;
     }
-    entropy->reader.buffer = 0;
-    entropy->reader.bits = 0;
-    entropy->reader.at = library->src->next_input_byte;
-    entropy->reader.end = entropy->data_end = entropy->reader.at + library->src->bytes_in_buffer;
+    entropy->data_end = library->src->next_input_byte + library->src->bytes_in_buffer;
+    begin_bits(&entropy->reader, library->src->next_input_byte, entropy->data_end);
     memset(entropy->last_dc, 0, sizeof entropy->last_dc);
     entropy->restart_interval = entropy->until_restart = library->restart_interval;
     entropy->next_restart = 0;
@@ -283,10 +258,21 @@ static void unexpected(j_decompress_ptr library) {
     ERREXIT(library, JERR_NOTIMPL);
 }
 
+void entropy_probe(entropy_head* head) {
+    int i;
+    for (i = 0; i < OTHER_FUNCTIONS; i++)
+        head->others[i] = unexpected;
+}
+
 jpeg_entropy* jpeg_entropy_new(void) {
     jpeg_entropy* entropy = calloc(1, sizeof *entropy);
     int i;
     if (entropy == NULL) return NULL;
+    entropy->progressive = jpeg_progressive_new();
+    if (entropy->progressive == NULL) {
+        free(entropy);
+        return NULL;
+    }
     entropy->head.start_pass = start_pass;
     entropy->head.decode_mcu = decode_mcu;
 #if SIMD_X86
@@ -298,21 +284,28 @@ jpeg_entropy* jpeg_entropy_new(void) {
 }
 
 void jpeg_entropy_free(jpeg_entropy* entropy) {
+    if (entropy == NULL) return;
+    jpeg_progressive_free(entropy->progressive);
     free(entropy);
 }
 
 void jpeg_entropy_probe(jpeg_entropy* entropy) {
-    int i;
-    for (i = 0; i < OTHER_FUNCTIONS; i++)
-        entropy->head.others[i] = unexpected;
+    entropy_probe(&entropy->head);
+    jpeg_progressive_probe(entropy->progressive);
 }
 
 void jpeg_entropy_install(jpeg_entropy* entropy, j_decompress_ptr library) {
-    if (library->arith_code || library->progressive_mode || library->buffered_image ||
-        library->data_precision != 8 || jpeg_has_multiple_scans(library))
-        return;
-    entropy->library_decoder = library->entropy;
-    library->entropy = (struct jpeg_entropy_decoder*)(void*)&entropy->head;
+    if (library->arith_code || library->buffered_image || library->data_precision != 8) return;
+    if (library->progressive_mode)
+        jpeg_progressive_install(entropy->progressive, library);
+    else if (!jpeg_has_multiple_scans(library)) {
+        entropy->library_decoder = library->entropy;
+        library->entropy = (struct jpeg_entropy_decoder*)(void*)&entropy->head;
+    }
+}
+
+void jpeg_entropy_array(jpeg_entropy* entropy, jvirt_barray_ptr array) {
+    jpeg_progressive_array(entropy->progressive, array);
 }
 
 void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION last) {
@@ -322,10 +315,12 @@ void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION la
 
 void jpeg_entropy_reset(jpeg_entropy* entropy) {
     entropy->state = JPEG_ENTROPY_LIBRARY;
+    jpeg_progressive_reset(entropy->progressive);
 }
 
 enum jpeg_entropy_state jpeg_entropy_in_use(const jpeg_entropy* entropy) {
-    return entropy->state;
+    const enum jpeg_entropy_state state = jpeg_progressive_in_use(entropy->progressive);
+    return state != JPEG_ENTROPY_LIBRARY ? state : entropy->state;
 }
 
 #endif /* HAVE_LIBJPEG_TURBO */

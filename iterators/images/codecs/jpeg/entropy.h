@@ -1,6 +1,7 @@
-/* A faster entropy decoder for libjpeg-turbo: sequential Huffman coding, all components in one scan.
+/* A faster entropy decoder for libjpeg-turbo: sequential Huffman coding, all components in one scan; and,
+ * in progressive.h, progressive Huffman coding.
  *
- * It decodes sound data only.  At the first bit that it would not vouch for (a code that does not
+ * The sequential one decodes sound data only.  At the first bit that it would not vouch for (a code that does not
  * exist, data that ends, a marker out of place) it gives the scan back to the library's own decoder,
  * which reads it again from its start up to the same place and goes on from there.  So whatever is
  * wrong with an image has the outcome that it has with the library alone, and the pixels of sound
@@ -40,6 +41,20 @@ typedef struct jpeg_entropy jpeg_entropy;
 /* Who decodes, or decoded, the entropy-coded data of the image. */
 enum jpeg_entropy_state { JPEG_ENTROPY_LIBRARY, JPEG_ENTROPY_OWN, JPEG_ENTROPY_GIVEN_BACK };
 
+/* More than any version of libjpeg-turbo has. */
+#define OTHER_FUNCTIONS 30
+
+/* What an entropy decoder of the library begins with, and what ours begin with. */
+typedef struct {
+    void (*start_pass)(j_decompress_ptr);
+    boolean (*decode_mcu)(j_decompress_ptr, JBLOCKROW*);
+    size_t insufficient_data;                          /* of which newer versions look at the start */
+    void (*others[OTHER_FUNCTIONS])(j_decompress_ptr); /* or variables, which zero suits */
+} entropy_head;
+
+/* From now on report an error if any other function is called. */
+void entropy_probe(entropy_head* head);
+
 /* NULL if there is no memory. */
 jpeg_entropy* jpeg_entropy_new(void);
 void jpeg_entropy_free(jpeg_entropy* entropy); /* NULL is allowed */
@@ -48,6 +63,9 @@ void jpeg_entropy_free(jpeg_entropy* entropy); /* NULL is allowed */
  * jpeg_start_decompress when the library has set up its entropy decoder but not begun the scan: that
  * is when it realizes its virtual arrays. */
 void jpeg_entropy_install(jpeg_entropy* entropy, j_decompress_ptr library);
+
+/* The library has asked for the coefficients of a component, and this is where they will be. */
+void jpeg_entropy_array(jpeg_entropy* entropy, jvirt_barray_ptr array);
 
 /* Of the columns of MCUs only these will be looked at.  All of them after install. */
 void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION last);

@@ -3,8 +3,8 @@
  * A Huffman code says how many zeros come before a coefficient and how many bits its value has; the
  * value follows.  Code and value together are mostly short, so one look at the next HUFFMAN_BITS bits
  * finds both, and often those of the next coefficient as well; or all of the code and the upper bits
- * of the value, to which the lower ones are added.  What does not fit is found the slow way.  Tables are built only from codes that libjpeg accepts as well; all others are left for it to
- * judge.
+ * of the value, to which the lower ones are added.  What does not fit is found the slow way.  Tables are
+ * built only from codes that libjpeg accepts as well; all others are left for it to judge.
  */
 #ifndef ITERATORS_JPEG_HUFFMAN_H
 #define ITERATORS_JPEG_HUFFMAN_H
@@ -27,14 +27,25 @@ enum {
 };
 
 /* What the next bits begin with: one coefficient, or two, or the end of the block, or a coefficient and
- * then the end.  Of one coefficient alone some lower bits may be missing. */
+ * then the end.  Of one coefficient alone some lower bits may be missing.  An end of a progressive scan
+ * may be that of several blocks; how many is in the bits that follow. */
 typedef struct {
     uint8_t drop, step;             /* bits and positions of everything */
     uint8_t first_drop, first_step; /* of the first symbol; drop 0: its code does not fit */
     int16_t value;
-    int8_t second_value; /* or length of the code, if bits of the value are missing */
+    int8_t second_value; /* or length of the code, if bits of the value are missing; of an end how many
+                            bits say of how many blocks */
     uint8_t missing;     /* how many: they follow the first HUFFMAN_BITS */
 } huffman_entry;
+
+/* Codes as they are in the file, and what finds those that are longer than HUFFMAN_BITS. */
+typedef struct {
+    int count;
+    uint32_t limit[HUFFMAN_LONGEST + 1];    /* codes up to this length are below it, as 16 bits */
+    int32_t symbol_at[HUFFMAN_LONGEST + 1]; /* place of a symbol minus its code */
+    uint8_t lengths[HUFFMAN_LONGEST + 1];   /* how many codes have a length */
+    uint8_t symbols[256];
+} huffman_codes;
 
 typedef struct {
     huffman_entry entries[1 << HUFFMAN_BITS];
@@ -44,11 +55,7 @@ typedef struct {
     uint16_t skips[1 << HUFFMAN_BITS]; /* the same of as many symbols as fit */
     int has_skips;
     int is_dc;
-    int count;
-    uint32_t limit[HUFFMAN_LONGEST + 1];    /* codes up to this length are below it, as 16 bits */
-    int32_t symbol_at[HUFFMAN_LONGEST + 1]; /* place of a symbol minus its code */
-    uint8_t lengths[HUFFMAN_LONGEST + 1];   /* how many codes have a length, as in the file */
-    uint8_t symbols[256];
+    huffman_codes codes;
 } huffman_table;
 
 /* The coefficient that `size` bits stand for: the upper half is positive, the lower half negative.  No
@@ -72,7 +79,7 @@ static inline void huffman_fill(huffman_table* table, uint32_t code, int length,
     huffman_entry* entry = table->entries + (code << spare);
     huffman_entry filled;
     int value, copy;
-    filled.second_value = 0;
+    filled.second_value = (int8_t)(step == HUFFMAN_END ? symbol >> 4 : 0);
     filled.missing = 0;
     if (size > spare && (spare == 0 || length + size > HUFFMAN_MOST)) {
         filled.drop = filled.first_drop = (uint8_t)length;
@@ -116,7 +123,7 @@ static inline void huffman_pair(huffman_table* table) {
             continue;
         entry->drop = (uint8_t)(entry->first_drop + next->first_drop);
         entry->step = (uint8_t)(entry->first_step + (next->first_step ? next->first_step : HUFFMAN_END));
-        if (next->first_step) entry->second_value = (int8_t)next->value;
+        entry->second_value = next->first_step ? (int8_t)next->value : next->second_value;
     }
 }
 
@@ -136,35 +143,51 @@ static inline int huffman_check(const uint8_t* lengths, const uint8_t* symbols, 
     return count;
 }
 
+/* Whether these are the codes that were taken over last. */
+static inline int huffman_equals(const huffman_codes* codes, const uint8_t* lengths, const uint8_t* symbols) {
+    return memcmp(codes->lengths, lengths, sizeof codes->lengths) == 0 &&
+           memcmp(codes->symbols, symbols, (size_t)codes->count) == 0;
+}
+
 static inline int huffman_matches(const huffman_table* table, const uint8_t* lengths, const uint8_t* symbols,
                                   int is_dc) {
-    return table->is_dc == is_dc && memcmp(table->lengths, lengths, sizeof table->lengths) == 0 &&
-           memcmp(table->symbols, symbols, (size_t)table->count) == 0;
+    return table->is_dc == is_dc && huffman_equals(&table->codes, lengths, symbols);
+}
+
+/* Take over codes; 0 if they are not acceptable. */
+static inline int huffman_take(huffman_codes* codes, const uint8_t* lengths, const uint8_t* symbols,
+                               int is_dc) {
+    uint32_t code = 0;
+    int length, at = 0;
+    const int count = huffman_check(lengths, symbols, is_dc);
+    if (count < 0) return 0;
+    codes->count = count;
+    memcpy(codes->lengths, lengths, sizeof codes->lengths);
+    memcpy(codes->symbols, symbols, (size_t)count);
+    for (length = 1; length <= HUFFMAN_LONGEST; length++) {
+        code <<= 1;
+        codes->symbol_at[length] = at - (int32_t)code;
+        code += lengths[length];
+        at += lengths[length];
+        codes->limit[length] = code << (HUFFMAN_LONGEST - length);
+    }
+    return 1;
 }
 
 /* Build a table; 0 if the codes are not acceptable. */
 static inline int huffman_build(huffman_table* table, const uint8_t* lengths, const uint8_t* symbols,
                                 int is_dc) {
-    const int count = huffman_check(lengths, symbols, is_dc);
     const huffman_entry nothing = {0, HUFFMAN_RARE, 0, 0, 0, 0, 0};
     uint32_t code = 0;
     int length, i, at = 0;
-    if (count < 0) return 0;
+    if (!huffman_take(&table->codes, lengths, symbols, is_dc)) return 0;
     table->has_skips = 0;
     table->is_dc = is_dc;
-    table->count = count;
-    memcpy(table->lengths, lengths, sizeof table->lengths);
-    memcpy(table->symbols, symbols, (size_t)count);
-    for (length = 1; length <= HUFFMAN_LONGEST; length++) {
-        code <<= 1;
-        table->symbol_at[length] = at - (int32_t)code;
-        for (i = 0; i < lengths[length]; i++, code++, at++)
-            if (length <= HUFFMAN_BITS) huffman_fill(table, code, length, symbols[at]);
-        table->limit[length] = code << (HUFFMAN_LONGEST - length);
-        if (length == HUFFMAN_BITS) /* what is left belongs to longer codes */
-            for (i = (int)code; i < 1 << HUFFMAN_BITS; i++)
-                table->entries[i] = nothing;
-    }
+    for (length = 1; length <= HUFFMAN_BITS; length++)
+        for (code <<= 1, i = 0; i < lengths[length]; i++, code++, at++)
+            huffman_fill(table, code, length, symbols[at]);
+    for (i = (int)code; i < 1 << HUFFMAN_BITS; i++) /* what is left belongs to longer codes */
+        table->entries[i] = nothing;
     if (!is_dc) huffman_pair(table);
     for (i = 0; i < 1 << HUFFMAN_BITS; i++)
         table->moves[i] = (uint16_t)(table->entries[i].step << 8 | table->entries[i].drop);
@@ -202,13 +225,13 @@ static inline void huffman_build_skips(huffman_table* table) {
 
 /* The symbol of a code that is longer than HUFFMAN_BITS, given the next 16 bits, and its length; -1
  * if there is no such code. */
-static inline int huffman_search(const huffman_table* table, uint32_t bits, int* length) {
+static inline int huffman_search(const huffman_codes* codes, uint32_t bits, int* length) {
     int l = HUFFMAN_BITS + 1;
-    while (l <= HUFFMAN_LONGEST && bits >= table->limit[l])
+    while (l <= HUFFMAN_LONGEST && bits >= codes->limit[l])
         l++;
     if (l > HUFFMAN_LONGEST) return -1;
     *length = l;
-    return table->symbols[table->symbol_at[l] + (int32_t)(bits >> (HUFFMAN_LONGEST - l))];
+    return codes->symbols[codes->symbol_at[l] + (int32_t)(bits >> (HUFFMAN_LONGEST - l))];
 }
 
 #endif

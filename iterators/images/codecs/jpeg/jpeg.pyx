@@ -259,8 +259,9 @@ def library():
 def entropy_decoder():
     """Who decodes the entropy-coded data of JPEG images.
 
-    Sequential Huffman coding, which most files have, is decoded faster here than by the library,
-    and to the same pixels; all other coding, and whatever is damaged, is left to the library.
+    Huffman coding, sequential in one scan or progressive, is decoded faster here than by the
+    library, and to the same pixels; all other coding, and whatever is damaged, is left to the
+    library.
     When this module is imported it tries that on built-in images.  The environment variable
     ``ITERATORS_JPEG=plain`` leaves everything to the library, for decoders made while it is set.
 

@@ -28,7 +28,7 @@ static const char* const jpeg_limit_names[JPEG_NUM_LIMITS] = {
 
 static const jpeg_limits jpeg_default_limits = {{
     /* Every 35 mm camera fits, and the coefficients of a progressive image, which must be held whole at
-     * up to 6 bytes a pixel, stay below 0.4 GB per decoder. */
+     * up to 6 bytes a pixel and 3 bits that say which are not zero, stay below 0.45 GB per decoder. */
     [JPEG_MAX_PIXELS] = (int64_t)1 << 26,
     /* Encoders write about 10 scans; files with thousands exist only to keep a decoder busy. */
     [JPEG_MAX_SCANS] = 256,
