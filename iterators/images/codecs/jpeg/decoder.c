@@ -57,6 +57,8 @@ struct jpeg_decoder {
     int in_header; /* the data may not end here at all */
     int ran_out;   /* the library asked for bytes behind the end of the data */
     int starved;   /* the entropy decoder went on without data */
+    const uint8_t* data;
+    size_t size;
     jpeg_limits limits;
     int supported;
     int end_row;    /* of the scaled image, the first below the rectangle */
@@ -272,6 +274,17 @@ static int check_limits(jpeg_decoder* decoder, const uint8_t* data, size_t size,
     return decoder->status;
 }
 
+/* Read the header, from the start of the data. */
+static void read_header(jpeg_decoder* decoder) {
+    decoder->errors.num_warnings = 0;
+    decoder->ran_out = decoder->starved = 0;
+    decoder->source.next_input_byte = decoder->data;
+    decoder->source.bytes_in_buffer = decoder->size;
+    decoder->in_header = 1;
+    jpeg_read_header(&decoder->library, TRUE);
+    decoder->in_header = 0;
+}
+
 int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, const jpeg_limits* limits,
                       jpeg_info* info) {
     struct jpeg_decompress_struct* library = &decoder->library;
@@ -282,7 +295,6 @@ int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, c
     decoder->status = JPEG_OK;
     decoder->message[0] = 0;
     decoder->errors.num_warnings = 0;
-    decoder->ran_out = decoder->starved = 0;
     decoder->supported = 0;
     if (decoder->entropy != NULL) jpeg_entropy_reset(decoder->entropy);
     decoder->limits = limits ? *limits : jpeg_default_limits;
@@ -291,10 +303,9 @@ int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, c
 
     read_jpeg_outline(data, size, &found);
     info->orientation = found.orientation ? found.orientation : 1;
-    decoder->source.next_input_byte = data;
-    decoder->source.bytes_in_buffer = size;
+    decoder->data = data;
+    decoder->size = size;
     decoder->state = OPENED;
-    decoder->in_header = 1;
     if (SET_JUMP(decoder->failure)) {
         jpeg_decoder_finish(decoder);
         if (decoder->status != JPEG_CORRUPT || found.width == 0 || found.height == 0 ||
@@ -309,7 +320,7 @@ int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, c
         decoder->message[0] = 0;
         decoder->state = OPENED; /* so that start can say what is the matter */
     } else {
-        jpeg_read_header(library, TRUE);
+        read_header(decoder);
         info->width = (int)library->image_width;
         info->height = (int)library->image_height;
         info->components = library->num_components;
@@ -398,6 +409,55 @@ static void widen(int x, int width, int full_width, int margin, JDIMENSION* firs
     *count = (JDIMENSION)(right - left);
 }
 
+static void choose_output(jpeg_decoder* decoder, int channels, int denominator) {
+    struct jpeg_decompress_struct* library = &decoder->library;
+    library->out_color_space = channels == JPEG_GREY  ? JCS_GRAYSCALE
+                               : channels == JPEG_RGB ? JCS_RGB
+                                                      : JCS_EXT_BGR;
+    library->dct_method = JDCT_ISLOW;
+    library->do_fancy_upsampling = TRUE;
+    library->scale_num = 1;
+    library->scale_denom = (unsigned)denominator;
+    jpeg_calc_output_dimensions(library);
+}
+
+/* Start, which for a progressive image means to read its scans: down to this row of MCUs or, if it is 0,
+ * all of them, and once more from the start of the data.  0 if that failed. */
+static int start_library(jpeg_decoder* decoder, int channels, int denominator, JDIMENSION rows) {
+    struct jpeg_decompress_struct* library = &decoder->library;
+    if (SET_JUMP(decoder->failure)) return 0;
+    if (decoder->own_entropy) jpeg_entropy_rows(decoder->entropy, rows);
+    if (rows == 0) {
+        jpeg_abort_decompress(library);
+        forget_tables(decoder);
+        jpeg_entropy_reset(decoder->entropy);
+        read_header(decoder);
+        choose_output(decoder, channels, denominator);
+    }
+    jpeg_start_decompress(library);
+    return 1;
+}
+
+/* Whether our entropy decoder passed over something on which, as it has turned out, more depends than the
+ * pixels that are wanted. */
+static int has_missed_something(const jpeg_decoder* decoder, int started) {
+    return decoder->own_entropy && jpeg_entropy_passed_over(decoder->entropy) &&
+           (!started || decoder->ran_out || is_smoothed(&decoder->library) ||
+            jpeg_entropy_in_use(decoder->entropy) == JPEG_ENTROPY_GIVEN_BACK);
+}
+
+/* Start with as little as the rows above `end_row` need; 0 if that failed. */
+static int start_image(jpeg_decoder* decoder, int channels, int denominator, int end_row) {
+    const struct jpeg_decompress_struct* library = &decoder->library;
+    const int mcu_height = library->max_v_samp_factor * SMALLEST_BLOCK_SIZE(library);
+    /* Smooth upsampling looks at the row of MCUs below the last one. */
+    const int rows = (end_row - 1) / mcu_height + 2;
+    const int started = start_library(decoder, channels, denominator, (JDIMENSION)rows);
+    if (!has_missed_something(decoder, started)) return started;
+    decoder->status = JPEG_OK;
+    return start_library(decoder, channels, denominator, 0);
+}
+
 /* Columns of MCUs without a pixel of what the library crops to need not be stored. */
 static void limit_columns(jpeg_decoder* decoder, JDIMENSION first, JDIMENSION count) {
     const struct jpeg_decompress_struct* library = &decoder->library;
@@ -425,19 +485,15 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
         jpeg_decoder_finish(decoder);
         return decoder->status;
     }
-    library->out_color_space = channels == JPEG_GREY  ? JCS_GRAYSCALE
-                               : channels == JPEG_RGB ? JCS_RGB
-                                                      : JCS_EXT_BGR;
-    library->dct_method = JDCT_ISLOW;
-    library->do_fancy_upsampling = TRUE;
-    library->scale_num = 1;
-    library->scale_denom = (unsigned)denominator;
-    jpeg_calc_output_dimensions(library);
+    choose_output(decoder, channels, denominator);
     if (x < 0 || y < 0 || width < 1 || height < 1 || width > (int)library->output_width - x ||
         height > (int)library->output_height - y)
         return fail(decoder, JPEG_BAD_ARGUMENT, "the rectangle lies outside the image");
 
-    jpeg_start_decompress(library);
+    if (!start_image(decoder, channels, denominator, y + height) || SET_JUMP(decoder->failure)) {
+        jpeg_decoder_finish(decoder);
+        return decoder->status;
+    }
     decoder->state = STARTED;
     full_width = (int)library->output_width;
     first = 0;

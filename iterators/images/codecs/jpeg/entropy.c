@@ -313,6 +313,14 @@ void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION la
     entropy->last_column = last;
 }
 
+void jpeg_entropy_rows(jpeg_entropy* entropy, JDIMENSION count) {
+    jpeg_progressive_rows(entropy->progressive, count);
+}
+
+int jpeg_entropy_passed_over(const jpeg_entropy* entropy) {
+    return jpeg_progressive_passed_over(entropy->progressive);
+}
+
 void jpeg_entropy_reset(jpeg_entropy* entropy) {
     entropy->state = JPEG_ENTROPY_LIBRARY;
     jpeg_progressive_reset(entropy->progressive);

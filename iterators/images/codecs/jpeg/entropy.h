@@ -70,6 +70,13 @@ void jpeg_entropy_array(jpeg_entropy* entropy, jvirt_barray_ptr array);
 /* Of the columns of MCUs only these will be looked at.  All of them after install. */
 void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION last);
 
+/* Of the rows of MCUs of a progressive image only the first `count` will be looked at, and of these what
+ * the library needs for the size and the colours that have been chosen.  0: read everything. */
+void jpeg_entropy_rows(jpeg_entropy* entropy, JDIMENSION count);
+
+/* Whether scans of a progressive image, or parts of them, were not read for that reason. */
+int jpeg_entropy_passed_over(const jpeg_entropy* entropy);
+
 /* The next image will be the library's again. */
 void jpeg_entropy_reset(jpeg_entropy* entropy);
 

@@ -87,7 +87,7 @@ static const uint8_t sequential_sample[] = {
 
 /* Places in the other one: in the first scan of AC coefficients, in their first refinement, and in the
  * last one; and there the number of a restart marker. */
-#define FIRST_BAND      380
+#define FIRST_BAND      365
 #define FIRST_REFINING  750
 #define LAST_REFINING   1100
 #define REFINING_MARKER 1155

@@ -11,6 +11,8 @@
 
 /* Beyond this a sum of DC differences might leave the range of 32 bits within a row of MCUs. */
 #define LARGEST_DC (1 << 29)
+/* So many differences cannot add up to what does not fit into 32 bits, which the library refuses. */
+#define FEW_BLOCKS 65536
 /* Most bits of a coefficient of a first scan, those below its last one included. */
 #define MOST_BITS 14
 
@@ -27,12 +29,15 @@ struct jpeg_progressive {
     int num_arrays;
     jvirt_barray_ptr arrays[MAX_COMPONENTS];
     uint64_t* nonzero[MAX_COMPONENTS]; /* of every block; NULL as long as it is not needed */
+    JDIMENSION rows_wanted;            /* rows of MCUs of all components; 0: everything is wanted */
+    int passed_over;                   /* whether something was, as it was not wanted */
 
     /* the scan */
     int pending; /* it has not been decoded */
     band_scan scan;
     const uint8_t* data_end;
     JDIMENSION until_restart, restart_interval; /* in MCUs; 0: there are no restart markers */
+    uint64_t restarts_left;                     /* how many markers are still to come */
     int next_restart;
     int last_dc[MAX_COMPS_IN_SCAN];
     huffman_table* dc[MAX_COMPS_IN_SCAN];
@@ -83,6 +88,7 @@ static int begin_mcu(jpeg_progressive* progressive) {
     if (marker == NULL || marker[1] != JPEG_RST0 + progressive->next_restart) return 0;
     begin_bits(&progressive->scan.reader, marker + 2, progressive->data_end);
     progressive->next_restart = (progressive->next_restart + 1) & 7;
+    progressive->restarts_left--;
     progressive->until_restart = progressive->restart_interval;
     progressive->scan.ended = 0;
     memset(progressive->last_dc, 0, sizeof progressive->last_dc);
@@ -166,12 +172,49 @@ static int read_dc_row(jpeg_progressive* progressive, j_decompress_ptr library, 
 
 /* ---- the scan ---- */
 
-/* The whole scan; the number of rows up to the first of which something made no sense. */
-static JDIMENSION read_scan(jpeg_progressive* progressive, j_decompress_ptr library) {
+/* The first rows of the scan that can have an influence on a pixel: often none of a component that is not
+ * looked at, or of AC coefficients where one pixel is made of a block. */
+static JDIMENSION wanted_rows(const jpeg_progressive* progressive, j_decompress_ptr library) {
+    const uint64_t num_mcus = (uint64_t)library->MCUs_per_row * library->MCU_rows_in_scan;
+    JDIMENSION rows = progressive->rows_wanted;
+    int i, wanted = 0;
+    if (rows == 0 ||
+        (library->Ss == 0 && library->Ah == 0 && num_mcus * (unsigned)library->blocks_in_MCU > FEW_BLOCKS))
+        return library->MCU_rows_in_scan;
+    for (i = 0; i < library->comps_in_scan; i++) {
+        const jpeg_component_info* component = library->cur_comp_info[i];
+        wanted |= component->component_needed && (library->Ss == 0 || BLOCK_SIZE(component) > 1);
+    }
+    if (!wanted) return 0;
+    if (library->comps_in_scan == 1) rows *= (JDIMENSION)library->cur_comp_info[0]->v_samp_factor;
+    return rows < library->MCU_rows_in_scan ? rows : library->MCU_rows_in_scan;
+}
+
+/* The marker at the end of the scan, found without reading what lies before it; NULL if it is not clear
+ * that the library would stop there. */
+static const uint8_t* find_end(const jpeg_progressive* progressive) {
+    const uint8_t* at = find_restart_markers(progressive->scan.reader.at, progressive->data_end,
+                                             progressive->next_restart, progressive->restarts_left);
+    return at == NULL ? NULL : find_marker(at, progressive->data_end);
+}
+
+/* Read the scan, or pass over what is not wanted of it.  The marker at its end; NULL if something makes no
+ * sense, and what has changed is in the first `rows` rows. */
+static const uint8_t* read_scan(jpeg_progressive* progressive, j_decompress_ptr library, JDIMENSION* rows) {
+    const JDIMENSION wanted = wanted_rows(progressive, library);
     JDIMENSION row;
-    for (row = 0; row < library->MCU_rows_in_scan; row++)
-        if (!(library->Ss == 0 ? read_dc_row : read_band_row)(progressive, library, row)) break;
-    return row;
+    for (row = 0; row < library->MCU_rows_in_scan; row++) {
+        const uint8_t* end = row == wanted ? find_end(progressive) : NULL;
+        if (end != NULL) {
+            progressive->passed_over = 1;
+            return end;
+        }
+        *rows = row + 1;
+        if (!(library->Ss == 0 ? read_dc_row(progressive, library, row)
+                               : read_band_row(progressive, library, row)))
+            return NULL;
+    }
+    return next_marker(&progressive->scan.reader, progressive->data_end);
 }
 
 /* Make the coefficients of a row what they were before the scan. */
@@ -208,20 +251,17 @@ static void undo_rows(jpeg_progressive* progressive, j_decompress_ptr library, J
 /* What the library calls for every MCU. */
 static boolean decode_mcu(j_decompress_ptr library, JBLOCKROW* mcu) {
     jpeg_progressive* progressive = (jpeg_progressive*)(void*)library->entropy;
-    JDIMENSION rows;
+    const uint8_t* end;
+    JDIMENSION rows = 0;
     if (!progressive->pending) return TRUE;
     progressive->pending = 0;
-    rows = read_scan(progressive, library);
-    if (rows == library->MCU_rows_in_scan) {
-        const uint8_t* marker = next_marker(&progressive->scan.reader, progressive->data_end);
-        if (marker != NULL) {
-            library->src->next_input_byte = marker;
-            library->src->bytes_in_buffer = (size_t)(progressive->data_end - marker);
-            return TRUE;
-        }
-        rows--;
+    end = read_scan(progressive, library, &rows);
+    if (end != NULL) {
+        library->src->next_input_byte = end;
+        library->src->bytes_in_buffer = (size_t)(progressive->data_end - end);
+        return TRUE;
     }
-    undo_rows(progressive, library, rows + 1);
+    undo_rows(progressive, library, rows);
     progressive->state = JPEG_ENTROPY_GIVEN_BACK;
     library->entropy = progressive->library_decoder;
     return ((const entropy_head*)(void*)library->entropy)->decode_mcu(library, mcu);
@@ -296,6 +336,10 @@ static int plan_scan(jpeg_progressive* progressive, j_decompress_ptr library) {
     begin_bits(&scan->reader, library->src->next_input_byte, progressive->data_end);
     memset(progressive->last_dc, 0, sizeof progressive->last_dc);
     progressive->restart_interval = progressive->until_restart = library->restart_interval;
+    progressive->restarts_left =
+        library->restart_interval == 0
+            ? 0
+            : ((uint64_t)library->MCUs_per_row * library->MCU_rows_in_scan - 1) / library->restart_interval;
     progressive->next_restart = 0;
     return 1;
 }
@@ -349,8 +393,18 @@ void jpeg_progressive_install(jpeg_progressive* progressive, j_decompress_ptr li
     library->entropy = (struct jpeg_entropy_decoder*)(void*)&progressive->head;
 }
 
+void jpeg_progressive_rows(jpeg_progressive* progressive, JDIMENSION count) {
+    progressive->rows_wanted = count;
+}
+
+int jpeg_progressive_passed_over(const jpeg_progressive* progressive) {
+    return progressive->passed_over;
+}
+
 void jpeg_progressive_reset(jpeg_progressive* progressive) {
     progressive->state = JPEG_ENTROPY_LIBRARY;
+    progressive->rows_wanted = 0;
+    progressive->passed_over = 0;
     progressive->num_arrays = 0;
     memset(progressive->nonzero, 0, sizeof progressive->nonzero);
 }

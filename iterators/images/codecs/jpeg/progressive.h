@@ -10,6 +10,14 @@
  * first time were zero before, and those that it refines had zeros in place of the bit; ours decodes
  * nothing else, and the library warns of anything else.
  *
+ * What cannot change a pixel is not read: the rows below those that are wanted, all of a component that
+ * is not looked at, and AC coefficients where one pixel is made of a block.  The end of the scan is then
+ * found by its marker.  The library alone would get to the same marker, whatever lies before it, so that
+ * only warnings of damage there are missed.  There are three things that a caller must look for afterwards,
+ * and then decode everything: that the data ended, of which the library says more if it has read all
+ * before it; that bits of coefficients are missing, which makes it look at the rows below; and that
+ * something else made no sense, as its decoder then needs all coefficients to go on.
+ *
  * Supposed about the inside of the library is what entropy.h supposes, nothing more.
  */
 #ifndef ITERATORS_JPEG_PROGRESSIVE_H
@@ -28,6 +36,8 @@ void jpeg_progressive_array(jpeg_progressive* progressive, jvirt_barray_ptr arra
 
 /* As the functions of entropy.h. */
 void jpeg_progressive_install(jpeg_progressive* progressive, j_decompress_ptr library);
+void jpeg_progressive_rows(jpeg_progressive* progressive, JDIMENSION count);
+int jpeg_progressive_passed_over(const jpeg_progressive* progressive);
 void jpeg_progressive_reset(jpeg_progressive* progressive);
 enum jpeg_entropy_state jpeg_progressive_in_use(const jpeg_progressive* progressive);
 void jpeg_progressive_probe(jpeg_progressive* progressive);
