@@ -72,7 +72,7 @@ static inline uint64_t band_bits(int first, int last) {
 }
 
 #if SIMD_X86 && defined(__x86_64__)
-#define BANDS_BMI2 1
+#define BANDS_BMI2 __attribute__((target("bmi,bmi2,popcnt")))
 /* The lowest bits of `bits`, moved to where the bits of `mask` are. */
 SIMD_INLINE uint64_t deposit_bits(uint64_t bits, uint64_t mask) {
     uint64_t found;
@@ -80,7 +80,6 @@ SIMD_INLINE uint64_t deposit_bits(uint64_t bits, uint64_t mask) {
     return found;
 }
 #else
-#define BANDS_BMI2 0
 SIMD_INLINE uint64_t deposit_bits(uint64_t bits, uint64_t mask) {
     (void)bits;
     return mask;
@@ -287,6 +286,7 @@ SIMD_INLINE int refine_band(band_scan* scan, bit_reader* reader, const refining_
                             uint64_t* nonzero, int bmi2) {
     const uint64_t band = band_bits(scan->first, scan->last), final = bit_before(scan->last + 1);
     uint64_t known = *nonzero & band, zeros = band & ~known, found = 0, grown = 0;
+    const int scale = scan->scale;
     int num_zeros = count_bits(zeros);
     while (scan->ended == 0) {
         refining_entry entry;
@@ -306,7 +306,7 @@ SIMD_INLINE int refine_band(band_scan* scan, bit_reader* reader, const refining_
         passed = known & (~target + 1); /* those at lower positions */
         known &= target - 1;
         grown |= growing(reader, passed, bmi2);
-        block[places[DCTSIZE2 - lowest_bit(target)]] = (JCOEF)(entry.value * scan->scale);
+        block[places[DCTSIZE2 - lowest_bit(target)]] = (JCOEF)(entry.value * scale);
         if (entry.value != 0) found |= target;
         if (target == final) break;
     }
@@ -316,7 +316,8 @@ SIMD_INLINE int refine_band(band_scan* scan, bit_reader* reader, const refining_
     }
     for (; grown != 0; grown &= grown - 1) {
         JCOEF* coefficient = &block[places[DCTSIZE2 - lowest_bit(grown)]];
-        *coefficient = (JCOEF)(*coefficient + (*coefficient < 0 ? -scan->scale : scan->scale));
+        const int sign = -(*coefficient < 0); /* no branch, as nothing could predict it */
+        *coefficient = (JCOEF)(*coefficient + ((scale ^ sign) - sign));
     }
     *nonzero |= found;
     return 1;

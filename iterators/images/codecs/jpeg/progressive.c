@@ -60,14 +60,14 @@ static int refine_plain(band_scan* scan, const void* table, JBLOCK* blocks, uint
     return refine_bands(scan, table, blocks, nonzero, count, 0);
 }
 
-#if BANDS_BMI2
-SIMD_BMI2 static int decode_bmi2(band_scan* scan, const void* table, JBLOCK* blocks, uint64_t* nonzero,
-                                 JDIMENSION count) {
+#ifdef BANDS_BMI2
+BANDS_BMI2 static int decode_bmi2(band_scan* scan, const void* table, JBLOCK* blocks, uint64_t* nonzero,
+                                  JDIMENSION count) {
     return decode_bands(scan, table, blocks, nonzero, count);
 }
 
-SIMD_BMI2 static int refine_bmi2(band_scan* scan, const void* table, JBLOCK* blocks, uint64_t* nonzero,
-                                 JDIMENSION count) {
+BANDS_BMI2 static int refine_bmi2(band_scan* scan, const void* table, JBLOCK* blocks, uint64_t* nonzero,
+                                  JDIMENSION count) {
     return refine_bands(scan, table, blocks, nonzero, count, 1);
 }
 #endif
@@ -367,7 +367,7 @@ jpeg_progressive* jpeg_progressive_new(void) {
     progressive->head.decode_mcu = decode_mcu;
     progressive->decode = decode_plain;
     progressive->refine = refine_plain;
-#if BANDS_BMI2
+#ifdef BANDS_BMI2
     /* The first two generations with these instructions take a microprogram for the one that counts. */
     if (__builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") && !__builtin_cpu_is("znver2")) {
         progressive->decode = decode_bmi2;
