@@ -222,6 +222,7 @@ int jpeg_decoder_choose(jpeg_decoder* decoder, enum jpeg_entropy_choice choice) 
         if (decoder->entropy == NULL) return JPEG_NO_MEMORY;
     }
     decoder->own_entropy = choice != JPEG_ENTROPY_OF_LIBRARY;
+    if (decoder->own_entropy) jpeg_entropy_kernels(decoder->entropy, choice == JPEG_ENTROPY_PORTABLE);
     if (choice == JPEG_ENTROPY_ON_PROBATION) jpeg_entropy_probe(decoder->entropy);
     return JPEG_OK;
 }

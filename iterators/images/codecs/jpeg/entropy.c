@@ -274,13 +274,17 @@ jpeg_entropy* jpeg_entropy_new(void) {
         return NULL;
     }
     entropy->head.start_pass = start_pass;
-    entropy->head.decode_mcu = decode_mcu;
-#if SIMD_X86
-    if (__builtin_cpu_supports("bmi2")) entropy->head.decode_mcu = decode_mcu_bmi2;
-#endif
     for (i = 0; i < TABLES; i++)
         entropy->tables[i].is_dc = -1; /* matches nothing */
     return entropy;
+}
+
+void jpeg_entropy_kernels(jpeg_entropy* entropy, int portable) {
+    entropy->head.decode_mcu = decode_mcu;
+#if SIMD_X86
+    if (!portable && __builtin_cpu_supports("bmi2")) entropy->head.decode_mcu = decode_mcu_bmi2;
+#endif
+    jpeg_progressive_kernels(entropy->progressive, portable);
 }
 
 void jpeg_entropy_free(jpeg_entropy* entropy) {

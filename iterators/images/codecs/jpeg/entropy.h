@@ -59,6 +59,10 @@ void entropy_probe(entropy_head* head);
 jpeg_entropy* jpeg_entropy_new(void);
 void jpeg_entropy_free(jpeg_entropy* entropy); /* NULL is allowed */
 
+/* Choose the fastest kernels of this processor or, if `portable`, those of every one.  It is to be called
+ * before the first image. */
+void jpeg_entropy_kernels(jpeg_entropy* entropy, int portable);
+
 /* Put ours in the place of the library's, if this is an image for it.  To be called within
  * jpeg_start_decompress when the library has set up its entropy decoder but not begun the scan: that
  * is when it realizes its virtual arrays. */

@@ -58,6 +58,7 @@ cdef extern from "iterators/images/codecs/jpeg/decoder.h" nogil:
     cdef enum jpeg_entropy_choice:
         JPEG_ENTROPY_OF_LIBRARY
         JPEG_ENTROPY_OF_OURS
+        JPEG_ENTROPY_PORTABLE
 
     enum:
         JPEG_MAX_PIXELS
@@ -159,9 +160,10 @@ cdef class _Decoder:
 
     cdef int choose(self) except -1:
         """Take the entropy decoder that is asked for."""
-        cdef bint own = entropy_decoder() == "own"
-        if jpeg_decoder_choose(self.decoder, JPEG_ENTROPY_OF_OURS if own
-                               else JPEG_ENTROPY_OF_LIBRARY) != JPEG_OK:
+        cdef jpeg_entropy_choice choice = JPEG_ENTROPY_OF_LIBRARY
+        if entropy_decoder() == "own":
+            choice = JPEG_ENTROPY_PORTABLE if _portable else JPEG_ENTROPY_OF_OURS
+        if jpeg_decoder_choose(self.decoder, choice) != JPEG_OK:
             raise MemoryError("no memory for a JPEG decoder")
         return 0
 
@@ -289,6 +291,13 @@ def _last_outcome():
     return _thread.__dict__["outcome"]
 
 
+def _choose_portable(portable):
+    """Let decoders use only instructions that every processor has, to compare them."""
+    global _portable
+    _portable = bool(portable)
+
+
+_portable = False
 _trial_passed = bool(jpeg_decoder_check())
 entropy_decoder()  # a wrong variable is told of at once
 

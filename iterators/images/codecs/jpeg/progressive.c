@@ -365,18 +365,23 @@ jpeg_progressive* jpeg_progressive_new(void) {
     if (progressive == NULL) return NULL;
     progressive->head.start_pass = start_pass;
     progressive->head.decode_mcu = decode_mcu;
+    for (i = 0; i < NUM_HUFF_TBLS; i++)
+        progressive->dc_tables[i].is_dc = -1; /* matches nothing */
+    return progressive;
+}
+
+void jpeg_progressive_kernels(jpeg_progressive* progressive, int portable) {
     progressive->decode = decode_plain;
     progressive->refine = refine_plain;
 #ifdef BANDS_BMI2
     /* The first two generations with these instructions take a microprogram for the one that counts. */
-    if (__builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") && !__builtin_cpu_is("znver2")) {
+    if (!portable && __builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") &&
+        !__builtin_cpu_is("znver2")) {
         progressive->decode = decode_bmi2;
         progressive->refine = refine_bmi2;
     }
 #endif
-    for (i = 0; i < NUM_HUFF_TBLS; i++)
-        progressive->dc_tables[i].is_dc = -1; /* matches nothing */
-    return progressive;
+    (void)portable;
 }
 
 void jpeg_progressive_free(jpeg_progressive* progressive) {

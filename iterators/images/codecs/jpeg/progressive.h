@@ -35,6 +35,7 @@ void jpeg_progressive_free(jpeg_progressive* progressive); /* NULL is allowed */
 void jpeg_progressive_array(jpeg_progressive* progressive, jvirt_barray_ptr array);
 
 /* As the functions of entropy.h. */
+void jpeg_progressive_kernels(jpeg_progressive* progressive, int portable);
 void jpeg_progressive_install(jpeg_progressive* progressive, j_decompress_ptr library);
 void jpeg_progressive_rows(jpeg_progressive* progressive, JDIMENSION count);
 int jpeg_progressive_passed_over(const jpeg_progressive* progressive);

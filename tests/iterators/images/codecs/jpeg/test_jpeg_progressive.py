@@ -83,6 +83,14 @@ def decode(data, own, **options):
     return (pixels, warnings), decoder
 
 
+@pytest.fixture
+def portable():
+    """Only the instructions that every processor has."""
+    jpeg._choose_portable(True)
+    yield
+    jpeg._choose_portable(False)
+
+
 def check_equal(data, **options):
     """Decode with both; what ours became.
 
@@ -206,6 +214,19 @@ def test_dense_blocks_have_more_correction_bits_than_a_buffer_holds():
     scans = [Scan((0,)), Scan((0,), 1, 63, 0, 1), Scan((0,), 1, 63, 1, 0)]
     for most_ends in (1, 0x7FFF):
         assert check_equal(write_file(frame, scans, most_ends=most_ends)) == OWN
+
+
+@pytest.mark.usefixtures("portable")
+def test_every_processor_decodes_the_same():
+    """All other tests use what this processor has."""
+    for number, name in enumerate(sorted(SAMPLINGS)):
+        for density, largest in ((0.15, 40), (1.0, 1000)):
+            frame = random_frame(70, 50, SAMPLINGS[name], number, density, largest)
+            data = write_file(frame, usual_scans(len(frame.sampling)), skew=number)
+            assert check_equal(data) == OWN
+            assert check_equal(data[:-9]) == GIVEN_BACK
+    assert check_equal(encode(picture(100, 150))) == OWN
+    assert check_equal(cv2.imencode(".jpg", picture(100, 150))[1].tobytes()) == OWN
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L"])
