@@ -301,7 +301,7 @@ def mixed_packs(material):
 
 @case
 def entropy_decoder(material):
-    """Random resized crops and faces with our entropy decoder against the library's."""
+    """Crops of photographs, sequential and progressive, and faces: ours against the library's."""
     if jpeg.entropy_decoder() != "own":
         return
     photos = {
@@ -320,8 +320,14 @@ def entropy_decoder(material):
         "batch_size": 256,
         **IMAGENET,
     }
+    progressive = {
+        **photos,
+        "path_imgrec": str(material.progressive_records),
+        "path_imgidx": str(material.progressive_records.with_suffix(".idx")),
+    }
     for job, bar, parameters in (
         ("entropy decoder, random resized crop 224", 1.25, photos),
+        ("entropy decoder, the same of progressive photographs", 1.4, progressive),
         ("entropy decoder, faces 112", 1.15, faces),
     ):
         providers = []

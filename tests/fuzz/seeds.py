@@ -74,6 +74,14 @@ def turned() -> bytes:
     return by_pillow("RGB", "JPEG", exif=exif, comment=b"a comment")
 
 
+def without_last_scans(data: bytes, count: int) -> bytes:
+    """The same file without its last scans, whose tables stay."""
+    end = len(data)
+    for _ in range(count):
+        end = data.rindex(b"\xff\xda", 0, end)
+    return data[:end] + b"\xff\xd9"
+
+
 def jpegs() -> dict[str, bytes]:
     """JPEG files of many kinds."""
     return {
@@ -85,6 +93,9 @@ def jpegs() -> dict[str, bytes]:
         "restarts": jpeg(size=(64, 96), RST_INTERVAL=2),
         "progressive": jpeg(PROGRESSIVE=1),
         "progressive_restarts": jpeg("444", (24, 24), PROGRESSIVE=1, RST_INTERVAL=2),
+        "progressive_411": jpeg("411", (17, 40), PROGRESSIVE=1, RST_INTERVAL=1),
+        "progressive_grey": by_pillow("L", "JPEG", progressive=True, quality=95),
+        "progressive_first_scans": without_last_scans(jpeg("420", (33, 24), PROGRESSIVE=1), 4),
         "optimized": rewrite(jpeg(size=(64, 96)), 4)[0],
         "grey": by_pillow("L", "JPEG"),
         "cmyk": by_pillow("CMYK", "JPEG"),

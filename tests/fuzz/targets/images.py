@@ -102,9 +102,12 @@ def decoded(data: bytes, own: bool, **options):
 
 def both_decoders(data: bytes, **options):
     """The outcome of our entropy decoder, which must be that of the library's."""
-    theirs, their_message, _ = decoded(data, False, **options)
+    theirs, their_message, their_warnings = decoded(data, False, **options)
     ours, message, warnings = decoded(data, True, **options)
-    assert bool(message) == bool(their_message), (options, message, their_message)
+    assert message == their_message, (options, message, their_message)
+    # Damage where nobody looks may go unseen.
+    part = "region" in options or options.get("channels") == 1 or options.get("denominator", 1) > 1
+    assert warnings <= their_warnings if part else warnings == their_warnings, options
     if ours is not None:
         assert np.array_equal(ours, theirs), options
     return ours, warnings

@@ -62,7 +62,8 @@ jpeg_decoder* jpeg_decoder_new(void);
 void jpeg_decoder_free(jpeg_decoder* decoder); /* NULL is allowed */
 
 /* Choose the entropy decoder for the next image and all later ones; at first it is the library's.
- * Neither pixels nor errors nor warnings depend on it.  JPEG_OK or JPEG_NO_MEMORY. */
+ * Neither pixels nor errors depend on it, nor do warnings, except of damage in what need not be read.
+ * JPEG_OK or JPEG_NO_MEMORY. */
 int jpeg_decoder_choose(jpeg_decoder* decoder, enum jpeg_entropy_choice choice);
 
 /* 1 if ours read the current image up to here, 2 if it began and the library went on, otherwise 0. */
