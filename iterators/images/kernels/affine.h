@@ -1,0 +1,246 @@
+/* Images moved by an affine map within their own size, as Pillow's Image.transform(AFFINE) does.
+ *
+ * A pixel (x, y) of the result is what lies at matrix * (x + 0.5, y + 0.5, 1) of the image.  Which pixels
+ * lie inside and which are filled is decided as there, to the bit; nearest gives the same bytes, and
+ * bilinear and bicubic the same within one level, because positions are whole numbers of 2^-32 and
+ * weights of 2^-11 or float32 here.  (`warp.h` is OpenCV's arithmetic, for MXNet's warp.)
+ */
+#ifndef ITERATORS_AFFINE_H
+#define ITERATORS_AFFINE_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "pixel.h"
+#include "simd.h"
+
+enum { AFFINE_NEAREST = 0, AFFINE_BILINEAR = 1, AFFINE_BICUBIC = 2 };
+enum { AFFINE_LARGEST_SIDE = 32767 };
+#define AFFINE_LARGEST 32767.0 /* of an entry of a matrix: every position fits 64 bits */
+
+typedef struct {
+    double matrix[6];
+    int method;
+    uint8_t fill[4];
+} affine_map;
+
+typedef struct {
+    const uint8_t* pixels;
+    int width;
+    int height;
+    int channels;
+} affine_image;
+
+/* ---- which columns of a row lie inside ---- */
+
+/* A coordinate of column x of a row, in Pillow's order of operations. */
+SIMD_INLINE double affine_at(double slope, double across, double offset, int x) {
+    return slope * (x + 0.5) + across + offset;
+}
+
+/* Shrinks [*first, *last) to the columns whose coordinate lies in [0, limit). */
+static SIMD_UNUSED void affine_inside(double slope, double across, double offset, int limit, int* first,
+                                      int* last) {
+    int begin = *first, end = *last;
+    if (slope == 0) {
+        const double place = affine_at(slope, across, offset, begin);
+        if (!(place >= 0 && place < limit)) *last = begin;
+        return;
+    }
+    /* A guess by division, mended by looking. */
+    const double zero = (0 - across - offset) / slope, high = (limit - across - offset) / slope;
+    const double low_x = (zero < high ? zero : high) - 0.5, high_x = (zero < high ? high : zero) + 0.5;
+    begin = low_x <= begin ? begin : low_x >= end ? end : (int)low_x;
+    end = high_x >= end ? end : high_x <= begin ? begin : (int)high_x;
+#define AFFINE_IS_INSIDE(x)                                                                                  \
+    (affine_at(slope, across, offset, x) >= 0 && affine_at(slope, across, offset, x) < limit)
+    while (begin > *first && AFFINE_IS_INSIDE(begin - 1))
+        begin--;
+    while (begin < *last && begin < end && !AFFINE_IS_INSIDE(begin))
+        begin++;
+    if (end < begin) end = begin;
+    while (end < *last && AFFINE_IS_INSIDE(end))
+        end++;
+    while (end > begin && !AFFINE_IS_INSIDE(end - 1))
+        end--;
+#undef AFFINE_IS_INSIDE
+    *first = begin;
+    *last = end;
+}
+
+SIMD_INLINE void affine_fill(const uint8_t* fill, int count, int channels, uint8_t* out) {
+    if (channels == 1) {
+        memset(out, fill[0], count);
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        for (int c = 0; c < channels; c++)
+            out[i * channels + c] = fill[c];
+}
+
+SIMD_INLINE int affine_clamp(int64_t value, int high) {
+    return value < 0 ? 0 : value > high ? high : (int)value;
+}
+
+/* ---- nearest ---- */
+
+/* Whole numbers of 2^-16: Pillow's. */
+static inline int64_t affine_fixed(double value) {
+    return (int64_t)floor(value * 65536.0 + 0.5);
+}
+
+/* Shrinks [*first, *last) to the columns at which 0 <= start + x * step < limit. */
+static SIMD_UNUSED void affine_inside_fixed(int64_t start, int64_t step, int64_t limit, int* first,
+                                            int* last) {
+    if (step == 0) {
+        if (start < 0 || start >= limit) *last = *first;
+        return;
+    }
+    int64_t begin, end; /* of x: ceil(-start / step) and so on, without negative quotients */
+    if (step > 0) {
+        begin = start >= 0 ? 0 : (-start + step - 1) / step;
+        end = start >= limit ? 0 : (limit - start + step - 1) / step;
+    } else {
+        begin = start < limit ? 0 : (start - limit) / -step + 1;
+        end = start < 0 ? 0 : start / -step + 1;
+    }
+    if (begin > *first) *first = begin < *last ? (int)begin : *last;
+    if (end < *last) *last = end > *first ? (int)end : *first;
+}
+
+SIMD_INLINE void affine_nearest(const affine_map* map, const affine_image* image, int channels,
+                                uint8_t* out) {
+    const double* m = map->matrix;
+    const int width = image->width, height = image->height, size = width * channels;
+    const int shifts = m[0] == 1 && m[3] == 0; /* rows move as they are */
+    const int64_t across = affine_fixed(m[0]), down = affine_fixed(m[3]);
+    int64_t x_start = affine_fixed(m[2] + m[0] * 0.5 + m[1] * 0.5);
+    int64_t y_start = affine_fixed(m[5] + m[3] * 0.5 + m[4] * 0.5);
+    for (int y = 0; y < height; y++, out += size) {
+        int first = 0, last = width;
+        affine_inside_fixed(x_start, across, (int64_t)width << 16, &first, &last);
+        affine_inside_fixed(y_start, down, (int64_t)height << 16, &first, &last);
+        affine_fill(map->fill, first, channels, out);
+        affine_fill(map->fill, width - last, channels, out + last * channels);
+        if (shifts && last > first) {
+            memcpy(out + first * channels,
+                   image->pixels + (y_start >> 16) * size + (first + (x_start >> 16)) * channels,
+                   (size_t)(last - first) * channels);
+        } else {
+            int64_t xx = x_start + first * across, yy = y_start + first * down;
+            for (int x = first; x < last; x++, xx += across, yy += down) {
+                const uint8_t* from = image->pixels + (yy >> 16) * size + (xx >> 16) * channels;
+                for (int c = 0; c < channels; c++)
+                    out[x * channels + c] = from[c];
+            }
+        }
+        x_start += affine_fixed(m[1]);
+        y_start += affine_fixed(m[4]);
+    }
+}
+
+/* ---- bilinear and bicubic ---- */
+
+/* Where a pixel of the result lies between pixels of the image, in whole numbers of 2^-32. */
+typedef struct {
+    int64_t x;
+    int64_t y;
+} affine_place;
+
+SIMD_INLINE void affine_bilinear_pixel(const affine_image* image, affine_place place, int channels,
+                                       uint8_t* out) {
+    const int64_t x = place.x >> 32, y = place.y >> 32;
+    const int right = (int)(place.x >> 21) & 2047, low = (int)(place.y >> 21) & 2047;
+    const int left = 2048 - right, high = 2048 - low;
+    const int x0 = affine_clamp(x, image->width - 1), x1 = affine_clamp(x + 1, image->width - 1);
+    const ptrdiff_t size = (ptrdiff_t)image->width * channels;
+    const uint8_t* row0 = image->pixels + affine_clamp(y, image->height - 1) * size;
+    const uint8_t* row1 = image->pixels + affine_clamp(y + 1, image->height - 1) * size;
+    for (int c = 0; c < channels; c++) {
+        const int above = row0[x0 * channels + c] * left + row0[x1 * channels + c] * right;
+        const int below = row1[x0 * channels + c] * left + row1[x1 * channels + c] * right;
+        out[c] = (uint8_t)(((int64_t)above * high + (int64_t)below * low) >> 22);
+    }
+}
+
+/* The weights of four neighbours, with the parameter -1. */
+SIMD_INLINE void affine_cubic(float at, float weights[4]) {
+    const float square = at * at, cube = square * at;
+    weights[0] = 2 * square - at - cube;
+    weights[1] = 1 - 2 * square + cube;
+    weights[2] = at + square - cube;
+    weights[3] = cube - square;
+}
+
+SIMD_INLINE void affine_bicubic_pixel(const affine_image* image, affine_place place, int channels,
+                                      uint8_t* out) {
+    const int64_t x = place.x >> 32, y = place.y >> 32;
+    const ptrdiff_t size = (ptrdiff_t)image->width * channels;
+    float across[4], down[4], sums[4] = {0};
+    affine_cubic((float)(uint32_t)place.x * 2.3283064365386963e-10f, across);
+    affine_cubic((float)(uint32_t)place.y * 2.3283064365386963e-10f, down);
+    for (int j = 0; j < 4; j++) {
+        const uint8_t* row = image->pixels + affine_clamp(y + j - 1, image->height - 1) * size;
+        float part[4] = {0};
+        for (int i = 0; i < 4; i++) {
+            const uint8_t* from = row + affine_clamp(x + i - 1, image->width - 1) * channels;
+            for (int c = 0; c < channels; c++)
+                part[c] += (float)from[c] * across[i];
+        }
+        for (int c = 0; c < channels; c++)
+            sums[c] += part[c] * down[j];
+    }
+    for (int c = 0; c < channels; c++) {
+        const float value = sums[c] > 0.f ? sums[c] : 0.f;
+        out[c] = (uint8_t)(int)(value < 255.f ? value : 255.f);
+    }
+}
+
+SIMD_INLINE void affine_smooth(const affine_map* map, const affine_image* image, int channels, uint8_t* out) {
+    const double* m = map->matrix;
+    const int width = image->width, height = image->height;
+    const int64_t across = (int64_t)floor(m[0] * 4294967296.0 + 0.5);
+    const int64_t down = (int64_t)floor(m[3] * 4294967296.0 + 0.5);
+    for (int y = 0; y < height; y++, out += (ptrdiff_t)width * channels) {
+        const double x_part = m[1] * (y + 0.5), y_part = m[4] * (y + 0.5);
+        int first = 0, last = width;
+        affine_inside(m[0], x_part, m[2], width, &first, &last);
+        affine_inside(m[3], y_part, m[5], height, &first, &last);
+        affine_fill(map->fill, first, channels, out);
+        affine_fill(map->fill, width - last, channels, out + last * channels);
+        affine_place place;
+        place.x = (int64_t)floor((affine_at(m[0], x_part, m[2], first) - 0.5) * 4294967296.0);
+        place.y = (int64_t)floor((affine_at(m[3], y_part, m[5], first) - 0.5) * 4294967296.0);
+        for (int x = first; x < last; x++, place.x += across, place.y += down) {
+            if (map->method == AFFINE_BILINEAR)
+                affine_bilinear_pixel(image, place, channels, out + x * channels);
+            else
+                affine_bicubic_pixel(image, place, channels, out + x * channels);
+        }
+    }
+}
+
+/* Moves an image; `out` has its size and does not overlap. */
+static SIMD_UNUSED void affine_transform(const affine_map* map, const affine_image* image, uint8_t* out) {
+    const int nearest = map->method == AFFINE_NEAREST;
+    if (image->channels == 1)
+        nearest ? affine_nearest(map, image, 1, out) : affine_smooth(map, image, 1, out);
+    else if (image->channels == 3)
+        nearest ? affine_nearest(map, image, 3, out) : affine_smooth(map, image, 3, out);
+    else
+        nearest ? affine_nearest(map, image, 4, out) : affine_smooth(map, image, 4, out);
+}
+
+/* The matrix of a turn about the centre, counter-clockwise, in degrees: Pillow's Image.rotate. */
+static SIMD_UNUSED void affine_rotation(double degrees, int width, int height, double matrix[6]) {
+    const double angle = -degrees * 3.14159265358979323846 / 180.0;
+    const double x = width / 2.0, y = height / 2.0;
+    const double turn = floor(cos(angle) * 1e15 + 0.5) / 1e15;
+    const double lean = floor(sin(angle) * 1e15 + 0.5) / 1e15;
+    matrix[0] = turn, matrix[1] = lean, matrix[2] = x - turn * x - lean * y;
+    matrix[3] = -lean, matrix[4] = turn, matrix[5] = y + lean * x - turn * y;
+}
+
+#endif

@@ -1,0 +1,152 @@
+/* The operations of today's recipes on whole uint8 images: one table of names, one way to apply them.
+ *
+ * What an operation does to a pixel is Pillow's: see the headers below.  Nothing here draws random
+ * numbers; the values are those that Pillow's functions take.
+ */
+#ifndef ITERATORS_OPERATIONS_H
+#define ITERATORS_OPERATIONS_H
+
+#include "affine.h"
+#include "blend.h"
+#include "box_blur.h"
+#include "hue.h"
+#include "point_tables.h"
+
+/* In the order of `operations.NAMES`. */
+typedef enum {
+    OPERATION_IDENTITY = 0,
+    OPERATION_SHEAR_X,     /* pixels to the left for every row further down */
+    OPERATION_SHEAR_Y,     /* pixels upwards for every column further right */
+    OPERATION_TRANSLATE_X, /* pixels to the left */
+    OPERATION_TRANSLATE_Y, /* pixels upwards */
+    OPERATION_ROTATE,      /* degrees, counter-clockwise */
+    OPERATION_BRIGHTNESS,  /* factors: 1 changes nothing */
+    OPERATION_COLOUR,
+    OPERATION_CONTRAST,
+    OPERATION_SHARPNESS,
+    OPERATION_POSTERIZE,    /* bits that are kept, 0 to 8 */
+    OPERATION_SOLARIZE,     /* values from here on are inverted */
+    OPERATION_SOLARIZE_ADD, /* added to values below 128 */
+    OPERATION_AUTOCONTRAST,
+    OPERATION_EQUALIZE,
+    OPERATION_INVERT,
+    OPERATION_GREY,
+    OPERATION_BLUR, /* standard deviation in pixels */
+    OPERATION_HUE,  /* 256 parts of a circle */
+    OPERATION_COUNT
+} operation_kind;
+
+typedef struct {
+    operation_kind kind;
+    float value;
+    int method; /* of the geometric ones: AFFINE_... */
+} operation;
+
+typedef struct {
+    uint8_t* pixels; /* packed */
+    int width;
+    int height;
+    int channels;
+    uint8_t fill[4]; /* of what lies outside */
+    uint8_t* room;   /* operation_room bytes */
+} operation_image;
+
+/* Bytes that the operations need besides an image, for a blur of up to this standard deviation. */
+static SIMD_UNUSED size_t operation_room(int width, int height, int channels, double deviation) {
+    return box_blur_room(width, height, channels, (int)(2 * deviation) + 2) + PIXEL_SLACK;
+}
+
+static SIMD_UNUSED int operation_is_geometric(operation_kind kind) {
+    return kind >= OPERATION_SHEAR_X && kind <= OPERATION_ROTATE;
+}
+
+/* Where a pixel of the result lies in the image. */
+static SIMD_UNUSED void operation_matrix(const operation* done, int width, int height, double matrix[6]) {
+    static const double same[6] = {1, 0, 0, 0, 1, 0};
+    memcpy(matrix, same, sizeof(same));
+    if (done->kind == OPERATION_SHEAR_X)
+        matrix[1] = done->value;
+    else if (done->kind == OPERATION_SHEAR_Y)
+        matrix[3] = done->value;
+    else if (done->kind == OPERATION_TRANSLATE_X)
+        matrix[2] = done->value;
+    else if (done->kind == OPERATION_TRANSLATE_Y)
+        matrix[5] = done->value;
+    else if (done->kind == OPERATION_ROTATE)
+        affine_rotation(done->value, width, height, matrix);
+}
+
+static SIMD_UNUSED void operation_move(const operation* done, operation_image* image) {
+    const affine_image from = {image->room, image->width, image->height, image->channels};
+    affine_map map;
+    map.method = done->method;
+    memcpy(map.fill, image->fill, 4);
+    operation_matrix(done, image->width, image->height, map.matrix);
+    memcpy(image->room, image->pixels, (size_t)image->width * image->height * image->channels);
+    affine_transform(&map, &from, image->pixels);
+}
+
+/* Fills the table of an operation that is one; 0 for all others. */
+static SIMD_UNUSED int operation_table(int level, const operation* done, const operation_image* image,
+                                       point_tables* point) {
+    const ptrdiff_t count = (ptrdiff_t)image->width * image->height;
+    switch (done->kind) {
+    case OPERATION_BRIGHTNESS:
+        point_blend(point, 0, done->value);
+        return 1;
+    case OPERATION_CONTRAST: {
+        const int64_t sum = blend_luma_sum(level, image->pixels, count, image->channels);
+        point_blend(point, (int)((double)sum / (double)count + 0.5), done->value);
+        return 1;
+    }
+    case OPERATION_POSTERIZE:
+        point_posterize(point, (int)done->value);
+        return 1;
+    case OPERATION_SOLARIZE:
+        point_solarize(point, done->value);
+        return 1;
+    case OPERATION_SOLARIZE_ADD:
+        point_solarize_add(point, (int)done->value);
+        return 1;
+    case OPERATION_AUTOCONTRAST:
+        point_autocontrast(point, image->pixels, count, image->channels);
+        return 1;
+    case OPERATION_EQUALIZE:
+        point_equalize(point, image->pixels, count, image->channels);
+        return 1;
+    case OPERATION_INVERT:
+        point_solarize(point, 0);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Applies an operation to an image in place. */
+static SIMD_UNUSED void operation_apply_at(int level, const operation* done, operation_image* image) {
+    const int width = image->width, height = image->height, channels = image->channels;
+    const ptrdiff_t count = (ptrdiff_t)width * height;
+    point_tables point;
+    box_blur box;
+    if (operation_is_geometric(done->kind)) {
+        operation_move(done, image);
+    } else if (operation_table(level, done, image, &point)) {
+        point_apply(level, &point, image->pixels, count, channels);
+    } else if (done->kind == OPERATION_COLOUR || done->kind == OPERATION_GREY) {
+        const float factor = done->kind == OPERATION_GREY ? 0.f : done->value;
+        blend_colour(level, image->pixels, count, channels, factor);
+    } else if (done->kind == OPERATION_SHARPNESS) {
+        blend_sharpness(level, image->pixels, width, height, channels, done->value, image->room);
+    } else if (done->kind == OPERATION_BLUR) {
+        box = box_blur_of(done->value);
+        box_blur_image(level, &box, image->pixels, width, height, channels, image->room);
+    } else if (done->kind == OPERATION_HUE && channels != 1) {
+        hue_turn(image->pixels, count, channels, (int)done->value & 255);
+    }
+}
+
+static SIMD_UNUSED void operation_apply(const operation* done, operation_image* image) {
+    operation_apply_at(simd_level(SIMD_LEVEL_AVX512), done, image);
+}
+
+#endif

@@ -1,0 +1,229 @@
+"""The operations of recipes against Pillow, and the forms of each against one another."""
+
+import doctest
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps
+
+from iterators.images.kernels import operations
+from iterators.images.kernels.operations import METHODS, NAMES, operate
+from iterators.images.kernels.resample import variants
+
+RESAMPLING = {
+    "nearest": Image.Resampling.NEAREST,
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+}
+FACTORS = {
+    "brightness": ImageEnhance.Brightness,
+    "colour": ImageEnhance.Color,
+    "contrast": ImageEnhance.Contrast,
+    "sharpness": ImageEnhance.Sharpness,
+}
+
+
+def solarize_add(picture, more):
+    """timm's: what is below 128 grows."""
+    return picture.point([min(255, i + int(more)) if i < 128 else i for i in range(256)] * 3)
+
+
+def posterize(picture, bits):
+    """Pillow's; of 0 bits, which it refuses since version 13, it left black."""
+    return ImageOps.posterize(picture, bits) if bits else picture.point(lambda value: 0)
+
+
+TABLES = {
+    "posterize": posterize,
+    "solarize": ImageOps.solarize,
+    "solarize_add": solarize_add,
+    "autocontrast": lambda picture, value: ImageOps.autocontrast(picture),
+    "equalize": lambda picture, value: ImageOps.equalize(picture),
+    "invert": lambda picture, value: ImageOps.invert(picture),
+}
+GEOMETRIC = ("shear_x", "shear_y", "translate_x", "translate_y", "rotate")
+
+
+def turned_hue(picture, shift):
+    """torchvision's `adjust_hue` on a Pillow image."""
+    h, s, v = picture.convert("HSV").split()
+    h = Image.fromarray(np.asarray(h) + np.uint8(int(shift) & 255), "L")
+    return Image.merge("HSV", (h, s, v)).convert("RGB")
+
+
+def of_pillow(image, name, value, method="nearest", fill=0):
+    """The same operation by Pillow, on an image of 1, 3 or 4 channels."""
+    channels = image.shape[2]
+    if name in GEOMETRIC:
+        return moved(image, name, value, method, fill)
+    if name == "blur":
+        picture = Image.fromarray(image[:, :, 0] if channels == 1 else image)
+        return np.asarray(picture.filter(ImageFilter.GaussianBlur(value))).reshape(image.shape)
+    colours = image[:, :, :3] if channels > 1 else image[:, :, 0]
+    picture = Image.fromarray(np.ascontiguousarray(colours))
+    if name in FACTORS:
+        found = FACTORS[name](picture).enhance(value)
+    elif name == "grey":
+        found = picture.convert("L").convert(picture.mode)
+    elif name == "hue":
+        found = turned_hue(picture, value) if channels > 1 else picture
+    elif name in TABLES:
+        if name == "solarize_add" and channels == 1:
+            picture = Image.merge("RGB", [picture] * 3)
+        found = TABLES[name](picture, value)
+        if name == "solarize_add" and channels == 1:
+            found = found.getchannel(0)
+    else:
+        found = picture
+    result = image.copy()
+    result[:, :, : min(channels, 3)] = np.asarray(found).reshape(*image.shape[:2], -1)
+    return result
+
+
+def moved(image, name, value, method, fill):
+    height, width, channels = image.shape
+    # Pillow multiplies colours by alpha before it mixes them; here channels are independent.
+    parts = []
+    for c in range(channels):
+        picture = Image.fromarray(np.ascontiguousarray(image[:, :, c]))
+        if name == "rotate":
+            part = picture.rotate(value, RESAMPLING[method], fillcolor=fill)
+        else:
+            matrix = {
+                "shear_x": (1, value, 0, 0, 1, 0),
+                "shear_y": (1, 0, 0, value, 1, 0),
+                "translate_x": (1, 0, value, 0, 1, 0),
+                "translate_y": (1, 0, 0, 0, 1, value),
+            }[name]
+            part = picture.transform(
+                (width, height),
+                Image.Transform.AFFINE,
+                matrix,
+                RESAMPLING[method],
+                fillcolor=fill,
+            )
+        parts.append(np.asarray(part))
+    return np.stack(parts, -1)
+
+
+def draw_image(seed, height, width, channels):
+    rng = np.random.default_rng(seed)
+    image = rng.integers(0, 256, (height, width, channels), dtype=np.uint8)
+    kind = seed % 4
+    if kind == 1:  # few levels, so that channels are equal, black and white
+        image = image // 64 * 85
+    elif kind == 2:  # little contrast
+        image = image // 8 + 90
+    elif kind == 3:  # one value
+        image[:] = image[:1, :1]
+    return image.astype(np.uint8)
+
+
+sizes = st.integers(1, 70)
+images = st.builds(draw_image, st.integers(0, 10**6), sizes, sizes, st.sampled_from([1, 3, 4]))
+factors = st.floats(0, 3, width=32) | st.sampled_from([0.0, 0.1, 1.0, 1.9])
+VALUES = {
+    **{name: factors for name in FACTORS},
+    "posterize": st.integers(0, 8),
+    "solarize": st.integers(0, 256) | st.floats(0, 256, width=32),
+    "solarize_add": st.integers(0, 110),
+    "blur": st.floats(0, 12, width=32),
+    "hue": st.integers(-128, 127),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in GEOMETRIC])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_operations_on_values_are_pillows(name, data):
+    image, value = data.draw(images), data.draw(VALUES.get(name, st.just(0)))
+    np.testing.assert_array_equal(operate(image, name, value), of_pillow(image, name, value))
+
+
+MOVES = {
+    "shear_x": st.floats(-1, 1, width=32),
+    "shear_y": st.floats(-1, 1, width=32),
+    "translate_x": st.floats(-90, 90, width=32) | st.integers(-90, 90),
+    "translate_y": st.floats(-90, 90, width=32) | st.integers(-90, 90),
+    "rotate": st.floats(-180, 180, width=32) | st.integers(-135, 135),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", GEOMETRIC)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_moves_are_pillows(name, method, data):
+    image, value = data.draw(images), data.draw(MOVES[name])
+    fill = data.draw(st.sampled_from([0, 128, 255]))
+    found = operate(image, name, value, method=method, fill=fill)
+    wanted = of_pillow(image, name, value, method, fill)
+    if method == "nearest":
+        np.testing.assert_array_equal(found, wanted)
+    else:
+        assert np.abs(found.astype(int) - wanted).max() <= 1
+
+
+def test_all_hues_are_pillows():
+    """Every colour of 5 bits a channel, turned by a third."""
+    levels = np.arange(0, 256, 5, np.uint8)
+    colours = np.stack(np.meshgrid(levels, levels, levels), -1).reshape(52, -1, 3)
+    for shift in (0, 1, 85, -25, 127):
+        np.testing.assert_array_equal(
+            operate(colours, "hue", shift), of_pillow(colours, "hue", shift)
+        )
+
+
+@pytest.mark.parametrize("variant", variants())
+@pytest.mark.parametrize("name", NAMES)
+def test_every_instruction_set_gives_the_same_bytes(name, variant):
+    value = {"posterize": 3, "blur": 1.7, "hue": 40, "solarize": 99, "solarize_add": 50}
+    for channels in (1, 3, 4):
+        for width in (1, 2, 5, 63, 64, 65, 200, 531):
+            image = draw_image(4 * width, 9, width, channels)
+            number = value.get(name, 0.4)
+            plain = operate(image, name, number, method="bicubic", variant="plain")
+            found = operate(image, name, number, method="bicubic", variant=variant)
+            np.testing.assert_array_equal(found, plain)
+
+
+def test_a_large_blur_equals_pillows():
+    image = draw_image(8, 40, 90, 3)
+    for deviation in (20, 75.5):
+        np.testing.assert_array_equal(
+            operate(image, "blur", deviation), of_pillow(image, "blur", deviation)
+        )
+
+
+def test_alpha_moves_with_the_colours():
+    image = draw_image(0, 9, 9, 4)
+    shifted = operate(image, "translate_x", 4, fill=(1, 2, 3, 0))
+    np.testing.assert_array_equal(shifted[:, :5], image[:, 4:])
+    assert (shifted[:, 5:] == (1, 2, 3, 0)).all()
+
+
+def test_an_empty_image_stays_empty():
+    assert operate(np.zeros((0, 5, 3), np.uint8), "blur", 2).shape == (0, 5, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((np.zeros((4, 4, 2), np.uint8), "invert"), "1, 3 or 4"),
+        ((np.zeros((4, 4), np.float32), "invert"), "uint8"),
+        ((np.zeros((4, 4), np.uint8), "inverse"), "name must be one of"),
+        ((np.zeros((4, 4), np.uint8), "posterize", 9), "within 0 to 8"),
+        ((np.zeros((4, 4), np.uint8), "rotate", float("nan")), "nan"),
+        ((np.zeros((4, 4), np.uint8), "blur", -1), "within 0 to 1000"),
+        ((np.zeros((1, 40000), np.uint8), "rotate", 1), "32767"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, text):
+    with pytest.raises(ValueError, match=text):
+        operate(*arguments)
+
+
+def test_examples_run():
+    assert doctest.testmod(operations).failed == 0
