@@ -111,6 +111,7 @@ from .providers.image_record import ImageRecordProvider as ImageRecordProvider
 from .providers.image_record import ImageRecordUInt8Iter as ImageRecordUInt8Iter
 from .providers.libsvm import LibSVMIter as LibSVMIter
 from .providers.libsvm import LibSVMProvider as LibSVMProvider
+from .providers.mix_batches import MixBatches as MixBatches
 from .providers.mnist import MNISTIter as MNISTIter
 from .providers.mnist import MNISTProvider as MNISTProvider
 from .providers.mx_data_provider import MXDataIter as MXDataIter

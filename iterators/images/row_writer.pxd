@@ -2,6 +2,7 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.erasing cimport Eraser
 from iterators.images.augment.geometry cimport Geometry
 from iterators.images.kernels.normalise cimport normalise_recipe
 from iterators.images.plan cimport RenderPlan
@@ -10,6 +11,7 @@ from iterators.images.plan cimport RenderPlan
 # Puts the rows of one finished image after the other into a batch: begin, write, write, ..., end.
 cdef class RowWriter:
     cdef RenderPlan plan
+    cdef Eraser eraser              # None if nothing is erased
     cdef bint whole                 # all rows have to come in one call
     cdef normalise_recipe normalise     # of the image at work, from `begin` to `end`
     cdef void* slot

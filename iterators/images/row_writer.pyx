@@ -1,9 +1,13 @@
-"""Finished rows of an image go to their place in a batch, normalised on the way."""
+"""Finished rows of an image go to their place in a batch, normalised on the way.
+
+What a recipe erases is erased there, when all rows are in their place.
+"""
 
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.erasing cimport Eraser
 from iterators.images.augment.geometry cimport Geometry
 from iterators.images.kernels.normalise cimport normalise_row, normalise_streams
 from iterators.images.plan cimport RenderPlan
@@ -22,11 +26,15 @@ cdef class RowWriter:
 
     def __cinit__(self, RenderPlan plan not None):
         self.plan, self.slot, self.whole = plan, NULL, False
+        if getattr(plan.recipe, "random_erasing", 0):
+            self.eraser = Eraser(plan.recipe)
 
     cdef void begin(self, void* slot, const ImageKey* image,
                     const Geometry* geometry) noexcept nogil:
         self.normalise = self.plan.normalise
         self.slot, self.mirror, self.y = slot, geometry.mirror, 0
+        if self.eraser is not None:
+            self.eraser.draw(image)
 
     cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil:
         cdef int i, channel
@@ -50,7 +58,9 @@ cdef class RowWriter:
                     self.plan.width * self.plan.item_size)
 
     cdef void end(self) noexcept nogil:
-        pass
+        if self.eraser is not None:
+            self.eraser.erase(self.slot, &self.normalise, self.plan.row_stride,
+                              self.plan.pixel_stride, self.plan.channel_stride)
 
     cdef char* row_at(self, int y) noexcept nogil:
         return <char*>self.slot + y * self.plan.row_stride * self.plan.item_size

@@ -59,6 +59,12 @@ RECORD_RULES = (
         refused=True,
     ),
     Rule(MEANS, lambda v: v.mean_img, "has no effect beside mean_img"),
+    Rule(
+        "random_erasing",
+        lambda v: v.mean_img and (_is_integer(v) or not isinstance(v.erasing_value, str)),
+        "needs means of channels: drop mean_img, or erase to the mean or to noise of float pixels",
+        refused=True,
+    ),
 )
 
 #: Of `ImageDetRecordIter`.

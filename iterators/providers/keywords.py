@@ -260,7 +260,38 @@ class ImageDetIterParameters(ImageDetIterKeywords, DetAugmenterKeywords, total=F
     """Of `ImageDetIter`."""
 
 
-class RecipeKeywords(BaseRecipeKeywords, total=False):
+class PolicyKeywords(TypedDict, total=False):
+    """Of `PolicyOptions`."""
+
+    log_aspect_ratio: bool
+    auto_augment: str | None
+    num_ops: int | None
+    magnitude: float | None
+    magnitude_std: float
+    increasing: bool
+    augment_table: str
+    augment_interpolation: str | None
+    augment_fill: int | Sequence[int] | None
+    three_augment: bool
+    color_jitter: float | Sequence[float]
+    color_jitter_prob: float
+    random_grayscale: float
+    gaussian_blur: float
+    blur_sigma: float | Sequence[float]
+    solarize_p: float
+    solarize_threshold: float
+    random_erasing: float
+    erasing_area: float | Sequence[float]
+    erasing_ratio: float | Sequence[float]
+    erasing_count: int | Sequence[int]
+    erasing_value: str | float
+    low_resolution: float
+    low_resolution_side: float | Sequence[float]
+    crop_on_fill: float
+    crop_on_fill_area: float | Sequence[float]
+
+
+class RecipeKeywords(PolicyKeywords, BaseRecipeKeywords, total=False):
     """Of `Recipe`."""
 
     rand_crop: bool
@@ -322,6 +353,19 @@ class LibSVMKeywords(_LibSVMKeywords, TextKeywords, total=False):
     round_batch: bool
     layout: str
     dtype: str
+
+
+class MixKeywords(TypedDict, total=False):
+    """Of `MixOptions`."""
+
+    provider: Any
+    mixup: float
+    cutmix: float
+    switch: float
+    prob: float
+    label_smoothing: float
+    classes: int | None
+    seed: int
 
 
 class MNISTKeywords(FileKeywords, total=False):

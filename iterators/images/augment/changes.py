@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .augmenter import Augmenter
 from .det_jitter import DetColourJitter
 from .det_recipe import DetRecipe
+from .face_changes import FaceChange
 from .jitter import ColourJitter
+from .photometric import Photometric
 from .pixel_change import PixelChange
+from .policy import PolicyChange
 from .recipe import Recipe
 
 __all__ = ["changes_of"]
 
+#: Those of every recipe that is not MXNet's alone, and whether it has them.
+_RECIPE_CHANGES: tuple[tuple[Any, Callable[[Any], bool]], ...] = (
+    (FaceChange, FaceChange.wanted),
+    (PolicyChange, lambda recipe: recipe.auto_augment is not None),
+    (Photometric, Photometric.wanted),
+)
+
 #: The colours of an `Augmenter` change when it is normalised: see `linear_render`.
-CHANGES: dict[type, tuple[Any, ...]] = {
-    Recipe: (ColourJitter,),
-    Augmenter: (),
-    DetRecipe: (DetColourJitter,),
+CHANGES: dict[type, tuple[tuple[Any, Callable[[Any], bool]], ...]] = {
+    Recipe: ((ColourJitter, lambda recipe: True), *_RECIPE_CHANGES),
+    Augmenter: _RECIPE_CHANGES,
+    DetRecipe: ((DetColourJitter, lambda recipe: True),),
 }
 
 
@@ -30,4 +41,4 @@ def changes_of(recipe: Recipe | DetRecipe) -> tuple[PixelChange, ...]:
     1
     """
     kind = next(kind for kind in type(recipe).__mro__ if kind in CHANGES)
-    return tuple(change(recipe) for change in CHANGES[kind])
+    return tuple(change(recipe) for change, wanted in CHANGES[kind] if wanted(recipe))

@@ -34,6 +34,11 @@ cdef enum Purpose:
     DRAW_STEP_CHANCES = 34  # whether mirror, pad, crop happen
     DRAW_PAD = 35           # scale, x, y
     DRAW_SAMPLERS = 36      # one word for every crop sampler, to bring them in order: 36 ... 51
+    DRAW_PHOTOMETRIC = 64   # of PolicyOptions: see `photometric`; 64 ... 79
+    DRAW_ERASING = 80       # chance, count; key of the noise
+    DRAW_RECTANGLE = 96     # area, ratio, x, y: 10 tries for each of 16 rectangles: 96 ... 255
+    DRAW_OPERATION = 1 << 16    # two blocks for every operation of a policy: 64 of them
+    DRAW_MIX = 1 << 17      # Beta and Dirichlet numbers, depths: 128 blocks for every number
     DRAW_TRIAL = 1 << 26    # and above: scale, ratio, x, y; one block for every trial of a sampler
 
 

@@ -285,7 +285,8 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
     target.random_resized_crop = recipe.random_resized_crop
     target.min_area, target.max_area = recipe.min_random_area, recipe.max_random_area
     target.min_ratio, target.max_ratio = recipe.aspect_range
-    target.crops_first, target.log_ratio = recipe.crops_first, recipe.log_ratio
+    target.crops_first = recipe.crops_first
+    target.log_ratio = recipe.log_ratio or recipe.log_aspect_ratio
     target.warps = recipe.warps
     target.max_rotate_angle, target.rotate = recipe.max_rotate_angle, recipe.rotate
     target.num_angles = len(recipe.rotate_list)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from ...core.effects import Rule, refuse_ineffective
 from ...core.options import Options, accepts, option, optional
 from ...core.parameters import boolean, choice, integer, integers, real
+from .policy_options import PolicyOptions
 from .rules import RULES
 
 __all__ = ["BaseRecipe", "Recipe"]
@@ -156,11 +157,13 @@ class BaseRecipe(Options):
 
 @accepts()
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Recipe(BaseRecipe):
+class Recipe(PolicyOptions, BaseRecipe):
     """Geometry, colour and normalisation parameters, under MXNet's names and with its defaults.
 
     The steps follow each other in this order: resize, affine warp, pad, crop, brightness /
-    contrast / saturation, hue / saturation / lightness, lighting noise, normalisation and mirror.
+    contrast / saturation, hue / saturation / lightness, lighting noise, `crop_on_fill`,
+    `low_resolution`, `auto_augment`, `three_augment`, `color_jitter`, `random_grayscale`,
+    `gaussian_blur`, `solarize_p`, normalisation and mirror, `random_erasing`.
 
     Parameters
     ----------
@@ -304,6 +307,7 @@ class Recipe(BaseRecipe):
     std_a: float = option(1.0, "float", ..., _divisor)
 
     def _check(self) -> None:
+        self.policy()  # raises where there is none of that name
         _ordered(
             "min_random_scale", self.min_random_scale, "max_random_scale", self.max_random_scale
         )
@@ -337,7 +341,7 @@ class Recipe(BaseRecipe):
                 "inter_method=0: a warped image needs an interpolation of 1, 2, 3, 4 or 9"
             )
 
-    rules: ClassVar[tuple[Rule, ...]] = RULES
+    rules: ClassVar[tuple[Rule, ...]] = (*RULES, *PolicyOptions.rules)
     #: Whether an image that is too small is cropped before it grows, and whether the aspect ratio
     #: of a random area is uniform in its logarithm: the rules of MXNet's Python iterators.
     crops_first: ClassVar[bool] = False

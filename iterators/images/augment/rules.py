@@ -64,7 +64,7 @@ RULES = (
     Rule("max_rotate_angle rotate", lambda v: v.rotate_list, "has no effect beside rotate_list"),
     Rule(
         "fill_value",
-        lambda v: not v.pad and not v.warps,
+        lambda v: not v.pad and not v.warps and (not v.auto_augment or v.augment_fill is not None),
         "has no effect without pad or a warp: nothing outside the image is seen",
     ),
     *CHANNEL_RULES,

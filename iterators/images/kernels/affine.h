@@ -27,7 +27,7 @@ typedef struct {
 } affine_map;
 
 typedef struct {
-    const uint8_t* pixels;
+    const uint8_t* pixels; /* with PIXEL_SLACK bytes that can be read behind them */
     int width;
     int height;
     int channels;
@@ -130,11 +130,14 @@ SIMD_INLINE void affine_nearest(const affine_map* map, const affine_image* image
                    (size_t)(last - first) * channels);
         } else {
             int64_t xx = x_start + first * across, yy = y_start + first * down;
-            for (int x = first; x < last; x++, xx += across, yy += down) {
-                const uint8_t* from = image->pixels + (yy >> 16) * size + (xx >> 16) * channels;
-                for (int c = 0; c < channels; c++)
-                    out[x * channels + c] = from[c];
-            }
+            int x = first;
+            /* Four bytes at a time; what is too much is the next pixel's, which is written next. */
+            for (; x < last - 1; x++, xx += across, yy += down)
+                memcpy(out + x * channels, image->pixels + (yy >> 16) * size + (xx >> 16) * channels,
+                       channels == 1 ? 1 : 4);
+            if (x < last)
+                memcpy(out + x * channels, image->pixels + (yy >> 16) * size + (xx >> 16) * channels,
+                       channels);
         }
         x_start += affine_fixed(m[1]);
         y_start += affine_fixed(m[4]);

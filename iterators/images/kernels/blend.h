@@ -28,148 +28,201 @@ SIMD_INLINE uint8_t blend_value(int from, int to, float factor) {
 }
 
 /* Lumas of up to BLEND_RUN pixels of 3 or 4 channels. */
-SIMD_INLINE void blend_lumas(const uint8_t* pixels, int count, int channels, uint8_t* lumas) {
-    if (channels == 3)
-        for (int i = 0; i < count; i++)
-            lumas[i] = (uint8_t)blend_luma(pixels[3 * i], pixels[3 * i + 1], pixels[3 * i + 2]);
-    else
-        for (int i = 0; i < count; i++)
-            lumas[i] = (uint8_t)blend_luma(pixels[4 * i], pixels[4 * i + 1], pixels[4 * i + 2]);
+SIMD_INLINE void blend_lumas_plain(const uint8_t* pixels, int count, int channels, uint8_t* lumas) {
+    for (int i = 0; i < count; i++, pixels += channels)
+        lumas[i] = (uint8_t)blend_luma(pixels[0], pixels[1], pixels[2]);
+}
+
+/* Every luma once for each channel; alpha, the last of four, is that of the pixels. */
+SIMD_INLINE void blend_greys_plain(const uint8_t* pixels, const uint8_t* lumas, int count, int channels,
+                                   uint8_t* greys) {
+    for (int i = 0; i < count; i++, pixels += channels, greys += channels) {
+        greys[0] = greys[1] = greys[2] = lumas[i];
+        if (channels == 4) greys[3] = pixels[3];
+    }
+}
+
+/* Every value moves away from that of an image of another kind, or towards it. */
+SIMD_INLINE void blend_values(const uint8_t* from, uint8_t* values, int count, float factor) {
+    for (int i = 0; i < count; i++)
+        values[i] = blend_value(from[i], values[i], factor);
+}
+
+/* Pillow's SMOOTH, which weighs a pixel five times its neighbours: what blend_sharpness starts from.
+   Sums of 13 values, rounded; there is no half. */
+SIMD_INLINE void blend_smooth_row(const uint8_t* above, const uint8_t* here, const uint8_t* below, int size,
+                                  int channels, uint16_t* columns, uint8_t* out) {
+    for (int i = 0; i < size; i++)
+        columns[i] = (uint16_t)(above[i] + here[i] + below[i]);
+    for (int i = channels; i < size - channels; i++) {
+        const uint16_t sum =
+            (uint16_t)(columns[i - channels] + columns[i] + columns[i + channels] + 4 * here[i]);
+        out[i] = (uint8_t)((uint16_t)((uint32_t)(uint16_t)(2 * sum + 13) * 40330u >> 16) >> 4); /* / 26 */
+    }
+}
+
+/* Every pixel moves away from the mean of its neighbourhood, or towards it; those at the edge of the
+   image stay.  `room` is for blend_sharpness_room bytes. */
+SIMD_INLINE void blend_sharpness_any(uint8_t* pixels, int width, int height, int channels, float factor,
+                                     uint8_t* room) {
+    const int size = width * channels;
+    uint16_t* columns = (uint16_t*)room;
+    uint8_t* smooth = room + 2 * (size_t)size;
+    uint8_t* above = smooth + size; /* as they were before */
+    uint8_t* here = above + size;
+    if (width < 3 || height < 3) return;
+    memcpy(above, pixels, size);
+    for (int y = 1; y < height - 1; y++) {
+        uint8_t* row = pixels + (ptrdiff_t)y * size;
+        memcpy(here, row, size);
+        blend_smooth_row(above, here, row + size, size, channels, columns, smooth);
+        blend_values(smooth + channels, row + channels, size - 2 * channels, factor);
+        if (channels == 4)
+            for (int x = 1; x < width - 1; x++)
+                row[4 * x + 3] = here[4 * x + 3];
+        uint8_t* free_row = above;
+        above = here;
+        here = free_row;
+    }
+}
+
+/* Bytes that blend_sharpness needs besides the image. */
+static SIMD_UNUSED size_t blend_sharpness_room(int width, int channels) {
+    return 5 * (size_t)width * channels;
+}
+
+/* ---- for each instruction set ---- */
+
+static SIMD_UNUSED int64_t blend_sum_plain(const uint8_t* values, int count) {
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += values[i];
+    return sum;
+}
+
+static SIMD_UNUSED void blend_sharpness_plain(uint8_t* pixels, int width, int height, int channels,
+                                              float factor, uint8_t* room) {
+    blend_sharpness_any(pixels, width, height, channels, factor, room);
+}
+
+static SIMD_UNUSED void blend_values_plain(const uint8_t* from, uint8_t* values, int count, float factor) {
+    blend_values(from, values, count, factor);
+}
+
+#if SIMD_X86
+SIMD_AVX2 static SIMD_UNUSED void blend_sharpness_avx2(uint8_t* pixels, int width, int height, int channels,
+                                                       float factor, uint8_t* room) {
+    blend_sharpness_any(pixels, width, height, channels, factor, room);
+}
+
+SIMD_AVX2 static SIMD_UNUSED void blend_values_avx2(const uint8_t* from, uint8_t* values, int count,
+                                                    float factor) {
+    blend_values(from, values, count, factor);
+}
+
+/* Four lumas, 32 bits each, of the first four pixels of sixteen bytes: green is weighed in two halves, so
+   that every weight fits 16 bits. */
+SIMD_AVX2 static inline __m128i blend_four_lumas(__m128i pixels, __m128i red_green, __m128i green_blue) {
+    const __m128i first = _mm_set1_epi32(19595 | 19235 << 16), second = _mm_set1_epi32(19235 | 7471 << 16);
+    const __m128i sum = _mm_add_epi32(_mm_madd_epi16(_mm_shuffle_epi8(pixels, red_green), first),
+                                      _mm_madd_epi16(_mm_shuffle_epi8(pixels, green_blue), second));
+    return _mm_srli_epi32(_mm_add_epi32(sum, _mm_set1_epi32(0x8000)), 16);
+}
+
+/* Lumas of RGB pixels and, where asked for, three times each; all but the last few, whose number is
+   returned.  Reads and writes no more than there is. */
+SIMD_AVX2 static SIMD_UNUSED int blend_rgb_avx2(const uint8_t* pixels, int count, uint8_t* lumas,
+                                                uint8_t* greys) {
+    const __m128i red_green = _mm_setr_epi8(0, -1, 1, -1, 3, -1, 4, -1, 6, -1, 7, -1, 9, -1, 10, -1);
+    const __m128i green_blue = _mm_setr_epi8(1, -1, 2, -1, 4, -1, 5, -1, 7, -1, 8, -1, 10, -1, 11, -1);
+    const __m128i low = _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m128i thrice = _mm_setr_epi8(0, 0, 0, 4, 4, 4, 8, 8, 8, 12, 12, 12, -1, -1, -1, -1);
+    int i = 0;
+    for (; i + 6 <= count; i += 4) { /* sixteen bytes are five pixels and a part */
+        const __m128i values = _mm_loadu_si128((const __m128i*)(pixels + 3 * i));
+        const __m128i found = blend_four_lumas(values, red_green, green_blue);
+        const int32_t packed = _mm_cvtsi128_si32(_mm_shuffle_epi8(found, low));
+        memcpy(lumas + i, &packed, 4);
+        if (greys != NULL) _mm_storeu_si128((__m128i*)(greys + 3 * i), _mm_shuffle_epi8(found, thrice));
+    }
+    return i;
+}
+
+SIMD_AVX2 static SIMD_UNUSED int64_t blend_sum_avx2(const uint8_t* values, int count) {
+    __m256i sums = _mm256_setzero_si256();
+    int i = 0;
+    for (; i + 32 <= count; i += 32)
+        sums = _mm256_add_epi64(
+            sums, _mm256_sad_epu8(_mm256_loadu_si256((const __m256i*)(values + i)), _mm256_setzero_si256()));
+    int64_t parts[4];
+    _mm256_storeu_si256((__m256i*)parts, sums);
+    return parts[0] + parts[1] + parts[2] + parts[3] + blend_sum_plain(values + i, count - i);
+}
+#endif
+
+/* Lumas of a run of pixels, and greys if they are wanted. */
+static SIMD_UNUSED void blend_run(int level, const uint8_t* pixels, int count, int channels, uint8_t* lumas,
+                                  uint8_t* greys) {
+    int done = 0;
+#if SIMD_X86
+    if (level >= SIMD_LEVEL_AVX2 && channels == 3) done = blend_rgb_avx2(pixels, count, lumas, greys);
+#endif
+    (void)level;
+    pixels += done * channels;
+    blend_lumas_plain(pixels, count - done, channels, lumas + done);
+    if (greys != NULL)
+        blend_greys_plain(pixels, lumas + done, count - done, channels, greys + done * channels);
 }
 
 /* Sum of the lumas of all pixels, of 1, 3 or 4 channels. */
-SIMD_INLINE int64_t blend_luma_sum_any(const uint8_t* pixels, ptrdiff_t count, int channels) {
+static SIMD_UNUSED int64_t blend_luma_sum(int level, const uint8_t* pixels, ptrdiff_t count, int channels) {
     uint8_t lumas[BLEND_RUN];
     int64_t sum = 0;
     for (ptrdiff_t i = 0; i < count; i += BLEND_RUN) {
         const int run = count - i < BLEND_RUN ? (int)(count - i) : BLEND_RUN;
         const uint8_t* values = pixels + i;
-        int32_t part = 0;
         if (channels != 1) {
-            blend_lumas(pixels + i * channels, run, channels, lumas);
+            blend_run(level, pixels + i * channels, run, channels, lumas, NULL);
             values = lumas;
         }
-        for (int j = 0; j < run; j++)
-            part += values[j];
-        sum += part;
+#if SIMD_X86
+        sum += level >= SIMD_LEVEL_AVX2 ? blend_sum_avx2(values, run) : blend_sum_plain(values, run);
+#else
+        sum += blend_sum_plain(values, run);
+#endif
     }
     return sum;
 }
 
 /* Every pixel moves away from its luma, or towards it; a factor of 0 makes an image grey. */
-SIMD_INLINE void blend_colour_any(uint8_t* pixels, ptrdiff_t count, int channels, float factor) {
-    uint8_t lumas[BLEND_RUN], greys[4 * BLEND_RUN];
+static SIMD_UNUSED void blend_colour(int level, uint8_t* pixels, ptrdiff_t count, int channels,
+                                     float factor) {
+    uint8_t lumas[BLEND_RUN], greys[4 * BLEND_RUN + 16];
+    if (channels == 1) return;
     for (ptrdiff_t i = 0; i < count; i += BLEND_RUN) {
         const int run = count - i < BLEND_RUN ? (int)(count - i) : BLEND_RUN;
         uint8_t* values = pixels + i * channels;
-        blend_lumas(values, run, channels, lumas);
-        if (channels == 3) {
-            for (int j = 0; j < run; j++)
-                greys[3 * j] = greys[3 * j + 1] = greys[3 * j + 2] = lumas[j];
-        } else {
-            for (int j = 0; j < run; j++) {
-                greys[4 * j] = greys[4 * j + 1] = greys[4 * j + 2] = lumas[j];
-                greys[4 * j + 3] = values[4 * j + 3];
-            }
-        }
-        for (int j = 0; j < run * channels; j++)
-            values[j] = blend_value(greys[j], values[j], factor);
-    }
-}
-
-/* Pillow's SMOOTH, which weighs a pixel five times its neighbours: what blend_sharpness starts from.
-   Sums of 13 values, rounded; there is no half. */
-SIMD_INLINE void blend_sharpness_row(const uint8_t* above, const uint8_t* here, const uint8_t* below,
-                                     int size, int channels, float factor, uint8_t* out) {
-    for (int i = channels; i < size - channels; i++) {
-        const int sum = above[i - channels] + above[i] + above[i + channels] + here[i - channels] +
-                        5 * here[i] + here[i + channels] + below[i - channels] + below[i] +
-                        below[i + channels];
-        const int smooth = (int)((uint32_t)(2 * sum + 13) * 40330u >> 20); /* / 26 */
-        out[i] = blend_value(smooth, here[i], factor);
-    }
-}
-
-/* Every pixel moves away from the mean of its neighbourhood, or towards it; those at the edge of the
-   image stay.  `copy` has room for the image. */
-SIMD_INLINE void blend_sharpness_any(uint8_t* pixels, int width, int height, int channels, float factor,
-                                     uint8_t* copy) {
-    const int size = width * channels;
-    if (width < 3 || height < 3) return;
-    memcpy(copy, pixels, (size_t)size * height);
-    for (int y = 1; y < height - 1; y++) {
-        const uint8_t* here = copy + (ptrdiff_t)y * size;
-        uint8_t* out = pixels + (ptrdiff_t)y * size;
-        blend_sharpness_row(here - size, here, here + size, size, channels, factor, out);
-        if (channels == 4)
-            for (int x = 1; x < width - 1; x++)
-                out[4 * x + 3] = here[4 * x + 3];
-    }
-}
-
-/* ---- for each instruction set ---- */
-
-static SIMD_UNUSED int64_t blend_luma_sum_plain(const uint8_t* pixels, ptrdiff_t count, int channels) {
-    return blend_luma_sum_any(pixels, count, channels);
-}
-
-static SIMD_UNUSED void blend_colour_plain(uint8_t* pixels, ptrdiff_t count, int channels, float factor) {
-    blend_colour_any(pixels, count, channels, factor);
-}
-
-static SIMD_UNUSED void blend_sharpness_plain(uint8_t* pixels, int width, int height, int channels,
-                                              float factor, uint8_t* copy) {
-    blend_sharpness_any(pixels, width, height, channels, factor, copy);
-}
-
+        blend_run(level, values, run, channels, lumas, greys);
+        if (factor == 0.f) memcpy(values, greys, (size_t)run * channels);
 #if SIMD_X86
-SIMD_AVX2 static SIMD_UNUSED int64_t blend_luma_sum_avx2(const uint8_t* pixels, ptrdiff_t count,
-                                                         int channels) {
-    return blend_luma_sum_any(pixels, count, channels);
-}
-
-SIMD_AVX2 static SIMD_UNUSED void blend_colour_avx2(uint8_t* pixels, ptrdiff_t count, int channels,
-                                                    float factor) {
-    blend_colour_any(pixels, count, channels, factor);
-}
-
-SIMD_AVX2 static SIMD_UNUSED void blend_sharpness_avx2(uint8_t* pixels, int width, int height, int channels,
-                                                       float factor, uint8_t* copy) {
-    blend_sharpness_any(pixels, width, height, channels, factor, copy);
-}
+        else if (level >= SIMD_LEVEL_AVX2)
+            blend_values_avx2(greys, values, run * channels, factor);
 #endif
-
-static SIMD_UNUSED int64_t blend_luma_sum(int level, const uint8_t* pixels, ptrdiff_t count, int channels) {
-#if SIMD_X86
-    if (level >= SIMD_LEVEL_AVX2) return blend_luma_sum_avx2(pixels, count, channels);
-#endif
-    (void)level;
-    return blend_luma_sum_plain(pixels, count, channels);
-}
-
-static SIMD_UNUSED void blend_colour(int level, uint8_t* pixels, ptrdiff_t count, int channels,
-                                     float factor) {
-    if (channels == 1) return;
-#if SIMD_X86
-    if (level >= SIMD_LEVEL_AVX2) {
-        blend_colour_avx2(pixels, count, channels, factor);
-        return;
+        else
+            blend_values_plain(greys, values, run * channels, factor);
     }
-#endif
-    (void)level;
-    blend_colour_plain(pixels, count, channels, factor);
 }
 
 static SIMD_UNUSED void blend_sharpness(int level, uint8_t* pixels, int width, int height, int channels,
-                                        float factor, uint8_t* copy) {
+                                        float factor, uint8_t* room) {
 #if SIMD_X86
     if (level >= SIMD_LEVEL_AVX2) {
-        blend_sharpness_avx2(pixels, width, height, channels, factor, copy);
+        blend_sharpness_avx2(pixels, width, height, channels, factor, room);
         return;
     }
 #endif
     (void)level;
-    blend_sharpness_plain(pixels, width, height, channels, factor, copy);
+    blend_sharpness_plain(pixels, width, height, channels, factor, room);
 }
 
 #endif

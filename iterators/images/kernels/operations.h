@@ -53,7 +53,9 @@ typedef struct {
 
 /* Bytes that the operations need besides an image, for a blur of up to this standard deviation. */
 static SIMD_UNUSED size_t operation_room(int width, int height, int channels, double deviation) {
-    return box_blur_room(width, height, channels, (int)(2 * deviation) + 2) + PIXEL_SLACK;
+    const size_t blur = box_blur_room(width, height, channels, (int)(2 * deviation) + 2);
+    const size_t sharpness = blend_sharpness_room(width, channels);
+    return (blur > sharpness ? blur : sharpness) + PIXEL_SLACK;
 }
 
 static SIMD_UNUSED int operation_is_geometric(operation_kind kind) {

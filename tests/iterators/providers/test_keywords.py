@@ -28,6 +28,7 @@ from iterators.providers.image_options import (
 )
 from iterators.providers.image_record import ImageRecordIter
 from iterators.providers.libsvm import LibSVMIter, LibSVMOptions
+from iterators.providers.mix_batches import MixBatches, MixOptions
 from iterators.providers.mnist import MNISTIter, MNISTOptions
 
 FILE = Path(inspect.getfile(ImageRecordIter)).with_name("keywords.py")
@@ -39,6 +40,7 @@ PROVIDERS = {
     ImageDetIter: (ImageDetIterOptions, DetAugmenterOptions),
     ImageRecordIter: (ImageRecordOptions, Recipe),
     LibSVMIter: (LibSVMOptions,),
+    MixBatches: (MixOptions,),
     MNISTIter: (MNISTOptions,),
     NDArrayIter: (NDArrayOptions,),
 }

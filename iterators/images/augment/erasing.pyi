@@ -1,0 +1,10 @@
+from typing_extensions import Self
+
+from .recipe import Recipe
+
+class Eraser:
+    def __new__(cls, recipe: Recipe) -> Self: ...
+
+def drawn_rectangles(
+    recipe: Recipe, key: int, epoch: int, record: int, occurrence: int = 0
+) -> list[tuple[int, int, int, int]]: ...

@@ -1,0 +1,248 @@
+"""What AdaFace does to faces: a part of the image on black, and low resolution.
+
+Both are drawn per image, each with its probability, in this order.  Resizing is that of `resample`,
+which is OpenCV's.
+"""
+
+from libc.math cimport exp, log, rint, sqrt
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from iterators.images.augment.draw cimport (
+    DRAW_PHOTOMETRIC, ImageKey, draw, draw_between, draw_integer, draw_key, philox_block,
+    philox_unit,
+)
+from iterators.images.augment.pixel_change cimport PixelChange
+from iterators.images.kernels.normalise cimport normalise_recipe
+from iterators.images.kernels.operations cimport PIXEL_SLACK
+from iterators.images.kernels.resample cimport (
+    resample_axis, resampler, resampler_begin, resampler_free, resampler_new, resampler_push,
+    resampler_source,
+)
+
+cdef enum:
+    TRIES = 10              # of a part of the image
+    METHODS = 5             # nearest, bilinear, cubic, area, Lanczos
+
+# What the blocks of random numbers of DRAW_PHOTOMETRIC are for, beside those of `photometric`.
+cdef enum Block:
+    CHANCES = 4             # of the part and of low resolution; the side
+    INTERPOLATIONS = 5      # down and up; x and y of a part
+    PART = 6                # area, ratio, x, y: 6 ... 15
+
+# Range of a part's width / height.
+cdef double LEAST_RATIO = 3.0 / 4
+cdef double LARGEST_RATIO = 4.0 / 3
+
+
+cdef struct FaceRecipe:
+    int width
+    int height
+    double crop_chance
+    double[2] area
+    double low_chance
+    double[2] side
+
+
+# What was drawn for one image.
+cdef struct Drawn:
+    bint crops
+    int x
+    int y
+    int crop_width
+    int crop_height
+    bint lowers
+    int small_width
+    int small_height
+    int down                # methods of `resample`
+    int up
+
+
+cdef struct State:
+    FaceRecipe recipe
+    Drawn drawn
+    resampler* resampler
+    uint8_t* small          # room for an image
+
+
+cdef void draw_part(const FaceRecipe* recipe, const ImageKey* image, Drawn* drawn) noexcept nogil:
+    """As torchvision draws the crop of `RandomResizedCrop`."""
+    cdef philox_block words
+    cdef double area, ratio
+    cdef int i
+    for i in range(TRIES):
+        words = draw(image, DRAW_PHOTOMETRIC + PART + i)
+        area = draw_between(words.word[0], recipe.area[0], recipe.area[1])
+        area *= <double>recipe.width * recipe.height
+        ratio = exp(draw_between(words.word[1], log(LEAST_RATIO), log(LARGEST_RATIO)))
+        drawn.crop_width = <int>rint(sqrt(area * ratio))
+        drawn.crop_height = <int>rint(sqrt(area / ratio))
+        if (0 < drawn.crop_width <= recipe.width and 0 < drawn.crop_height <= recipe.height):
+            drawn.x = draw_integer(words.word[2], 0, recipe.width - drawn.crop_width)
+            drawn.y = draw_integer(words.word[3], 0, recipe.height - drawn.crop_height)
+            return
+    # The largest part of a possible ratio, in the middle.
+    ratio = <double>recipe.width / recipe.height
+    drawn.crop_width, drawn.crop_height = recipe.width, recipe.height
+    if ratio < LEAST_RATIO:
+        drawn.crop_height = <int>rint(recipe.width / LEAST_RATIO)
+    elif ratio > LARGEST_RATIO:
+        drawn.crop_width = <int>rint(recipe.height * LARGEST_RATIO)
+    drawn.x = (recipe.width - drawn.crop_width) // 2
+    drawn.y = (recipe.height - drawn.crop_height) // 2
+
+
+cdef bint draw_face(void* state, const ImageKey* image, normalise_recipe* normalise) noexcept nogil:
+    cdef const FaceRecipe* recipe = &(<State*>state).recipe
+    cdef Drawn* drawn = &(<State*>state).drawn
+    cdef philox_block chances = draw(image, DRAW_PHOTOMETRIC + CHANCES)
+    cdef philox_block methods = draw(image, DRAW_PHOTOMETRIC + INTERPOLATIONS)
+    cdef double side = draw_between(chances.word[2], recipe.side[0], recipe.side[1])
+    drawn.crops = philox_unit(chances.word[0]) < recipe.crop_chance
+    drawn.lowers = philox_unit(chances.word[1]) < recipe.low_chance
+    if drawn.crops:
+        draw_part(recipe, image, drawn)
+    drawn.small_width = max(<int>(side * recipe.width), 1)
+    drawn.small_height = max(<int>(side * recipe.height), 1)
+    drawn.down = draw_integer(methods.word[0], 0, METHODS - 1)
+    drawn.up = draw_integer(methods.word[1], 0, METHODS - 1)
+    return drawn.crops or drawn.lowers
+
+
+cdef bint has_room(State* state, int channels) noexcept nogil:
+    """Have the resampler take all memory that it will ever need here."""
+    cdef resample_axis x, y
+    cdef int method
+    fill_axes(&x, &y, state.recipe.width, state.recipe.height, max(state.recipe.width - 1, 1),
+              max(state.recipe.height - 1, 1))
+    for method in range(METHODS):
+        if resampler_begin(state.resampler, method, &x, &y, channels, state.small,
+                           x.target * channels):
+            return False
+    return True
+
+
+cdef void fill_axes(resample_axis* x, resample_axis* y, int width, int height, int out_width,
+                    int out_height) noexcept nogil:
+    """A whole image to another size."""
+    x.source = x.stored = width
+    x.target = x.count = out_width
+    y.source = y.stored = height
+    y.target = y.count = out_height
+    x.begin = x.origin = y.begin = y.origin = 0
+    x.denominator = y.denominator = 1
+
+
+cdef void resize(State* state, int method, const uint8_t* pixels, int width, int height,
+                 int channels, uint8_t* out, int out_width, int out_height) noexcept nogil:
+    cdef resample_axis x, y
+    cdef ptrdiff_t stride = <ptrdiff_t>width * channels
+    cdef int row, left, top, columns, rows
+    fill_axes(&x, &y, width, height, out_width, out_height)
+    if resampler_begin(state.resampler, method, &x, &y, channels, out, out_width * channels):
+        memset(out, 0, <size_t>out_width * out_height * channels)   # never: see has_room
+        return
+    resampler_source(state.resampler, &left, &top, &columns, &rows)
+    for row in range(top, top + rows):
+        resampler_push(state.resampler, pixels + row * stride + left * channels)
+
+
+cdef void apply_face(void* state, uint8_t* pixels, int channels, int width,
+                     int height) noexcept nogil:
+    cdef State* face = <State*>state
+    cdef const Drawn* drawn = &face.drawn
+    cdef ptrdiff_t stride = <ptrdiff_t>width * channels
+    cdef uint8_t* row
+    cdef int y, right
+    if drawn.crops:
+        right = drawn.x + drawn.crop_width
+        for y in range(height):
+            row = pixels + y * stride
+            if drawn.y <= y < drawn.y + drawn.crop_height:
+                memset(row, 0, <size_t>drawn.x * channels)
+                memset(row + right * channels, 0, <size_t>(width - right) * channels)
+            else:
+                memset(row, 0, stride)
+    if drawn.lowers:
+        resize(face, drawn.down, pixels, width, height, channels, face.small, drawn.small_width,
+               drawn.small_height)
+        resize(face, drawn.up, face.small, drawn.small_width, drawn.small_height, channels, pixels,
+               width, height)
+
+
+cdef class FaceChange(PixelChange):
+    """`crop_on_fill` and `low_resolution` of a `Recipe`; see `PixelChange`.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    """
+
+    cdef State state
+
+    def __cinit__(self, recipe):
+        cdef State* state = &self.state
+        memset(state, 0, sizeof(State))
+        channels, height, width = recipe.data_shape
+        state.recipe.width, state.recipe.height = width, height
+        state.recipe.crop_chance, state.recipe.low_chance = (
+            recipe.crop_on_fill, recipe.low_resolution)
+        state.recipe.area[0], state.recipe.area[1] = recipe.crop_on_fill_area
+        state.recipe.side[0], state.recipe.side[1] = recipe.low_resolution_side
+        state.resampler = resampler_new()
+        state.small = <uint8_t*>malloc(<size_t>width * height * channels + PIXEL_SLACK)
+        if state.resampler == NULL or state.small == NULL or not has_room(state, channels):
+            raise MemoryError
+        self.change.state = state
+        self.change.draw, self.change.apply = draw_face, apply_face
+
+    def __dealloc__(self):
+        resampler_free(self.state.resampler)
+        free(self.state.small)
+
+    @staticmethod
+    def wanted(recipe):
+        """Whether a recipe has one of these changes."""
+        return bool(recipe.crop_on_fill or recipe.low_resolution)
+
+
+def drawn_face(recipe, key, epoch, record, occurrence=0):
+    """What is drawn for one face, for tests and for looking at what a recipe does.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    key : int
+        Augmentation key.
+    epoch, record, occurrence : int
+        Which image of which epoch, and which of its occurrences there.
+
+    Returns
+    -------
+    dict
+        `part`, x, y, width and height of what stays; `small`, width and height in between, and
+        `methods`, those of `iterators.images.kernels.resample` down and up.  What does not happen
+        is left out.
+
+    Examples
+    --------
+    >>> from iterators.images.augment.recipe import Recipe
+    >>> recipe = Recipe(data_shape=(3, 112, 112), low_resolution=1, low_resolution_side=0.5)
+    >>> drawn_face(recipe, 0, 0, 0)["small"]
+    (56, 56)
+    """
+    cdef FaceChange change = FaceChange(recipe)
+    cdef ImageKey image
+    cdef Drawn drawn
+    image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
+    draw_face(&change.state, &image, NULL)
+    drawn = change.state.drawn
+    found = {}
+    if drawn.crops:
+        found["part"] = drawn.x, drawn.y, drawn.crop_width, drawn.crop_height
+    if drawn.lowers:
+        found["small"] = drawn.small_width, drawn.small_height
+        found["methods"] = drawn.down, drawn.up
+    return found

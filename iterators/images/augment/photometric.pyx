@@ -1,0 +1,198 @@
+"""Changes of colour and sharpness as torchvision, timm and DINO make them, each with a probability.
+
+DeiT III's one of three, a colour jitter, greying, a blur and solarizing, in this order, with
+Pillow's arithmetic.  (`jitter` has MXNet's, whose grey and rounding differ.)
+"""
+
+from libc.stdint cimport uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from iterators.images.augment.draw cimport (
+    DRAW_PHOTOMETRIC, ImageKey, draw, draw_between, draw_integer, draw_key, philox_block,
+    philox_unit,
+)
+from iterators.images.augment.pixel_change cimport PixelChange
+from iterators.images.kernels.normalise cimport normalise_recipe
+from iterators.images.kernels.operations cimport (
+    OPERATION_BLUR, OPERATION_BRIGHTNESS, OPERATION_COLOUR, OPERATION_CONTRAST, OPERATION_GREY,
+    OPERATION_HUE, OPERATION_SOLARIZE, operation, operation_apply, operation_image, operation_kind,
+    operation_room,
+)
+
+from ..kernels.operations import NAMES
+
+cdef enum:
+    MAX_DRAWN = 8           # one of three, four of the jitter, grey, blur, solarize
+    JITTERS = 4
+
+# What the blocks of random numbers are for.
+cdef enum Block:
+    CHANCES = 0             # of jitter, grey, blur, solarize
+    FACTORS = 1             # of the jitter
+    ORDER = 2               # of the jitter: one word for each step
+    SIGMA = 3               # of the blur and of that of one of three; which of three
+
+
+cdef struct PhotometricRecipe:
+    bint three
+    double jitter[JITTERS]
+    double jitter_chance    # 0 without a jitter
+    double grey_chance
+    double blur_chance
+    double[2] sigma
+    double solarize_chance
+    double threshold
+
+
+cdef struct State:
+    PhotometricRecipe recipe
+    int count
+    operation drawn[MAX_DRAWN]
+    operation_image image
+
+
+cdef void add(State* state, operation_kind kind, double value) noexcept nogil:
+    state.drawn[state.count].kind = kind
+    state.drawn[state.count].value = <float>value
+    state.drawn[state.count].method = 0
+    state.count += 1
+
+
+cdef void draw_three(State* state, philox_block words) noexcept nogil:
+    cdef int which = draw_integer(words.word[2], 0, 2)
+    if which == 0:
+        add(state, OPERATION_GREY, 0)
+    elif which == 1:
+        add(state, OPERATION_SOLARIZE, state.recipe.threshold)
+    else:
+        add(state, OPERATION_BLUR,
+            draw_between(words.word[1], state.recipe.sigma[0], state.recipe.sigma[1]))
+
+
+cdef void draw_jitter(State* state, const ImageKey* image) noexcept nogil:
+    """Each step once, in random order: that of their words."""
+    cdef philox_block factors = draw(image, DRAW_PHOTOMETRIC + FACTORS)
+    cdef philox_block order = draw(image, DRAW_PHOTOMETRIC + ORDER)
+    cdef operation_kind[JITTERS] kinds = [
+        OPERATION_BRIGHTNESS, OPERATION_CONTRAST, OPERATION_COLOUR, OPERATION_HUE]
+    cdef bint[JITTERS] done = [False, False, False, False]
+    cdef double width
+    cdef int _, j, next
+    for _ in range(JITTERS):
+        next = -1
+        for j in range(JITTERS):
+            if not done[j] and (next < 0 or order.word[j] < order.word[next]):
+                next = j
+        done[next] = True
+        width = state.recipe.jitter[next]
+        if width == 0:
+            continue
+        if kinds[next] == OPERATION_HUE:
+            add(state, OPERATION_HUE,
+                <int>(255 * draw_between(factors.word[next], -width, width)))
+        else:
+            add(state, kinds[next],
+                draw_between(factors.word[next], max(0.0, 1 - width), 1 + width))
+
+
+cdef bint draw_photometric(void* state, const ImageKey* image,
+                           normalise_recipe* normalise) noexcept nogil:
+    cdef State* found = <State*>state
+    cdef const PhotometricRecipe* recipe = &found.recipe
+    cdef philox_block chances = draw(image, DRAW_PHOTOMETRIC + CHANCES)
+    cdef philox_block sigma = draw(image, DRAW_PHOTOMETRIC + SIGMA)
+    found.count = 0
+    if recipe.three:
+        draw_three(found, sigma)
+    if philox_unit(chances.word[0]) < recipe.jitter_chance:
+        draw_jitter(found, image)
+    if philox_unit(chances.word[1]) < recipe.grey_chance:
+        add(found, OPERATION_GREY, 0)
+    if philox_unit(chances.word[2]) < recipe.blur_chance:
+        add(found, OPERATION_BLUR, draw_between(sigma.word[0], recipe.sigma[0], recipe.sigma[1]))
+    if philox_unit(chances.word[3]) < recipe.solarize_chance:
+        add(found, OPERATION_SOLARIZE, recipe.threshold)
+    return found.count > 0
+
+
+cdef void apply_photometric(void* state, uint8_t* pixels, int channels, int width,
+                            int height) noexcept nogil:
+    cdef State* found = <State*>state
+    cdef int i
+    found.image.pixels = pixels
+    for i in range(found.count):
+        operation_apply(&found.drawn[i], &found.image)
+
+
+cdef class Photometric(PixelChange):
+    """The photometric changes of a `Recipe`; see `PixelChange`.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    """
+
+    cdef State state
+
+    def __cinit__(self, recipe):
+        cdef State* state = &self.state
+        cdef PhotometricRecipe* target = &self.state.recipe
+        cdef int i
+        memset(state, 0, sizeof(State))
+        channels, height, width = recipe.data_shape
+        target.three = recipe.three_augment
+        for i in range(len(recipe.color_jitter)):
+            target.jitter[i] = recipe.color_jitter[i]
+        target.jitter_chance = recipe.color_jitter_prob if recipe.color_jitter else 0
+        target.grey_chance, target.blur_chance = recipe.random_grayscale, recipe.gaussian_blur
+        target.sigma[0], target.sigma[1] = recipe.blur_sigma
+        target.solarize_chance = recipe.solarize_p
+        target.threshold = recipe.solarize_threshold
+        state.image.channels, state.image.height, state.image.width = channels, height, width
+        state.image.room = <uint8_t*>malloc(
+            operation_room(width, height, channels, target.sigma[1]))
+        if state.image.room == NULL:
+            raise MemoryError
+        self.change.state = state
+        self.change.draw, self.change.apply = draw_photometric, apply_photometric
+
+    def __dealloc__(self):
+        free(self.state.image.room)
+
+    @staticmethod
+    def wanted(recipe):
+        """Whether a recipe has any of these changes."""
+        return bool(recipe.three_augment or recipe.color_jitter or recipe.random_grayscale
+                    or recipe.gaussian_blur or recipe.solarize_p)
+
+
+def drawn_photometric(recipe, key, epoch, record, occurrence=0):
+    """The photometric changes drawn for one image, for tests and for looking at a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    key : int
+        Augmentation key.
+    epoch, record, occurrence : int
+        Which image of which epoch, and which of its occurrences there.
+
+    Returns
+    -------
+    list of (str, float)
+        Operations of `iterators.images.kernels.operations` and their values, in their order.
+
+    Examples
+    --------
+    >>> from iterators.images.augment.recipe import Recipe
+    >>> drawn_photometric(Recipe(data_shape=(3, 8, 8), random_grayscale=1), 0, 0, 0)
+    [('grey', 0.0)]
+    """
+    cdef Photometric change = Photometric(recipe)
+    cdef ImageKey image
+    cdef int i
+    image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
+    draw_photometric(&change.state, &image, NULL)
+    return [(NAMES[<int>change.state.drawn[i].kind], change.state.drawn[i].value)
+            for i in range(change.state.count)]

@@ -1,0 +1,320 @@
+"""What `auto_augment` asks for: a `Policy`, made of a name, of timm's string, or of keywords.
+
+A policy says among which operations is drawn, how many, and how strong they are.  It draws nothing
+and touches no pixel: `policy` does both, without the GIL.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .policy_tables import AUTO_POLICIES, TIMM_SCALES, TIMM_SETS, TORCHVISION_SETS, Scale
+
+__all__ = ["INTERPOLATIONS", "NAMES", "TABLES", "Choice", "Policy", "policy_of", "timm_policy"]
+
+#: What `auto_augment` can be called, beside timm's strings.
+NAMES = (
+    "randaugment", "trivialaugment", "autoaugment", "autoaugment-cifar10", "autoaugment-svhn",
+    "augmix",
+)  # fmt: skip
+TABLES = ("torchvision", "timm")
+INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "random")
+
+#: Most operations of one image, and most that are drawn among; the drawing keeps them in fixed
+#: space.
+MOST_LAYERS = 16
+MOST_WIDTH, MOST_DEPTH = 8, 8
+
+#: What fills the places that a move leaves empty.
+TORCHVISION_FILL, TIMM_FILL = (0, 0, 0), (128, 128, 128)
+
+_TIMM = re.compile(r"(rand|augmix|original|originalr|v0|v0r|3a)(-.*)?")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An operation that may be drawn.
+
+    Attributes
+    ----------
+    scale : Scale
+        What it does at which level.
+    chance : float
+        Probability that it is done once it was drawn.
+    weight : float
+        How often it is drawn, compared with the others.
+    level : float
+        How strong it is, of `Policy.levels`.
+    between : bool
+        Whether the value is drawn from 0.1 to twice what the scale says, as timm's
+        ``GaussianBlurRand`` does.
+    """
+
+    scale: Scale
+    chance: float = 1.0
+    weight: float = 1.0
+    level: float = 0.0
+    between: bool = False
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Which operations an image goes through.
+
+    Attributes
+    ----------
+    kind : {"layers", "chains", "mix"}
+        Some of the choices one after the other; one of several chains of them; or chains drawn from
+        the choices and mixed (AugMix).
+    choices : tuple of Choice
+    layers : int
+        How many are drawn.
+    replace : bool
+        Whether a choice may be drawn again.
+    chains : tuple of int
+        Lengths of the chains that the choices make up.
+    levels : float
+        The level that counts as 1.
+    noise : float
+        Standard deviation of the level; infinity for a level between 0 and that of the choice.
+    bins : int
+        Draw the level from 0 to ``bins - 1``; 0 for that of the choice.
+    most : float
+        Limit of the level.
+    width, depth : int
+        Of a mix: how many chains, and how many operations each, -1 for 1 to 3.
+    alpha : float
+        Of the Beta and the Dirichlet distribution of a mix.
+    mixing : {"sum", "blend", "blended"}
+        How a mix is put together: torchvision's sum, timm's sum blended with the image, or timm's
+        chains blended one after the other.
+    interpolation : str
+        One of `INTERPOLATIONS`; "random" is bilinear or bicubic for every operation.
+    fill : tuple of int
+        R, G, B of what a move leaves empty.
+    """
+
+    kind: str
+    choices: tuple[Choice, ...]
+    layers: int = 0
+    replace: bool = True
+    chains: tuple[int, ...] = ()
+    levels: float = 10.0
+    noise: float = 0.0
+    bins: int = 0
+    most: float = 1e9
+    width: int = 3
+    depth: int = -1
+    alpha: float = 1.0
+    mixing: str = "sum"
+    interpolation: str = "nearest"
+    fill: tuple[int, ...] = TORCHVISION_FILL
+
+
+def policy_of(
+    name: str,
+    table: str = "torchvision",
+    *,
+    num_ops: int | None = None,
+    magnitude: float | None = None,
+    magnitude_std: float = 0.0,
+    increasing: bool = False,
+    interpolation: str | None = None,
+    fill: tuple[int, ...] | None = None,
+) -> Policy:
+    """The policy of this name with these parameters, which `policy_options` describes.
+
+    Raises
+    ------
+    ValueError
+        For a name that does not exist, and for parameters that the policy does not have.
+
+    Examples
+    --------
+    >>> policy_of("randaugment").layers, len(policy_of("randaugment").choices)
+    (2, 14)
+    >>> policy_of("rand-m9-mstd0.5-inc1").noise
+    0.5
+    """
+    given = {"num_ops": num_ops, "magnitude": magnitude}
+    given = {key: value for key, value in given.items() if value is not None}
+    if name in NAMES:
+        if table == "timm":
+            text = _as_timm(name, given, magnitude_std, increasing)
+            policy = timm_policy(text)
+        else:
+            for key in ("magnitude_std", "increasing"):
+                if {"magnitude_std": magnitude_std, "increasing": increasing}[key]:
+                    raise ValueError(f'{key} belongs to timm\'s tables: augment_table="timm"')
+            policy = _torchvision_policy(name, given)
+    elif _TIMM.fullmatch(name):
+        if given or magnitude_std or increasing:
+            raise ValueError(
+                f"auto_augment={name!r} says everything itself: drop num_ops, magnitude, "
+                "magnitude_std and increasing, or write them there"
+            )
+        policy = timm_policy(name)
+    else:
+        raise ValueError(
+            f"auto_augment={name!r}: expected one of {', '.join(map(repr, NAMES))} or a string of "
+            "timm's, such as 'rand-m9-mstd0.5-inc1'"
+        )
+    if interpolation is not None:
+        policy = replace(policy, interpolation=interpolation)
+    return policy if fill is None else replace(policy, fill=fill)
+
+
+def _only(name: str, given: dict[str, Any], *known: str) -> None:
+    for key in given:
+        if key not in known:
+            raise ValueError(f"{key} has no meaning for auto_augment={name!r}: drop it")
+
+
+def _torchvision_policy(name: str, given: dict[str, Any]) -> Policy:
+    if name == "randaugment":
+        level = given.get("magnitude", 9)
+        _check_level(level, 30)
+        choices = tuple(Choice(s, level=level) for s in TORCHVISION_SETS[name].values())
+        return Policy("layers", choices, layers=given.get("num_ops", 2), levels=30)
+    if name == "trivialaugment":
+        _only(name, given)
+        choices = tuple(Choice(scale) for scale in TORCHVISION_SETS[name].values())
+        return Policy("layers", choices, layers=1, levels=30, bins=31)
+    if name == "augmix":
+        _only(name, given, "magnitude")
+        severity = given.get("magnitude", 3)
+        if severity not in range(1, 11):
+            raise ValueError(f"magnitude={severity!r}: AugMix has severities from 1 to 10")
+        choices = tuple(Choice(scale) for scale in TORCHVISION_SETS[name].values())
+        bins = int(severity)
+        return Policy("mix", choices, levels=9, bins=bins, interpolation="bilinear")
+    _only(name, given)
+    scales = TORCHVISION_SETS["autoaugment"]
+    return _chained(AUTO_POLICIES[name.partition("-")[2] or "imagenet"], scales, 9)
+
+
+def _check_level(level: float, most: float) -> None:
+    if not 0 <= level <= most:
+        raise ValueError(f"magnitude={level!r}: expected a number from 0 to {most:g}")
+
+
+def _chained(
+    chains: tuple[tuple[tuple[str, float, float], ...], ...],
+    scales: dict[str, Scale],
+    levels: float,
+    instead: dict[str, str] | None = None,
+) -> Policy:
+    instead = instead or {}
+    choices = tuple(
+        Choice(
+            scales[instead.get(name, name)],
+            chance=chance,
+            level=level,
+            between=name == "GaussianBlurRand",
+        )
+        for chain in chains
+        for name, chance, level in chain
+    )
+    return Policy("chains", choices, chains=tuple(map(len, chains)), levels=levels)
+
+
+def _as_timm(name: str, given: dict[str, Any], noise: float, increasing: bool) -> str:
+    """The string of timm's for keywords."""
+    if name not in ("randaugment", "autoaugment", "augmix"):
+        raise ValueError(f'auto_augment={name!r} is not in timm: drop augment_table="timm"')
+    known = {"randaugment": ("num_ops", "magnitude"), "augmix": ("magnitude",)}
+    _only(name, given, *known.get(name, ()))
+    text = {"randaugment": "rand", "autoaugment": "original", "augmix": "augmix"}[name]
+    if "magnitude" in given:
+        text += f"-m{given['magnitude']:g}"
+    if "num_ops" in given:
+        text += f"-n{given['num_ops']}"
+    if noise:
+        text += f"-mstd{noise:g}"
+    if increasing:
+        if name != "randaugment":
+            raise ValueError(f"increasing has no meaning for auto_augment={name!r}: drop it")
+        text += "-inc1"
+    return text
+
+
+def timm_policy(text: str) -> Policy:
+    """The policy that timm makes of a string.
+
+    ``rand`` with ``m`` magnitude (10), ``n`` operations (2), ``p`` their probability (0.5),
+    ``mstd`` noise of the magnitude (0; above 100 for a magnitude between 0 and that), ``mmax`` its
+    limit (10), ``inc`` 1 for operations that all grow stronger, and ``t`` another set of operations
+    (``tweights``, ``t3a``, ``t3aw``); ``augmix`` with ``m`` (3), ``w`` width (3), ``d`` depth (-1),
+    ``a`` alpha (1), ``b`` 1 for blending, ``mstd`` (uniform); ``original``, ``originalr``, ``v0``,
+    ``v0r`` and ``3a`` with ``mstd``.
+
+    Raises
+    ------
+    ValueError
+        For parts that timm does not know, or skips.
+
+    Examples
+    --------
+    >>> policy = timm_policy("rand-m7-n3-p0.8-inc1")
+    >>> policy.layers, policy.choices[0].chance, policy.choices[0].level
+    (3, 0.8, 7.0)
+    """
+    name, *parts = text.split("-")
+    found = _parts(text, name, parts)
+    noise = found.get("mstd", 0.0)
+    common: dict[str, Any] = {"interpolation": "random", "fill": TIMM_FILL, "most": 10.0}
+    if name == "rand":
+        level, most = found.get("m", 10.0), found.get("mmax") or 10.0
+        names = TIMM_SETS[found.get("t") or ("inc" if found.get("inc") else "")]
+        choices = tuple(
+            Choice(TIMM_SCALES[n], found.get("p", 0.5), weight, level)
+            for n, weight in names.items()
+        )
+        layers = int(found.get("n", 2))
+        weighted = len(set(names.values())) > 1
+        if not 0 <= layers <= (min(MOST_LAYERS, len(names)) if weighted else MOST_LAYERS):
+            raise ValueError(f"auto_augment={text!r}: that many operations are not possible")
+        return Policy(
+            "layers", choices, layers=layers, replace=not weighted,
+            noise=float("inf") if noise > 100 else noise, **common | {"most": most},
+        )  # fmt: skip
+    if name == "augmix":
+        level = found.get("m", 3.0)
+        choices = tuple(Choice(TIMM_SCALES[n], level=level) for n in TIMM_SETS["augmix"])
+        width, depth = int(found.get("w", 3)), int(found.get("d", -1)) or -1
+        if not 1 <= width <= MOST_WIDTH or depth > MOST_DEPTH:
+            raise ValueError(
+                f"auto_augment={text!r}: a width of up to {MOST_WIDTH} and a depth of up to "
+                f"{MOST_DEPTH} are possible"
+            )
+        return Policy(
+            "mix", choices, noise=found.get("mstd", float("inf")), width=width, depth=depth,
+            alpha=found.get("a", 1.0), mixing="blended" if found.get("b") else "blend", **common,
+        )  # fmt: skip
+    variant = {"original": "PosterizeOriginal", "originalr": "PosterizeIncreasing"}
+    variant["v0r"] = "PosterizeIncreasing"
+    table = {"original": "imagenet", "originalr": "imagenet", "v0r": "v0"}.get(name, name)
+    chains = AUTO_POLICIES[table]
+    instead = {"Posterize": variant[name]} if name in variant else {}
+    return replace(_chained(chains, TIMM_SCALES, 10, instead), noise=noise, **common)
+
+
+def _parts(text: str, name: str, parts: list[str]) -> dict[str, Any]:
+    """The numbers of a string of timm's, and the name of a set."""
+    known = {"rand": "m n p mstd mmax inc", "augmix": "m w d a b mstd"}.get(name, "mstd").split()
+    found: dict[str, Any] = {}
+    for part in parts:
+        if name == "rand" and part.startswith("t"):
+            if part[1:] not in ("weights", "3a", "3aw"):
+                raise ValueError(f"auto_augment={text!r}: timm has no set of operations {part!r}")
+            found["t"] = part[1:]
+            continue
+        match = re.fullmatch(r"([a-z]+)(\d+(?:\.\d+)?)", part)
+        if match is None or match[1] not in known:
+            raise ValueError(
+                f"auto_augment={text!r}: {part!r} is none of {', '.join(known)} with a number"
+            )
+        found[match[1]] = float(match[2])
+    return found

@@ -1,0 +1,324 @@
+"""The keywords of today's recipes: policies, photometric changes, erasing, faces.
+
+`PolicyOptions` is the part of a recipe that is not MXNet's.  It says what may happen, in which
+ranges; drawing is the work of `policy`, `photometric`, `erasing` and `face_changes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from ...core.effects import Rule
+from ...core.options import Options, option, optional
+from ...core.parameters import boolean, choice, integer, integers, real
+from .policies import INTERPOLATIONS, MOST_LAYERS, TABLES, Policy, policy_of
+
+__all__ = ["ERASING_VALUES", "PolicyOptions"]
+
+#: What erased rectangles can be filled with, beside a grey level.
+ERASING_VALUES = ("mean", "colour", "pixel")
+
+#: Most rectangles that are erased in an image: each has random numbers of its own.
+MOST_RECTANGLES = 16
+
+#: Largest standard deviation of a blur, in pixels.
+LARGEST_SIGMA = 1000
+
+_CHANCE = partial(real, low=0, high=1)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r}: expected the name of a policy, or None")
+    return value.strip()
+
+
+def _reals(name: str, value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        value = [item for item in value.strip("()[] ").split(",") if item.strip()]
+    try:
+        return tuple(value)
+    except TypeError:
+        return (value,)
+
+
+def interval(name: str, value: Any, low: float, high: float) -> tuple[float, float]:
+    """Two numbers of a range, in ascending order; one stands for both.
+
+    Examples
+    --------
+    >>> interval("blur_sigma", "(0.1, 2)", 0, 1000)
+    (0.1, 2.0)
+    """
+    items = _reals(name, value)
+    if len(items) not in (1, 2):
+        raise ValueError(f"{name}={value!r}: expected a number, or the ends of a range")
+    first, last = (real(name, item, low, high) for item in (items[0], items[-1]))
+    if first > last:
+        raise ValueError(f"{name}={value!r}: {first:g} is above {last:g}")
+    return first, last
+
+
+def _jitter(name: str, value: Any) -> tuple[float, ...]:
+    """Brightness, contrast, saturation and hue; one number stands for the first three."""
+    items = tuple(real(name, item, 0) for item in _reals(name, value))
+    if len(items) == 1:
+        items *= 3
+    if items and len(items) not in (3, 4):
+        raise ValueError(f"{name}={value!r}: expected 1, 3 or 4 numbers")
+    items += (0.0,) * (4 - len(items))
+    if items[3] > 0.5:
+        raise ValueError(f"{name}={value!r}: a hue is turned by up to 0.5 of the circle")
+    return items if any(items) else ()
+
+
+def _fill(name: str, value: Any) -> tuple[int, ...]:
+    if isinstance(value, (str, tuple, list)):
+        return integers(name, value, 3, 0, 255)
+    return (integer(name, value, 0, 255),) * 3
+
+
+def _counts(name: str, value: Any) -> tuple[int, int]:
+    items = _reals(name, value)
+    if len(items) not in (1, 2):
+        raise ValueError(f"{name}={value!r}: expected a number, or the ends of a range")
+    first, last = (integer(name, item, 1, MOST_RECTANGLES) for item in (items[0], items[-1]))
+    if first > last:
+        raise ValueError(f"{name}={value!r}: {first} is above {last}")
+    return first, last
+
+
+def _erasing_value(name: str, value: Any) -> str | float:
+    try:
+        return real(name, value, 0, 255)
+    except (TypeError, ValueError):
+        pass
+    if value in ERASING_VALUES:
+        return str(value)
+    names = ", ".join(map(repr, ERASING_VALUES))
+    raise ValueError(f"{name}={value!r}: expected a grey level from 0 to 255, or one of {names}")
+
+
+def _positive(name: str, value: Any) -> tuple[float, float]:
+    return interval(name, value, 1e-3, 1e3)
+
+
+def _needs(names: str, other: str) -> Rule:
+    text = f"has no effect without {other}"
+    return Rule(names, lambda v: not getattr(v, other), text, refused=True)
+
+
+#: What changes colours alone.
+_COLOURS = "random_grayscale color_jitter three_augment"
+
+RULES = (
+    _needs(
+        "num_ops magnitude magnitude_std increasing augment_table augment_interpolation "
+        "augment_fill",
+        "auto_augment",
+    ),
+    _needs("erasing_area erasing_ratio erasing_count erasing_value", "random_erasing"),
+    _needs("log_aspect_ratio", "random_resized_crop"),
+    _needs("color_jitter_prob", "color_jitter"),
+    _needs("low_resolution_side", "low_resolution"),
+    _needs("crop_on_fill_area", "crop_on_fill"),
+    Rule(
+        "blur_sigma",
+        lambda v: not v.gaussian_blur and not v.three_augment,
+        "has no effect without gaussian_blur or three_augment",
+        refused=True,
+    ),
+    Rule(
+        "solarize_threshold",
+        lambda v: not v.solarize_p and not v.three_augment,
+        "has no effect without solarize_p or three_augment",
+        refused=True,
+    ),
+    Rule(
+        _COLOURS,
+        lambda v: v.channels == 1,
+        "needs RGB images: data_shape with 3 channels",
+        refused=True,
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PolicyOptions(Options):
+    """What torchvision's, timm's and face recognition's recipes have, and MXNet's have not."""
+
+    log_aspect_ratio: bool = option(
+        False,
+        "bool",
+        """With `random_resized_crop`, draw the aspect ratio as torchvision and timm do: uniform in
+        its logarithm.  MXNet draws it uniformly and exchanges the sides half of the time.""",
+        boolean,
+    )
+    auto_augment: str | None = option(
+        None,
+        "str",
+        """Operations drawn for every image: "randaugment", "trivialaugment", "autoaugment" (the
+        policy for ImageNet), "autoaugment-cifar10", "autoaugment-svhn" or "augmix", or a string of
+        timm's such as "rand-m9-mstd0.5-inc1", "augmix-m5-w4-d2" or "original-mstd0.5".""",
+        optional(_text),
+    )
+    num_ops: int | None = option(
+        None,
+        "int",
+        """Of "randaugment": operations of an image, 0 to 16; 2 if not given.""",
+        optional(partial(integer, low=0, high=MOST_LAYERS)),
+    )
+    magnitude: float | None = option(
+        None,
+        "float",
+        """Strength of "randaugment", 0 to 30 (9 if not given; in timm's tables 0 to 10, and 10), or
+        severity of "augmix", 1 to 10 (3).""",
+        optional(partial(real, low=0, high=100)),
+    )
+    magnitude_std: float = option(
+        0.0,
+        "float",
+        """Standard deviation of the strength, with timm's tables; above 100 it is drawn from 0 to
+        `magnitude`.""",
+        partial(real, low=0, high=1e6),
+    )
+    increasing: bool = option(
+        False,
+        "bool",
+        """With timm's tables, take the operations all of which grow stronger with the
+        magnitude.""",
+        boolean,
+    )
+    augment_table: str = option(
+        "torchvision",
+        "str",
+        """Whose operations and strengths the names stand for: "torchvision" or "timm".""",
+        partial(choice, allowed=TABLES),
+    )
+    augment_interpolation: str | None = option(
+        None,
+        "str",
+        """Of shears, shifts and turns: "nearest", "bilinear", "bicubic", or "random" for one of the
+        last two.  If not given it is that of the library: "nearest" ("bilinear" for AugMix) of
+        torchvision, "random" of timm.""",
+        optional(partial(choice, allowed=INTERPOLATIONS)),
+    )
+    augment_fill: int | Sequence[int] | None = option(
+        None,
+        "int or tuple of int",
+        """Levels, 0 to 255, of what shears, shifts and turns leave empty; `fill_value` if that is
+        given, otherwise 0 with torchvision's tables and 128 with timm's.""",
+        optional(_fill),
+    )
+    three_augment: bool = option(
+        False,
+        "bool",
+        """One of greying, solarizing and blurring for every image: DeiT III's.""",
+        boolean,
+    )
+    color_jitter: float | Sequence[float] = option(
+        (),
+        "tuple of float",
+        """Brightness, contrast, saturation and hue as torchvision changes them, in random order:
+        factors from ``[max(0, 1 - x), 1 + x]`` and a turn of up to x circles, x at most 0.5; one
+        number for the first three.""",
+        _jitter,
+    )
+    color_jitter_prob: float = option(
+        1.0, "float", "Probability of `color_jitter`, 0 to 1.", _CHANCE
+    )
+    random_grayscale: float = option(
+        0.0, "float", "Probability to turn grey, 0 to 1; the channels stay.", _CHANCE
+    )
+    gaussian_blur: float = option(0.0, "float", "Probability of a Gaussian blur, 0 to 1.", _CHANCE)
+    blur_sigma: float | Sequence[float] = option(
+        (0.1, 2.0),
+        "tuple of float",
+        "Range of the standard deviation of blurs in pixels, 0 to 1000.",
+        partial(interval, low=0, high=LARGEST_SIGMA),
+    )
+    solarize_p: float = option(
+        0.0, "float", "Probability to invert all values from `solarize_threshold` on.", _CHANCE
+    )
+    solarize_threshold: float = option(128.0, "float", "0 to 256.", partial(real, low=0, high=256))
+    random_erasing: float = option(
+        0.0,
+        "float",
+        """Probability, 0 to 1, to erase rectangles of the finished, normalised image.""",
+        _CHANCE,
+    )
+    erasing_area: float | Sequence[float] = option(
+        (0.02, 0.33),
+        "tuple of float",
+        "Range of the share of the image's area, which all rectangles have together.",
+        partial(interval, low=0, high=1),
+    )
+    erasing_ratio: float | Sequence[float] = option(
+        (0.3, 3.3),
+        "tuple of float",
+        "Range of height / width, which is uniform in its logarithm.",
+        _positive,
+    )
+    erasing_count: int | Sequence[int] = option(
+        (1, 1), "int or tuple of int", "Rectangles of an image, 1 to 16.", _counts
+    )
+    erasing_value: str | float = option(
+        "mean",
+        "str or float",
+        """What they contain: a grey level from 0 to 255; "mean", which is 0 after normalisation;
+        "colour", one normal number for every channel of a rectangle, or "pixel", one for every
+        value, both after normalisation.  Of integer pixels, which have no normalisation, that of
+        ImageNet counts.""",
+        _erasing_value,
+    )
+    low_resolution: float = option(
+        0.0,
+        "float",
+        """Probability to make the image smaller and large again, with one of five interpolations
+        each way.""",
+        _CHANCE,
+    )
+    low_resolution_side: float | Sequence[float] = option(
+        (0.2, 1.0),
+        "tuple of float",
+        "Range of the side in between, as a share.",
+        partial(interval, low=0.01, high=1),
+    )
+    crop_on_fill: float = option(
+        0.0,
+        "float",
+        "Probability that only a random part of the image stays, the rest being black.",
+        _CHANCE,
+    )
+    crop_on_fill_area: float | Sequence[float] = option(
+        (0.2, 1.0),
+        "tuple of float",
+        "Range of the part's share of the area; its width is 3/4 to 4/3 of its height.",
+        partial(interval, low=0, high=1),
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = RULES
+
+    def policy(self) -> Policy | None:
+        """What `auto_augment` asks for.
+
+        Raises
+        ------
+        ValueError
+            For a name that does not exist, and for parameters that it does not have.
+        """
+        if self.auto_augment is None:
+            return None
+        fill: Any = self.augment_fill
+        if fill is None and self.differs("fill_value"):
+            fill = (self.values("fill_value")["fill_value"],) * 3
+        return policy_of(
+            self.auto_augment,
+            self.augment_table,
+            interpolation=self.augment_interpolation,
+            fill=fill,
+            **self.values("num_ops", "magnitude", "magnitude_std", "increasing"),
+        )
