@@ -168,6 +168,8 @@ SIMD_INLINE void affine_bilinear_pixel(const affine_image* image, affine_place p
     }
 }
 
+#define AFFINE_UNIT 2.3283064365386963e-10f /* 2^-32 */
+
 /* The weights of four neighbours, with the parameter -1. */
 SIMD_INLINE void affine_cubic(float at, float weights[4]) {
     const float square = at * at, cube = square * at;
@@ -182,18 +184,19 @@ SIMD_INLINE void affine_bicubic_pixel(const affine_image* image, affine_place pl
     const int64_t x = place.x >> 32, y = place.y >> 32;
     const ptrdiff_t size = (ptrdiff_t)image->width * channels;
     float across[4], down[4], sums[4] = {0};
-    affine_cubic((float)(uint32_t)place.x * 2.3283064365386963e-10f, across);
-    affine_cubic((float)(uint32_t)place.y * 2.3283064365386963e-10f, down);
+    affine_cubic((float)(uint32_t)place.x * AFFINE_UNIT, across);
+    affine_cubic((float)(uint32_t)place.y * AFFINE_UNIT, down);
     for (int j = 0; j < 4; j++) {
         const uint8_t* row = image->pixels + affine_clamp(y + j - 1, image->height - 1) * size;
-        float part[4] = {0};
-        for (int i = 0; i < 4; i++) {
-            const uint8_t* from = row + affine_clamp(x + i - 1, image->width - 1) * channels;
-            for (int c = 0; c < channels; c++)
-                part[c] += (float)from[c] * across[i];
+        const uint8_t* from[4];
+        for (int i = 0; i < 4; i++)
+            from[i] = row + affine_clamp(x + i - 1, image->width - 1) * channels;
+        for (int c = 0; c < channels; c++) {
+            /* In pairs, which are added as vectors add them. */
+            const float even = (float)from[0][c] * across[0] + (float)from[2][c] * across[2];
+            const float odd = (float)from[1][c] * across[1] + (float)from[3][c] * across[3];
+            sums[c] += (even + odd) * down[j];
         }
-        for (int c = 0; c < channels; c++)
-            sums[c] += part[c] * down[j];
     }
     for (int c = 0; c < channels; c++) {
         const float value = sums[c] > 0.f ? sums[c] : 0.f;
@@ -201,7 +204,10 @@ SIMD_INLINE void affine_bicubic_pixel(const affine_image* image, affine_place pl
     }
 }
 
-SIMD_INLINE void affine_smooth(const affine_map* map, const affine_image* image, int channels, uint8_t* out) {
+#include "affine_simd.h"
+
+SIMD_INLINE void affine_smooth(int level, const affine_map* map, const affine_image* image, int channels,
+                               uint8_t* out) {
     const double* m = map->matrix;
     const int width = image->width, height = image->height;
     const int64_t across = (int64_t)floor(m[0] * 4294967296.0 + 0.5);
@@ -216,6 +222,13 @@ SIMD_INLINE void affine_smooth(const affine_map* map, const affine_image* image,
         affine_place place;
         place.x = (int64_t)floor((affine_at(m[0], x_part, m[2], first) - 0.5) * 4294967296.0);
         place.y = (int64_t)floor((affine_at(m[3], y_part, m[5], first) - 0.5) * 4294967296.0);
+#if SIMD_X86
+        if (level >= SIMD_LEVEL_AVX2 && channels > 1) {
+            affine_run_avx2(map->method, image, place, across, down, last - first, out + first * channels);
+            continue;
+        }
+#endif
+        (void)level;
         for (int x = first; x < last; x++, place.x += across, place.y += down) {
             if (map->method == AFFINE_BILINEAR)
                 affine_bilinear_pixel(image, place, channels, out + x * channels);
@@ -226,14 +239,15 @@ SIMD_INLINE void affine_smooth(const affine_map* map, const affine_image* image,
 }
 
 /* Moves an image; `out` has its size and does not overlap. */
-static SIMD_UNUSED void affine_transform(const affine_map* map, const affine_image* image, uint8_t* out) {
+static SIMD_UNUSED void affine_transform(int level, const affine_map* map, const affine_image* image,
+                                         uint8_t* out) {
     const int nearest = map->method == AFFINE_NEAREST;
     if (image->channels == 1)
-        nearest ? affine_nearest(map, image, 1, out) : affine_smooth(map, image, 1, out);
+        nearest ? affine_nearest(map, image, 1, out) : affine_smooth(level, map, image, 1, out);
     else if (image->channels == 3)
-        nearest ? affine_nearest(map, image, 3, out) : affine_smooth(map, image, 3, out);
+        nearest ? affine_nearest(map, image, 3, out) : affine_smooth(level, map, image, 3, out);
     else
-        nearest ? affine_nearest(map, image, 4, out) : affine_smooth(map, image, 4, out);
+        nearest ? affine_nearest(map, image, 4, out) : affine_smooth(level, map, image, 4, out);
 }
 
 /* The matrix of a turn about the centre, counter-clockwise, in degrees: Pillow's Image.rotate. */

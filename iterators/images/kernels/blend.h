@@ -50,40 +50,19 @@ SIMD_INLINE void blend_values(const uint8_t* from, uint8_t* values, int count, f
 
 /* Pillow's SMOOTH, which weighs a pixel five times its neighbours: what blend_sharpness starts from.
    Sums of 13 values, rounded; there is no half. */
+SIMD_INLINE void blend_smooth_rest(const uint8_t* here, int size, int channels, const uint16_t* columns,
+                                   int first, uint8_t* out) {
+    for (int i = first; i < size - channels; i++) {
+        const int sum = columns[i - channels] + columns[i] + columns[i + channels] + 4 * here[i];
+        out[i] = (uint8_t)((uint32_t)(2 * sum + 13) * 40330u >> 20); /* / 26 */
+    }
+}
+
 SIMD_INLINE void blend_smooth_row(const uint8_t* above, const uint8_t* here, const uint8_t* below, int size,
                                   int channels, uint16_t* columns, uint8_t* out) {
     for (int i = 0; i < size; i++)
         columns[i] = (uint16_t)(above[i] + here[i] + below[i]);
-    for (int i = channels; i < size - channels; i++) {
-        const uint16_t sum =
-            (uint16_t)(columns[i - channels] + columns[i] + columns[i + channels] + 4 * here[i]);
-        out[i] = (uint8_t)((uint16_t)((uint32_t)(uint16_t)(2 * sum + 13) * 40330u >> 16) >> 4); /* / 26 */
-    }
-}
-
-/* Every pixel moves away from the mean of its neighbourhood, or towards it; those at the edge of the
-   image stay.  `room` is for blend_sharpness_room bytes. */
-SIMD_INLINE void blend_sharpness_any(uint8_t* pixels, int width, int height, int channels, float factor,
-                                     uint8_t* room) {
-    const int size = width * channels;
-    uint16_t* columns = (uint16_t*)room;
-    uint8_t* smooth = room + 2 * (size_t)size;
-    uint8_t* above = smooth + size; /* as they were before */
-    uint8_t* here = above + size;
-    if (width < 3 || height < 3) return;
-    memcpy(above, pixels, size);
-    for (int y = 1; y < height - 1; y++) {
-        uint8_t* row = pixels + (ptrdiff_t)y * size;
-        memcpy(here, row, size);
-        blend_smooth_row(above, here, row + size, size, channels, columns, smooth);
-        blend_values(smooth + channels, row + channels, size - 2 * channels, factor);
-        if (channels == 4)
-            for (int x = 1; x < width - 1; x++)
-                row[4 * x + 3] = here[4 * x + 3];
-        uint8_t* free_row = above;
-        above = here;
-        here = free_row;
-    }
+    blend_smooth_rest(here, size, channels, columns, channels, out);
 }
 
 /* Bytes that blend_sharpness needs besides the image. */
@@ -100,24 +79,78 @@ static SIMD_UNUSED int64_t blend_sum_plain(const uint8_t* values, int count) {
     return sum;
 }
 
-static SIMD_UNUSED void blend_sharpness_plain(uint8_t* pixels, int width, int height, int channels,
-                                              float factor, uint8_t* room) {
-    blend_sharpness_any(pixels, width, height, channels, factor, room);
-}
-
 static SIMD_UNUSED void blend_values_plain(const uint8_t* from, uint8_t* values, int count, float factor) {
     blend_values(from, values, count, factor);
 }
 
 #if SIMD_X86
-SIMD_AVX2 static SIMD_UNUSED void blend_sharpness_avx2(uint8_t* pixels, int width, int height, int channels,
-                                                       float factor, uint8_t* room) {
-    blend_sharpness_any(pixels, width, height, channels, factor, room);
+/* Eight values, 32 bits each. */
+SIMD_AVX2 static inline __m256i blend_eight(__m128i from, __m128i to, __m256 factor) {
+    const __m256i first = _mm256_cvtepu8_epi32(from);
+    const __m256i step = _mm256_sub_epi32(_mm256_cvtepu8_epi32(to), first);
+    __m256 value = _mm256_mul_ps(factor, _mm256_cvtepi32_ps(step));
+    value = _mm256_add_ps(_mm256_cvtepi32_ps(first), value);
+    value = _mm256_min_ps(_mm256_max_ps(value, _mm256_setzero_ps()), _mm256_set1_ps(255.f));
+    return _mm256_cvttps_epi32(value);
 }
 
 SIMD_AVX2 static SIMD_UNUSED void blend_values_avx2(const uint8_t* from, uint8_t* values, int count,
                                                     float factor) {
-    blend_values(from, values, count, factor);
+    const __m256 factors = _mm256_set1_ps(factor);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    int i = 0;
+    for (; i + 32 <= count; i += 32) {
+        __m256i parts[4];
+        for (int j = 0; j < 4; j++)
+            parts[j] = blend_eight(_mm_loadl_epi64((const __m128i*)(from + i + 8 * j)),
+                                   _mm_loadl_epi64((const __m128i*)(values + i + 8 * j)), factors);
+        const __m256i low = _mm256_packus_epi32(parts[0], parts[1]);
+        const __m256i high = _mm256_packus_epi32(parts[2], parts[3]);
+        _mm256_storeu_si256((__m256i*)(values + i),
+                            _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order));
+    }
+    blend_values(from + i, values + i, count - i, factor);
+}
+
+SIMD_AVX512 static SIMD_UNUSED void blend_values_avx512(const uint8_t* from, uint8_t* values, int count,
+                                                        float factor) {
+    const __m512 factors = _mm512_set1_ps(factor);
+    int i = 0;
+    for (; i + 16 <= count; i += 16) {
+        const __m512i first = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)(from + i)));
+        const __m512i to = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)(values + i)));
+        __m512 value = _mm512_mul_ps(factors, _mm512_cvtepi32_ps(_mm512_sub_epi32(to, first)));
+        value = _mm512_add_ps(_mm512_cvtepi32_ps(first), value);
+        value = _mm512_min_ps(_mm512_max_ps(value, _mm512_setzero_ps()), _mm512_set1_ps(255.f));
+        _mm_storeu_si128((__m128i*)(values + i), _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(value)));
+    }
+    blend_values(from + i, values + i, count - i, factor);
+}
+
+SIMD_AVX2 static SIMD_UNUSED void blend_smooth_row_avx2(const uint8_t* above, const uint8_t* here,
+                                                        const uint8_t* below, int size, int channels,
+                                                        uint16_t* columns, uint8_t* out) {
+    int i = 0;
+    for (; i + 16 <= size; i += 16) {
+        __m256i sum = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i*)(above + i)));
+        sum = _mm256_add_epi16(sum, _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i*)(here + i))));
+        sum = _mm256_add_epi16(sum, _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i*)(below + i))));
+        _mm256_storeu_si256((__m256i*)(columns + i), sum);
+    }
+    for (; i < size; i++)
+        columns[i] = (uint16_t)(above[i] + here[i] + below[i]);
+    for (i = channels; i + 16 <= size - channels; i += 16) {
+        const __m256i centre = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i*)(here + i)));
+        __m256i sum = _mm256_slli_epi16(centre, 2);
+        for (int d = -1; d <= 1; d++)
+            sum = _mm256_add_epi16(sum, _mm256_loadu_si256((const __m256i*)(columns + i + d * channels)));
+        sum = _mm256_add_epi16(_mm256_add_epi16(sum, sum), _mm256_set1_epi16(13));
+        sum = _mm256_srli_epi16(_mm256_mulhi_epu16(sum, _mm256_set1_epi16((short)40330)), 4);
+        const __m128i packed =
+            _mm_packus_epi16(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+        _mm_storeu_si128((__m128i*)(out + i), packed);
+    }
+    blend_smooth_rest(here, size, channels, columns, i, out);
 }
 
 /* Four lumas, 32 bits each, of the first four pixels of sixteen bytes: green is weighed in two halves, so
@@ -194,6 +227,22 @@ static SIMD_UNUSED int64_t blend_luma_sum(int level, const uint8_t* pixels, ptrd
     return sum;
 }
 
+static SIMD_UNUSED void blend_values_at(int level, const uint8_t* from, uint8_t* values, int count,
+                                        float factor) {
+#if SIMD_X86
+    if (level >= SIMD_LEVEL_AVX512) {
+        blend_values_avx512(from, values, count, factor);
+        return;
+    }
+    if (level >= SIMD_LEVEL_AVX2) {
+        blend_values_avx2(from, values, count, factor);
+        return;
+    }
+#endif
+    (void)level;
+    blend_values_plain(from, values, count, factor);
+}
+
 /* Every pixel moves away from its luma, or towards it; a factor of 0 makes an image grey. */
 static SIMD_UNUSED void blend_colour(int level, uint8_t* pixels, ptrdiff_t count, int channels,
                                      float factor) {
@@ -203,26 +252,41 @@ static SIMD_UNUSED void blend_colour(int level, uint8_t* pixels, ptrdiff_t count
         const int run = count - i < BLEND_RUN ? (int)(count - i) : BLEND_RUN;
         uint8_t* values = pixels + i * channels;
         blend_run(level, values, run, channels, lumas, greys);
-        if (factor == 0.f) memcpy(values, greys, (size_t)run * channels);
-#if SIMD_X86
-        else if (level >= SIMD_LEVEL_AVX2)
-            blend_values_avx2(greys, values, run * channels, factor);
-#endif
+        if (factor == 0.f)
+            memcpy(values, greys, (size_t)run * channels);
         else
-            blend_values_plain(greys, values, run * channels, factor);
+            blend_values_at(level, greys, values, run * channels, factor);
     }
 }
 
+/* Every pixel moves away from the mean of its neighbourhood, or towards it; those at the edge of the
+   image stay.  `room` is for blend_sharpness_room bytes. */
 static SIMD_UNUSED void blend_sharpness(int level, uint8_t* pixels, int width, int height, int channels,
                                         float factor, uint8_t* room) {
+    const int size = width * channels;
+    uint16_t* columns = (uint16_t*)room;
+    uint8_t* smooth = room + 2 * (size_t)size;
+    uint8_t* above = smooth + size; /* as they were before */
+    uint8_t* here = above + size;
+    if (width < 3 || height < 3) return;
+    memcpy(above, pixels, size);
+    for (int y = 1; y < height - 1; y++) {
+        uint8_t* row = pixels + (ptrdiff_t)y * size;
+        memcpy(here, row, size);
 #if SIMD_X86
-    if (level >= SIMD_LEVEL_AVX2) {
-        blend_sharpness_avx2(pixels, width, height, channels, factor, room);
-        return;
-    }
+        if (level >= SIMD_LEVEL_AVX2)
+            blend_smooth_row_avx2(above, here, row + size, size, channels, columns, smooth);
+        else
 #endif
-    (void)level;
-    blend_sharpness_plain(pixels, width, height, channels, factor, room);
+            blend_smooth_row(above, here, row + size, size, channels, columns, smooth);
+        blend_values_at(level, smooth + channels, row + channels, size - 2 * channels, factor);
+        if (channels == 4)
+            for (int x = 1; x < width - 1; x++)
+                row[4 * x + 3] = here[4 * x + 3];
+        uint8_t* free_row = above;
+        above = here;
+        here = free_row;
+    }
 }
 
 #endif

@@ -78,14 +78,14 @@ static SIMD_UNUSED void operation_matrix(const operation* done, int width, int h
         affine_rotation(done->value, width, height, matrix);
 }
 
-static SIMD_UNUSED void operation_move(const operation* done, operation_image* image) {
+static SIMD_UNUSED void operation_move(int level, const operation* done, operation_image* image) {
     const affine_image from = {image->room, image->width, image->height, image->channels};
     affine_map map;
     map.method = done->method;
     memcpy(map.fill, image->fill, 4);
     operation_matrix(done, image->width, image->height, map.matrix);
     memcpy(image->room, image->pixels, (size_t)image->width * image->height * image->channels);
-    affine_transform(&map, &from, image->pixels);
+    affine_transform(level, &map, &from, image->pixels);
 }
 
 /* Fills the table of an operation that is one; 0 for all others. */
@@ -131,7 +131,7 @@ static SIMD_UNUSED void operation_apply_at(int level, const operation* done, ope
     point_tables point;
     box_blur box;
     if (operation_is_geometric(done->kind)) {
-        operation_move(done, image);
+        operation_move(level, done, image);
     } else if (operation_table(level, done, image, &point)) {
         point_apply(level, &point, image->pixels, count, channels);
     } else if (done->kind == OPERATION_COLOUR || done->kind == OPERATION_GREY) {
