@@ -17,12 +17,19 @@ from ..core.dtypes import dtype_name
 from ..core.effects import Rule
 from ..core.options import described, option, optional
 from ..core.parameters import boolean, choice, integer, path, paths, real
+from ..images.augment.named_recipes import NamedRecipe
 from ..images.codecs.jpeg import jpeg
 from ..images.sources.packs import as_packs
 from .image_rules import DET_RULES, RECORD_RULES
 from .provider_options import FileOptions, NamedOptions
 
-__all__ = ["ImageDetIterOptions", "ImageDetOptions", "ImageIterOptions", "ImageRecordOptions"]
+__all__ = [
+    "ImageClassOptions",
+    "ImageDetIterOptions",
+    "ImageDetOptions",
+    "ImageIterOptions",
+    "ImageRecordOptions",
+]
 
 #: Seeds, and sizes that the image stage has room for.
 SEED = partial(integer, low=-(1 << 63), high=(1 << 64) - 1)
@@ -329,6 +336,19 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         "int",
         "Accepted because scripts pass it, like `ctx`.",
         partial(integer, low=-1),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageClassOptions(ImageRecordOptions):
+    """The keywords of `ImageRecordIter`."""
+
+    recipe: Any = option(
+        None,
+        "str or NamedRecipe or dict",
+        """Keywords that belong together, by the name of a known recipe such as "timm/deit-s", as an
+        object, its JSON, or a dictionary.  Keywords that are given beside it win.""",
+        optional(lambda name, value: NamedRecipe.of(value)),
     )
 
 

@@ -126,6 +126,7 @@ class RecordImageProvider(PlannedProvider):
             "file": source.fingerprint(),
             "order": describe_order(order),
             **options.saved(),
+            **self._recipe_settings(options),
             **(recipes[0] if len(packs) == 1 else recipe).changed(),
             **described(options, packs, classes, listed),
         }
@@ -321,6 +322,10 @@ class RecordImageProvider(PlannedProvider):
         name, families = type(self).__name__, (self.options_class, self.recipe_class)
         options, augmentation = divided(name, keywords, *families, values=values)
         return self.options_class(**options), self.recipe_class(**augmentation)
+
+    def _recipe_settings(self, options: ImageRecordOptions) -> dict[str, Any]:
+        """What else a saved state tells of the keywords."""
+        return {}
 
     def _varied(self, recipe: Any, pack: Pack) -> Any:
         """The recipe for the images of a pack."""

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..core.batch import DataDesc
 from ..core.options import accepts
+from ..images.augment.named_recipes import expanded
 from ..images.augment.recipe import Recipe
 from ..images.plan import RenderPlan
 from ..images.sources.record_source import read_label_list
-from .image_options import ImageRecordOptions
+from .image_options import ImageClassOptions, ImageRecordOptions
 from .image_provider import RecordImageProvider
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-@accepts(ImageRecordOptions, Recipe, first=("path_imgrec", "data_shape", "batch_size"))
+@accepts(ImageClassOptions, Recipe, first=("path_imgrec", "data_shape", "batch_size"))
 class ImageRecordIter(RecordImageProvider):
     """Batches of images from an MXNet record file, decoded and augmented by background threads.
 
@@ -97,7 +98,17 @@ class ImageRecordIter(RecordImageProvider):
         def __init__(self, **keywords: Unpack[ImageRecordIterParameters]) -> None: ...
 
     recipe_class: type[Recipe] = Recipe
+    options_class: type[ImageRecordOptions] = ImageClassOptions
     plan_class: type[RenderPlan] = RenderPlan
+
+    def _checked(
+        self, values: Sequence[Any], keywords: dict[str, Any]
+    ) -> tuple[ImageRecordOptions, Any]:
+        return super()._checked(values, expanded(keywords))
+
+    def _recipe_settings(self, options: ImageRecordOptions) -> dict[str, Any]:
+        recipe = getattr(options, "recipe", None)
+        return {} if recipe is None else {"recipe": recipe.to_json()}
 
     def _plan_labels(
         self, source: Any, lists: Sequence[str], recipe: Recipe, options: ImageRecordOptions

@@ -260,6 +260,12 @@ class ImageDetIterParameters(ImageDetIterKeywords, DetAugmenterKeywords, total=F
     """Of `ImageDetIter`."""
 
 
+class ImageClassKeywords(ImageRecordKeywords, total=False):
+    """Of `ImageClassOptions`."""
+
+    recipe: Any
+
+
 class PolicyKeywords(TypedDict, total=False):
     """Of `PolicyOptions`."""
 
@@ -273,7 +279,7 @@ class PolicyKeywords(TypedDict, total=False):
     augment_interpolation: str | None
     augment_fill: int | Sequence[int] | None
     three_augment: bool
-    color_jitter: float | Sequence[float]
+    color_jitter: float | Sequence[float | Sequence[float]]
     color_jitter_prob: float
     random_grayscale: float
     gaussian_blur: float
@@ -335,7 +341,7 @@ class RecipeKeywords(PolicyKeywords, BaseRecipeKeywords, total=False):
     std_a: float
 
 
-class ImageRecordIterParameters(ImageRecordKeywords, RecipeKeywords, total=False):
+class ImageRecordIterParameters(ImageClassKeywords, RecipeKeywords, total=False):
     """Of `ImageRecordIter`."""
 
 

@@ -36,7 +36,7 @@ cdef enum Block:
 
 cdef struct PhotometricRecipe:
     bint three
-    double jitter[JITTERS]
+    double jitter[JITTERS][2]   # ranges
     double jitter_chance    # 0 without a jitter
     double grey_chance
     double blur_chance
@@ -77,7 +77,7 @@ cdef void draw_jitter(State* state, const ImageKey* image) noexcept nogil:
     cdef operation_kind[JITTERS] kinds = [
         OPERATION_BRIGHTNESS, OPERATION_CONTRAST, OPERATION_COLOUR, OPERATION_HUE]
     cdef bint[JITTERS] done = [False, False, False, False]
-    cdef double width
+    cdef double low, high, value
     cdef int _, j, next
     for _ in range(JITTERS):
         next = -1
@@ -85,15 +85,11 @@ cdef void draw_jitter(State* state, const ImageKey* image) noexcept nogil:
             if not done[j] and (next < 0 or order.word[j] < order.word[next]):
                 next = j
         done[next] = True
-        width = state.recipe.jitter[next]
-        if width == 0:
+        low, high = state.recipe.jitter[next][0], state.recipe.jitter[next][1]
+        if low == high == (0 if kinds[next] == OPERATION_HUE else 1):
             continue
-        if kinds[next] == OPERATION_HUE:
-            add(state, OPERATION_HUE,
-                <int>(255 * draw_between(factors.word[next], -width, width)))
-        else:
-            add(state, kinds[next],
-                draw_between(factors.word[next], max(0.0, 1 - width), 1 + width))
+        value = draw_between(factors.word[next], low, high)
+        add(state, kinds[next], <int>(255 * value) if kinds[next] == OPERATION_HUE else value)
 
 
 cdef bint draw_photometric(void* state, const ImageKey* image,
@@ -143,7 +139,7 @@ cdef class Photometric(PixelChange):
         channels, height, width = recipe.data_shape
         target.three = recipe.three_augment
         for i in range(len(recipe.color_jitter)):
-            target.jitter[i] = recipe.color_jitter[i]
+            target.jitter[i][0], target.jitter[i][1] = recipe.color_jitter[i]
         target.jitter_chance = recipe.color_jitter_prob if recipe.color_jitter else 0
         target.grey_chance, target.blur_chance = recipe.random_grayscale, recipe.gaussian_blur
         target.sigma[0], target.sigma[1] = recipe.blur_sigma

@@ -62,17 +62,25 @@ def interval(name: str, value: Any, low: float, high: float) -> tuple[float, flo
     return first, last
 
 
-def _jitter(name: str, value: Any) -> tuple[float, ...]:
-    """Brightness, contrast, saturation and hue; one number stands for the first three."""
-    items = tuple(real(name, item, 0) for item in _reals(name, value))
-    if len(items) == 1:
+def _jitter(name: str, value: Any) -> tuple[tuple[float, float], ...]:
+    """Ranges of brightness, contrast, saturation and hue; one number stands for the first three."""
+    items = _reals(name, value)
+    if len(items) == 1 and not isinstance(items[0], (tuple, list)):
         items *= 3
     if items and len(items) not in (3, 4):
-        raise ValueError(f"{name}={value!r}: expected 1, 3 or 4 numbers")
-    items += (0.0,) * (4 - len(items))
-    if items[3] > 0.5:
-        raise ValueError(f"{name}={value!r}: a hue is turned by up to 0.5 of the circle")
-    return items if any(items) else ()
+        raise ValueError(f"{name}={value!r}: expected 1, 3 or 4 numbers or ranges")
+    ranges = [_jitter_range(name, item, hue=i == 3) for i, item in enumerate(items)]
+    ranges += [(0.0, 0.0)] * (4 - len(ranges))
+    still = [(1.0, 1.0)] * 3 + [(0.0, 0.0)]
+    return tuple(ranges) if items and ranges != still else ()
+
+
+def _jitter_range(name: str, value: Any, hue: bool) -> tuple[float, float]:
+    low, high = (-0.5, 0.5) if hue else (0.0, 1e3)
+    if isinstance(value, (tuple, list)):
+        return interval(name, value, low, high)
+    width = real(name, value, 0, high)
+    return (-width, width) if hue else (max(0.0, 1 - width), 1 + width)
 
 
 def _fill(name: str, value: Any) -> tuple[int, ...]:
@@ -219,12 +227,12 @@ class PolicyOptions(Options):
         """One of greying, solarizing and blurring for every image: DeiT III's.""",
         boolean,
     )
-    color_jitter: float | Sequence[float] = option(
+    color_jitter: float | Sequence[float | Sequence[float]] = option(
         (),
         "tuple of float",
         """Brightness, contrast, saturation and hue as torchvision changes them, in random order:
-        factors from ``[max(0, 1 - x), 1 + x]`` and a turn of up to x circles, x at most 0.5; one
-        number for the first three.""",
+        factors from ``[max(0, 1 - x), 1 + x]`` and a turn of up to x circles, x at most 0.5; or a
+        range instead of an x; one number for the first three.""",
         _jitter,
     )
     color_jitter_prob: float = option(

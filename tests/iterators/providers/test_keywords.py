@@ -21,10 +21,10 @@ from iterators.providers.csv import CSVIter, CSVOptions
 from iterators.providers.image_det_record import ImageDetRecordIter
 from iterators.providers.image_iter import ImageIter
 from iterators.providers.image_options import (
+    ImageClassOptions,
     ImageDetIterOptions,
     ImageDetOptions,
     ImageIterOptions,
-    ImageRecordOptions,
 )
 from iterators.providers.image_record import ImageRecordIter
 from iterators.providers.libsvm import LibSVMIter, LibSVMOptions
@@ -38,7 +38,7 @@ PROVIDERS = {
     ImageDetRecordIter: (ImageDetOptions, DetRecipe),
     ImageIter: (ImageIterOptions, AugmenterOptions),
     ImageDetIter: (ImageDetIterOptions, DetAugmenterOptions),
-    ImageRecordIter: (ImageRecordOptions, Recipe),
+    ImageRecordIter: (ImageClassOptions, Recipe),
     LibSVMIter: (LibSVMOptions,),
     MixBatches: (MixOptions,),
     MNISTIter: (MNISTOptions,),

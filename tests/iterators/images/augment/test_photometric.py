@@ -41,10 +41,21 @@ def test_a_jitter_draws_factors_and_order_as_torchvision_does():
 
 def test_one_number_is_brightness_contrast_and_saturation():
     recipe = Recipe(data_shape=(3, 8, 8), color_jitter=0.3)
-    assert recipe.color_jitter == (0.3, 0.3, 0.3, 0)
+    assert recipe.color_jitter == ((0.7, 1.3), (0.7, 1.3), (0.7, 1.3), (0, 0))
     assert {name for name, _ in drawn_photometric(recipe, 0, 0, 0)} == {
         "brightness", "contrast", "colour",
     }  # fmt: skip
+
+
+def test_a_range_is_drawn_from_as_it_is():
+    images = drawn(color_jitter=((1, 1), (1, 1), (1, 1.2), (0, 0.25)))
+    saturation, hue = (
+        np.array([dict(image)[key] for image in images]) for key in ("colour", "hue")
+    )
+    assert {len(image) for image in images} == {2}
+    assert stats.kstest(saturation, stats.uniform(1, 0.2).cdf).pvalue > RARE
+    assert hue.min() == 0
+    assert hue.max() == 63
 
 
 @pytest.mark.parametrize(
@@ -106,8 +117,8 @@ def test_grey_images_may_be_blurred_and_solarized():
 @pytest.mark.parametrize(
     ("keywords", "text"),
     [
-        ({"color_jitter": (1, 2)}, "1, 3 or 4 numbers"),
-        ({"color_jitter": (0, 0, 0, 0.6)}, "up to 0.5"),
+        ({"color_jitter": (1, 2)}, "1, 3 or 4 numbers or ranges"),
+        ({"color_jitter": (0, 0, 0, 0.6)}, "from 0 to 0.5"),
         ({"blur_sigma": (2, 1)}, "2 is above 1"),
         ({"random_grayscale": -0.1}, "from 0 to 1"),
         ({"solarize_threshold": 300}, "from 0 to 256"),

@@ -1,0 +1,59 @@
+"""Recipes by name: complete, comparable, and the same after JSON."""
+
+import json
+
+import pytest
+
+from iterators.images.augment.named_recipes import NAMED_RECIPES, NamedRecipe, expanded
+from iterators.images.augment.recipe import Recipe
+from iterators.providers.mix_batches import MixOptions
+
+NAMES = [recipe.name for recipe in NAMED_RECIPES]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_is_made_of_keywords_that_exist_and_says_what_it_reproduces(name):
+    recipe = NamedRecipe.named(name)
+    made = Recipe(**recipe.keywords)
+    assert made.changed().keys() >= recipe.keywords.keys() - {"data_shape"}
+    assert len(recipe.reproduces) > 30
+    if recipe.mixing:
+        MixOptions(provider=None, **recipe.mixing)
+    assert all(f"    {key}=" in str(recipe) for key in (*recipe.keywords, *recipe.mixing))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json_keeps_everything(name):
+    recipe = NamedRecipe.named(name)
+    text = recipe.to_json()
+    assert json.loads(text)["name"] == name
+    assert NamedRecipe.of(text) == recipe
+    assert NamedRecipe.of(text).to_json() == text
+    assert recipe != NamedRecipe(name, recipe.reproduces, {**recipe.keywords, "pad": 1})
+
+
+def test_names_are_different_and_in_the_page(request):
+    page = (request.config.rootpath / "docs" / "recipes.md").read_text()
+    assert len(set(NAMES)) == len(NAMES)
+    assert all(f'`"{name}"`' in page for name in NAMES)
+
+
+def test_keywords_beside_a_recipe_win():
+    found = expanded({"recipe": {"pad": 1, "resize": 9}, "pad": 2, "seed": 3})
+    assert (found["pad"], found["resize"], found["seed"]) == (2, 9, 3)
+    assert expanded({"pad": 2}) == {"pad": 2}
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        ("timm/deit", ValueError, "did you mean 'timm/deit-s'"),
+        ("qqqq", ValueError, "expected one of torchvision/resnet50-v1"),
+        ('{"nam": 1}', ValueError, "no recipe in JSON"),
+        ("{", ValueError, "no recipe in JSON"),
+        (3, TypeError, "expected a name"),
+    ],
+)
+def test_what_is_no_recipe_is_refused(value, error, text):
+    with pytest.raises(error, match=text):
+        NamedRecipe.of(value)
