@@ -143,7 +143,7 @@ static SIMD_UNUSED void operation_apply_at(int level, const operation* done, ope
         box = box_blur_of(done->value);
         box_blur_image(level, &box, image->pixels, width, height, channels, image->room);
     } else if (done->kind == OPERATION_HUE && channels != 1) {
-        hue_turn(image->pixels, count, channels, (int)done->value & 255);
+        hue_turn(level, image->pixels, count, channels, (int)done->value & 255);
     }
 }
 
