@@ -3,7 +3,7 @@ from libc.stdint cimport uint8_t
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry
 from iterators.images.augment.pixel_change cimport Change
-from iterators.images.codecs.row_source cimport ImageInfo, RowSource
+from iterators.images.codecs.row_source cimport ImageInfo, Pixels, Rectangle, RowSource
 from iterators.images.kernels.resample cimport resampler
 from iterators.images.plan cimport RenderPlan
 from iterators.images.status cimport Outcome
@@ -33,4 +33,7 @@ cdef class StepRunner:
 
     cdef int run(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
                  const Geometry* geometry, void* slot, Outcome* outcome) noexcept nogil
+    # A rectangle of an open image, upright and in memory until the next call.
+    cdef int load(self, RowSource* source, const ImageInfo* info, const Rectangle* wanted,
+                  Pixels* pixels, Outcome* outcome) noexcept nogil
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil

@@ -127,6 +127,15 @@ cdef class StepRunner:
             self.writer.end()
         return RENDER_OK
 
+    cdef int load(self, RowSource* source, const ImageInfo* info, const Rectangle* wanted,
+                  Pixels* pixels, Outcome* outcome) noexcept nogil:
+        cdef Step step
+        cdef int denominator = 1
+        step.kind = STEP_RESAMPLE
+        step.x, step.y, step.width, step.height = wanted.x, wanted.y, wanted.width, wanted.height
+        pixels.pixel_size = self.plan.channels
+        return gather(self, source, info, &step, &denominator, pixels, outcome)
+
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil:
         """Memory of at least that size, kept from image to image; NULL after a failure."""
         cdef uint8_t* memory

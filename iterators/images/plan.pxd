@@ -28,3 +28,4 @@ cdef class RenderPlan:
     cdef readonly object labels
     cdef readonly object change
     cdef readonly dict limits
+    cdef readonly tuple views       # plans of what else is made of an image, decoded once

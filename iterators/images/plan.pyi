@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ class RenderPlan:
     labels: tuple[NDArray[Any], ...] | None
     change: LabelChange | None
     limits: dict[str, int]
+    views: tuple[RenderPlan, ...]
     def __init__(
         self,
         recipe: Recipe,
@@ -35,6 +37,7 @@ class RenderPlan:
         mean_image: ArrayLike | None = None,
         labels: tuple[NDArray[Any], ...] | None = None,
         change: LabelChange | None = None,
+        views: Sequence[RenderPlan] = (),
         **limits: int,
     ) -> None: ...
     def parts(

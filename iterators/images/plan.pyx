@@ -39,12 +39,14 @@ cdef class RenderPlan:
         in the records.
     change : recordio.packs.labels.LabelChange, optional
         What becomes of class labels.
+    views : sequence of RenderPlan
+        What else is made of an image that is decoded once: of as many channels.
     **limits : int
         Of an image; `iterators.images.codecs.jpeg.jpeg.DEFAULT_LIMITS` names them.
     """
 
     def __init__(self, recipe, *, uint64_t key=0, layout="NCHW", dtype="float32", label_width=1,
-                 batch_size=1, mean_image=None, labels=None, change=None, **limits):
+                 batch_size=1, mean_image=None, labels=None, change=None, views=(), **limits):
         cdef int i
         cdef const float[:, :, ::1] mean
         self.recipe = recipe
@@ -54,7 +56,7 @@ cdef class RenderPlan:
         self.label_width = label_width
         self.channels, self.height, self.width = recipe.data_shape
         self.scaled_decode = recipe.scaled_decode
-        self.labels, self.change = labels, change
+        self.labels, self.change, self.views = labels, change, tuple(views)
         self.limits = {**DEFAULT_LIMITS, **limits}
         self.largest = 4 * self.limits["max_pixels"]
         for i in range(4):

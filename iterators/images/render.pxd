@@ -1,3 +1,4 @@
+from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from iterators.images.augment.draw cimport ImageKey
@@ -10,12 +11,14 @@ from iterators.images.status cimport Outcome
 
 cdef enum:
     MAX_SOURCES = 8
+    MAX_VIEWS = 16
 
 
 # The place of one sample in a batch.
 cdef struct Slot:
-    void* data
+    void* data              # of the image, or of its first view
     float* label
+    void* views[MAX_VIEWS]  # of all views, if there are several
 
 
 # A way to a sample that leaves out the decoding of its image.
@@ -26,6 +29,13 @@ cdef class ImageShortcut:
     # Whether it was possible.
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
                      const ImageKey* image, void* slot, Outcome* outcome) noexcept nogil
+
+
+# What is made of an image beside others: drawn, changed and written on its own.
+cdef class View:
+    cdef RenderPlan plan
+    cdef GeometryDrawer geometry
+    cdef StepRunner runner
 
 
 # Turns records into samples.
@@ -40,6 +50,10 @@ cdef class Renderer:
     cdef RowSource* sources[MAX_SOURCES]
     cdef int num_sources
     cdef ImageShortcut shortcut     # tried first; may be None
+    cdef list views                 # of an image, if there are several
+    cdef int num_views
+    cdef PyObject* view_table[MAX_VIEWS]
+    cdef StepRunner loader          # of the pixels that they share
     # What was done so far; others read it.
     cdef int64_t images
     cdef int64_t bytes
@@ -52,9 +66,13 @@ cdef class Renderer:
                          const Slot* slot, Outcome* outcome) noexcept nogil
     cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
                           Outcome* outcome) noexcept nogil
+    # The same for every view, of an image that is decoded once.
+    cdef int render_views(self, const uint8_t* data, size_t size, const ImageKey* image,
+                          int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil
     # The source that has the image open, to be finished; NULL after a failure.
     cdef RowSource* open_image(self, const uint8_t* data, size_t size, ImageInfo* info,
                                Outcome* outcome) noexcept nogil
+    cdef int finish(self, RowSource* source, Outcome* outcome) noexcept nogil
     cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
                   Outcome* outcome) noexcept nogil
     cdef double decode_seconds(self) noexcept nogil

@@ -13,9 +13,9 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from iterators.images.augment.draw cimport ImageKey, draw_key
-from iterators.images.augment.geometry cimport Geometry, geometry_message
+from iterators.images.augment.geometry cimport STEP_RESAMPLE, Geometry, Step, geometry_message
 from iterators.images.codecs.row_source cimport (
-    SOURCE_FAILED, SOURCE_OPEN, ImageInfo, RowDecoder, RowSource,
+    SOURCE_FAILED, SOURCE_OPEN, ImageInfo, Pixels, Rectangle, RowDecoder, RowSource, read_pixels,
 )
 from iterators.images.image_steps cimport StepRunner
 from iterators.images.kernels.normalise cimport normalise_done
@@ -50,6 +50,32 @@ cdef class ImageShortcut:
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
                      const ImageKey* image, void* slot, Outcome* outcome) noexcept nogil:
         return False
+
+
+cdef class View:
+    """What is made of an image beside others; serves one renderer.
+
+    Parameters
+    ----------
+    plan : RenderPlan
+    """
+
+    def __init__(self, RenderPlan plan not None):
+        self.plan = plan
+        _, self.geometry, changes, writer = plan.parts()
+        self.runner = StepRunner(plan, changes, writer)
+
+
+cdef void extend(Rectangle* wanted, const Step* step, const ImageInfo* info) noexcept nogil:
+    """Make a rectangle hold what a first step reads as well."""
+    cdef int right = info.width, bottom = info.height, x = 0, y = 0
+    if step.kind == STEP_RESAMPLE:
+        x, y, right, bottom = step.x, step.y, step.x + step.width, step.y + step.height
+    if wanted.width:
+        right = max(right, wanted.x + wanted.width)
+        bottom = max(bottom, wanted.y + wanted.height)
+        x, y = min(x, wanted.x), min(y, wanted.y)
+    wanted.x, wanted.y, wanted.width, wanted.height = x, y, right - x, bottom - y
 
 
 cdef class Renderer:
@@ -96,6 +122,25 @@ cdef class Renderer:
             self.sources[self.num_sources] = &decoder.source
             self.num_sources += 1
 
+        self._add_views(plan)
+
+    def _add_views(self, RenderPlan plan not None):
+        """Make what renders several views of an image, if there are several."""
+        cdef int i
+        self.views = []
+        if not plan.views:
+            return
+        plans = [plan, *plan.views]
+        if len(plans) > MAX_VIEWS:
+            raise ValueError(f"{len(plans)} views: at most {MAX_VIEWS} are possible")
+        if len({(<RenderPlan>one).channels for one in plans}) > 1:
+            raise ValueError("the views of an image have the same number of channels")
+        self.views = [View(one) for one in plans]
+        for i in range(len(plans)):
+            self.view_table[i] = <PyObject*>self.views[i]
+        self.num_views = len(plans)
+        self.loader = StepRunner(plan, (), None)
+
     cdef bint shares_form(self, RenderPlan plan):
         """Whether images of that plan are decoded and written alike."""
         mine = self.plan
@@ -116,8 +161,8 @@ cdef class Renderer:
 
         Returns
         -------
-        data : numpy.ndarray
-            Of the plan's layout and dtype, batch size 1.
+        data : numpy.ndarray, or list of them
+            Of the plan's layout and dtype, batch size 1; a list of all views if it has some.
         label : numpy.ndarray of float32, (1, label_width)
         record_id : int
 
@@ -127,19 +172,22 @@ cdef class Renderer:
             Whatever is wrong with the record.
         """
         plan = self.plan
-        data = np.empty(plan.shape(1), plan.dtype)
+        plans = [plan, *plan.views]
+        arrays = [np.empty(one.shape(1), one.dtype) for one in plans]
         label = np.empty((1, plan.label_width), np.float32)
         cdef Slot slot
         cdef Outcome outcome
         cdef int status
         cdef const uint8_t* first = &record[0] if record.shape[0] else NULL
-        slot.data = <void*><size_t>data.ctypes.data
+        slot.data = <void*><size_t>arrays[0].ctypes.data
+        for i, array in enumerate(arrays):
+            slot.views[i] = <void*><size_t>array.ctypes.data
         slot.label = <float*><size_t>label.ctypes.data
         with nogil:
             status = self.render(first, record.shape[0], epoch, number, draw, &slot, &outcome)
         if status:
             raise outcome_error(&outcome, plan.label_width, {})
-        return data, label, outcome.record_id
+        return arrays if plan.views else arrays[0], label, outcome.record_id
 
     cdef int render(self, const uint8_t* record, size_t length, uint32_t epoch, int64_t number,
                     int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil:
@@ -154,7 +202,9 @@ cdef class Renderer:
             return outcome.status
         image.key = draw_key(self.plan.key, draw)
         image.epoch, image.record = epoch, number
-        if self.shortcut is None or not self.shortcut.render(
+        if self.num_views:
+            self.render_views(record + content, length - content, &image, draw, slot, outcome)
+        elif self.shortcut is None or not self.shortcut.render(
                 self, record + content, length - content, &image, slot.data, outcome):
             self.render_image(record + content, length - content, &image, slot.data, outcome)
         normalise_done()
@@ -187,6 +237,42 @@ cdef class Renderer:
             return outcome.status
         if not self.draw(image, info.width, info.height, &geometry, outcome):
             self.runner.run(source, &info, image, &geometry, slot, outcome)
+        return self.finish(source, outcome)
+
+    cdef int render_views(self, const uint8_t* data, size_t size, const ImageKey* image,
+                          int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil:
+        cdef ImageInfo info
+        cdef ImageKey[MAX_VIEWS] keys
+        cdef Geometry[MAX_VIEWS] geometries
+        cdef Rectangle wanted
+        cdef Pixels pixels
+        cdef RowSource memory
+        cdef int i, status
+        cdef RowSource* source = self.open_image(data, size, &info, outcome)
+        if source == NULL:
+            return outcome.status
+        memset(&wanted, 0, sizeof(Rectangle))
+        for i in range(self.num_views):
+            keys[i] = image[0]
+            keys[i].key = draw_key((<View>self.view_table[i]).plan.key, draw)
+            status = (<View>self.view_table[i]).geometry.draw_steps(
+                &keys[i], info.width, info.height, &geometries[i])
+            if status:
+                outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
+                break
+            extend(&wanted, &geometries[i].steps[0], &info)
+        if outcome.status == RENDER_OK and not self.loader.load(source, &info, &wanted, &pixels,
+                                                                outcome):
+            read_pixels(&memory, &pixels)
+            info.in_memory, info.scales, info.orientation = True, False, 1
+            for i in range(self.num_views):
+                if (<View>self.view_table[i]).runner.run(&memory, &info, &keys[i], &geometries[i],
+                                                         slot.views[i], outcome):
+                    break
+        return self.finish(source, outcome)
+
+    cdef int finish(self, RowSource* source, Outcome* outcome) noexcept nogil:
+        """Done with an image, which may turn out to be damaged."""
         if not source.finish(source) and outcome.status == RENDER_OK:
             counter_add(&self.warned, 1)
             if self.strict:

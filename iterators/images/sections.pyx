@@ -26,6 +26,11 @@ cdef class Section:
         self.plan, self.cached, self.first = plan, cached, first
 
 
+def form_of(plan):
+    """What batches of a plan look like."""
+    return plan.shape(1), plan.layout, plan.dtype
+
+
 cdef class Sections:
     """Sections in ascending order, the first from record 0 on, with batches of one form.
 
@@ -41,7 +46,8 @@ cdef class Sections:
 
     def __init__(self, sections):
         plans = [section.plan for section in sections]
-        forms = {(plan.shape(1), plan.layout, plan.dtype, plan.label_width) for plan in plans}
+        forms = {(*(form_of(one) for one in (plan, *plan.views)), plan.label_width)
+                 for plan in plans}
         firsts = [section.first for section in sections]
         if len(forms) != 1 or firsts[0] != 0 or sorted(set(firsts)) != firsts:
             raise ValueError("sections begin at record 0, ascend, and have batches of one form")

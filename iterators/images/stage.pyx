@@ -22,7 +22,7 @@ from libc.stdlib cimport calloc, free
 import numpy as np
 
 from iterators.images.status cimport RENDER_OK, Outcome, outcome_error
-from iterators.images.render cimport Renderer, Slot
+from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
 from iterators.images.plan cimport RenderPlan
 from iterators.images.sections cimport Crew, Sections
 from iterators.images.sources.source cimport FETCH_OK, Scratch, Source
@@ -65,7 +65,7 @@ cdef struct Batch:
     int64_t* draws          # what tells the occurrences of a record apart
     Outcome* outcomes
     int* fetched            # status of the source, FetchStatus
-    char* data
+    char* data[MAX_VIEWS]   # of the image, or of each of its views
     float* label
     uint64_t* ids
 
@@ -102,7 +102,10 @@ cdef class Stage:
     cdef list crews
     cdef Crew spare                 # for the consumer's thread
     cdef RenderPlan plan            # of the first section; what a batch looks like is that of all
-    cdef object pool
+    cdef list plans                 # that plan, and those of its further views
+    cdef list pools                 # of memory for each of them
+    cdef Py_ssize_t num_views
+    cdef Py_ssize_t[MAX_VIEWS] sample_bytes
     cdef list threads
     cdef bint started
     cdef list arrays                # (data, label, ids) of every batch under way
@@ -129,8 +132,15 @@ cdef class Stage:
         sync_condition_init(&self.done)
         self.sections = Sections(sections)
         plan = self.plan = self.sections.all[0].plan
-        data_bytes = prod(plan.shape(batch_size)) * plan.item_size
-        self.pool = BufferPool(data_bytes, keep=depth + 1, allocate=allocate)
+        self.plans, self.pools = [plan, *plan.views], []
+        self.num_views = len(self.plans)
+        if self.num_views > MAX_VIEWS:
+            raise ValueError(f"{self.num_views} views: at most {MAX_VIEWS} are possible")
+        for i in range(len(self.plans)):
+            plan = self.plans[i]
+            data_bytes = prod(plan.shape(batch_size)) * plan.item_size
+            self.pools.append(BufferPool(data_bytes, keep=depth + 1, allocate=allocate))
+            self.sample_bytes[i] = plan.sample_stride * plan.item_size
         self.batch_size, self.depth = batch_size, depth
         self.source, self.caches = source, self.sections.caches()
         self.last_cache_stats = {}
@@ -219,17 +229,21 @@ cdef class Stage:
         cdef Batch* batch = &self.batches[place]
         cdef bint stopping
         plan = self.plan
-        data = np.frombuffer(self.pool.take(), plan.dtype).reshape(plan.shape(self.batch_size))
+        data = [
+            np.frombuffer(pool.take(), one.dtype).reshape(one.shape(self.batch_size))
+            for pool, one in zip(self.pools, self.plans)
+        ]
         label = np.zeros((self.batch_size, plan.label_width), np.float32)
         ids = np.zeros(self.batch_size, np.uint64)
-        if count < self.batch_size:
-            data.fill(0)
-        self.arrays[place] = data, label, ids
+        for array in data if count < self.batch_size else ():
+            array.fill(0)
+        self.arrays[place] = data if len(data) > 1 else data[0], label, ids
         batch.count, batch.next, batch.finished, batch.epoch = count, 0, 0, epoch
         for i in range(count):
             batch.records[i] = records[i]
             batch.draws[i] = 0 if draws is None else draws[i]
-        batch.data = <char*><size_t>data.ctypes.data
+        for i in range(len(data)):
+            batch.data[i] = <char*><size_t>data[i].ctypes.data
         batch.label = <float*><size_t>label.ctypes.data
         batch.ids = <uint64_t*><size_t>ids.ctypes.data
         with nogil:
@@ -249,8 +263,9 @@ cdef class Stage:
 
         Returns
         -------
-        data : numpy.ndarray
+        data : numpy.ndarray, or list of them
             In the plan's layout and dtype; its memory is used again only when nobody refers to it.
+            A list of all views if the plan has some.
         label : numpy.ndarray of float32, (batch_size, label_width)
         ids : numpy.ndarray of uint64, (batch_size,)
             Header ids of the records.
@@ -288,11 +303,13 @@ cdef class Stage:
         cdef int fetched = FETCH_OK
         cdef bint stopping
         cdef Slot target
+        cdef char* views[MAX_VIEWS]
         cdef uint64_t[::1] id_table = ids
         cdef Scratch scratch
         scratch.bytes, scratch.capacity = NULL, 0
-        self._locate_slot(<char*><size_t>data.ctypes.data, <float*><size_t>label.ctypes.data, slot,
-                          &target)
+        for i, array in enumerate(data if isinstance(data, list) else [data]):
+            views[i] = <char*><size_t>array.ctypes.data
+        self._locate_slot(views, <float*><size_t>label.ctypes.data, slot, &target)
         with nogil:
             stopping = not self.begin_work()
             if not stopping:
@@ -459,9 +476,12 @@ cdef class Stage:
                 count += 1
         return self.source.expect(self.expected, count)
 
-    cdef void _locate_slot(self, char* data, float* label, Py_ssize_t slot,
+    cdef void _locate_slot(self, char** data, float* label, Py_ssize_t slot,
                            Slot* target) noexcept nogil:
-        target.data = data + slot * self.plan.sample_stride * self.plan.item_size
+        cdef Py_ssize_t i
+        for i in range(self.num_views):
+            target.views[i] = data[i] + slot * self.sample_bytes[i]
+        target.data = target.views[0]
         target.label = label + slot * self.plan.label_width
 
     cdef object _failure(self, int64_t record, int fetched, Outcome* outcome):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -38,6 +38,7 @@ MOST_PIXELS = (1 << 62) - 1
 MOST_SAMPLES = (1 << 31) - 1
 MOST_SCANS = (1 << 31) - 1
 MOST_THREADS = 1 << 10
+MOST_VIEWS = 16  # of an image; the image stage has a fixed table
 
 Path = str | os.PathLike[str]
 
@@ -59,6 +60,18 @@ def label_type(name: str, value: Any, allowed: Sequence[str] = LABEL_TYPES) -> s
     except TypeError:
         found = value
     return found if found in allowed else choice(name, value, allowed)
+
+
+def _views(name: str, value: Any) -> tuple[dict[str, Any], ...]:
+    """Keywords for each view of an image."""
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
+        raise TypeError(f"{name}={value!r:.80}: expected a sequence of dictionaries of keywords")
+    views = tuple(value)
+    if not all(isinstance(view, Mapping) for view in views):
+        raise TypeError(f"{name}={value!r:.80}: expected dictionaries of keywords")
+    if not 2 <= len(views) <= MOST_VIEWS:
+        raise ValueError(f"{name} has {len(views)} entries: expected 2 to {MOST_VIEWS} views")
+    return tuple(dict(view) for view in views)
 
 
 def packs_or_paths(name: str, value: Any) -> Any:
@@ -349,6 +362,13 @@ class ImageClassOptions(ImageRecordOptions):
         """Keywords that belong together, by the name of a known recipe such as "timm/deit-s", as an
         object, its JSON, or a dictionary.  Keywords that are given beside it win.""",
         optional(lambda name, value: NamedRecipe.of(value)),
+    )
+    views: Any = option(
+        None,
+        "sequence of dict",
+        """Several arrays of every batch, each with these keywords of augmentation beside the common
+        ones: 2 to 16 views of an image that is decoded once.""",
+        optional(_views),
     )
 
 

@@ -38,6 +38,7 @@ from .image_orders import describe_order, order_of_images
 from .image_packs import PackClasses, described, packs_of, varied
 from .image_preview import next_batch
 from .image_settings import ImageSource, device_normalisation, make_mean_image
+from .image_views import described_views, with_views
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
 from .show import show_batch, undo_normalisation
@@ -68,6 +69,8 @@ class RecordImageProvider(PlannedProvider):
     plan_class: type[RenderPlan]
     #: Element types; the first one when none is asked for.
     dtypes: tuple[str, ...] = ("float32", "float16", "uint8", "int8")
+    #: Of every view of an image, if there are several.
+    _view_recipes: tuple[Any, ...] = ()
     #: Whether the first label of a record is what a mapping of weights can name.
     class_labels = True
 
@@ -78,7 +81,7 @@ class RecordImageProvider(PlannedProvider):
         recipes = self._recipes(options, packs, recipe, "scaled_decode" in keywords)
         self._normalise = None
         if options.normalise_on == "device":
-            self._normalise = device_normalisation(recipes, options)
+            self._normalise = device_normalisation([*recipes, *self._view_recipes], options)
             options = replace(options, dtype="uint8")
         place = placement(options.device, ring=options.prefetch_buffer)
         plan_class: Any = partial(self.plan_class, **options.values(*DEFAULT_LIMITS))
@@ -97,7 +100,7 @@ class RecordImageProvider(PlannedProvider):
             mean_image = make_mean_image(source, order, plan_class, recipe, options)
         seed_aug = options.seed if options.seed_aug is None else options.seed_aug
         key = derive_key(seed_aug, AUGMENT_KEY)
-        self._make_plans = [
+        self._make_plans: list[Any] = [
             partial(
                 plan_class,
                 own,
@@ -109,16 +112,17 @@ class RecordImageProvider(PlannedProvider):
             )
             for own, change, label in zip(recipes, classes.changes, labels, strict=True)
         ]
+        if self._view_recipes:
+            self._make_plans = [
+                with_views(make, self._view_recipes, pack, (seed_aug, AUGMENT_KEY))
+                for make, pack in zip(self._make_plans, packs, strict=True)
+            ]
         plan = self._make_plans[0](batch_size=options.batch_size)
         records = steady_records(order, len(source))
         self._caches = open_caches(source, records, packs, recipes, options)
         cached = [cache and cache.images for cache in self._caches]
-        data_desc = DataDesc(
-            options.data_name,
-            plan.shape(options.batch_size),
-            self._normalise.dtype if self._normalise else plan.dtype,
-            plan.layout,
-        )
+        typed = self._normalise.dtype if self._normalise else None
+        data_desc = described_views(options, plan, typed)
         label_desc = []
         if options.label_name is not None:
             label_desc = [self._describe_labels(options, plan.label_width)]
@@ -159,7 +163,7 @@ class RecordImageProvider(PlannedProvider):
             self._plan_batches(order, options),
             make_engine(options.batch_size, options.prefetch_buffer),
             make_engine,
-            [data_desc],
+            data_desc,
             label_desc,
             place,
             **options.values("epoch", "on_error", "error_budget", "verbose"),

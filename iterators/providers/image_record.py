@@ -18,6 +18,7 @@ from ..images.plan import RenderPlan
 from ..images.sources.record_source import read_label_list
 from .image_options import ImageClassOptions, ImageRecordOptions
 from .image_provider import RecordImageProvider
+from .image_views import view_recipes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -104,11 +105,19 @@ class ImageRecordIter(RecordImageProvider):
     def _checked(
         self, values: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[ImageRecordOptions, Any]:
-        return super()._checked(values, expanded(keywords))
+        options, recipe = super()._checked(values, expanded(keywords))
+        if getattr(options, "views", None) is None:
+            return options, recipe
+        self._view_recipes = view_recipes(options, recipe)
+        return options, self._view_recipes[0]
 
     def _recipe_settings(self, options: ImageRecordOptions) -> dict[str, Any]:
-        recipe = getattr(options, "recipe", None)
-        return {} if recipe is None else {"recipe": recipe.to_json()}
+        found: dict[str, Any] = {}
+        if getattr(options, "recipe", None) is not None:
+            found["recipe"] = options.recipe.to_json()  # type: ignore[attr-defined]
+        if self._view_recipes:
+            found["views"] = [view.changed() for view in self._view_recipes]
+        return found
 
     def _plan_labels(
         self, source: Any, lists: Sequence[str], recipe: Recipe, options: ImageRecordOptions

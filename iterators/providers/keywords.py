@@ -264,6 +264,7 @@ class ImageClassKeywords(ImageRecordKeywords, total=False):
     """Of `ImageClassOptions`."""
 
     recipe: Any
+    views: Any
 
 
 class PolicyKeywords(TypedDict, total=False):

@@ -208,6 +208,28 @@ NAMED_RECIPES = (
         {"mixup": 0.8, "cutmix": 1.0, "switch": 0.5, "classes": 1000},
     ),
     NamedRecipe(
+        "dino",
+        "DINO's main_dino.py with its defaults: two global views of 224 pixels, eight local ones "
+        f"of 96, with crops of 0.4 to 1 and of 0.05 to 0.4 of the area.  {_ANTIALIAS}",
+        {
+            "data_shape": (3, 224, 224),
+            **_CROPPED,
+            **_IMAGENET,
+            "min_random_area": 0.4,
+            "inter_method": 2,
+            "color_jitter": (0.4, 0.4, 0.2, 0.1),
+            "color_jitter_prob": 0.8,
+            "random_grayscale": 0.2,
+            "gaussian_blur": 0.5,
+            "views": (
+                {"gaussian_blur": 1.0},
+                {"gaussian_blur": 0.1, "solarize_p": 0.2},
+                *({"data_shape": (3, 96, 96), "min_random_area": 0.05, "max_random_area": 0.4},)
+                * 8,
+            ),
+        },
+    ),
+    NamedRecipe(
         "insightface/arcface",
         "insightface's recognition/arcface_torch, dataset.py: mirror and normalisation of aligned "
         "faces.",

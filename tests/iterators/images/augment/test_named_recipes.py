@@ -14,8 +14,11 @@ NAMES = [recipe.name for recipe in NAMED_RECIPES]
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_is_made_of_keywords_that_exist_and_says_what_it_reproduces(name):
     recipe = NamedRecipe.named(name)
-    made = Recipe(**recipe.keywords)
-    assert made.changed().keys() >= recipe.keywords.keys() - {"data_shape"}
+    keywords = dict(recipe.keywords)
+    views = keywords.pop("views", ({},))
+    for view in views:
+        made = Recipe(**keywords | view)
+        assert made.changed().keys() >= (keywords | view).keys() - {"data_shape"}
     assert len(recipe.reproduces) > 30
     if recipe.mixing:
         MixOptions(provider=None, **recipe.mixing)
