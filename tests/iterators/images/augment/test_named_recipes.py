@@ -36,7 +36,7 @@ def test_json_keeps_everything(name):
 
 
 def test_names_are_different_and_in_the_page(request):
-    page = (request.config.rootpath / "docs" / "recipes.md").read_text()
+    page = (request.config.rootpath / "docs" / "how-to" / "recipes.md").read_text()
     assert len(set(NAMES)) == len(NAMES)
     assert all(f'`"{name}"`' in page for name in NAMES)
 
