@@ -170,7 +170,7 @@ class StoredFile:
 
     def mirrored(self, settings: RemoteSettings | None = None) -> Mirror:
         """The local copy of a URL, filled as its bytes are asked for."""
-        from recordio.remote.mirror import open_mirror
+        from recordio.remote.opening import open_mirror
 
         return open_mirror(self.name, settings) if self.mirror is None else self.mirror
 
@@ -291,7 +291,7 @@ def with_mirrors(files: list[StoredFile], settings: RemoteSettings | None) -> li
     urls = [file.name for file in files if not file.is_local]
     if not urls:
         return files
-    from recordio.remote.mirror import open_mirrors
+    from recordio.remote.opening import open_mirrors
 
     mirrors = iter(open_mirrors(urls, settings))
     return [file if file.is_local else StoredFile(file.name, next(mirrors)) for file in files]

@@ -1,32 +1,30 @@
 """A sparse copy of an object on the local disk, filled block by block as its bytes are asked for.
 
-`open_mirror` gives the mirror of a URL, `Mirror.hold` has some of its blocks fetched and keeps them
-there until the `Hold` is released.  Processes of one machine share the files.
+`Mirror.hold` has some of its blocks fetched and keeps them there until the `Hold` is released.
+Processes of one machine share the files.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
 from recordio.errors import RemoteFileError
 from recordio.frames.mapping import map_file
-from recordio.remote.asking import looked_up, read_range
-from recordio.remote.block_table import BLOCK, CLAIM, PIN, USE, BlockTable
+from recordio.remote.asking import read_range
+from recordio.remote.block_table import BLOCK, CLAIM, USE, BlockTable
 from recordio.remote.fetching import FORKED, Job, Unwanted, fetcher, over
-from recordio.remote.folder import MirrorFolder, folder_at, punch
+from recordio.remote.folder import MirrorFolder, punch
 from recordio.remote.objects import RemoteObject
-from recordio.remote.settings import RemoteSettings
+from recordio.remote.pins import Pins
 
-__all__ = ["Hold", "Mirror", "blocks_of", "open_mirror", "open_mirrors"]
+__all__ = ["Hold", "Mirror", "blocks_of"]
 
 #: Bytes of the largest request.
 MOST_REQUEST = 1 << 23
@@ -34,8 +32,6 @@ MOST_REQUEST = 1 << 23
 SYNC_BYTES = 1 << 28
 #: Seconds between two looks at blocks that another process fetches: at first, and at most.
 OTHER_SECONDS, MOST_OTHER_SECONDS = 0.01, 0.1
-#: Objects that are looked up at once.
-LOOKUPS = 32
 
 
 def blocks_of(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -138,7 +134,7 @@ class Hold:
 class Mirror:
     """The local copy of one version of an object.
 
-    Made by `open_mirror`; threads share it.
+    Made by `recordio.remote.opening.open_mirror`; threads share it.
 
     Attributes
     ----------
@@ -152,9 +148,6 @@ class Mirror:
         The sparse file.
     view : memoryview
         The mapped file; zeros where nothing was fetched yet.
-    resident : bool
-        Whether all of it may stay, so that blocks that came once are there as long as the mirror is
-        open.  If not, blocks that nobody holds make room for others.
     counters : dict
         Since it was opened: `bytes` and `requests` that were fetched, `retries`, `wait_seconds` of
         those who waited, blocks that were there when they were asked for (`hits`) and that were not
@@ -167,16 +160,15 @@ class Mirror:
         self._remote, self.folder, self.timeout = remote, folder, timeout
         self.url, (self.size, self.tag) = remote.url, remote.version
         self.path = os.path.join(place, "data")
-        self.resident = False
         self.process = os.getpid()
         self.counters: dict[str, float] = dict.fromkeys(
             ("bytes", "requests", "retries", "wait_seconds", "hits", "misses", "evicted"), 0
         )
-        self._pins: dict[int, int] = {}
         self._jobs: dict[int, Job] = {}
         self._unsynced = 0
         self._files = _Files(place, self.size)
         self.table, self._descriptor = self._files.table, self._files.descriptor
+        self._pins = Pins(self.table)
         self.view = map_file(self.path)
         if self.size:
             # Views of records keep the locks, and so the blocks, when the mirror itself is gone.
@@ -192,14 +184,17 @@ class Mirror:
         """Bytes of the blocks that are there."""
         return min(int(np.count_nonzero(self.table.states)) * BLOCK, self.size)
 
+    @property
+    def resident(self) -> bool:
+        """Whether all of it stays, so that blocks that came once are there while it is open.
+
+        If not, blocks that nobody holds make room for others.
+        """
+        return self._pins.everywhere
+
     def stay(self) -> None:
         """Have all blocks stay from now on."""
-        while True:
-            with fetcher().changed:
-                if self.table.lock(PIN, max(self.table.count, 1), shared=True):
-                    self.resident = True
-                    return
-            time.sleep(OTHER_SECONDS)
+        self._pins.pin_all()
 
     def hold(self, blocks: np.ndarray, stripe: int = 1, urgent: bool = False) -> Hold:
         """Have blocks fetched that are not there, and keep all of them until they are released.
@@ -224,12 +219,11 @@ class Mirror:
             return Hold(self, blocks[:0], [])
         if self.process != os.getpid():
             raise RuntimeError(FORKED)
-        pinned = blocks[:0] if self.resident else blocks
-        self._pin(pinned)
+        pinned = self._pins.add(blocks)
         try:
             return Hold(self, pinned, self._ask_for(blocks, stripe, urgent))
         except BaseException:
-            self._unpin(pinned)
+            self._pins.remove(pinned)
             raise
 
     def _ask_for(self, blocks: np.ndarray, stripe: int, urgent: bool) -> list[Job]:
@@ -324,8 +318,7 @@ class Mirror:
         """Carry out a job, in a thread of its own."""
         table, first, last = self.table, job.first, job.last
         # No process gives up what is being written, or what lies between.
-        pinned = np.arange(first, first if self.resident else last)
-        self._pin(pinned)
+        pinned = self._pins.add(np.arange(first, last))
         try:
             claimed = self._claim(job)
             try:
@@ -339,7 +332,7 @@ class Mirror:
         finally:
             with fetcher().changed:
                 self._forget(job)
-            self._unpin(pinned)
+            self._pins.remove(pinned)
 
     def _claim(self, job: Job) -> bool:
         """Keep other processes from fetching the same; False if one does not come to an end."""
@@ -414,38 +407,6 @@ class Mirror:
                 self._forget(job)
                 raise Unwanted
 
-    # -- what stays -----------------------------------------------------------------------------
-
-    def _pin(self, blocks: np.ndarray) -> None:
-        done = 0
-        try:
-            for block in blocks.tolist():
-                while not self._try_pin(block):
-                    time.sleep(OTHER_SECONDS)  # it is being given up at this moment
-                done += 1
-        except BaseException:
-            self._unpin(blocks[:done])
-            raise
-
-    def _try_pin(self, block: int) -> bool:
-        with fetcher().changed:
-            count = self._pins.get(block, 0)
-            if count or self.table.lock(PIN + block, shared=True):
-                self._pins[block] = count + 1
-                return True
-            return False
-
-    def _unpin(self, blocks: np.ndarray) -> None:
-        with fetcher().changed:
-            for block in blocks.tolist():
-                count = self._pins[block] - 1
-                if count:
-                    self._pins[block] = count
-                else:
-                    del self._pins[block]
-                    if not self.resident:  # otherwise all of them are locked for good
-                        self.table.unlock(PIN + block)
-
     def _release(self, blocks: np.ndarray, jobs: list[Job]) -> None:
         if not len(blocks) and not jobs:
             return
@@ -454,22 +415,20 @@ class Mirror:
         with fetcher().changed:
             for job in jobs:
                 job.wanted -= 1
-            self._unpin(blocks)
+            self._pins.remove(blocks)
             self.folder.note_used(self, blocks)
 
     def evict(self, block: int) -> bool:
         """Give up a block, if nobody holds it; whether that was done."""
         with fetcher().changed:
-            if self.resident or block in self._pins or not self.table.states[block]:
-                return False
-            if not self.table.lock(PIN + block):
+            if not self.table.states[block] or not self._pins.exclude(block):
                 return False
             try:
                 self.table.forget(block)
                 punch(self._descriptor, block * BLOCK, min(BLOCK, self.size - block * BLOCK))
                 self.counters["evicted"] += 1
             finally:
-                self.table.unlock(PIN + block)
+                self._pins.include(block)
             return True
 
 
@@ -477,62 +436,3 @@ def _finish(nbytes: int, hold: Hold, progress: Callable[[int], Any] | None) -> N
     with hold:
         if progress is not None:
             progress(nbytes)
-
-
-# Mirrors that are open in this process, by folder, object and version; they close when nobody uses
-# them any more.
-_open: weakref.WeakValueDictionary[tuple[str, ...], Mirror] = weakref.WeakValueDictionary()
-_open_lock = threading.Lock()
-
-
-def open_mirror(url: str, settings: RemoteSettings | None = None) -> Mirror:
-    """The mirror of an object; see `open_mirrors`."""
-    return open_mirrors([url], settings)[0]
-
-
-def open_mirrors(urls: Sequence[str], settings: RemoteSettings | None = None) -> list[Mirror]:
-    """The mirrors of objects that are used together, as they are on the server now.
-
-    Parameters
-    ----------
-    urls : sequence of str
-    settings : RemoteSettings, optional
-
-    Returns
-    -------
-    list of Mirror
-        Either all of them stay on the disk as a whole, or none: then together they are larger than
-        the limit allows.
-
-    Raises
-    ------
-    RemoteMissingError
-        If there is no such object.
-    RemoteFileError
-        If one cannot be reached within `remote_timeout`.
-    OSError
-        If the folder of mirrors cannot be written.
-    """
-    settings = RemoteSettings() if settings is None else settings
-    if len(urls) == 1:
-        remotes = [looked_up(urls[0], settings)]
-    else:
-        with ThreadPoolExecutor(LOOKUPS, "remote-open") as pool:
-            remotes = list(pool.map(lambda url: looked_up(url, settings), urls))
-    folder = folder_at(settings.folder, settings.remote_cache_size)
-    with _open_lock:
-        mirrors = [_opened(remote, folder, settings) for remote in remotes]
-        folder.admit(mirrors)
-    return mirrors
-
-
-def _opened(remote: RemoteObject, folder: MirrorFolder, settings: RemoteSettings) -> Mirror:
-    key = (folder.path, remote.url, str(remote.version.size), remote.version.tag)
-    mirror = _open.get(key)
-    if mirror is None or mirror.process != os.getpid():
-        with folder.locked():
-            place = folder.place_of(remote.url, *remote.version)
-            mirror = Mirror(remote, folder, place, settings.timeout)
-        folder.add(mirror)
-        _open[key] = mirror
-    return mirror

@@ -11,8 +11,9 @@ import numpy as np
 
 from recordio.errors import IndexFileError, RemoteMissingError
 from recordio.files import StoredFile
-from recordio.remote.mirror import Hold, Mirror, blocks_of, open_mirror
+from recordio.remote.mirror import Hold, Mirror, blocks_of
 from recordio.remote.objects import shown
+from recordio.remote.opening import open_mirror
 from recordio.remote.settings import RemoteSettings
 
 if TYPE_CHECKING:

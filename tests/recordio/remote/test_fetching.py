@@ -7,7 +7,7 @@ import pytest
 
 from recordio.remote.block_table import BLOCK, HAS_LOCKS, PIN, USE, BlockTable
 from recordio.remote.fetching import Fetcher, Job
-from recordio.remote.mirror import open_mirror
+from recordio.remote.opening import open_mirror
 
 DATA = np.random.default_rng(0).bytes(12 * BLOCK + 5)
 needs_locks = pytest.mark.skipif(not HAS_LOCKS, reason="needs locks on parts of files")
@@ -76,7 +76,7 @@ def test_no_thread_can_be_started(monkeypatch):
 def test_a_request_that_is_given_up_is_not_joined(mirror, monkeypatch):
     """Blocks that are asked for again at the moment when their request ends come by another one."""
     begun, released, again = threading.Event(), threading.Event(), []
-    read, forget = mirror._remote.read, mirror._unpin
+    read, forget = mirror._remote.read, mirror._pins.remove
 
     def fail_once(start, end):
         if not begun.is_set():
@@ -98,7 +98,7 @@ def test_a_request_that_is_given_up_is_not_joined(mirror, monkeypatch):
     hold.release()
     monkeypatch.setattr(mirror.table, "unlock", ask_again)
     asked = threading.Event()
-    monkeypatch.setattr(mirror, "_unpin", lambda blocks: (forget(blocks), asked.set()))
+    monkeypatch.setattr(mirror._pins, "remove", lambda blocks: (forget(blocks), asked.set()))
     released.set()
     assert asked.wait(60)
     with again[0]:

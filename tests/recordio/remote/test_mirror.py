@@ -13,7 +13,8 @@ import pytest
 
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
-from recordio.remote.mirror import Mirror, open_mirror, open_mirrors
+from recordio.remote.mirror import Mirror
+from recordio.remote.opening import open_mirror, open_mirrors
 from recordio.remote.settings import RemoteSettings
 
 ROOT = Path(__file__).parents[3]
@@ -200,7 +201,7 @@ def test_mirrors_that_are_used_together_stay_or_go_together(server, url, setting
 SCRIPT = textwrap.dedent("""
     import sys
     import numpy as np
-    from recordio.remote.mirror import open_mirror
+    from recordio.remote.opening import open_mirror
     from recordio.remote.settings import RemoteSettings
     url, cache, size, library = sys.argv[1:]
     mirror = open_mirror(url, RemoteSettings(cache, int(size), 20, {"library": library}))
