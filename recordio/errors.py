@@ -102,11 +102,28 @@ class RecordIOError(ValueError):
                 place.append(f"{name} {value}")
         return f"{', '.join(place)}: {self.reason}" if place else self.reason
 
-    def __str__(self) -> str:  # KeyError would print the repr of its argument
-        return self._text()
+    def at(self, **place):
+        """The same error, with the place where it was met.
 
-    def __reduce__(self):
-        place = {
+        Parameters
+        ----------
+        **place
+            `path`, `offset` and whatever else the error has not said yet.
+
+        Returns
+        -------
+        RecordIOError
+            Of the same class, with the same reason.
+
+        Examples
+        --------
+        >>> str(RecordIOError("the record is too short").at(path="a.rec", record=3))
+        'a.rec, record 3: the record is too short'
+        """
+        return type(self)(self.reason, **{**self._place(), **place})
+
+    def _place(self):
+        return {
             "path": self.path,
             "offset": self.offset,
             "line": self.line,
@@ -114,7 +131,12 @@ class RecordIOError(ValueError):
             "record": self.record,
             "record_id": self.record_id,
         }
-        return _rebuild, (type(self), self.reason, place)
+
+    def __str__(self) -> str:  # KeyError would print the repr of its argument
+        return self._text()
+
+    def __reduce__(self):
+        return _rebuild, (type(self), self.reason, self._place())
 
 
 def _rebuild(kind, reason, place):

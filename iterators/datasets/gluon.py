@@ -22,7 +22,7 @@ from ..core.indexing import resolve_rows
 from ..core.parameters import choice, integer
 from ..images.codecs.general import decode
 from .mixin import DatasetMixin
-from .records import RecordDataset, with_place
+from .records import RecordDataset
 
 __all__ = [
     "ArrayDataset",
@@ -220,7 +220,7 @@ class ImageRecordDataset(RecordFileDataset):
             label = np.array(header.label) if header.flag else header.label
             sample = decode(content, self._channels), label
         except RecordIOError as error:
-            raise with_place(error, self._records.place_of(i)) from None
+            raise error.at(**self._records.place_of(i)) from None
         return sample if self._transform is None else self._transform(*sample)
 
 

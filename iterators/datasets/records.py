@@ -122,7 +122,7 @@ class RecordDataset(DatasetMixin):
         try:
             return unpack(payload)
         except RecordIOError as error:
-            raise with_place(error, self.place_of(i)) from None
+            raise error.at(**self.place_of(i)) from None
 
     def place_of(self, i: Any) -> dict[str, Any]:
         """Where an example lies, as `RecordIOError` names it."""
@@ -307,8 +307,7 @@ class ImageRecordDataset(DatasetMixin):
             image = codec.decode(content, self._channels, dtype=self._dtype, **self._limits)
             label = self._label(header, source.pack_of(row))
         except RecordIOError as error:
-            place = {"path": reader.path, "offset": offset, "record": number}
-            raise with_place(error, place) from None
+            raise error.at(path=reader.path, offset=offset, record=number) from None
         if self._layout == "CHW":
             image = backend_of(image).contiguous(TO_CHW(image))
         return image, label
@@ -373,8 +372,3 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def with_place(error: RecordIOError, place: dict[str, Any]) -> RecordIOError:
-    """The same error, with the place where it was met."""
-    return type(error)(error.reason, record_id=error.record_id, **place)

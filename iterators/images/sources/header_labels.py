@@ -6,13 +6,12 @@ records are large and lie on a server, only their heads are fetched; see `record
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from recordio.errors import LabelError, RecordHeaderError, RecordIOError, RemoteFileError
+from recordio.errors import LabelError, RecordIOError, RemoteFileError
 from recordio.frames.encoder import MAGIC
 from recordio.frames.mapping import is_lost
 from recordio.frames.reader import RecordReader
@@ -63,7 +62,9 @@ def plain_labels(
     for begin, head in _heads(reader, table, view):
         mine = slice(begin, begin + len(head))
         ends = table[mine] + FRAME_BYTES + head["length"]  # whole, as the kind in the top bits is 0
-        good = _is_whole(head) & (ends + 3 < len(view)) & (head["length"] >= HEADER.size + 4)
+        num_values = np.maximum(head["flag"], 1).astype(np.int64)  # `first` is read in any case
+        good = _is_whole(head) & (ends + 3 < len(view))
+        good &= HEADER.size + 4 * num_values <= head["length"]
         values = np.where(head["flag"] == 0, head["label"], head["first"])
         if listed is not None:
             ids, vectors = listed
@@ -86,8 +87,18 @@ def label_of(
         If the record is damaged, has no label, or the list has none for it.
     """
     place = {"path": reader.path, "offset": offset, "record": number}
-    record = reader.read_at(offset, number)[0] or memoryview(b"")
-    return _first_label(record, place) if listed is None else _listed_label(record, listed, place)
+    record = reader.read_at(offset, number)[0]
+    try:
+        header, _ = unpack(b"" if record is None else record)
+    except RecordIOError as error:
+        raise error.at(**place) from None
+    if listed is None:
+        return header.label if header.flag == 0 else header.label[0]
+    ids, labels = listed
+    row = int(np.searchsorted(ids, np.uint64(header.id)))
+    if row == len(ids) or ids[row] != header.id:
+        raise LabelError("the list of labels has no line for this id", record_id=header.id, **place)
+    return labels[row, 0]
 
 
 def longest_labels(
@@ -182,26 +193,3 @@ def _heads(
 def _is_whole(heads: np.ndarray) -> np.ndarray:
     """Whether heads are those of records in one piece."""
     return (heads["magic"] == MAGIC) & (heads["length"] < 1 << 29)
-
-
-def _listed_label(
-    record: memoryview, listed: tuple[np.ndarray, ...], place: dict[str, Any]
-) -> float:
-    ids, labels = listed
-    if len(record) < HEADER.size:
-        raise RecordHeaderError("the record is too short for its image header", **place)
-    wanted = HEADER.unpack_from(record)[2]
-    row = int(np.searchsorted(ids, np.uint64(wanted)))
-    if row == len(ids) or ids[row] != wanted:
-        raise LabelError("the list of labels has no line for this id", record_id=wanted, **place)
-    return labels[row, 0]
-
-
-def _first_label(record: memoryview, place: dict[str, Any]) -> float:
-    if len(record) >= HEADER.size:
-        flag, label, _, _ = HEADER.unpack_from(record)
-        if not flag:
-            return label
-        if len(record) >= HEADER.size + 4:
-            return struct.unpack_from("<f", record, HEADER.size)[0]
-    raise RecordHeaderError("the record is too short for its image header", **place)

@@ -1,5 +1,7 @@
 """Labels of all records at once, judged by looking at them one by one."""
 
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,6 +27,20 @@ records = st.one_of(
 )
 
 
+def test_a_header_that_announces_more_labels_than_follow_has_none(tmp_path):
+    path = tmp_path / "labels.rec"
+    announced = struct.pack("<IfQQ2f", 3, 0, 1, 0, 1, 2)
+    with recordio.RecordWriter(path) as writer:
+        writer.write(announced)
+        writer.write(announced + bytes(4))
+    for listed in [None, (np.array([1], np.uint64), np.ones((1, 1), np.float32))]:
+        labels, errors = RecordSource(path).labels(listed, "skip")
+        assert list(errors) == [0] and np.isnan(labels[0]) and labels[1] == 1
+        assert str(errors[0]) == (
+            f"{path}, offset 0, record 0, id 1: the header announces 3 labels, but 8 bytes follow"
+        )
+
+
 @pytest.mark.parametrize("by_list", [False, True])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(records, min_size=1, max_size=8), st.data())
@@ -40,10 +56,10 @@ def test_labels_are_those_of_the_records_one_by_one(tmp_path, by_list, records, 
             np.array(list(known), np.uint64),
             np.array(list(known.values()), np.float32)[:, None],
         )
-    if data.draw(st.booleans()):  # one head is damaged behind our back
-        place = data.draw(st.sampled_from(offsets))
+    if data.draw(st.booleans()):  # a frame or a header is damaged after the file was opened
+        place = data.draw(st.sampled_from(offsets)) + data.draw(st.integers(0, 31))
         with open(path, "r+b") as file:
-            file.seek(place + data.draw(st.integers(0, 7)))
+            file.seek(min(place, path.stat().st_size - 1))
             file.write(b"\xff")
     labels, errors = source.labels(listed, "skip")
     reader = recordio.RecordReader(path, None)
