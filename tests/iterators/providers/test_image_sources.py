@@ -544,7 +544,7 @@ BAD = {
     14: (header(14) + absurd_png(), ImageDecodeError, "too large"),
     15: (header(15) + absurd_jpeg(), ImageDecodeError, "large|pixels"),
     16: (header(16) + many_scans(), ImageDecodeError, "scans"),
-    17: (header(17) + png(17)[:60], ImageDecodeError, "damaged, truncated"),
+    17: (header(17) + png(17)[:60], ImageDecodeError, "truncated"),
     21: (header(21), ImageDecodeError, "no image data"),
 }
 LAST = 29  # truncated by the end of the file; 25 has a corrupt frame
