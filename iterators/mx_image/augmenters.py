@@ -123,6 +123,12 @@ class RandomOrderAug(SequentialAug):
     ----------
     ts : list of callable
         Stays as it is; MXNet shuffles the list itself.
+
+    Examples
+    --------
+    >>> image = np.zeros((8, 9, 3), np.uint8)
+    >>> RandomOrderAug([CastAug(), HorizontalFlipAug(0.5)])(image).dtype
+    dtype('float32')
     """
 
     def __call__(self, src: Any) -> np.ndarray:
@@ -135,7 +141,7 @@ class RandomOrderAug(SequentialAug):
 
 
 class ResizeAug(Augmenter):
-    """`resize_short`.
+    """Resize so that the shorter side has a given length: `resize_short`.
 
     Parameters
     ----------
@@ -143,6 +149,11 @@ class ResizeAug(Augmenter):
         Pixels of the shorter side.
     interp : int
         As for `imresize`.
+
+    Examples
+    --------
+    >>> ResizeAug(4)(np.zeros((8, 16, 3), np.uint8)).shape
+    (4, 8, 3)
     """
 
     def __init__(self, size: int, interp: int = 2) -> None:
@@ -155,7 +166,7 @@ class ResizeAug(Augmenter):
 
 
 class ForceResizeAug(Augmenter):
-    """`imresize`, whatever the proportions.
+    """Resize to a given size, whatever the proportions: `imresize`.
 
     Parameters
     ----------
@@ -163,6 +174,11 @@ class ForceResizeAug(Augmenter):
         Width and height.
     interp : int
         As for `imresize`.
+
+    Examples
+    --------
+    >>> ForceResizeAug((5, 4))(np.zeros((8, 16, 3), np.uint8)).shape
+    (4, 5, 3)
     """
 
     def __init__(self, size: Sequence[int], interp: int = 2) -> None:
@@ -175,7 +191,7 @@ class ForceResizeAug(Augmenter):
 
 
 class RandomCropAug(Augmenter):
-    """`random_crop`.
+    """Crop at a random place: `random_crop`.
 
     Parameters
     ----------
@@ -183,6 +199,11 @@ class RandomCropAug(Augmenter):
         Width and height.
     interp : int
         As for `imresize`.
+
+    Examples
+    --------
+    >>> RandomCropAug((5, 4))(np.zeros((8, 16, 3), np.uint8)).shape
+    (4, 5, 3)
     """
 
     def __init__(self, size: Sequence[int], interp: int = 2) -> None:
@@ -195,12 +216,18 @@ class RandomCropAug(Augmenter):
 
 
 class RandomSizedCropAug(Augmenter):
-    """`random_size_crop`.
+    """Crop a random share of the area with random proportions: `random_size_crop`.
 
     Parameters
     ----------
     size, area, ratio, interp, min_area
         As for `random_size_crop`.
+
+    Examples
+    --------
+    >>> crop = RandomSizedCropAug((5, 4), area=(0.08, 1), ratio=(3 / 4, 4 / 3))
+    >>> crop(np.zeros((8, 16, 3), np.uint8)).shape
+    (4, 5, 3)
     """
 
     def __init__(
@@ -222,7 +249,7 @@ class RandomSizedCropAug(Augmenter):
 
 
 class CenterCropAug(Augmenter):
-    """`center_crop`.
+    """Crop at the centre: `center_crop`.
 
     Parameters
     ----------
@@ -230,6 +257,12 @@ class CenterCropAug(Augmenter):
         Width and height.
     interp : int
         As for `imresize`.
+
+    Examples
+    --------
+    >>> image = np.arange(24, dtype=np.uint8).reshape(4, 6, 1)
+    >>> CenterCropAug((2, 2))(image)[:, :, 0].tolist()
+    [[8, 9], [14, 15]]
     """
 
     def __init__(self, size: Sequence[int], interp: int = 2) -> None:
@@ -248,6 +281,11 @@ class HorizontalFlipAug(Augmenter):
     ----------
     p : float
         0 to 1.
+
+    Examples
+    --------
+    >>> HorizontalFlipAug(1)(np.arange(3, dtype=np.uint8).reshape(1, 3, 1)).ravel().tolist()
+    [2, 1, 0]
     """
 
     def __init__(self, p: float) -> None:
@@ -269,6 +307,11 @@ class CastAug(Augmenter):
     ----------
     typ : dtype_like
         float32 by default.
+
+    Examples
+    --------
+    >>> CastAug()(np.zeros((2, 2, 3), np.uint8)).dtype
+    dtype('float32')
     """
 
     def __init__(self, typ: Any = "float32") -> None:

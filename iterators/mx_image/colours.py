@@ -44,6 +44,12 @@ class BrightnessJitterAug(Augmenter):
     Notes
     -----
     As of all changes of colour the result is float32 and not limited to 0 to 255.
+
+    Examples
+    --------
+    >>> image = np.full((1, 1, 3), 100, np.uint8)
+    >>> bool(abs(BrightnessJitterAug(0.2)(image) - 100).max() <= 20)
+    True
     """
 
     def __init__(self, brightness: float) -> None:
@@ -62,6 +68,12 @@ class ContrastJitterAug(Augmenter):
     ----------
     contrast : float
         0 to 1; the factor comes from ``[1 - contrast, 1 + contrast]``.
+
+    Examples
+    --------
+    >>> grey = np.full((2, 2, 3), 100, np.uint8)  # no contrast that could change
+    >>> np.round(ContrastJitterAug(0.5)(grey)[0, 0], 3).tolist()
+    [100.0, 100.0, 100.0]
     """
 
     def __init__(self, contrast: float) -> None:
@@ -82,6 +94,12 @@ class SaturationJitterAug(Augmenter):
     ----------
     saturation : float
         0 to 1; the factor comes from ``[1 - saturation, 1 + saturation]``.
+
+    Examples
+    --------
+    >>> grey = np.full((1, 1, 3), 100, np.uint8)  # no colour that could change
+    >>> np.round(SaturationJitterAug(0.5)(grey)[0, 0], 3).tolist()
+    [100.0, 100.0, 100.0]
     """
 
     def __init__(self, saturation: float) -> None:
@@ -101,6 +119,12 @@ class HueJitterAug(Augmenter):
     ----------
     hue : float
         0 to 1; the angle comes from plus/minus this many half turns.
+
+    Examples
+    --------
+    >>> red = np.array([[[255, 0, 0]]], np.uint8)
+    >>> HueJitterAug(0.5)(red).shape
+    (1, 1, 3)
     """
 
     def __init__(self, hue: float) -> None:
@@ -123,6 +147,11 @@ class ColorJitterAug(RandomOrderAug):
     ----------
     brightness, contrast, saturation : float
         0 to 1; a 0 leaves out the step.
+
+    Examples
+    --------
+    >>> ColorJitterAug(0.2, 0, 0.1).ts
+    [BrightnessJitterAug(brightness=0.2), SaturationJitterAug(saturation=0.1)]
     """
 
     def __init__(self, brightness: float, contrast: float, saturation: float) -> None:
@@ -147,6 +176,13 @@ class LightingAug(Augmenter):
         How much the images vary along each.
     eigvec : array_like, (3, 3)
         The principal colours, in columns.
+
+    Examples
+    --------
+    >>> light = LightingAug(0.1, [55.46, 4.794, 1.148], np.eye(3))
+    >>> difference = light(np.zeros((2, 2, 3), np.uint8))
+    >>> bool((difference == difference[0, 0]).all())
+    True
     """
 
     def __init__(self, alphastd: float, eigval: Any, eigvec: Any) -> None:
@@ -162,12 +198,17 @@ class LightingAug(Augmenter):
 
 
 class ColorNormalizeAug(Augmenter):
-    """`color_normalize`.
+    """Subtract a mean and divide by a standard deviation: `color_normalize`.
 
     Parameters
     ----------
     mean, std : array_like of 1 or 3 numbers, optional
         In grey levels.
+
+    Examples
+    --------
+    >>> ColorNormalizeAug([1, 2, 3], [2, 2, 2])(np.full((1, 1, 3), 5, np.uint8)).tolist()
+    [[[2.0, 1.5, 1.0]]]
     """
 
     def __init__(self, mean: Any, std: Any) -> None:
@@ -187,6 +228,12 @@ class RandomGrayAug(Augmenter):
     ----------
     p : float
         0 to 1.
+
+    Examples
+    --------
+    >>> red = np.array([[[100, 0, 0]]], np.uint8)
+    >>> np.round(RandomGrayAug(1)(red), 3).tolist()
+    [[[21.0, 21.0, 21.0]]]
     """
 
     def __init__(self, p: float) -> None:

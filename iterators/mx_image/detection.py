@@ -42,6 +42,18 @@ class DetAugmenter(Described):
     ----------
     **parameters
         What `dumps` says about the step.
+
+    Examples
+    --------
+    >>> class WithoutSmall(DetAugmenter):
+    ...     def __init__(self, width):
+    ...         super().__init__(width=width)
+    ...         self.width = width
+    ...     def __call__(self, src, label):
+    ...         return src, label[label[:, 3] - label[:, 1] >= self.width]
+    >>> objects = np.array([[0, 0.1, 0.1, 0.9, 0.9], [1, 0.5, 0.5, 0.52, 0.6]])
+    >>> WithoutSmall(0.05)(np.zeros((8, 8, 3), np.uint8), objects)[1].tolist()
+    [[0.0, 0.1, 0.1, 0.9, 0.9]]
     """
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
@@ -91,6 +103,12 @@ class DetRandomSelectAug(DetAugmenter):
         Stays as it is; MXNet shuffles the list itself.
     skip_prob : float
         Probability of none.
+
+    Examples
+    --------
+    >>> one = DetRandomSelectAug([DetHorizontalFlipAug(1), DetRandomCropAug()], skip_prob=0.2)
+    >>> len(one.aug_list)
+    2
     """
 
     def __init__(self, aug_list: Any, skip_prob: float = 0) -> None:
@@ -143,7 +161,7 @@ class DetHorizontalFlipAug(DetAugmenter):
         image = image_of(src)
         if example_random().random() >= self.p:
             return image, label
-        turned = np.array(label)
+        turned = _copied(label)
         turned[:, 1], turned[:, 3] = 1 - label[:, 3], 1 - label[:, 1]
         return mirrored(image), turned
 
@@ -169,6 +187,13 @@ class DetRandomCropAug(DetAugmenter):
     ------
     ValueError
         If a range is empty or not positive; MXNet warns and never crops.
+
+    Examples
+    --------
+    >>> crop = DetRandomCropAug(min_object_covered=0.9, area_range=(0.5, 0.9))
+    >>> image, objects = crop(np.zeros((32, 32, 3), np.uint8), np.array([[7, 0.4, 0.4, 0.6, 0.6]]))
+    >>> image.shape[0] <= 32, float(objects[0, 0])
+    (True, 7.0)
     """
 
     def __init__(
@@ -244,7 +269,7 @@ class DetRandomCropAug(DetAugmenter):
     def _kept(self, label: np.ndarray, crop: np.ndarray) -> np.ndarray:
         """Objects that enough is shown of, in fractions of the crop."""
         corner, size = crop[[0, 1, 0, 1]], crop[[2, 3, 2, 3]] - crop[[0, 1, 0, 1]]
-        found = np.array(label)
+        found = _copied(label)
         found[:, 1:5] = np.clip((label[:, 1:5] - corner) / size, 0, 1)
         inside = (found[:, 3] > found[:, 1]) & (found[:, 4] > found[:, 2])
         whole = np.where(inside, _areas(label[:, 1:5]), 1)
@@ -271,6 +296,14 @@ class DetRandomPadAug(DetAugmenter):
     ValueError
         If a range is empty or not positive, or `area_range` never above 1; MXNet warns and never
         pads.
+
+    Examples
+    --------
+    >>> image, objects = DetRandomPadAug(1, 4)(
+    ...     np.zeros((32, 32, 3), np.uint8), np.array([[7, 0, 0, 1, 1]])
+    ... )
+    >>> image.shape, float(objects[0, 3] - objects[0, 1])
+    ((64, 64, 3), 0.5)
     """
 
     def __init__(
@@ -307,7 +340,7 @@ class DetRandomPadAug(DetAugmenter):
             if not isinstance(colour, Sequence):
                 colour = [colour] * channels
             rows, columns = (y0, h - y0 - height), (x0, w - x0 - width)
-            moved = np.array(label)
+            moved = _copied(label)
             moved[:, [1, 3]] = (label[:, [1, 3]] * width + x0) / w
             moved[:, [2, 4]] = (label[:, [2, 4]] * height + y0) / h
             return copyMakeBorder(image, *rows, *columns, values=colour), moved
@@ -363,6 +396,11 @@ def CreateMultiRandCropAugmenter(
         )
     rows = zip(*(values * (count // len(values)) for values in lists), strict=True)
     return DetRandomSelectAug([DetRandomCropAug(*row) for row in rows], skip_prob)
+
+
+def _copied(label: np.ndarray) -> np.ndarray:
+    """Objects that can be moved: whole numbers become floats."""
+    return np.array(label, np.result_type(label, np.float32))
 
 
 def _pair(value: Any) -> tuple[float, float]:

@@ -180,3 +180,21 @@ def test_rotations_of_an_example_are_its_own():
     np.testing.assert_array_equal(*found)
     assert not np.array_equal(found[0][0], found[0][1])
     assert mx_image.imrotate(images[:0], 3).shape == (0, 12, 15, 3)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        mx_image.DetRandomPadAug(1, 4),
+        mx_image.DetHorizontalFlipAug(1),
+        mx_image.DetRandomCropAug(0.01, 1, 0.25, 0.0),
+    ],
+)
+def test_boxes_in_whole_numbers_are_moved_to_fractions(step):
+    whole = np.array([[7, 0, 0, 1, 1]])
+    image = np.zeros((32, 32, 3), np.uint8)
+    with drawing_for(0, 0):
+        _, wanted = step(image, whole.astype(np.float64))
+    with drawing_for(0, 0):
+        _, found = step(image, whole)
+    assert found.dtype.kind == "f" and np.array_equal(found, wanted)
