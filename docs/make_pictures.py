@@ -63,6 +63,16 @@ DET_ROWS = [
     {"max_random_saturation": 120, "random_saturation_prob": 1},
     {"max_random_illumination": 80, "random_illumination_prob": 1},
     {"max_random_contrast": 0.6, "random_contrast_prob": 1},
+    {"mosaic": 1, "crop_emit_mode": "overlap"},
+    {"mosaic": 1, "mosaic_center": 1, "rand_crop_prob": 1, "min_crop_scales": 0.5},
+    {"auto_augment": "randaugment"},
+    {"auto_augment": "trivialaugment", "augment_interpolation": "bilinear", "augment_fill": 127},
+    {"auto_augment": "augmix"},
+    {"auto_augment": "rand-m9-n2-mstd0.5-inc1", "crop_emit_mode": "overlap"},
+    {"color_jitter": (0.4, 0.4, 0.4, 0.1)},
+    {"three_augment": True},
+    {"random_grayscale": 0.5, "gaussian_blur": 0.5, "solarize_p": 0.5},
+    {"random_erasing": 1, "erasing_value": 200},
 ]  # fmt: skip
 LIST_ROWS = [
     {"resize": 112},

@@ -100,6 +100,10 @@ class Prefetcher(Workers):
         """Number of batches submitted and not yet collected."""
         return len(self._jobs)
 
+    def needed(self, records: Any, epoch: int, draws: Any) -> Any:
+        """The records that a batch is made of: these."""
+        return records
+
     def submit(self, records: Any, epoch: int, draws: Any = None) -> None:
         """Start work on a batch; returns at once.
 

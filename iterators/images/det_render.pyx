@@ -11,13 +11,15 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from iterators.images.augment.det_geometry cimport (
-    DetGeometryRecipe, draw_det_geometry, load_det_recipe,
+    DetGeometryRecipe, draw_det_geometry, load_det_recipe, load_emission,
 )
 from iterators.images.augment.det_labels cimport (
-    Objects, check_label, label_message, parse_label,
+    CropLimits, check_label, label_message, parse_label,
 )
+from iterators.images.augment.det_moves cimport move_objects
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, GeometryDrawer
+from iterators.images.augment.policy cimport PolicyChange
 from iterators.images.kernels.normalise cimport normalise_row
 from iterators.images.label_reader cimport LabelReader
 from iterators.images.plan cimport RenderPlan
@@ -34,7 +36,6 @@ cdef extern from "iterators/images/kernels/pixel.h":
         PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 
 cdef enum:
-    PREFIX = 4              # values before the label: channels, rows, columns, length
     NO_OBJECTS = 2          # values of a label without objects: its header
     OBJECT_WIDTH = 5        # of the objects that it does not have
 
@@ -78,7 +79,8 @@ cdef class DetPlan(RenderPlan):
     def parts(self):
         """As for `RenderPlan`."""
         labels = ObjectLabels(self)
-        return labels, DetGeometry(self, labels), changes_of(self.recipe), CanvasWriter(self)
+        changes = changes_of(self.recipe)
+        return labels, DetGeometry(self, labels, changes), changes, CanvasWriter(self)
 
 
 cdef class ObjectLabels(LabelReader):
@@ -88,14 +90,6 @@ cdef class ObjectLabels(LabelReader):
     ----------
     plan : DetPlan
     """
-
-    cdef Py_ssize_t raw_width
-    cdef int channels
-    cdef float pad_value
-    cdef const int64_t* starts      # of the labels in the list
-    cdef Objects objects            # of the image at work, in its row
-    cdef Py_ssize_t header          # values before them
-    cdef float* row                 # NULL without
 
     def __init__(self, DetPlan plan not None):
         cdef const uint64_t[::1] ids
@@ -187,22 +181,35 @@ cdef class DetGeometry(GeometryDrawer):
     ----------
     plan : DetPlan
     labels : ObjectLabels
+    changes : sequence of PixelChange
+        What will be made to the pixels afterwards; a policy moves the objects too.
     """
 
     cdef DetGeometryRecipe recipe
+    cdef CropLimits emission
     cdef ObjectLabels labels
+    cdef PolicyChange policy        # None without
 
-    def __init__(self, DetPlan plan not None, ObjectLabels labels not None):
+    def __init__(self, DetPlan plan not None, ObjectLabels labels not None, changes):
         self.labels = labels
         load_det_recipe(&self.recipe, plan.recipe)
+        load_emission(&self.emission, plan.recipe)
+        for change in changes:
+            if isinstance(change, PolicyChange):
+                self.policy = change
 
     cdef int draw_steps(self, const ImageKey* image, int width, int height,
                         Geometry* geometry) noexcept nogil:
         cdef int status = draw_det_geometry(&self.recipe, image, width, height,
                                             &self.labels.objects, geometry)
-        if not status:
-            self.labels.finish(geometry.steps[geometry.count - 1].out_width,
-                               geometry.steps[geometry.count - 1].out_height)
+        if status:
+            return status
+        width = geometry.steps[geometry.count - 1].out_width
+        height = geometry.steps[geometry.count - 1].out_height
+        if self.policy is not None:
+            move_objects(&self.labels.objects, self.policy.draw_for(image, width, height), width,
+                         height, geometry.mirror, &self.emission)
+        self.labels.finish(width, height)
         return status
 
 
@@ -254,6 +261,7 @@ cdef class CanvasWriter(RowWriter):
         memset(self.row, 0, <size_t>self.plan.width * self.plan.channels)
         while self.y < self.plan.height:
             self.write_row()
+        RowWriter.end(self)
 
     cdef void write_row(self) noexcept nogil:
         """Normalise one row of the canvas."""

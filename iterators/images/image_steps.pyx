@@ -14,7 +14,7 @@ from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport (
     STEP_PAD, STEP_RESAMPLE, STEP_WARP, Geometry, Step,
 )
-from iterators.images.augment.pixel_change cimport PixelChange
+from iterators.images.augment.pixel_change cimport Change, PixelChange
 from iterators.images.codecs.row_source cimport (
     ImageInfo, Pixels, Rectangle, Rows, RowSource, read_pixels,
 )
@@ -84,10 +84,12 @@ cdef class StepRunner:
         cdef RowSource memory
         cdef uint8_t* out = NULL
         cdef int i, denominator = 1, channels = self.plan.channels
-        cdef bint writes, whole, changes = False
+        cdef bint writes, whole, last, on_way = False, at_end = False
         if self.writer is not None:
             self.writer.begin(slot, image, geometry)
-            changes = draw_changes(self, image)
+            draw_changes(self, image, &geometry.steps[geometry.count - 1], &on_way, &at_end)
+            if geometry.changed == geometry.count - 1:
+                at_end = on_way or at_end
         pixels.pixel_size = channels
         read_pixels(&memory, &pixels)
         if step.kind == STEP_RESAMPLE and info.scales and self.plan.scaled_decode:
@@ -99,8 +101,9 @@ cdef class StepRunner:
             source = &memory
         for i in range(geometry.count):
             step = &geometry.steps[i]
-            writes = self.writer is not None and i == geometry.count - 1
-            whole = changes and i == geometry.changed or writes and self.writer.whole
+            last = i == geometry.count - 1
+            writes = self.writer is not None and last
+            whole = writes and (at_end or self.writer.whole)
             out = self.buffer(PIXELS_B if i & 1 else PIXELS_A,
                               <size_t>step.out_width * step.out_height * channels, outcome)
             if out == NULL:
@@ -119,8 +122,10 @@ cdef class StepRunner:
             pixels.x = pixels.y = 0
             pixels.width, pixels.height = step.out_width, step.out_height
             source, denominator = &memory, 1
-            if changes and i == geometry.changed:
-                apply_changes(self, out, pixels.width, pixels.height)
+            if on_way and i == geometry.changed:
+                apply_changes(self, False, out, pixels.width, pixels.height)
+            if at_end and last:
+                apply_changes(self, True, out, pixels.width, pixels.height)
             if writes and whole:
                 self.writer.write(out, pixels.stride, pixels.height)
         if self.writer is not None:
@@ -153,21 +158,27 @@ cdef class StepRunner:
         return self.buffers[which]
 
 
-cdef bint draw_changes(StepRunner runner, const ImageKey* image) noexcept nogil:
-    """Whether any pixel of this image changes."""
-    cdef bint any_drawn = False
+cdef void draw_changes(StepRunner runner, const ImageKey* image, const Step* last, bint* on_way,
+                       bint* at_end) noexcept nogil:
+    """Whether any pixel of this image changes where the geometry says, and of the finished one."""
+    cdef Change* change
     cdef int i
     for i in range(runner.num_changes):
-        runner.drawn[i] = runner.changes[i].draw(runner.changes[i].state, image,
-                                                 &runner.writer.normalise)
-        any_drawn = any_drawn or runner.drawn[i]
-    return any_drawn
+        change = &runner.changes[i]
+        if change.expect != NULL:
+            change.expect(change.state, last.out_width, last.out_height)
+        runner.drawn[i] = change.draw(change.state, image, &runner.writer.normalise)
+        if runner.drawn[i] and change.finished:
+            at_end[0] = True
+        elif runner.drawn[i]:
+            on_way[0] = True
 
 
-cdef void apply_changes(StepRunner runner, uint8_t* pixels, int width, int height) noexcept nogil:
+cdef void apply_changes(StepRunner runner, bint finished, uint8_t* pixels, int width,
+                        int height) noexcept nogil:
     cdef int i
     for i in range(runner.num_changes):
-        if runner.drawn[i]:
+        if runner.drawn[i] and runner.changes[i].finished == finished:
             runner.changes[i].apply(runner.changes[i].state, pixels, runner.plan.channels, width,
                                     height)
 

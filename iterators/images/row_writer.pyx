@@ -8,7 +8,7 @@ from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.erasing cimport Eraser
-from iterators.images.augment.geometry cimport Geometry
+from iterators.images.augment.geometry cimport Geometry, Step
 from iterators.images.kernels.normalise cimport normalise_row, normalise_streams
 from iterators.images.plan cimport RenderPlan
 
@@ -31,10 +31,11 @@ cdef class RowWriter:
 
     cdef void begin(self, void* slot, const ImageKey* image,
                     const Geometry* geometry) noexcept nogil:
+        cdef const Step* last = &geometry.steps[geometry.count - 1]
         self.normalise = self.plan.normalise
         self.slot, self.mirror, self.y = slot, geometry.mirror, 0
         if self.eraser is not None:
-            self.eraser.draw(image)
+            self.eraser.draw(image, last.out_width, last.out_height)
 
     cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil:
         cdef int i, channel

@@ -1,6 +1,7 @@
 from cpython.ref cimport PyObject
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
+from iterators.images.mosaic cimport Meeting
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render_cache cimport CachedImages
 
@@ -12,9 +13,13 @@ cdef class Section:
     cdef readonly int64_t first
 
 
+cdef class Crew
+
+
 # All sections of a stage, to be asked without the GIL.
 cdef class Sections:
     cdef readonly list all
+    cdef readonly bint mosaics      # whether there may be some
     cdef PyObject** table
     cdef Py_ssize_t count
 
@@ -22,9 +27,14 @@ cdef class Sections:
     cdef Py_ssize_t place_of(self, int64_t number) noexcept nogil
     # Whether the image of a record is cached.
     cdef bint holds(self, int64_t number) noexcept nogil
+    # Whether a record is put together with others this time, and with which; any thread may ask.
+    cdef bint meets(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
+                    Meeting* meeting) noexcept nogil
 
 
-# The renderers of one thread, one for every section.
+# The renderers of one thread, one for every section, and what makes mosaics; NULL for none.
 cdef class Crew:
     cdef readonly list renderers
+    cdef readonly list mosaics
     cdef PyObject** table
+    cdef PyObject** mosaic_table

@@ -1,7 +1,13 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from .mosaic import Mosaic
 from .plan import RenderPlan
 from .render import Renderer
 from .render_cache import CachedImages
 from .sources.source import Source
+
+def makes_mosaics(plan: RenderPlan) -> bool: ...
 
 class Section:
     plan: RenderPlan
@@ -13,11 +19,17 @@ class Section:
 
 class Sections:
     all: list[Section]
+    mosaics: bool
     def __init__(self, sections: tuple[Section, ...]) -> None: ...
     def caches(self) -> list[CachedImages]: ...
     def crew(self, source: Source, strict: bool) -> Crew: ...
     def give_up_caches(self) -> None: ...
+    def needed(
+        self, crew: Crew, records: NDArray[np.int64], epoch: int, draws: NDArray[np.int64]
+    ) -> NDArray[np.int64]: ...
+    def mosaic_stats(self, crews: list[Crew]) -> dict[str, int]: ...
 
 class Crew:
     renderers: list[Renderer]
-    def __init__(self, renderers: list[Renderer]) -> None: ...
+    mosaics: list[Mosaic | None]
+    def __init__(self, renderers: list[Renderer], mosaics: list[Mosaic | None]) -> None: ...

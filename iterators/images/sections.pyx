@@ -1,12 +1,18 @@
 """Sections: records that differ in what becomes of them, such as those of several packs."""
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free
 
+import numpy as np
+
+from iterators.images.mosaic cimport MOSAIC_IMAGES, Meeting, Mosaic
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport Renderer
 from iterators.images.render_cache cimport CachedImages
+
+cdef extern from "iterators/core/counter.h" nogil:
+    int64_t counter_load(const int64_t* counter)
 
 
 cdef class Section:
@@ -24,6 +30,11 @@ cdef class Section:
 
     def __init__(self, RenderPlan plan not None, CachedImages cached=None, int64_t first=0):
         self.plan, self.cached, self.first = plan, cached, first
+
+
+def makes_mosaics(plan):
+    """Whether a plan puts images together."""
+    return getattr(plan.recipe, "mosaic", 0) > 0
 
 
 def form_of(plan):
@@ -54,6 +65,7 @@ cdef class Sections:
         self.all = list(sections)
         self.table = table_of(self.all)
         self.count = len(self.all)
+        self.mosaics = any(makes_mosaics(plan) for plan in plans)
 
     def __dealloc__(self):
         free(self.table)
@@ -66,14 +78,17 @@ cdef class Sections:
         """Renderers for one thread."""
         cdef Section section
         cdef Renderer renderer
-        renderers = []
-        for section in self.all:
+        renderers, mosaics = [], []
+        ends = [*(section.first for section in self.all[1:]), source.count]
+        for section, end in zip(self.all, ends):
             renderer = Renderer(section.plan, strict=strict,
                                 beside=renderers[0] if renderers else None)
             if section.cached is not None:
                 renderer.shortcut = section.cached.shortcut(section.plan, source, section.first)
             renderers.append(renderer)
-        return Crew(renderers)
+            mosaics.append(Mosaic(renderer, section.first, end - section.first)
+                           if makes_mosaics(section.plan) else None)
+        return Crew(renderers, mosaics)
 
     def give_up_caches(self):
         """Refer to no cache any more; nobody may be asking meanwhile."""
@@ -98,6 +113,50 @@ cdef class Sections:
         return (<Section>self.table[place]).cached.cache.holds(
             number - (<Section>self.table[place]).first)
 
+    cdef bint meets(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
+                    Meeting* meeting) noexcept nogil:
+        cdef PyObject* mosaic
+        if not self.mosaics:
+            return False
+        mosaic = crew.mosaic_table[self.place_of(number)]
+        return mosaic != NULL and (<Mosaic>mosaic).meet(number, epoch, draw, meeting)
+
+    def needed(self, Crew crew not None, records, uint32_t epoch, draws):
+        """Records, and after them the partners in their mosaics.
+
+        Parameters
+        ----------
+        crew : Crew
+            Any of these sections.
+        records, draws : numpy.ndarray of int64
+        epoch : int
+
+        Returns
+        -------
+        numpy.ndarray of int64
+        """
+        cdef Meeting meeting
+        cdef int i
+        if not self.mosaics:
+            return records
+        others = []
+        for number, draw in zip(records.tolist(), draws.tolist()):
+            if self.meets(crew, number, epoch, draw, &meeting):
+                others += [meeting.records[i] for i in range(1, MOSAIC_IMAGES)]
+        return np.concatenate([records, np.array(others, np.int64)])
+
+    def mosaic_stats(self, crews):
+        """How many mosaics the crews have made, if they make any."""
+        cdef Mosaic mosaic
+        cdef int64_t made = 0
+        if not self.mosaics:
+            return {}
+        for crew in crews:
+            for mosaic in crew.mosaics:
+                if mosaic is not None:
+                    made += counter_load(&mosaic.made)
+        return {"mosaics": made}
+
 
 cdef class Crew:
     """The renderers of one thread, one for every section.
@@ -105,22 +164,27 @@ cdef class Crew:
     Parameters
     ----------
     renderers : list of Renderer
+    mosaics : list of Mosaic or None
+        For each of them.
     """
 
-    def __init__(self, list renderers not None):
-        self.renderers = list(renderers)
+    def __init__(self, list renderers not None, list mosaics not None):
+        self.renderers, self.mosaics = list(renderers), list(mosaics)
         self.table = table_of(self.renderers)
+        self.mosaic_table = table_of(self.mosaics)
 
     def __dealloc__(self):
         free(self.table)
+        free(self.mosaic_table)
 
 
 cdef PyObject** table_of(list objects) except NULL:
-    """Their addresses, for as long as the list keeps them."""
+    """Their addresses, for as long as the list keeps them; NULL for None."""
     cdef Py_ssize_t i
     cdef PyObject** table = <PyObject**>calloc(max(len(objects), 1), sizeof(PyObject*))
     if table == NULL:
         raise MemoryError
     for i in range(len(objects)):
-        table[i] = <PyObject*>objects[i]
+        if objects[i] is not None:
+            table[i] = <PyObject*>objects[i]
     return table

@@ -18,12 +18,14 @@ from math import prod
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 import numpy as np
 
 from iterators.images.status cimport RENDER_OK, Outcome, outcome_error
-from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
+from iterators.images.mosaic cimport MOSAIC_IMAGES, Meeting, Mosaic
 from iterators.images.plan cimport RenderPlan
+from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
 from iterators.images.sections cimport Crew, Sections
 from iterators.images.sources.source cimport FETCH_OK, Scratch, Source
 
@@ -65,6 +67,7 @@ cdef struct Batch:
     int64_t* draws          # what tells the occurrences of a record apart
     Outcome* outcomes
     int* fetched            # status of the source, FetchStatus
+    int64_t* culprits       # the record that these are of
     char* data[MAX_VIEWS]   # of the image, or of each of its views
     float* label
     uint64_t* ids
@@ -144,7 +147,7 @@ cdef class Stage:
         self.batch_size, self.depth = batch_size, depth
         self.source, self.caches = source, self.sections.caches()
         self.last_cache_stats = {}
-        self.expected = <int64_t*>calloc(batch_size, sizeof(int64_t))
+        self.expected = <int64_t*>calloc(batch_size * MOSAIC_IMAGES, sizeof(int64_t))
         self.batches = <Batch*>calloc(depth, sizeof(Batch))
         if self.batches == NULL or self.expected == NULL:
             raise MemoryError
@@ -153,8 +156,10 @@ cdef class Stage:
             self.batches[i].draws = <int64_t*>calloc(batch_size, sizeof(int64_t))
             self.batches[i].outcomes = <Outcome*>calloc(batch_size, sizeof(Outcome))
             self.batches[i].fetched = <int*>calloc(batch_size, sizeof(int))
+            self.batches[i].culprits = <int64_t*>calloc(batch_size, sizeof(int64_t))
             if (self.batches[i].records == NULL or self.batches[i].draws == NULL
-                    or self.batches[i].outcomes == NULL or self.batches[i].fetched == NULL):
+                    or self.batches[i].outcomes == NULL or self.batches[i].fetched == NULL
+                    or self.batches[i].culprits == NULL):
                 raise MemoryError
         self.arrays = [None] * depth
         self.process = os.getpid()
@@ -187,6 +192,7 @@ cdef class Stage:
                 free(self.batches[i].draws)
                 free(self.batches[i].outcomes)
                 free(self.batches[i].fetched)
+                free(self.batches[i].culprits)
             free(self.batches)
         free(self.expected)
         sync_condition_destroy(&self.done)
@@ -197,6 +203,10 @@ cdef class Stage:
     def pending(self):
         """Number of batches submitted and not yet collected."""
         return self.submitted - self.collected
+
+    def needed(self, records, uint32_t epoch, draws):
+        """The records that a batch is made of: those given, and what mosaics add."""
+        return self.sections.needed(self.spare, records, epoch, draws)
 
     def submit(self, const int64_t[::1] records not None, uint32_t epoch,
                const int64_t[::1] draws=None):
@@ -283,7 +293,7 @@ cdef class Stage:
         cdef Py_ssize_t slot
         for slot in range(batch.count):
             if batch.fetched[slot] != FETCH_OK or batch.outcomes[slot].status != RENDER_OK:
-                failures.append((slot, self._failure(batch.records[slot], batch.fetched[slot],
+                failures.append((slot, self._failure(batch.culprits[slot], batch.fetched[slot],
                                                      &batch.outcomes[slot])))
         # Only now, so that an interrupt in between leaves the batch to be collected again.
         self.arrays[place] = None
@@ -301,6 +311,7 @@ cdef class Stage:
         """
         cdef Outcome outcome
         cdef int fetched = FETCH_OK
+        cdef int64_t culprit = record
         cdef bint stopping
         cdef Slot target
         cdef char* views[MAX_VIEWS]
@@ -314,13 +325,13 @@ cdef class Stage:
             stopping = not self.begin_work()
             if not stopping:
                 self.render_member(self.spare, record, epoch, draw, &target, &fetched, &outcome,
-                                   &scratch)
+                                   &scratch, &culprit)
                 self.end_work()
             free(scratch.bytes)
         if stopping:
             self._check_usable()
         if fetched != FETCH_OK or outcome.status != RENDER_OK:
-            raise self._failure(record, fetched, &outcome)
+            raise self._failure(culprit, fetched, &outcome)
         id_table[slot] = outcome.record_id
 
     def stats(self):
@@ -334,7 +345,8 @@ cdef class Stage:
             `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each
             summed over the threads; `announced` records, which the system was told to read from
             the disk ahead of their turn; with a cache also `cache_hits` and `cache_misses`,
-            samples that were made from cached images and those that were not.
+            samples that were made from cached images and those that were not; where there may be
+            some `mosaics`, images that were made of four.
         """
         cdef Renderer renderer
         cdef int64_t images = 0, warned = 0, size = 0
@@ -350,6 +362,7 @@ cdef class Stage:
                 # Of images at work the decoding is counted already.
                 "transform_seconds": max(total - decode, 0.0),
                 "announced": counter_load(&self.announced),
+                **self.sections.mosaic_stats([*self.crews, self.spare]),
                 **self._cache_stats()}
 
     def _cache_stats(self):
@@ -469,9 +482,13 @@ cdef class Stage:
         """Announce the records of a batch that will be read; a cached image needs only a header."""
         cdef Py_ssize_t i, count = 0
         cdef int64_t number
+        cdef Meeting meeting
         for i in range(batch.count):
             number = batch.records[i]
-            if not self.sections.holds(number):
+            if self.sections.meets(self.spare, number, batch.epoch, batch.draws[i], &meeting):
+                memcpy(self.expected + count, meeting.records, sizeof(meeting.records))
+                count += MOSAIC_IMAGES
+            elif not self.sections.holds(number):
                 self.expected[count] = number
                 count += 1
         return self.source.expect(self.expected, count)
@@ -541,13 +558,20 @@ cdef class Stage:
         cdef Slot target
         self._locate_slot(batch.data, batch.label, slot, &target)
         self.render_member(crew, batch.records[slot], batch.epoch, batch.draws[slot], &target,
-                           &batch.fetched[slot], &batch.outcomes[slot], scratch)
+                           &batch.fetched[slot], &batch.outcomes[slot], scratch,
+                           &batch.culprits[slot])
         batch.ids[slot] = batch.outcomes[slot].record_id
 
     cdef void render_member(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
-                            const Slot* target, int* fetched, Outcome* outcome,
-                            Scratch* scratch) noexcept nogil:
+                            const Slot* target, int* fetched, Outcome* outcome, Scratch* scratch,
+                            int64_t* culprit) noexcept nogil:
         cdef Py_ssize_t section = self.sections.place_of(number)
+        cdef Meeting meeting
+        culprit[0] = number
+        if self.sections.meets(crew, number, epoch, draw, &meeting):
+            (<Mosaic>crew.mosaic_table[section]).render(
+                self.source, &meeting, target, fetched, outcome, scratch, culprit)
+            return
         self.render_record(<Renderer>crew.table[section], number, epoch, draw, target, fetched,
                            outcome, scratch)
 

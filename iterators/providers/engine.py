@@ -39,6 +39,9 @@ class Engine(Protocol):
     def pending(self) -> int:
         """Number of batches submitted and not yet collected."""
 
+    def needed(self, records: np.ndarray, epoch: int, draws: np.ndarray) -> np.ndarray:
+        """The records that a batch of these is made of, which may be more."""
+
     def submit(self, records: np.ndarray, epoch: int, draws: np.ndarray) -> None:
         """Start work on a batch; `draws` tells occurrences of a record in the epoch apart."""
 

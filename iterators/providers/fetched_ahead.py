@@ -116,7 +116,8 @@ class FetchedAhead:
             if batch.held is None:
                 if self._most_held is not None and held and nbytes >= self._most_held:
                     return
-                batch.held = self._source.hold(batch.records, self._stripe)
+                needed = self._engine.needed(batch.records, batch.epoch, batch.draws)
+                batch.held = self._source.hold(needed, self._stripe)
                 held.append(batch.held)
                 nbytes += batch.held.nbytes
 
@@ -169,7 +170,8 @@ class FetchedAhead:
         self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
     ) -> None:
         """Put another record into a slot of a collected batch, which is fetched before."""
-        with self._source.hold(np.array([record])):
+        needed = self._engine.needed(np.array([record]), epoch, np.array([draw]))
+        with self._source.hold(needed):
             self._engine.retry(record, epoch, draw, data, label, ids, slot)
 
     def stats(self) -> dict[str, float]:

@@ -17,6 +17,7 @@ from ..core.options import accepts
 from ..images.augment.det_labels import longest_listed, transform
 from ..images.augment.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
+from ..images.sources.packs import Pack
 from ..images.sources.record_source import RecordSource, read_label_vectors
 from .image_options import ImageDetOptions, ImageRecordOptions
 from .image_provider import RecordImageProvider
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageDetRecordIter"]
 
-#: Values before the label in a row of the label array.
+#: Values before the label in a row of the label array, and before the objects in a label, at least.
 PREFIX = 4
+LEAST_HEADER = 2
+#: Images of which a mosaic is made.
+MOSAIC_IMAGES = 4
 
 
 @accepts(ImageDetOptions, DetRecipe, first=("path_imgrec", "data_shape", "batch_size"))
@@ -72,9 +76,14 @@ class ImageDetRecordIter(RecordImageProvider):
 
     Notes
     -----
+    The partners of a mosaic are drawn from all records of the pack, whichever part of them the
+    provider has, by (seed, epoch, record).  A partner that cannot be used makes the mosaic a bad
+    record: the error names the partner; with ``on_error="skip"`` it is listed in `skipped`, and the
+    next good record of the epoch takes the place.
+
     The automatic width W is that of the longest label of all records, so that all parts agree;
-    MXNet takes the longest of the part.  Labels that cannot be used do not count; the record is
-    reported, or skipped, when its turn comes.
+    MXNet takes the longest of the part.  With `mosaic` it is that of four such labels.  Labels that
+    cannot be used do not count; the record is reported, or skipped, when its turn comes.
 
     Examples
     --------
@@ -110,6 +119,7 @@ class ImageDetRecordIter(RecordImageProvider):
         self, source: Any, lists: Sequence[str], recipe: DetRecipe, options: ImageRecordOptions
     ) -> list[dict[str, Any]]:
         labels, most = [], 0
+        mosaic = any(self._varied(recipe, pack).mosaic for pack in source.packs)
         for pack, path, member in zip(source.packs, lists, source.members, strict=True):
             listed = read_label_vectors(path, options.remote) if path else None
             if pack.labels is not None:
@@ -122,8 +132,22 @@ class ImageDetRecordIter(RecordImageProvider):
                 f"and objects, at most {name}={limit} values",
                 path=lists[0] or source.paths[0],
             )
+        if mosaic and recipe.label_pad_width <= 0:
+            most += (MOSAIC_IMAGES - 1) * (most - LEAST_HEADER)
         width = max(most, recipe.label_pad_width) + PREFIX
         return [{"label_width": width, **own} for own in labels]
+
+    def _recipes(
+        self, options: ImageRecordOptions, packs: Sequence[Pack], recipe: Any, asked: bool
+    ) -> list[Any]:
+        recipes = super()._recipes(options, packs, recipe, asked)
+        for own, pack in zip(recipes, packs, strict=True):
+            if own.mosaic and (pack.cache or options.cache):
+                raise ValueError(
+                    f"mosaic={own.mosaic:g} decodes images at other sizes than those that are "
+                    "kept: drop cache"
+                )
+        return recipes
 
     @staticmethod
     def _distinct_classes(member: RecordSource, listed: Any) -> np.ndarray:

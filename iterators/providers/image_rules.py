@@ -48,6 +48,16 @@ _RULES = (
     ),
 )
 
+
+def _erases_pixels(values: Any) -> bool:
+    """Whether erased pixels need means of channels."""
+    return _is_integer(values) or not isinstance(values.erasing_value, str)
+
+
+_NEEDS_MEANS = (
+    "needs means of channels: drop mean_img, or erase to the mean or to noise of float pixels"
+)
+
 #: Of `ImageRecordIter`.
 RECORD_RULES = (
     *_RULES,
@@ -61,8 +71,8 @@ RECORD_RULES = (
     Rule(MEANS, lambda v: v.mean_img, "has no effect beside mean_img"),
     Rule(
         "random_erasing",
-        lambda v: v.mean_img and (_is_integer(v) or not isinstance(v.erasing_value, str)),
-        "needs means of channels: drop mean_img, or erase to the mean or to noise of float pixels",
+        lambda v: v.mean_img and _erases_pixels(v),
+        _NEEDS_MEANS,
         refused=True,
     ),
 )
@@ -74,5 +84,11 @@ DET_RULES = (
         "mean_img",
         lambda v: v.means_win,
         "has no effect beside a mean above 0 of mean_r to mean_a, as in MXNet",
+    ),
+    Rule(
+        "random_erasing",
+        lambda v: v.mean_img and not v.means_win and _erases_pixels(v),
+        _NEEDS_MEANS,
+        refused=True,
     ),
 )

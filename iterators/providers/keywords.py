@@ -128,6 +128,32 @@ class ImageDetKeywords(ImageRecordKeywords, total=False):
     """Of `ImageDetOptions`."""
 
 
+class ChangeKeywords(TypedDict, total=False):
+    """Of `ChangeOptions`."""
+
+    auto_augment: str | None
+    num_ops: int | None
+    magnitude: float | None
+    magnitude_std: float
+    increasing: bool
+    augment_table: str
+    augment_interpolation: str | None
+    augment_fill: int | Sequence[int] | None
+    three_augment: bool
+    color_jitter: float | Sequence[float | Sequence[float]]
+    color_jitter_prob: float
+    random_grayscale: float
+    gaussian_blur: float
+    blur_sigma: float | Sequence[float]
+    solarize_p: float
+    solarize_threshold: float
+    random_erasing: float
+    erasing_area: float | Sequence[float]
+    erasing_ratio: float | Sequence[float]
+    erasing_count: int | Sequence[int]
+    erasing_value: str | float
+
+
 class _BaseRecipeKeywords(TypedDict):
     data_shape: tuple[int, int, int]
 
@@ -141,7 +167,7 @@ class BaseRecipeKeywords(_BaseRecipeKeywords, total=False):
     scaled_decode: bool
 
 
-class DetRecipeKeywords(BaseRecipeKeywords, total=False):
+class DetRecipeKeywords(ChangeKeywords, BaseRecipeKeywords, total=False):
     """Of `DetRecipe`."""
 
     label_pad_width: int
@@ -175,6 +201,8 @@ class DetRecipeKeywords(BaseRecipeKeywords, total=False):
     rand_mirror_prob: float
     fill_value: int
     resize_mode: str
+    mosaic: float
+    mosaic_center: float | tuple[float, float]
     mean_r: float
     mean_g: float
     mean_b: float
@@ -267,31 +295,10 @@ class ImageClassKeywords(ImageRecordKeywords, total=False):
     views: Any
 
 
-class PolicyKeywords(TypedDict, total=False):
+class PolicyKeywords(ChangeKeywords, total=False):
     """Of `PolicyOptions`."""
 
     log_aspect_ratio: bool
-    auto_augment: str | None
-    num_ops: int | None
-    magnitude: float | None
-    magnitude_std: float
-    increasing: bool
-    augment_table: str
-    augment_interpolation: str | None
-    augment_fill: int | Sequence[int] | None
-    three_augment: bool
-    color_jitter: float | Sequence[float | Sequence[float]]
-    color_jitter_prob: float
-    random_grayscale: float
-    gaussian_blur: float
-    blur_sigma: float | Sequence[float]
-    solarize_p: float
-    solarize_threshold: float
-    random_erasing: float
-    erasing_area: float | Sequence[float]
-    erasing_ratio: float | Sequence[float]
-    erasing_count: int | Sequence[int]
-    erasing_value: str | float
     low_resolution: float
     low_resolution_side: float | Sequence[float]
     crop_on_fill: float

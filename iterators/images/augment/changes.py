@@ -17,18 +17,20 @@ from .recipe import Recipe
 
 __all__ = ["changes_of"]
 
-#: Those of every recipe that is not MXNet's alone, and whether it has them.
-_RECIPE_CHANGES: tuple[tuple[Any, Callable[[Any], bool]], ...] = (
-    (FaceChange, FaceChange.wanted),
+Changes = tuple[tuple[Any, Callable[[Any], bool]], ...]
+
+#: Those of every recipe that are not MXNet's, and whether it has them.
+_COMMON: Changes = (
     (PolicyChange, lambda recipe: recipe.auto_augment is not None),
     (Photometric, Photometric.wanted),
 )
+_RECIPE_CHANGES: Changes = ((FaceChange, FaceChange.wanted), *_COMMON)
 
 #: The colours of an `Augmenter` change when it is normalised: see `linear_render`.
-CHANGES: dict[type, tuple[tuple[Any, Callable[[Any], bool]], ...]] = {
+CHANGES: dict[type, Changes] = {
     Recipe: ((ColourJitter, lambda recipe: True), *_RECIPE_CHANGES),
     Augmenter: _RECIPE_CHANGES,
-    DetRecipe: ((DetColourJitter, lambda recipe: True),),
+    DetRecipe: ((DetColourJitter, lambda recipe: True), *_COMMON),
 }
 
 

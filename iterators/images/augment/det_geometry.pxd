@@ -37,6 +37,8 @@ cdef struct DetGeometryRecipe:
     CropSampler samplers[MAX_SAMPLERS]
 
 
+# Which objects stay that are cut, by a crop or otherwise; no other limit.
+cdef void load_emission(CropLimits* target, recipe)
 cdef void load_det_recipe(DetGeometryRecipe* target, recipe)
 # Draw and compute the steps for an image of `width` x `height` pixels, and change its objects
 # alike.  The status is one of GeometryStatus.

@@ -12,6 +12,7 @@ with the nearest neighbour by which of two neighbours is taken; boxes do not dif
 
 from libc.math cimport sqrtf
 from libc.stdint cimport int64_t
+from libc.string cimport memset
 
 import numpy as np
 
@@ -220,8 +221,15 @@ cdef int draw_det_geometry(const DetGeometryRecipe* recipe, const ImageKey* imag
     return build_steps(recipe, image, &places, width, height, geometry)
 
 
+cdef void load_emission(CropLimits* target, recipe):
+    memset(target, 0, sizeof(CropLimits))
+    target.by_overlap = recipe.crop_emit_mode == "overlap"
+    target.emit_overlap = recipe.emit_overlap_thresh
+
+
 cdef void load_sampler(CropSampler* target, recipe, int i):
     cdef CropLimits* limits = &target.limits
+    load_emission(limits, recipe)
     target.min_scale, target.max_scale = recipe.min_crop_scales[i], recipe.max_crop_scales[i]
     target.min_ratio = recipe.min_crop_aspect_ratios[i]
     target.max_ratio = recipe.max_crop_aspect_ratios[i]
@@ -232,8 +240,6 @@ cdef void load_sampler(CropSampler* target, recipe, int i):
     limits.max_sample_coverage = recipe.max_crop_sample_coverages[i]
     limits.min_object_coverage = recipe.min_crop_object_coverages[i]
     limits.max_object_coverage = recipe.max_crop_object_coverages[i]
-    limits.by_overlap = recipe.crop_emit_mode == "overlap"
-    limits.emit_overlap = recipe.emit_overlap_thresh
 
 
 cdef void load_det_recipe(DetGeometryRecipe* target, recipe):

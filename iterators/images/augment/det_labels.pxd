@@ -49,5 +49,7 @@ cdef bint crop_accepted(const Objects* objects, const Box* crop,
                         const CropLimits* limits) noexcept nogil
 # Keep the objects that an accepted crop keeps, in fractions of it.
 cdef void crop_objects(Objects* objects, const Box* crop, const CropLimits* limits) noexcept nogil
+# The inverse of `project_objects`: boxes in fractions of `part` become fractions of the whole.
+cdef void place_objects(Objects* objects, const Box* part) noexcept nogil
 # What a status means, for error messages; NULL terminated.
 cdef const char* label_message(int status) noexcept nogil

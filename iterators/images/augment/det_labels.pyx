@@ -114,6 +114,15 @@ cdef void project_objects(Objects* objects, const Box* view) noexcept nogil:
         box[YMAX] = min(<float>1, (box[YMAX] - view.y) / view.height)
 
 
+cdef void place_objects(Objects* objects, const Box* part) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef float* box
+    for i in range(objects.count):
+        box = object_at(objects, i)
+        box[XMIN], box[XMAX] = part.x + box[XMIN] * part.width, part.x + box[XMAX] * part.width
+        box[YMIN], box[YMAX] = part.y + box[YMIN] * part.height, part.y + box[YMAX] * part.height
+
+
 cdef inline float area_of(const float* box) noexcept nogil:
     return (box[XMAX] - box[XMIN]) * (box[YMAX] - box[YMIN])
 

@@ -2,19 +2,20 @@
 
 A `DetRecipe` is the validated set of MXNet's parameters for detection images.  It draws nothing
 itself; the numbers for one image follow from (seed, epoch, record) in `det_geometry` and
-`det_jitter`.
+`det_jitter`, and in the modules that `policy_options` names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from ...core.effects import Rule
 from ...core.options import accepts, option
 from ...core.parameters import choice, integer, real
+from .policy_options import ChangeOptions, interval
 from .recipe import MAX_SHIFT, BaseRecipe
 from .rules import DET_RULES
 
@@ -29,6 +30,9 @@ MOST_LABELS = (1 << 29) // 4
 
 EMIT_MODES = ("center", "overlap")
 RESIZE_MODES = ("force", "shrink", "fit")
+
+#: Operations of policies that move boxes.
+MOVING = ("shear_x", "shear_y", "translate_x", "translate_y", "rotate")
 
 #: Limits of a crop: each has a ``min_crop_...`` and a ``max_crop_...``, one number per sampler.
 CROP_LIMITS = ("scales", "aspect_ratios", "overlaps", "sample_coverages", "object_coverages")
@@ -69,13 +73,15 @@ def _label_width(name: str, value: Any) -> int:
 
 @accepts()
 @dataclass(frozen=True, kw_only=True, repr=False)
-class DetRecipe(BaseRecipe):
+class DetRecipe(ChangeOptions, BaseRecipe):
     """Geometry, colour, label and normalisation parameters, under MXNet's names with its defaults.
 
-    The steps follow each other in this order: resize, colour, mirror, pad, crop, resize to the
-    canvas, normalisation.  The canvas has the size of `data_shape`; an image that does not fill it
-    lies at its top left and the rest is 0 before normalisation.  Colours are changed where fewest
-    pixels are: after the last resize, or before the border is added, which keeps `fill_value`.
+    The steps follow each other in this order: mosaic, resize, colour, mirror, pad, crop, resize to
+    the canvas, `auto_augment`, `three_augment`, `color_jitter`, `random_grayscale`,
+    `gaussian_blur`, `solarize_p`, normalisation, `random_erasing`.  The canvas has the size of
+    `data_shape`; an image that does not fill it lies at its top left and the rest is 0 before
+    normalisation.  MXNet's colours are changed where fewest pixels are: after the last resize, or
+    before the border is added, which keeps `fill_value`.
 
     Parameters
     ----------
@@ -157,7 +163,8 @@ class DetRecipe(BaseRecipe):
         "center",
         '{"center", "overlap"}',
         """Whether a crop keeps the objects whose centre it contains, or those of which it
-        contains more than `emit_overlap_thresh`. A crop that would keep none is no success.""",
+        contains more than `emit_overlap_thresh`; the same for what shears, shifts, turns and
+        mosaics leave. A crop that would keep none is no success.""",
         partial(choice, allowed=EMIT_MODES),
     )
     emit_overlap_thresh: float = option(
@@ -197,7 +204,7 @@ class DetRecipe(BaseRecipe):
     fill_value: int = option(
         127,
         "int",
-        "Grey level, 0 to 255, of the border; alpha is 0 there.",
+        "Grey level, 0 to 255, of the border and of mosaics; alpha is 0 there.",
         partial(integer, low=0, high=255),
     )
     resize_mode: str = option(
@@ -206,6 +213,21 @@ class DetRecipe(BaseRecipe):
         """Resize to exactly `data_shape`; shrink what is larger and keep the ratio of the sides;
         or make it as large as fits with that ratio.""",
         partial(choice, allowed=RESIZE_MODES),
+    )
+    mosaic: float = option(
+        0.0,
+        "float",
+        """Probability, 0 to 1, to put an image together with three others of its pack, drawn from
+        all of its records: they meet in a point of an area twice as wide and high as `data_shape`,
+        each as large as fits into `data_shape`, and the whole is treated as one image. Objects
+        beyond the values that a row has room for are left out, those of the last image first.""",
+        _probability,
+    )
+    mosaic_center: float | tuple[float, float] = option(
+        (0.5, 1.5),
+        "tuple of float",
+        """Range of that point, 0 to 2 times the width and the height of `data_shape`.""",
+        partial(interval, low=0, high=2),
     )
     mean_r: float = option(
         0.0,
@@ -221,9 +243,10 @@ class DetRecipe(BaseRecipe):
     std_b: float = option(0.0, "float", ..., _not_negative)
     std_a: float = option(0.0, "float", ..., _not_negative)
 
-    rules: ClassVar[tuple[Rule, ...]] = DET_RULES
+    rules: ClassVar[tuple[Rule, ...]] = (*DET_RULES, *ChangeOptions.rules)
 
     def _check(self) -> None:
+        self.policy()  # raises where there is none of that name
         if self.num_crop_sampler > 0:
             self._check_samplers()
 
@@ -264,6 +287,14 @@ class DetRecipe(BaseRecipe):
         return super().differs(name)
 
     @property
+    def moves_boxes(self) -> bool:
+        """Whether boxes may be moved by operations of a policy."""
+        policy = self.policy()
+        return policy is not None and any(
+            choice.scale.operation in MOVING for choice in policy.choices
+        )
+
+    @property
     def label_limit(self) -> tuple[str, int]:
         """The parameter that says how many values a raw label may have, and that number."""
         for name in ("label_pad_width", "max_label_width"):
@@ -290,6 +321,8 @@ class DetRecipe(BaseRecipe):
 
 
 #: Of the parameters with one value for each sampler.
-SAMPLER_DEFAULTS = {
-    item.name: item.default[0] for item in fields(DetRecipe) if isinstance(item.default, tuple)
-}
+SAMPLER_DEFAULTS: dict[str, float] = {
+    f"{end}_crop_{limit}": getattr(DetRecipe, f"{end}_crop_{limit}")[0]
+    for limit in CROP_LIMITS
+    for end in ("min", "max")
+} | {"max_crop_trials": DetRecipe.max_crop_trials[0]}

@@ -42,7 +42,8 @@ cdef class Eraser:
     cdef Erased rectangles[MAX_RECTANGLES]
     cdef uint64_t noise
 
-    cdef void draw(self, const ImageKey* image) noexcept nogil
+    # The size is that of the image, which may be smaller than its place.
+    cdef void draw(self, const ImageKey* image, int full_width, int full_height) noexcept nogil
     # Strides in elements: of neighbouring rows, pixels and channels.
     cdef void erase(self, void* slot, const normalise_recipe* normalise, ptrdiff_t row_stride,
                     ptrdiff_t pixel_stride, ptrdiff_t channel_stride) noexcept nogil

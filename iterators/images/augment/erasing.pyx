@@ -94,7 +94,7 @@ cdef class Eraser:
     def __dealloc__(self):
         free(self.row)
 
-    cdef void draw(self, const ImageKey* image) noexcept nogil:
+    cdef void draw(self, const ImageKey* image, int full_width, int full_height) noexcept nogil:
         cdef philox_block words = draw_block(image, DRAW_ERASING), place
         cdef int count, i, attempt, width, height
         cdef double area, ratio
@@ -108,14 +108,14 @@ cdef class Eraser:
             for attempt in range(TRIES):
                 place = draw_block(image, DRAW_RECTANGLE + i * TRIES + attempt)
                 area = draw_between(place.word[0], self.area[0], self.area[1])
-                area *= <double>self.width * self.height / count
+                area *= <double>full_width * full_height / count
                 ratio = exp(draw_between(place.word[1], self.log_ratio[0], self.log_ratio[1]))
                 height, width = <int>rint(sqrt(area * ratio)), <int>rint(sqrt(area / ratio))
-                if width < self.width and height < self.height:
+                if width < full_width and height < full_height:
                     found = &self.rectangles[self.count]
                     found.width, found.height = width, height
-                    found.x = draw_integer(place.word[2], 0, self.width - width)
-                    found.y = draw_integer(place.word[3], 0, self.height - height)
+                    found.x = draw_integer(place.word[2], 0, full_width - width)
+                    found.y = draw_integer(place.word[3], 0, full_height - height)
                     self.count += 1
                     break
 
@@ -231,6 +231,6 @@ def drawn_rectangles(recipe, key, epoch, record, occurrence=0):
     cdef ImageKey image
     cdef int64_t number = record
     image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, number
-    eraser.draw(&image)
+    eraser.draw(&image, eraser.width, eraser.height)
     return [(eraser.rectangles[i].x, eraser.rectangles[i].y, eraser.rectangles[i].width,
              eraser.rectangles[i].height) for i in range(eraser.count)]

@@ -116,7 +116,7 @@ cdef void apply_photometric(void* state, uint8_t* pixels, int channels, int widt
                             int height) noexcept nogil:
     cdef State* found = <State*>state
     cdef int i
-    found.image.pixels = pixels
+    found.image.pixels, found.image.width, found.image.height = pixels, width, height
     for i in range(found.count):
         operation_apply(&found.drawn[i], &found.image)
 
@@ -145,12 +145,12 @@ cdef class Photometric(PixelChange):
         target.sigma[0], target.sigma[1] = recipe.blur_sigma
         target.solarize_chance = recipe.solarize_p
         target.threshold = recipe.solarize_threshold
-        state.image.channels, state.image.height, state.image.width = channels, height, width
+        state.image.channels = channels
         state.image.room = <uint8_t*>malloc(
             operation_room(width, height, channels, target.sigma[1]))
         if state.image.room == NULL:
             raise MemoryError
-        self.change.state = state
+        self.change.state, self.change.finished = state, True
         self.change.draw, self.change.apply = draw_photometric, apply_photometric
 
     def __dealloc__(self):

@@ -7,6 +7,9 @@ from iterators.images.kernels.normalise cimport normalise_recipe
 # One kind of change of the pixels of an image, between its last step and its normalisation.
 cdef struct Change:
     void* state             # of the functions below
+    bint finished           # made to the finished image, wherever the geometry has the others made
+    # Say how large that image will be, before `draw`; NULL where nothing drawn depends on it.
+    void (*expect)(void* state, int width, int height) noexcept nogil
     # Draw what happens to an image: whether any pixel changes.  What acts on normalised values
     # changes the normalisation instead.
     bint (*draw)(void* state, const ImageKey* image, normalise_recipe* normalise) noexcept nogil

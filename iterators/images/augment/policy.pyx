@@ -16,91 +16,17 @@ from iterators.images.augment.draw cimport (
 from iterators.images.augment.pixel_change cimport PixelChange
 from iterators.images.kernels.normalise cimport normalise_recipe
 from iterators.images.kernels.operations cimport (
-    AFFINE_BICUBIC, AFFINE_BILINEAR, operation, operation_apply, operation_image, operation_kind,
-    operation_room,
+    AFFINE_BICUBIC, AFFINE_BILINEAR, operation, operation_apply, operation_kind, operation_room,
 )
 
 from ..kernels.operations import METHODS, NAMES
 from .policies import MOST_DEPTH, MOST_LAYERS, MOST_WIDTH
 
 cdef enum:
-    MAX_CHOICES = 64
-    MAX_CHAINS = 32
-    MAX_WIDTH = 8
-    MAX_DEPTH = 8
-    MAX_DRAWN = MAX_WIDTH * MAX_DEPTH
     LARGEST_BLUR = 2        # standard deviation of the blurs of timm's tables
     GAMMA_TRIES = 64        # of which each succeeds with a probability of at least 0.95
 
 assert MOST_WIDTH == MAX_WIDTH and MOST_DEPTH == MAX_DEPTH and MOST_LAYERS <= MAX_DRAWN
-
-cdef enum Kind:
-    LAYERS = 0
-    CHAINS = 1
-    MIX = 2
-
-cdef enum Rounding:
-    NONE = 0
-    CUT = 1
-    EVEN = 2
-
-cdef enum Mixing:
-    SUM = 0
-    BLEND = 1
-    BLENDED = 2
-
-
-# A `policies.Choice`, its scale resolved for the size of the images.
-cdef struct Choice:
-    operation_kind kind
-    double low
-    double span
-    bint signed_span
-    Rounding rounding
-    bint whole
-    double least
-    double most
-    double chance
-    double weight
-    double level
-    bint between
-
-
-cdef struct PolicyRecipe:
-    Kind kind
-    int count
-    Choice choices[MAX_CHOICES]
-    int layers
-    bint again
-    int num_chains
-    int chains[MAX_CHAINS + 1]      # the first choice of each
-    double levels
-    double noise
-    int bins
-    double most
-    int width
-    int depth
-    double alpha
-    Mixing mixing
-    int method              # AFFINE_..., -1 for bilinear or bicubic at random
-
-
-# What was drawn for one image.
-cdef struct Drawn:
-    int count               # operations
-    operation operations[MAX_DRAWN]
-    int num_parts           # of a mix, else 0
-    int parts[MAX_WIDTH + 1]    # the first operation of each
-    float weights[MAX_WIDTH]
-    float share             # of the mix
-
-
-cdef struct State:
-    PolicyRecipe recipe
-    Drawn drawn
-    operation_image image
-    uint8_t* original       # of a mix
-    float* sum
 
 
 cdef double draw_gamma(const ImageKey* image, double shape, uint32_t purpose) noexcept nogil:
@@ -178,18 +104,19 @@ cdef void draw_operation(const PolicyRecipe* recipe, int number, philox_block wo
     cdef const Choice* choice = &recipe.choices[number]
     cdef operation* done = &drawn.operations[drawn.count]
     cdef double more_value, value
+    cdef double low = choice.low * recipe.units[choice.unit]
+    cdef double span = choice.span * recipe.units[choice.unit]
     if philox_unit(words.word[1]) >= choice.chance:
         return
     more_value = draw_level(recipe, choice, words, more)
-    more_value = even_step(choice.span, recipe.levels, more_value) if choice.whole else (
-        choice.span * more_value)
+    more_value = even_step(span, recipe.levels, more_value) if choice.whole else span * more_value
     if choice.rounding == CUT:
         more_value = trunc(more_value)
     elif choice.rounding == EVEN:
         more_value = rint(more_value)
     if choice.signed_span and words.word[2] >> 31:
         more_value = -more_value
-    value = min(max(choice.low + more_value, choice.least), choice.most)
+    value = min(max(low + more_value, choice.least), choice.most)
     if choice.whole:
         value = trunc(value)
     if choice.between:
@@ -245,6 +172,11 @@ cdef void draw_mix(const PolicyRecipe* recipe, const ImageKey* image, Drawn* dra
     drawn.parts[recipe.width] = drawn.count
     for i in range(recipe.width):
         drawn.weights[i] = <float>(parts[i] / total if total > 0 else 1.0 / recipe.width)
+
+
+cdef void expect_size(void* state, int width, int height) noexcept nogil:
+    cdef PolicyRecipe* recipe = &(<State*>state).recipe
+    recipe.units[0], recipe.units[1], recipe.units[2] = 1, width, height
 
 
 cdef bint draw_policy(void* state, const ImageKey* image,
@@ -323,7 +255,7 @@ cdef void apply_policy(void* state, uint8_t* pixels, int channels, int width,
                        int height) noexcept nogil:
     cdef State* policy = <State*>state
     cdef size_t size = <size_t>width * height * channels
-    policy.image.pixels = pixels
+    policy.image.pixels, policy.image.width, policy.image.height = pixels, width, height
     if policy.drawn.num_parts == 0:
         run_operations(policy, 0, policy.drawn.count)
     elif policy.recipe.mixing == BLENDED:
@@ -332,11 +264,11 @@ cdef void apply_policy(void* state, uint8_t* pixels, int channels, int width,
         mix_images(policy, size)
 
 
-cdef int load_choice(Choice* target, choice, int width, int height) except -1:
+cdef int load_choice(Choice* target, choice) except -1:
     scale = choice.scale
-    unit = {"": 1, "width": width, "height": height}[scale.of]
     target.kind = <operation_kind><int>NAMES.index(scale.operation)
-    target.low, target.span = scale.low * unit, scale.span * unit
+    target.unit = ("", "width", "height").index(scale.of)
+    target.low, target.span = scale.low, scale.span
     target.signed_span = scale.signed
     target.rounding = <Rounding><int>("", "cut", "even").index(scale.rounding)
     target.whole, target.least, target.most = scale.whole, scale.least, scale.most
@@ -345,8 +277,8 @@ cdef int load_choice(Choice* target, choice, int width, int height) except -1:
     return 0
 
 
-cdef int load_policy(PolicyRecipe* target, policy, int width, int height) except -1:
-    """Copy a `policies.Policy` for images of this size."""
+cdef int load_policy(PolicyRecipe* target, policy) except -1:
+    """Copy a `policies.Policy`."""
     cdef int i
     if len(policy.choices) > MAX_CHOICES or len(policy.chains) > MAX_CHAINS:
         raise ValueError(f"{len(policy.choices)} choices: at most {MAX_CHOICES} are possible")
@@ -354,7 +286,7 @@ cdef int load_policy(PolicyRecipe* target, policy, int width, int height) except
     target.kind = <Kind><int>("layers", "chains", "mix").index(policy.kind)
     target.count = len(policy.choices)
     for i in range(target.count):
-        load_choice(&target.choices[i], policy.choices[i], width, height)
+        load_choice(&target.choices[i], policy.choices[i])
     target.layers, target.again = policy.layers, policy.replace
     target.num_chains = len(policy.chains)
     for i in range(target.num_chains):
@@ -377,9 +309,6 @@ cdef class PolicyChange(PixelChange):
     recipe : Recipe
     """
 
-    cdef State state
-    cdef readonly object policy
-
     def __cinit__(self, recipe):
         cdef size_t size
         cdef int i
@@ -387,8 +316,8 @@ cdef class PolicyChange(PixelChange):
         memset(state, 0, sizeof(State))
         channels, height, width = recipe.data_shape
         policy = self.policy = recipe.policy()
-        load_policy(&state.recipe, policy, width, height)
-        state.image.width, state.image.height = width, height
+        load_policy(&state.recipe, policy)
+        expect_size(state, width, height)
         state.image.channels = channels
         for i in range(3):
             state.image.fill[i] = policy.fill[i]
@@ -401,8 +330,14 @@ cdef class PolicyChange(PixelChange):
         if state.image.room == NULL or state.recipe.kind == MIX and (
                 state.original == NULL or state.sum == NULL):
             raise MemoryError
-        self.change.state = state
+        self.change.state, self.change.finished = state, True
+        self.change.expect = expect_size
         self.change.draw, self.change.apply = draw_policy, apply_policy
+
+    cdef const Drawn* draw_for(self, const ImageKey* image, int width, int height) noexcept nogil:
+        expect_size(&self.state, width, height)
+        draw_policy(&self.state, image, NULL)
+        return &self.state.drawn
 
     def drawn(self, key, epoch, record, occurrence=0):
         """What `drawn_operations` returns; quicker where many are looked at."""

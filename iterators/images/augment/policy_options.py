@@ -1,7 +1,8 @@
 """The keywords of today's recipes: policies, photometric changes, erasing, faces.
 
-`PolicyOptions` is the part of a recipe that is not MXNet's.  It says what may happen, in which
-ranges; drawing is the work of `policy`, `photometric`, `erasing` and `face_changes`.
+`PolicyOptions` is the part of a recipe that is not MXNet's, and `ChangeOptions` what of it images
+with boxes have as well.  They say what may happen, in which ranges; drawing is the work of
+`policy`, `photometric`, `erasing` and `face_changes`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ...core.options import Options, option, optional
 from ...core.parameters import boolean, choice, integer, integers, real
 from .policies import INTERPOLATIONS, MOST_LAYERS, TABLES, Policy, policy_of
 
-__all__ = ["ERASING_VALUES", "PolicyOptions"]
+__all__ = ["ERASING_VALUES", "ChangeOptions", "PolicyOptions"]
 
 #: What erased rectangles can be filled with, beside a grey level.
 ERASING_VALUES = ("mean", "colour", "pixel")
@@ -122,17 +123,14 @@ def _needs(names: str, other: str) -> Rule:
 #: What changes colours alone.
 _COLOURS = "random_grayscale color_jitter three_augment"
 
-RULES = (
+CHANGE_RULES = (
     _needs(
         "num_ops magnitude magnitude_std increasing augment_table augment_interpolation "
         "augment_fill",
         "auto_augment",
     ),
     _needs("erasing_area erasing_ratio erasing_count erasing_value", "random_erasing"),
-    _needs("log_aspect_ratio", "random_resized_crop"),
     _needs("color_jitter_prob", "color_jitter"),
-    _needs("low_resolution_side", "low_resolution"),
-    _needs("crop_on_fill_area", "crop_on_fill"),
     Rule(
         "blur_sigma",
         lambda v: not v.gaussian_blur and not v.three_augment,
@@ -153,18 +151,18 @@ RULES = (
     ),
 )
 
+RULES = (
+    *CHANGE_RULES,
+    _needs("log_aspect_ratio", "random_resized_crop"),
+    _needs("low_resolution_side", "low_resolution"),
+    _needs("crop_on_fill_area", "crop_on_fill"),
+)
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PolicyOptions(Options):
-    """What torchvision's, timm's and face recognition's recipes have, and MXNet's have not."""
+class ChangeOptions(Options):
+    """What torchvision's and timm's recipes have for images of every kind."""
 
-    log_aspect_ratio: bool = option(
-        False,
-        "bool",
-        """With `random_resized_crop`, draw the aspect ratio as torchvision and timm do: uniform in
-        its logarithm.  MXNet draws it uniformly and exchanges the sides half of the time.""",
-        boolean,
-    )
     auto_augment: str | None = option(
         None,
         "str",
@@ -282,6 +280,41 @@ class PolicyOptions(Options):
         ImageNet counts.""",
         _erasing_value,
     )
+    rules: ClassVar[tuple[Rule, ...]] = CHANGE_RULES
+
+    def policy(self) -> Policy | None:
+        """What `auto_augment` asks for.
+
+        Raises
+        ------
+        ValueError
+            For a name that does not exist, and for parameters that it does not have.
+        """
+        if self.auto_augment is None:
+            return None
+        fill: Any = self.augment_fill
+        if fill is None and self.differs("fill_value"):
+            fill = (self.values("fill_value")["fill_value"],) * 3
+        return policy_of(
+            self.auto_augment,
+            self.augment_table,
+            interpolation=self.augment_interpolation,
+            fill=fill,
+            **self.values("num_ops", "magnitude", "magnitude_std", "increasing"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PolicyOptions(ChangeOptions):
+    """What torchvision's, timm's and face recognition's recipes have, and MXNet's have not."""
+
+    log_aspect_ratio: bool = option(
+        False,
+        "bool",
+        """With `random_resized_crop`, draw the aspect ratio as torchvision and timm do: uniform in
+        its logarithm.  MXNet draws it uniformly and exchanges the sides half of the time.""",
+        boolean,
+    )
     low_resolution: float = option(
         0.0,
         "float",
@@ -309,24 +342,3 @@ class PolicyOptions(Options):
     )
 
     rules: ClassVar[tuple[Rule, ...]] = RULES
-
-    def policy(self) -> Policy | None:
-        """What `auto_augment` asks for.
-
-        Raises
-        ------
-        ValueError
-            For a name that does not exist, and for parameters that it does not have.
-        """
-        if self.auto_augment is None:
-            return None
-        fill: Any = self.augment_fill
-        if fill is None and self.differs("fill_value"):
-            fill = (self.values("fill_value")["fill_value"],) * 3
-        return policy_of(
-            self.auto_augment,
-            self.augment_table,
-            interpolation=self.augment_interpolation,
-            fill=fill,
-            **self.values("num_ops", "magnitude", "magnitude_std", "increasing"),
-        )

@@ -6,6 +6,8 @@ not have; what MXNet runs is run, with a warning.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...core.effects import Rule
 
 __all__ = ["CHANNEL_RULES", "DET_RULES", "NEEDS_RGB", "RULES"]
@@ -70,13 +72,15 @@ RULES = (
     *CHANNEL_RULES,
 )
 
-#: A crop of a detection image: its limits and what becomes of the boxes.
+#: The limits of a crop of a detection image.
 _CROP = (
     "num_crop_sampler min_crop_scales max_crop_scales min_crop_aspect_ratios "
     "max_crop_aspect_ratios min_crop_overlaps max_crop_overlaps min_crop_sample_coverages "
     "max_crop_sample_coverages min_crop_object_coverages max_crop_object_coverages "
-    "max_crop_trials crop_emit_mode emit_overlap_thresh"
+    "max_crop_trials"
 )
+#: What becomes of boxes that are cut, whatever cuts them.
+_EMIT = "crop_emit_mode emit_overlap_thresh"
 #: Changes and their probabilities, neither of which does anything alone, and the size of none.
 _CHANCES = (
     ("max_random_hue", "random_hue_prob", 0),
@@ -96,7 +100,13 @@ def _without(name: str, other: str, least: float) -> Rule:
     )
 
 
+def _cuts(values: Any) -> bool:
+    """Whether boxes may be cut, and dropped for it."""
+    return values.rand_crop_prob > 0 or values.mosaic > 0 or values.moves_boxes
+
+
 DET_RULES = (
+    Rule("mosaic_center", lambda v: not v.mosaic, "has no effect without mosaic", refused=True),
     Rule(
         "max_random_hue max_random_saturation max_random_illumination",
         lambda v: v.channels != 3,
@@ -109,18 +119,27 @@ DET_RULES = (
         "has no effect without rand_crop_prob above 0",
     ),
     Rule(
+        _EMIT,
+        lambda v: not _cuts(v),
+        "has no effect without rand_crop_prob above 0, a mosaic, or a policy that moves boxes",
+    ),
+    Rule(
         "rand_crop_prob", lambda v: v.num_crop_sampler <= 0, "has no effect without crop samplers"
     ),
     Rule(
         "emit_overlap_thresh",
-        lambda v: v.crop_emit_mode != "overlap" and v.rand_crop_prob > 0,
+        lambda v: v.crop_emit_mode != "overlap" and _cuts(v),
         'has no effect without crop_emit_mode="overlap"',
     ),
     *(_without(size, chance, 0) for size, chance, _ in _CHANCES),
     *(_without(chance, size, least) for size, chance, least in _CHANCES),
     Rule(
         "fill_value",
-        lambda v: v.rand_pad_prob <= 0 or v.max_pad_scale <= 1,
+        lambda v: (
+            (v.rand_pad_prob <= 0 or v.max_pad_scale <= 1)
+            and not v.mosaic
+            and (not v.auto_augment or v.augment_fill is not None)
+        ),
         "has no effect without a border: rand_pad_prob and max_pad_scale",
     ),
     Rule(

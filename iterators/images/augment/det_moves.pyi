@@ -1,0 +1,15 @@
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+def moved(
+    label: ArrayLike,
+    operations: Sequence[tuple[Any, ...]],
+    width: int,
+    height: int,
+    *,
+    mirror: bool = False,
+    overlap: float | None = None,
+) -> NDArray[np.float32]: ...

@@ -1,0 +1,236 @@
+"""What the shears, shifts and turns of a policy do to the boxes on an image.
+
+The four corners of a box are moved as the pixels are, and what leaves the image is cut off after
+every operation, as it is lost to the next one.  The new box is the one around what is left.
+Nothing here draws random numbers or touches pixels.
+"""
+
+from libc.string cimport memcpy, memmove
+
+import numpy as np
+
+from iterators.images.augment.det_labels cimport (
+    LABEL_SHORT, CropLimits, Objects, label_message, parse_label,
+)
+from iterators.images.augment.policy cimport MAX_DRAWN, Drawn
+from iterators.images.kernels.operations cimport (
+    operation, operation_is_geometric, operation_kind, operation_matrix,
+)
+
+from ..kernels.operations import NAMES
+
+cdef enum:
+    X = 0
+    Y = 1
+    MAX_CORNERS = 4 + 4 * MAX_DRAWN     # every operation cuts with four straight lines
+
+
+# What is left of a box, in pixels: convex, as a box is.
+cdef struct Shape:
+    int count
+    double[MAX_CORNERS][2] corners
+
+
+# A box on its way: its shape and its centre, and whether that stayed inside all the time.
+cdef struct Moved:
+    Shape shape
+    double[2] centre
+    bint inside
+
+
+cdef void put(Shape* shape, double x, double y) noexcept nogil:
+    if shape.count < MAX_CORNERS:
+        shape.corners[shape.count][X], shape.corners[shape.count][Y] = x, y
+        shape.count += 1
+
+
+cdef void cut(Shape* shape, int axis, double limit, double sign) noexcept nogil:
+    """Keep what is below a limit, or above it where `sign` is -1."""
+    cdef Shape kept
+    cdef double* first
+    cdef double* second
+    cdef double past_first, past_second, share
+    cdef int i
+    kept.count = 0
+    for i in range(shape.count):
+        first, second = shape.corners[i], shape.corners[(i + 1) % shape.count]
+        past_first, past_second = sign * (first[axis] - limit), sign * (second[axis] - limit)
+        if past_first <= 0:
+            put(&kept, first[X], first[Y])
+        if (past_first <= 0) != (past_second <= 0):
+            share = past_first / (past_first - past_second)
+            put(&kept, first[X] + share * (second[X] - first[X]),
+                first[Y] + share * (second[Y] - first[Y]))
+    shape.count = kept.count
+    memcpy(shape.corners, kept.corners, kept.count * sizeof(double[2]))
+
+
+cdef double area(Shape* shape) noexcept nogil:
+    cdef double twice = 0
+    cdef double* first
+    cdef double* second
+    cdef int i
+    for i in range(shape.count):
+        first, second = shape.corners[i], shape.corners[(i + 1) % shape.count]
+        twice += first[X] * second[Y] - second[X] * first[Y]
+    return (twice if twice > 0 else -twice) / 2
+
+
+cdef inline void move_point(double* point, const double* matrix) noexcept nogil:
+    """`matrix` leads from the moved pixels back to where they were."""
+    cdef double x = point[X] - matrix[2], y = point[Y] - matrix[5]
+    cdef double whole = matrix[0] * matrix[4] - matrix[1] * matrix[3]
+    point[X] = (matrix[4] * x - matrix[1] * y) / whole
+    point[Y] = (matrix[0] * y - matrix[3] * x) / whole
+
+
+cdef void move(Moved* moved, const operation* done, int width, int height) noexcept nogil:
+    cdef double[6] matrix
+    cdef int i
+    operation_matrix(done, width, height, matrix)
+    for i in range(moved.shape.count):
+        move_point(moved.shape.corners[i], matrix)
+    move_point(moved.centre, matrix)
+    moved.inside = (moved.inside and 0 <= moved.centre[X] < width
+                    and 0 <= moved.centre[Y] < height)
+    cut(&moved.shape, X, 0, -1)
+    cut(&moved.shape, X, width, 1)
+    cut(&moved.shape, Y, 0, -1)
+    cut(&moved.shape, Y, height, 1)
+
+
+cdef void begin(Moved* moved, const float* box, int width, int height, bint mirror) noexcept nogil:
+    cdef double left = box[1], right = box[3]
+    if mirror:
+        left, right = 1 - right, 1 - left
+    moved.shape.count = 0
+    put(&moved.shape, left * width, <double>box[2] * height)
+    put(&moved.shape, right * width, <double>box[2] * height)
+    put(&moved.shape, right * width, <double>box[4] * height)
+    put(&moved.shape, left * width, <double>box[4] * height)
+    moved.centre[X] = (left + right) / 2 * width
+    moved.centre[Y] = (<double>box[2] + box[4]) / 2 * height
+    moved.inside = True
+
+
+cdef bint follow(const float* box, const Drawn* drawn, int first, int last, int width, int height,
+                 bint mirror, const CropLimits* limits, float* around) noexcept nogil:
+    """The box after some of the operations; False for one that is dropped."""
+    cdef Moved moved
+    cdef double whole, low, high
+    cdef double[2] sides = [width, height]
+    cdef int i, axis
+    begin(&moved, box, width, height, mirror)
+    whole = area(&moved.shape)
+    for i in range(first, last):
+        if operation_is_geometric(drawn.operations[i].kind):
+            move(&moved, &drawn.operations[i], width, height)
+    if moved.shape.count < 3:
+        return False
+    if not (area(&moved.shape) > limits.emit_overlap * whole if limits.by_overlap
+            else moved.inside):
+        return False
+    for axis in range(2):
+        low = high = moved.shape.corners[0][axis]
+        for i in range(moved.shape.count):
+            low = min(low, moved.shape.corners[i][axis])
+            high = max(high, moved.shape.corners[i][axis])
+        low, high = max(low / sides[axis], 0.0), min(high / sides[axis], 1.0)  # cuts are rounded
+        if mirror and axis == X:
+            low, high = 1 - high, 1 - low
+        around[1 + axis], around[3 + axis] = <float>low, <float>high
+    return around[3] > around[1] and around[4] > around[2]
+
+
+cdef bint moves(const Drawn* drawn) noexcept nogil:
+    cdef int i
+    for i in range(drawn.count):
+        if operation_is_geometric(drawn.operations[i].kind):
+            return True
+    return False
+
+
+cdef bint move_box(float* box, const Drawn* drawn, int width, int height, bint mirror,
+                   const CropLimits* limits) noexcept nogil:
+    """Change a box; False if it is to be dropped."""
+    cdef float[5] around
+    cdef float[5] was
+    cdef int part, i
+    if drawn.num_parts == 0:
+        return follow(box, drawn, 0, drawn.count, width, height, mirror, limits, box)
+    # All parts of a mix are seen at once, and the image where it was.
+    for i in range(1, 5):
+        was[i] = box[i]
+    for part in range(drawn.num_parts):
+        if follow(was, drawn, drawn.parts[part], drawn.parts[part + 1], width, height, mirror,
+                  limits, around):
+            box[1], box[2] = min(box[1], around[1]), min(box[2], around[2])
+            box[3], box[4] = max(box[3], around[3]), max(box[4], around[4])
+    return True
+
+
+cdef void move_objects(Objects* objects, const Drawn* drawn, int width, int height, bint mirror,
+                       const CropLimits* limits) noexcept nogil:
+    cdef Py_ssize_t i, kept = 0
+    cdef float* box
+    if not moves(drawn):
+        return
+    for i in range(objects.count):
+        box = objects.values + i * objects.width
+        if move_box(box, drawn, width, height, mirror, limits):
+            memmove(objects.values + kept * objects.width, box, sizeof(float) * objects.width)
+            kept += 1
+    objects.count = kept
+
+
+def moved(label, operations, int width, int height, *, bint mirror=False, overlap=None):
+    """What operations one after the other do to a label, for tests and for looking at it.
+
+    Parameters
+    ----------
+    label : array_like of float
+        Raw label.
+    operations : sequence of (str, float, ...)
+        Names and values as `kernels.operations.operate` takes them, at most 64.
+    width, height : int
+        Of the image in pixels.
+    mirror : bool
+        Whether the image is mirrored afterwards; the boxes are those on the mirrored image.
+    overlap : float, optional
+        Objects of which a larger share is left stay; without it those whose centre was never
+        outside.
+
+    Returns
+    -------
+    numpy.ndarray of float32
+
+    Raises
+    ------
+    ValueError
+        If the label is malformed, or there are too many operations.
+
+    Examples
+    --------
+    >>> moved([2, 5, 7, 0.0, 0.25, 0.5, 1.0], [("translate_x", -10)], 40, 40).tolist()
+    [2.0, 5.0, 7.0, 0.25, 0.25, 0.75, 1.0]
+    """
+    cdef float[::1] values = np.array(label, np.float32)
+    cdef Objects objects
+    cdef CropLimits limits
+    cdef Drawn drawn
+    cdef Py_ssize_t header = 0
+    cdef int status = LABEL_SHORT
+    if values.shape[0]:
+        status = parse_label(&values[0], values.shape[0], &header, &objects)
+    if status:
+        raise ValueError((<bytes>label_message(status)).decode())
+    if len(operations) > MAX_DRAWN:
+        raise ValueError(f"{len(operations)} operations: at most {MAX_DRAWN} are possible")
+    limits.by_overlap = overlap is not None
+    limits.emit_overlap = overlap or 0
+    drawn.count, drawn.num_parts = len(operations), 0
+    for i, (name, value, *_) in enumerate(operations):
+        drawn.operations[i].kind = <operation_kind><int>NAMES.index(name)
+        drawn.operations[i].value = value
+    move_objects(&objects, &drawn, width, height, mirror, &limits)
+    return np.array(values[:header + objects.count * objects.width])

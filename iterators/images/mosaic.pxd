@@ -1,0 +1,55 @@
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from iterators.images.augment.det_labels cimport CropLimits, Objects
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.det_render cimport ObjectLabels
+from iterators.images.image_steps cimport StepRunner
+from iterators.images.render cimport Renderer, Slot
+from iterators.images.sources.source cimport Scratch, Source
+from iterators.images.status cimport Outcome
+
+cdef enum:
+    MOSAIC_IMAGES = 4
+
+
+# What is put together: the record whose turn it is, the others, and where they meet.
+cdef struct Meeting:
+    int64_t records[MOSAIC_IMAGES]
+    ImageKey image
+    int x                   # on the canvas
+    int y
+
+
+# Puts the records of one pack together; belongs to one thread at a time, apart from `meet`.
+cdef class Mosaic:
+    cdef Renderer renderer
+    cdef ObjectLabels labels
+    cdef StepRunner tiles
+    cdef CropLimits emission
+    cdef int inter_method
+    cdef double chance
+    cdef double low
+    cdef double high
+    cdef int64_t first      # record of the pack
+    cdef int64_t count      # of its records
+    cdef int width          # of the canvas
+    cdef int height
+    cdef uint8_t* canvas
+    cdef float* row         # of labels that are added to those of the first image
+    cdef int64_t made       # so far; others read it
+    # Of the image at work: the first record, and the objects so far, in its row.
+    cdef uint64_t record_id
+    cdef Py_ssize_t header
+    cdef Objects objects
+
+    # Whether an image is one of four this time, and of which; any thread may ask.
+    cdef bint meet(self, int64_t number, uint32_t epoch, int64_t occurrence,
+                   Meeting* meeting) noexcept nogil
+    # Fill a slot.  After a failure `culprit` is the number of the record that it is of.
+    cdef void render(self, Source source, const Meeting* meeting, const Slot* slot, int* fetched,
+                     Outcome* outcome, Scratch* scratch, int64_t* culprit) noexcept nogil
+    cdef int add(self, const uint8_t* record, size_t length, const Meeting* meeting, int number,
+                 const Slot* slot, Outcome* outcome) noexcept nogil
+    # The tile of an open image, and its objects as those of the canvas.
+    cdef int add_tile(self, const uint8_t* data, size_t size, const Meeting* meeting, int number,
+                      Outcome* outcome) noexcept nogil

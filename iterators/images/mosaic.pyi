@@ -1,0 +1,6 @@
+from typing_extensions import Self
+
+from .render import Renderer
+
+class Mosaic:
+    def __new__(cls, renderer: Renderer, first: int, count: int) -> Self: ...

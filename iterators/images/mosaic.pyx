@@ -1,0 +1,283 @@
+"""Mosaics: four records of a pack become one image with the objects of all.
+
+The images meet in a point of a canvas that is twice as wide and high as the result, as YOLO's do:
+each fits into a quarter of it, with a corner on that point.  Then the canvas goes the way of an
+image that was decoded.  Which records meet, and where, follows from the key, the epoch and the
+record.
+"""
+
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdio cimport snprintf
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from iterators.images.augment.det_geometry cimport load_emission
+from iterators.images.augment.det_labels cimport Box, Objects, crop_objects, place_objects
+from iterators.images.augment.draw cimport (
+    DRAW_MOSAIC, draw, draw_between, draw_key, philox_block, philox_unit,
+)
+from iterators.images.augment.geometry cimport (
+    METHOD_RESIZE, STEP_RESAMPLE, Geometry, Step, choose_method,
+)
+from iterators.images.codecs.row_source cimport ImageInfo, Pixels, RowSource, read_pixels
+from iterators.images.det_render cimport PREFIX
+from iterators.images.image_steps cimport PIXELS_A
+from iterators.images.kernels.normalise cimport normalise_done
+from iterators.images.plan cimport RenderPlan
+from iterators.images.sources.source cimport FETCH_OK
+from iterators.images.status cimport MESSAGE_SIZE, RENDER_LABEL, RENDER_OK
+
+cdef extern from "iterators/core/sync.h" nogil:
+    double sync_now()
+
+cdef extern from "iterators/core/counter.h" nogil:
+    void counter_add(int64_t* counter, int64_t number)
+    void seconds_add(double* seconds, double more)
+
+cdef extern from "iterators/images/kernels/pixel.h":
+    enum:
+        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
+
+
+# Where a tile lies: the window of it that is seen, and the place of that on the canvas.
+cdef struct Place:
+    int left
+    int top
+    int width
+    int height
+    int x
+    int y
+
+
+cdef inline int64_t draw_number(uint32_t high, uint32_t low, int64_t count) noexcept nogil:
+    """Uniform in [0, count), of 53 random bits."""
+    return <int64_t>(((high >> 5) * 67108864.0 + (low >> 6)) / 9007199254740992.0 * count)
+
+
+cdef class Mosaic:
+    """Puts the records of one pack together; serves one thread.
+
+    Parameters
+    ----------
+    renderer : Renderer
+        Of the pack, with a `DetPlan`.
+    first, count : int
+        Number of the first record of the pack, and how many it has.
+    """
+
+    def __cinit__(self, Renderer renderer not None, int64_t first, int64_t count):
+        recipe = renderer.plan.recipe
+        self.renderer, self.labels = renderer, renderer.labels
+        self.tiles = StepRunner(renderer.plan, (), None)
+        self.first, self.count = first, count
+        self.chance, self.inter_method = recipe.mosaic, recipe.inter_method
+        self.low, self.high = recipe.mosaic_center
+        load_emission(&self.emission, recipe)
+        self.width, self.height = 2 * renderer.plan.width, 2 * renderer.plan.height
+        self.canvas = <uint8_t*>malloc(
+            <size_t>self.width * self.height * renderer.plan.channels + PIXEL_SLACK)
+        self.row = <float*>malloc((renderer.plan.label_width + 1) * sizeof(float))
+        if self.canvas == NULL or self.row == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.canvas)
+        free(self.row)
+
+    cdef bint meet(self, int64_t number, uint32_t epoch, int64_t occurrence,
+                   Meeting* meeting) noexcept nogil:
+        cdef philox_block words
+        cdef int64_t other
+        cdef int i
+        meeting.image.key = draw_key(self.renderer.plan.key, occurrence)
+        meeting.image.epoch, meeting.image.record = epoch, number
+        words = draw(&meeting.image, DRAW_MOSAIC)
+        if philox_unit(words.word[0]) >= self.chance:
+            return False
+        meeting.x = <int>(draw_between(words.word[1], self.low, self.high) * self.width / 2)
+        meeting.y = <int>(draw_between(words.word[2], self.low, self.high) * self.height / 2)
+        meeting.records[0] = number
+        for i in range(1, MOSAIC_IMAGES):
+            words = draw(&meeting.image, DRAW_MOSAIC + (i + 1) // 2)
+            other = self.first
+            if self.count > 1:      # any of the others
+                other += draw_number(words.word[2 * (i - 1) % 4], words.word[2 * (i - 1) % 4 + 1],
+                                     self.count - 1)
+                other += other >= number
+            meeting.records[i] = other
+        return True
+
+    cdef void render(self, Source source, const Meeting* meeting, const Slot* slot, int* fetched,
+                     Outcome* outcome, Scratch* scratch, int64_t* culprit) noexcept nogil:
+        cdef const uint8_t* record
+        cdef size_t length
+        cdef int i
+        fill_canvas(self)
+        for i in range(MOSAIC_IMAGES):
+            culprit[0] = meeting.records[i]
+            outcome.record_id = 0
+            fetched[0] = source.fetch(culprit[0], scratch, &record, &length)
+            if fetched[0] != FETCH_OK:
+                return
+            self.add(record, length, meeting, i, slot, outcome)
+            fetched[0] = source.confirm(culprit[0], record, length)
+            if fetched[0] != FETCH_OK or outcome.status != RENDER_OK:
+                return
+        culprit[0] = meeting.records[0]
+        finish(self, self.renderer, meeting, slot, outcome)
+
+    cdef int add(self, const uint8_t* record, size_t length, const Meeting* meeting, int number,
+                 const Slot* slot, Outcome* outcome) noexcept nogil:
+        """The image of one record and its objects."""
+        cdef Slot target = slot[0]
+        cdef size_t content
+        cdef double begin = sync_now()
+        outcome.status = RENDER_OK
+        outcome.message[0] = 0
+        if number:
+            target.label = self.row
+        if not self.renderer.read_header(record, length, &content, &target, outcome):
+            if number == 0:
+                self.record_id, self.header = outcome.record_id, self.labels.header
+                self.objects = self.labels.objects
+            if not check_width(self, outcome):
+                self.add_tile(record + content, length - content, meeting, number, outcome)
+            counter_add(&self.renderer.bytes, <int64_t>(length - content))
+        seconds_add(&self.renderer.total_seconds, sync_now() - begin)
+        return outcome.status
+
+    cdef int add_tile(self, const uint8_t* data, size_t size, const Meeting* meeting, int number,
+                      Outcome* outcome) noexcept nogil:
+        cdef ImageInfo info
+        cdef Geometry geometry
+        cdef Place place
+        cdef Box seen, part
+        cdef Step* step = &geometry.steps[0]
+        cdef RowSource* source = self.renderer.open_image(data, size, &info, outcome)
+        if source == NULL:
+            return outcome.status
+        plan_tile(self, self.renderer.plan, meeting, number, &info, step, &place)
+        geometry.count, geometry.changed, geometry.mirror = 1, 0, False
+        if place.width < 1 or place.height < 1:
+            self.labels.objects.count = 0   # the point is at an edge: nothing of this one is seen
+        else:
+            if not self.tiles.run(source, &info, &meeting.image, &geometry, NULL, outcome):
+                copy_tile(self, &place)
+            seen.x, seen.width = <float>place.left / step.target_width, (
+                <float>place.width / step.target_width)
+            seen.y, seen.height = <float>place.top / step.target_height, (
+                <float>place.height / step.target_height)
+            part.x, part.width = <float>place.x / self.width, <float>place.width / self.width
+            part.y, part.height = <float>place.y / self.height, <float>place.height / self.height
+            crop_objects(&self.labels.objects, &seen, &self.emission)
+            place_objects(&self.labels.objects, &part)
+        add_objects(self, number)
+        return self.renderer.finish(source, outcome)
+
+
+cdef void fill_canvas(Mosaic mosaic) noexcept nogil:
+    cdef int i, channels = mosaic.renderer.plan.channels
+    cdef size_t size = <size_t>mosaic.width * channels, x, y
+    for x in range(<size_t>mosaic.width):
+        for i in range(channels):
+            mosaic.canvas[x * channels + i] = mosaic.renderer.plan.fill[i]
+    for y in range(1, <size_t>mosaic.height):
+        memcpy(mosaic.canvas + y * size, mosaic.canvas, size)
+
+
+cdef int check_width(Mosaic mosaic, Outcome* outcome) noexcept nogil:
+    """Whether the objects of a record can stand beside those of the first one."""
+    cdef const Objects* mine = &mosaic.objects
+    cdef const Objects* more = &mosaic.labels.objects
+    if more.count == 0 or more.width == mine.width:
+        return RENDER_OK
+    snprintf(outcome.message, MESSAGE_SIZE,
+             "the objects of the record have %d values, and those that a mosaic adds them to %d",
+             more.width, mine.width)
+    outcome.status = RENDER_LABEL
+    return RENDER_LABEL
+
+
+cdef void plan_tile(Mosaic mosaic, RenderPlan plan, const Meeting* meeting, int number,
+                    const ImageInfo* info, Step* step, Place* place) noexcept nogil:
+    """The image in a quarter of the canvas: its size, its place, and what is seen of it.
+
+    The first two images are the upper ones, the first and the third the left ones.
+    """
+    cdef double ratio = min(<double>plan.width / info.width, <double>plan.height / info.height)
+    step.kind = STEP_RESAMPLE
+    step.x = step.y = 0
+    step.width, step.height = info.width, info.height
+    step.target_width = min(max(<int>(info.width * ratio + 0.5), 1), plan.width)
+    step.target_height = min(max(<int>(info.height * ratio + 0.5), 1), plan.height)
+    step.method = choose_method(mosaic.inter_method, &meeting.image, METHOD_RESIZE, info.width,
+                                info.height, step.target_width, step.target_height)
+    place_side(step.target_width, mosaic.width, meeting.x, number % 2 == 0, &place.left,
+               &place.width, &place.x)
+    place_side(step.target_height, mosaic.height, meeting.y, number < 2, &place.top,
+               &place.height, &place.y)
+    step.left, step.top = place.left, place.top
+    step.out_width, step.out_height = place.width, place.height
+
+
+cdef void place_side(int size, int full, int centre, bint before, int* skipped, int* seen,
+                     int* at) noexcept nogil:
+    """Along one axis: a tile that ends at the centre, or begins there."""
+    skipped[0], at[0] = 0, centre
+    seen[0] = min(size, full - centre)
+    if before:
+        seen[0] = min(size, centre)
+        skipped[0], at[0] = size - seen[0], centre - seen[0]
+
+
+cdef void copy_tile(Mosaic mosaic, const Place* place) noexcept nogil:
+    cdef int channels = mosaic.renderer.plan.channels, y
+    cdef size_t packed = <size_t>place.width * channels
+    for y in range(place.height):
+        memcpy(mosaic.canvas
+               + (<size_t>(place.y + y) * mosaic.width + place.x) * channels,
+               mosaic.tiles.buffers[PIXELS_A] + y * packed, packed)
+
+
+cdef void add_objects(Mosaic mosaic, int number) noexcept nogil:
+    """Those that fit behind the objects that there are already."""
+    cdef Objects* mine = &mosaic.objects
+    cdef const Objects* more = &mosaic.labels.objects
+    cdef Py_ssize_t room, count
+    if number == 0:
+        mine[0] = more[0]
+    elif more.count:
+        room = mosaic.renderer.plan.label_width - PREFIX - mosaic.header
+        count = min(more.count, room // mine.width - mine.count)
+        memcpy(mine.values + mine.count * mine.width, more.values,
+               sizeof(float) * count * mine.width)
+        mine.count += count
+
+
+cdef void finish(Mosaic mosaic, Renderer renderer, const Meeting* meeting, const Slot* slot,
+                 Outcome* outcome) noexcept nogil:
+    """From the canvas to the slot."""
+    cdef ImageInfo info
+    cdef Geometry geometry
+    cdef Pixels pixels
+    cdef RowSource memory
+    cdef double begin = sync_now()
+    pixels.first, pixels.pixel_size = mosaic.canvas, renderer.plan.channels
+    pixels.stride = <ptrdiff_t>mosaic.width * renderer.plan.channels
+    pixels.x = pixels.y = 0
+    pixels.width, pixels.height = mosaic.width, mosaic.height
+    read_pixels(&memory, &pixels)
+    memset(&info, 0, sizeof(ImageInfo))
+    info.width, info.height = mosaic.width, mosaic.height
+    info.orientation, info.in_memory = 1, True
+    mosaic.labels.objects, mosaic.labels.header = mosaic.objects, mosaic.header
+    if renderer.plan.label_width:
+        mosaic.labels.row = slot.label
+    outcome.record_id = mosaic.record_id
+    if not renderer.draw(&meeting.image, mosaic.width, mosaic.height, &geometry, outcome):
+        renderer.runner.run(&memory, &info, &meeting.image, &geometry, slot.data, outcome)
+    normalise_done()
+    counter_add(&mosaic.made, 1)
+    counter_add(&renderer.images, 1)
+    seconds_add(&renderer.total_seconds, sync_now() - begin)
