@@ -414,3 +414,34 @@ def test_wrong_keywords_are_refused(pack, keywords, text):
 def test_a_cache_of_a_pack_is_refused_too(pack):
     with pytest.raises(ValueError, match="drop cache"):
         provider_of([Pack(pack, cache="ram")])
+
+
+# -- odd sizes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 1), (1, 5, 40), (4, 33, 2), (3, 300, 7)])
+@pytest.mark.parametrize("mode", ["force", "fit"])
+def test_images_of_any_proportion_meet_in_any_shape(tmp_path, shape, mode):
+    sizes = [(1, 1), (1, 300), (300, 1), (7, 5), (200, 90), (2, 2)]
+    label = [2, 5, 1, 0, 0, 1, 1]
+    records = []
+    for i, (width, height) in enumerate(sizes):
+        size = height, width, max(shape[0], 3)
+        image = np.random.default_rng(i).integers(0, 256, size, np.uint8)
+        records.append((i, label, cv2.imencode(".png", image)[1].tobytes()))
+    path = write(tmp_path / "odd.rec", records)
+    policy = {"auto_augment": "rand-m9-n3-mstd0.5", "random_erasing": 0.5}
+    keywords = {"data_shape": shape, "resize_mode": mode, "mosaic_center": (0, 2), **policy}
+    with provider_of(path, **keywords, rand_crop_prob=0.5, min_crop_scales=0.3) as provider:
+        for _ in range(20):
+            for image, row, _ in samples(epoch_of(provider)):
+                assert image.shape == (shape[1], shape[2], shape[0])
+                boxes = objects_of(row)[:, 1:]
+                assert (boxes >= 0).all() and (boxes <= 1).all()
+                assert (boxes[:, :2] <= boxes[:, 2:]).all()
+
+
+def test_images_alone_are_the_same(pack):
+    with provider_of(pack) as provider, provider_of(pack, label_name=None) as alone:
+        for a, b in zip(provider, alone, strict=True):
+            assert np.array_equal(a.data[0], b.data[0]) and b.label == []
