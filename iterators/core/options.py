@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from .effects import Rule
 from .parameters import unknown_keyword
 
-__all__ = ["Options", "accepts", "described", "divided", "option", "optional"]
+__all__ = ["Options", "accepts", "by_name", "described", "divided", "option", "optional"]
 
 Check = Callable[[str, Any], Any]
 Taker = TypeVar("Taker", bound=Callable[..., Any])
@@ -151,6 +151,27 @@ class Options:
         return self.values(*(name for name in names if self.differs(name)))
 
 
+def by_name(
+    owner: str, keywords: Mapping[str, Any], family: type[Options], values: Sequence[Any]
+) -> dict[str, Any]:
+    """What somebody passed to `owner`, values by position under their names.
+
+    Raises
+    ------
+    TypeError
+        For too many values, and for one that is given twice.
+    """
+    positional = family.positional.split()
+    if len(values) > len(positional):
+        raise TypeError(
+            f"{owner}() takes {len(positional)} arguments by position, not {len(values)}"
+        )
+    given = dict(zip(positional, values, strict=False))
+    for name in given.keys() & keywords.keys():
+        raise TypeError(f"{owner}() got two values for {name!r}")
+    return given | dict(keywords)
+
+
 def divided(
     owner: str, keywords: Mapping[str, Any], *families: type[Options], values: Sequence[Any] = ()
 ) -> list[dict[str, Any]]:
@@ -161,15 +182,7 @@ def divided(
     TypeError
         As `Options.of`.
     """
-    positional = families[0].positional.split()
-    if len(values) > len(positional):
-        raise TypeError(
-            f"{owner}() takes {len(positional)} arguments by position, not {len(values)}"
-        )
-    given = dict(zip(positional, values, strict=False))
-    for name in given.keys() & keywords.keys():
-        raise TypeError(f"{owner}() got two values for {name!r}")
-    keywords = given | dict(keywords)
+    keywords = by_name(owner, keywords, families[0], values)
     items = [{item.name: item for item in fields(family)} for family in families]
     known = {name: item for mine in items for name, item in mine.items()}
     for name in keywords:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any, overload
 
@@ -13,6 +13,7 @@ from ..core.options import Options, accepts, described, option
 from ..core.parameters import real
 from ..images.augment import augmenter as description
 from ..images.augment.augmenter import AugmenterOptions
+from ..images.augment.policy_options import PolicyOptions
 from .augmenters import (
     Augmenter,
     CastAug,
@@ -50,10 +51,22 @@ class DescribedSteps(description.Augmenter, Sequence[Augmenter]):
     `ImageIter` takes it as the description that it is, and the image stage does what it says.  As a
     sequence it holds the same steps in Python, to be called one by one or put into a list with
     others: ``[*steps, my_own]``.
+
+    Raises
+    ------
+    ValueError
+        Where it is used as a sequence, if it has steps that MXNet has not: those are in the image
+        stage alone.
     """
 
     @cached_property
     def _steps(self) -> tuple[Augmenter, ...]:
+        for item in fields(PolicyOptions):
+            if self.differs(item.name):
+                raise ValueError(
+                    f"{item.name} is a step of the image stage, which cannot be called in Python: "
+                    "pass what CreateAugmenter returns as aug_list itself, not as part of a list"
+                )
         method, (_, height, width) = self.inter_method, self.data_shape
         steps: list[Augmenter] = []
         if self.resize > 0:
@@ -86,9 +99,10 @@ class DescribedSteps(description.Augmenter, Sequence[Augmenter]):
 def CreateAugmenter(*values: Any, **keywords: Any) -> DescribedSteps:
     """What happens to the images of an `ImageIter`, under MXNet's names and with its defaults.
 
-    The steps follow each other in this order: resize, crop, mirror, brightness / contrast /
-    saturation in random order, hue, noise, grey, mean and standard deviation.  Colours are changed
-    in float: values may leave the range from 0 to 255, as in MXNet.
+    The steps follow each other in this order: resize, crop, those from `crop_on_fill` to
+    `solarize_p` in the order of `Recipe`, mirror, brightness / contrast / saturation in random
+    order, hue, noise, grey, mean and standard deviation, `random_erasing`.  From brightness on
+    colours are changed in float: values may leave the range from 0 to 255, as in MXNet.
 
     Parameters
     ----------

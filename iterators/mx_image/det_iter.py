@@ -164,7 +164,7 @@ class ImageDetIter(ImageIter):
         return ImageFileSource(path or "imglist", images, options.path_root)
 
     def _augmentation(
-        self, aug_list: Any, more: dict[str, Any]
+        self, aug_list: Any, more: dict[str, Any], beneath: dict[str, Any]
     ) -> tuple[Augmenter, tuple[Any, ...] | None]:
         self._described: dict[str, Any] | None = None
         if aug_list is not None:

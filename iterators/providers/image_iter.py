@@ -9,20 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..core.options import Options, accepts, divided
+from ..core.options import Options, accepts, by_name, divided
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
 from ..core.parameters import unknown_keyword
-from ..images.augment.augmenter import Augmenter, AugmenterOptions, CreateAugmenter
+from ..images.augment.augmenter import Augmenter, AugmenterOptions, CreateAugmenter, augmenter_of
+from ..images.augment.named_recipes import NamedRecipe
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
 from ..images.sources.packs import Pack, Packs
 from .engine import Engine
 from .file_source import ImageFileSource, floor_part, listed_images, read_image_list
-from .image_options import ImageIterOptions, ImageRecordOptions
+from .image_options import ImageClassIterOptions, ImageIterOptions, ImageRecordOptions
 from .image_record import ImageRecordIter
 from .image_settings import ImageSource
+from .image_views import view_recipes
 from .python_images import ImageChange, ImageSteps, PythonImages
 from .roll_over import FullBatch, RollingProvider
 
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["ImageIter", "described_step"]
 
 
-@accepts(ImageIterOptions, AugmenterOptions)
+@accepts(ImageClassIterOptions, AugmenterOptions)
 class ImageIter(RollingProvider, ImageRecordIter):
     """Batches of images from a record file, a list of image files, or a list in memory.
 
@@ -81,7 +84,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
 
     recipe_class = Augmenter
     plan_class = LinearPlan
-    options_class: type[ImageIterOptions] = ImageIterOptions  # type: ignore[assignment]
+    options_class: type[ImageIterOptions] = ImageClassIterOptions  # type: ignore[assignment]
     #: The keywords of augmentation.
     augmentation_class: type[Options] = AugmenterOptions
     #: Of the images.
@@ -101,7 +104,9 @@ class ImageIter(RollingProvider, ImageRecordIter):
         self, values: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[ImageRecordOptions, Augmenter]:
         families = self.options_class, self.augmentation_class
-        own, augmentation = divided(type(self).__name__, keywords, *families, values=values)
+        name = type(self).__name__
+        keywords, beneath = self._expanded(by_name(name, keywords, self.options_class, values))
+        own, augmentation = divided(name, keywords, *families)
         options = self.options_class(**own)
         if options.data_specs is not None and options.dtype != "float32":
             raise ValueError(
@@ -113,15 +118,38 @@ class ImageIter(RollingProvider, ImageRecordIter):
         if self._handle == "roll_over":
             self.batch_type = FullBatch
         self._files = self._list_files(options)
-        self._known = [item.name for item in fields(self.augmentation_class)]
-        recipe, self._steps = self._augmentation(options.aug_list, augmentation)
+        if options.aug_list is not None and self._named is not None:
+            raise ValueError("aug_list says what happens to an image: drop recipe")
+        recipe, self._steps = self._augmentation(options.aug_list, augmentation, beneath)
         for name in ("cache", "strict"):
             if self._steps is not None and getattr(options, name):
                 raise ValueError(
                     f"{name} is for images that CreateAugmenter describes: drop it, or give what "
                     "that returns as aug_list"
                 )
-        return options.for_records(), recipe
+        records = options.for_records()
+        views = getattr(options, "views", None)
+        if views is None:
+            return records, recipe
+        if self._steps is not None:
+            raise ValueError(
+                "views are of images that CreateAugmenter describes: drop them, or give what that "
+                "returns as aug_list"
+            )
+        self._view_recipes = view_recipes(
+            views, records, partial(augmenter_of, recipe.changed(), owner="views")
+        )
+        return records, self._view_recipes[0]
+
+    def _expanded(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The keywords with those of the provider in its recipe, and those of its augmentation."""
+        if keywords.get("recipe") is None or self.options_class is not ImageClassIterOptions:
+            return keywords, {}
+        self._named = named = NamedRecipe.of(keywords["recipe"])
+        known = {item.name for item in fields(self.options_class)} - {"recipe"}
+        mine = {name: value for name, value in named.keywords.items() if name in known}
+        rest = {name: value for name, value in named.keywords.items() if name not in known}
+        return {**mine, **keywords, "recipe": named}, rest
 
     def _list_files(self, options: ImageIterOptions) -> ImageFileSource | None:
         """The image files that are meant, or None for a record file."""
@@ -133,12 +161,18 @@ class ImageIter(RollingProvider, ImageRecordIter):
         return ImageFileSource(path, read_image_list(path, width), root)
 
     def _augmentation(
-        self, aug_list: Any, more: dict[str, Any]
+        self, aug_list: Any, more: dict[str, Any], beneath: dict[str, Any]
     ) -> tuple[Augmenter, tuple[Any, ...] | None]:
-        """What happens to an image; or its shape alone, and functions that are to be called."""
-        self._described = more if aug_list is None else None
-        if aug_list is None:
+        """What happens to an image; or its shape alone, and functions that are to be called.
+
+        `more` was given, `beneath` is in a recipe and counts where nothing was.
+        """
+        self._describes = aug_list is None
+        if aug_list is None and self._named is None:
             return CreateAugmenter(**more), None
+        if aug_list is None:
+            recipe = augmenter_of({}, {"data_shape": more["data_shape"], **beneath}, "recipe")
+            return augmenter_of(recipe.changed(), more), None
         if not isinstance(aug_list, Augmenter):
             return shape_alone(more), callables(aug_list)
         data_shape = shape_alone(more).data_shape
@@ -178,12 +212,13 @@ class ImageIter(RollingProvider, ImageRecordIter):
     def _varied(self, recipe: Augmenter, pack: Pack) -> Augmenter:
         if not pack.augmentation:
             return recipe
-        if self._described is None:
+        if not self._describes:
             raise ValueError("aug_list says what happens to an image: drop what Pack says of it")
-        for name in ("data_shape", *sorted(set(pack.augmentation) - set(self._known))):
+        known = [item.name for item in fields(AugmenterOptions)]
+        for name in ("data_shape", *sorted(set(pack.augmentation) - set(known))):
             if name in pack.augmentation:
-                raise unknown_keyword("Pack", name, self._known)
-        return CreateAugmenter(**{**self._described, **pack.augmentation})
+                raise unknown_keyword("Pack", name, known)
+        return augmenter_of(recipe.changed(), pack.augmentation, "Pack")
 
     def _plan_batches(self, order: Order, options: ImageRecordOptions) -> BatchPlan:
         if self._handle != "roll_over":

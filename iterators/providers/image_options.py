@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -17,13 +17,14 @@ from ..core.dtypes import dtype_name
 from ..core.effects import Rule
 from ..core.options import described, option, optional
 from ..core.parameters import boolean, choice, integer, path, paths, real
-from ..images.augment.named_recipes import NamedRecipe
+from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.codecs.jpeg import jpeg
 from ..images.sources.packs import as_packs
 from .image_rules import DET_RULES, RECORD_RULES
 from .provider_options import FileOptions, NamedOptions
 
 __all__ = [
+    "ImageClassIterOptions",
     "ImageClassOptions",
     "ImageDetIterOptions",
     "ImageDetOptions",
@@ -38,7 +39,6 @@ MOST_PIXELS = (1 << 62) - 1
 MOST_SAMPLES = (1 << 31) - 1
 MOST_SCANS = (1 << 31) - 1
 MOST_THREADS = 1 << 10
-MOST_VIEWS = 16  # of an image; the image stage has a fixed table
 
 Path = str | os.PathLike[str]
 
@@ -60,18 +60,6 @@ def label_type(name: str, value: Any, allowed: Sequence[str] = LABEL_TYPES) -> s
     except TypeError:
         found = value
     return found if found in allowed else choice(name, value, allowed)
-
-
-def _views(name: str, value: Any) -> tuple[dict[str, Any], ...]:
-    """Keywords for each view of an image."""
-    if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
-        raise TypeError(f"{name}={value!r:.80}: expected a sequence of dictionaries of keywords")
-    views = tuple(value)
-    if not all(isinstance(view, Mapping) for view in views):
-        raise TypeError(f"{name}={value!r:.80}: expected dictionaries of keywords")
-    if not 2 <= len(views) <= MOST_VIEWS:
-        raise ValueError(f"{name} has {len(views)} entries: expected 2 to {MOST_VIEWS} views")
-    return tuple(dict(view) for view in views)
 
 
 def packs_or_paths(name: str, value: Any) -> Any:
@@ -353,23 +341,8 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageClassOptions(ImageRecordOptions):
+class ImageClassOptions(NamedRecipeOptions, ImageRecordOptions):
     """The keywords of `ImageRecordIter`."""
-
-    recipe: Any = option(
-        None,
-        "str or NamedRecipe or dict",
-        """Keywords that belong together, by the name of a known recipe such as "timm/deit-s", as an
-        object, its JSON, or a dictionary.  Keywords that are given beside it win.""",
-        optional(lambda name, value: NamedRecipe.of(value)),
-    )
-    views: Any = option(
-        None,
-        "sequence of dict",
-        """Several arrays of every batch, each with these keywords of augmentation beside the common
-        ones: 2 to 16 views of an image that is decoded once.""",
-        optional(_views),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -414,7 +387,7 @@ class ImageDetOptions(ImageRecordOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ImageIterOptions(ImageProviderOptions):
-    """The keywords of `ImageIter`."""
+    """What `ImageIter` and `ImageDetIter` understand."""
 
     positional = (
         "batch_size data_shape label_width path_imgrec path_imglist path_root path_imgidx shuffle "
@@ -506,6 +479,13 @@ class ImageIterOptions(ImageProviderOptions):
         if not self.path_imgrec:
             own["path_imglist"] = ""
         return ImageRecordOptions(**own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageClassIterOptions(NamedRecipeOptions, ImageIterOptions):
+    """The keywords of `ImageIter`."""
+
+    positional = ImageIterOptions.positional
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from recordio.errors import RecordIOError
 from recordio.packs.labels import LabelChange, label_changes
 
 from ..core.order import check_of
-from ..core.parameters import unknown_keyword
 from ..images.sources.packs import Pack, as_packs, changed_labels, label_source
+from ..images.view_plans import with_keywords
 from .image_caching import RAM, check_cache
 from .image_options import ImageRecordOptions
 from .image_settings import ImageSource
@@ -68,13 +67,10 @@ def varied(recipe: Any, pack: Pack) -> Any:
     """
     if not pack.augmentation:
         return recipe
-    known = {item.name for item in fields(recipe)}
-    for name in pack.augmentation:
-        if name not in known:
-            raise unknown_keyword("Pack", name, known)
-        if name in SHARED:
+    for name in SHARED:
+        if name in pack.augmentation and hasattr(recipe, name):
             raise ValueError(f"{name} is the same for all packs: give it to the provider")
-    return replace(recipe, **pack.augmentation)
+    return with_keywords("Pack", recipe, pack.augmentation)
 
 
 class PackClasses:

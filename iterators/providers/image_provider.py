@@ -23,12 +23,13 @@ from ..core.options import divided
 from ..core.order import BatchPlan, Order, check_of
 from ..core.order.parts import zeros
 from ..core.parameters import choice
-from ..core.random import derive_key
+from ..images.augment.named_recipes import NamedRecipe
 from ..images.codecs.jpeg.jpeg import DEFAULT_LIMITS
 from ..images.plan import RenderPlan
 from ..images.sections import Section
 from ..images.sources.packs import Pack, Packs
 from ..images.stage import Stage
+from ..images.view_plans import augment_key, with_views
 from .batch_form import BatchForm
 from .engine import Engine
 from .fetched_ahead import fetched_ahead, warn_of_refetching
@@ -38,7 +39,7 @@ from .image_orders import describe_order, order_of_images
 from .image_packs import PackClasses, described, packs_of, varied
 from .image_preview import next_batch
 from .image_settings import ImageSource, device_normalisation, make_mean_image
-from .image_views import described_views, with_views
+from .image_views import described_views
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
 from .show import show_batch, undo_normalisation
@@ -47,10 +48,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 __all__ = ["RecordImageProvider"]
-
-AUGMENT_KEY = (
-    0x6175676D656E74  # "augment": keeps the keys of augmentation apart from those of orders
-)
 
 logger = logging.getLogger("iterators")
 
@@ -69,6 +66,8 @@ class RecordImageProvider(PlannedProvider):
     plan_class: type[RenderPlan]
     #: Element types; the first one when none is asked for.
     dtypes: tuple[str, ...] = ("float32", "float16", "uint8", "int8")
+    #: Keywords that belong together, if they were given so.
+    _named: NamedRecipe | None = None
     #: Of every view of an image, if there are several.
     _view_recipes: tuple[Any, ...] = ()
     #: Whether the first label of a record is what a mapping of weights can name.
@@ -79,9 +78,11 @@ class RecordImageProvider(PlannedProvider):
         packs = packs_of(options)
         options, form = self._formed(options, recipe)
         recipes = self._recipes(options, packs, recipe, "scaled_decode" in keywords)
+        view_recipes = [self._views_of(pack, options) for pack in packs]
         self._normalise = None
         if options.normalise_on == "device":
-            self._normalise = device_normalisation([*recipes, *self._view_recipes], options)
+            every = [*recipes, *(own for views in view_recipes for own in views)]
+            self._normalise = device_normalisation(every, options)
             options = replace(options, dtype="uint8")
         place = placement(options.device, ring=options.prefetch_buffer)
         plan_class: Any = partial(self.plan_class, **options.values(*DEFAULT_LIMITS))
@@ -99,7 +100,7 @@ class RecordImageProvider(PlannedProvider):
         if options.mean_img and not recipe.means_win:
             mean_image = make_mean_image(source, order, plan_class, recipe, options)
         seed_aug = options.seed if options.seed_aug is None else options.seed_aug
-        key = derive_key(seed_aug, AUGMENT_KEY)
+        key = augment_key(seed_aug)
         self._make_plans: list[Any] = [
             partial(
                 plan_class,
@@ -114,8 +115,8 @@ class RecordImageProvider(PlannedProvider):
         ]
         if self._view_recipes:
             self._make_plans = [
-                with_views(make, self._view_recipes, pack, (seed_aug, AUGMENT_KEY))
-                for make, pack in zip(self._make_plans, packs, strict=True)
+                with_views(make, views, seed_aug)
+                for make, views in zip(self._make_plans, view_recipes, strict=True)
             ]
         plan = self._make_plans[0](batch_size=options.batch_size)
         records = steady_records(order, len(source))
@@ -130,7 +131,7 @@ class RecordImageProvider(PlannedProvider):
             "file": source.fingerprint(),
             "order": describe_order(order),
             **options.saved(),
-            **self._recipe_settings(options),
+            **self._recipe_settings(),
             **(recipes[0] if len(packs) == 1 else recipe).changed(),
             **described(options, packs, classes, listed),
         }
@@ -222,6 +223,13 @@ class RecordImageProvider(PlannedProvider):
             else own
             for own, pack in zip(recipes, packs, strict=True)
         ]
+
+    def _views_of(self, pack: Pack, options: ImageRecordOptions) -> list[Any]:
+        """The recipes of the views of a pack's images; none without `views`."""
+        recipes = [self._varied(recipe, pack) for recipe in self._view_recipes]
+        for own in recipes:
+            refuse_ineffective(options, own)
+        return recipes
 
     def _shown(self) -> list[str]:
         return [self.path_imgrec, *super()._shown()]
@@ -327,9 +335,14 @@ class RecordImageProvider(PlannedProvider):
         options, augmentation = divided(name, keywords, *families, values=values)
         return self.options_class(**options), self.recipe_class(**augmentation)
 
-    def _recipe_settings(self, options: ImageRecordOptions) -> dict[str, Any]:
+    def _recipe_settings(self) -> dict[str, Any]:
         """What else a saved state tells of the keywords."""
-        return {}
+        found: dict[str, Any] = {}
+        if self._named is not None:
+            found["recipe"] = self._named.to_json()
+        if self._view_recipes:
+            found["views"] = [view.changed() for view in self._view_recipes]
+        return found
 
     def _varied(self, recipe: Any, pack: Pack) -> Any:
         """The recipe for the images of a pack."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ..core.batch import DataDesc
@@ -16,6 +17,7 @@ from ..images.augment.named_recipes import expanded
 from ..images.augment.recipe import Recipe
 from ..images.plan import RenderPlan
 from ..images.sources.record_source import read_label_list
+from ..images.view_plans import with_keywords
 from .image_options import ImageClassOptions, ImageRecordOptions
 from .image_provider import RecordImageProvider
 from .image_views import view_recipes
@@ -106,18 +108,14 @@ class ImageRecordIter(RecordImageProvider):
         self, values: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[ImageRecordOptions, Any]:
         options, recipe = super()._checked(values, expanded(keywords))
-        if getattr(options, "views", None) is None:
+        whole: Any = options
+        self._named = whole.recipe
+        if whole.views is None:
             return options, recipe
-        self._view_recipes = view_recipes(options, recipe)
+        self._view_recipes = view_recipes(
+            whole.views, options, partial(with_keywords, "views", recipe)
+        )
         return options, self._view_recipes[0]
-
-    def _recipe_settings(self, options: ImageRecordOptions) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        if getattr(options, "recipe", None) is not None:
-            found["recipe"] = options.recipe.to_json()  # type: ignore[attr-defined]
-        if self._view_recipes:
-            found["views"] = [view.changed() for view in self._view_recipes]
-        return found
 
     def _plan_labels(
         self, source: Any, lists: Sequence[str], recipe: Recipe, options: ImageRecordOptions

@@ -1,27 +1,27 @@
-"""Several views of every image, which is decoded once: what `views=` means for plans and batches.
+"""Several views of every image, which is decoded once: what `views=` means for a provider.
 
-The image stage renders the views; here their recipes are checked, and the plans made.
+The image stage renders the views; here is what they contradict, and what batches look like.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from typing import Any
 
 from ..core.batch import DataDesc
-from ..core.parameters import unknown_keyword
-from ..core.random import derive_key
 from ..images.plan import RenderPlan
-from ..images.sources.packs import Pack
+from ..images.view_plans import same_channels
 from .image_options import ImageRecordOptions
-from .image_packs import varied
 
-__all__ = ["described_views", "view_recipes", "with_views"]
+__all__ = ["described_views", "view_recipes"]
 
 
-def view_recipes(options: Any, recipe: Any) -> tuple[Any, ...]:
-    """The recipe of every view: the common one with the keywords of the view.
+def view_recipes(
+    views: tuple[dict[str, Any], ...],
+    options: ImageRecordOptions,
+    changed: Callable[[dict[str, Any]], Any],
+) -> tuple[Any, ...]:
+    """The recipe of every view: ``changed(view)`` is the common one with the keywords of the view.
 
     Raises
     ------
@@ -36,44 +36,7 @@ def view_recipes(options: Any, recipe: Any) -> tuple[Any, ...]:
         raise ValueError("data_specs names the arrays of a batch: drop views")
     if options.mean_img:
         raise ValueError("a mean image is of one shape: drop mean_img, or views")
-    known = {item.name for item in fields(recipe)}
-    for view in options.views:
-        for name in view:
-            if name not in known:
-                raise unknown_keyword("views", name, known)
-    recipes = tuple(replace(recipe, **view) for view in options.views)
-    if len({one.channels for one in recipes}) > 1:
-        raise ValueError("the views of an image have the same number of channels")
-    return recipes
-
-
-def with_views(
-    make: Any, recipes: tuple[Any, ...], pack: Pack, keys: tuple[int, ...]
-) -> Callable[..., RenderPlan]:
-    """Makes plans with further views: `make` is the partial call that makes the first one's.
-
-    Every view but the first draws with a key of its own; the first draws as if it were alone.
-    """
-
-    def made(*, batch_size: int) -> RenderPlan:
-        views = [
-            make.func(
-                varied(recipe, pack),
-                **{
-                    **make.keywords,
-                    "key": derive_key(*keys, number),
-                    "label_width": 0,
-                    "labels": None,
-                    "change": None,
-                    "batch_size": batch_size,
-                },
-            )
-            for number, recipe in enumerate(recipes[1:], 1)
-        ]
-        plan: RenderPlan = make(batch_size=batch_size, views=views)
-        return plan
-
-    return made
+    return same_channels(tuple(map(changed, views)))
 
 
 def described_views(

@@ -217,6 +217,13 @@ class ImageDetRecordIterParameters(ImageDetKeywords, DetRecipeKeywords, total=Fa
     """Of `ImageDetRecordIter`."""
 
 
+class NamedRecipeKeywords(TypedDict, total=False):
+    """Of `NamedRecipeOptions`."""
+
+    recipe: Any
+    views: Any
+
+
 class ImageIterKeywords(ImageProviderKeywords, total=False):
     """Of `ImageIterOptions`."""
 
@@ -231,7 +238,41 @@ class ImageIterKeywords(ImageProviderKeywords, total=False):
     label_dtype: Any
 
 
-class AugmenterKeywords(TypedDict, total=False):
+class ImageClassIterKeywords(NamedRecipeKeywords, ImageIterKeywords, total=False):
+    """Of `ImageClassIterOptions`."""
+
+
+class PolicyKeywords(TypedDict, total=False):
+    """Of `PolicyOptions`."""
+
+    auto_augment: str | None
+    num_ops: int | None
+    magnitude: float | None
+    magnitude_std: float
+    increasing: bool
+    augment_table: str
+    augment_interpolation: str | None
+    augment_fill: int | Sequence[int] | None
+    three_augment: bool
+    color_jitter: float | Sequence[float | Sequence[float]]
+    color_jitter_prob: float
+    random_grayscale: float
+    gaussian_blur: float
+    blur_sigma: float | Sequence[float]
+    solarize_p: float
+    solarize_threshold: float
+    random_erasing: float
+    erasing_area: float | Sequence[float]
+    erasing_ratio: float | Sequence[float]
+    erasing_count: int | Sequence[int]
+    erasing_value: str | float
+    low_resolution: float
+    low_resolution_side: float | Sequence[float]
+    crop_on_fill: float
+    crop_on_fill_area: float | Sequence[float]
+
+
+class AugmenterKeywords(PolicyKeywords, total=False):
     """Of `AugmenterOptions`."""
 
     data_shape: Any
@@ -251,7 +292,7 @@ class AugmenterKeywords(TypedDict, total=False):
     scaled_decode: bool
 
 
-class ImageIterParameters(ImageIterKeywords, AugmenterKeywords, total=False):
+class ImageIterParameters(ImageClassIterKeywords, AugmenterKeywords, total=False):
     """Of `ImageIter`."""
 
 
@@ -288,7 +329,7 @@ class ImageDetIterParameters(ImageDetIterKeywords, DetAugmenterKeywords, total=F
     """Of `ImageDetIter`."""
 
 
-class ImageClassKeywords(ImageRecordKeywords, total=False):
+class ImageClassKeywords(NamedRecipeKeywords, ImageRecordKeywords, total=False):
     """Of `ImageClassOptions`."""
 
     recipe: Any
@@ -318,6 +359,7 @@ class RecipeKeywords(PolicyKeywords, BaseRecipeKeywords, total=False):
     max_random_area: float
     max_aspect_ratio: float
     min_aspect_ratio: float | None
+    log_aspect_ratio: bool
     max_rotate_angle: int
     rotate: int
     rotate_list: tuple[int, ...]

@@ -6,19 +6,21 @@ parameters that the stage executes.  It never touches a pixel itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...core.effects import Rule
-from ...core.options import Options, accepts, described, option
-from ...core.parameters import boolean, integer, real
+from ...core.options import accepts, described, divided, option
+from ...core.parameters import boolean, integer, real, unknown_keyword
+from .policy_options import PolicyOptions
 from .recipe import Recipe
 from .rules import NEEDS_RGB
 
-__all__ = ["Augmenter", "AugmenterOptions", "CreateAugmenter"]
+__all__ = ["Augmenter", "AugmenterOptions", "CreateAugmenter", "augmenter_of"]
 
 #: What ``mean=True`` and ``std=True`` stand for: those of ImageNet, in grey levels of R, G and B.
 IMAGENET = {"mean": (123.68, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
@@ -26,6 +28,14 @@ IMAGENET = {"mean": (123.68, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
 #: Share of the area, and range of width / height, of a random crop that is resized.
 LEAST_AREA = 0.08
 LEAST_RATIO, LARGEST_RATIO = 3 / 4, 4 / 3
+
+#: What says where a recipe crops an image.
+CROPS = (
+    *("rand_crop", "random_resized_crop", "min_random_area", "max_random_area"),
+    *("crop_x_start", "crop_y_start", "min_crop_size", "max_crop_size"),
+)
+#: What belongs to a crop of a random area, and else to a warp.
+RATIOS = ("min_aspect_ratio", "max_aspect_ratio", "log_aspect_ratio")
 
 
 @accepts()
@@ -59,6 +69,12 @@ class Augmenter(Recipe):
     rules: ClassVar[tuple[Rule, ...]] = (
         *(rule for rule in Recipe.rules if rule.refused),
         Rule("hue rand_gray", lambda v: v.channels != 3, NEEDS_RGB, refused=True),
+        Rule(
+            "random_h random_s random_l max_random_contrast max_random_illumination",
+            lambda v: True,
+            "is a step of ImageRecordIter: hue, saturation, contrast and brightness are those here",
+            refused=True,
+        ),
     )
     crops_first: ClassVar[bool] = True
     log_ratio: ClassVar[bool] = True
@@ -73,8 +89,8 @@ class Augmenter(Recipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AugmenterOptions(Options):
-    """The parameters of `CreateAugmenter`, many of which `Augmenter` checks."""
+class AugmenterOptions(PolicyOptions):
+    """The parameters of `CreateAugmenter`: MXNet's, many of which `Augmenter` checks, and more."""
 
     positional = (
         "data_shape resize rand_crop rand_resize rand_mirror mean std brightness contrast "
@@ -131,9 +147,10 @@ class AugmenterOptions(Options):
 def CreateAugmenter(*values: Any, **keywords: Any) -> Augmenter:
     """What happens to the images of an `ImageIter`, under MXNet's names and with its defaults.
 
-    The steps follow each other in this order: resize, crop, mirror, brightness / contrast /
-    saturation in random order, hue, noise, grey, mean and standard deviation.  Colours are changed
-    in float: values may leave the range from 0 to 255, as in MXNet.
+    The steps follow each other in this order: resize, crop, those from `crop_on_fill` to
+    `solarize_p` in the order of `Recipe`, mirror, brightness / contrast / saturation in random
+    order, hue, noise, grey, mean and standard deviation, `random_erasing`.  From brightness on
+    colours are changed in float: values may leave the range from 0 to 255, as in MXNet.
 
     Parameters
     ----------
@@ -155,27 +172,69 @@ def CreateAugmenter(*values: Any, **keywords: Any) -> Augmenter:
     >>> CreateAugmenter((3, 32, 32), resize=36, rand_mirror=True, std=True).std
     (58.395, 57.12, 57.375, 1.0)
     """
-    options = AugmenterOptions.of("CreateAugmenter", keywords, values)
-    if options.rand_resize and not options.rand_crop:
+    (given,) = divided("CreateAugmenter", keywords, AugmenterOptions, values=values)
+    return augmenter_of({"inter_method": 2}, given)
+
+
+def augmenter_of(
+    base: Mapping[str, Any], given: Mapping[str, Any], owner: str = "CreateAugmenter"
+) -> Augmenter:
+    """The `Augmenter` of keywords of its own, changed by those that `CreateAugmenter` has.
+
+    Parameters
+    ----------
+    base : mapping
+        Keywords of `Augmenter`.
+    given : mapping
+        Keywords of `CreateAugmenter` or of `Augmenter`, which win.
+    owner : str
+        What messages call whoever was given them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `CreateAugmenter`.
+
+    Examples
+    --------
+    >>> cropped = {"data_shape": (3, 8, 8), "random_resized_crop": True, "min_random_area": 0.5}
+    >>> augmenter_of(cropped, {"rand_crop": True, "resize": 9})
+    Augmenter(data_shape=(3, 8, 8), resize=9, rand_crop=True)
+    """
+    names = {item.name for item in fields(AugmenterOptions)}
+    known = names | {item.name for item in fields(Augmenter)}
+    for name in given:
+        if name not in known:
+            raise unknown_keyword(owner, name, known)
+    result = {**base, **{name: value for name, value in given.items() if name not in names}}
+    own = {name: value for name, value in given.items() if name in names}
+    options = AugmenterOptions(**{"data_shape": result.get("data_shape"), **own})
+    own = options.values(*own)
+    if "resize" in own:
+        own["resize"] = own["resize"] or -1
+    if "rand_crop" in own or "rand_resize" in own:
+        crop = own.pop("rand_crop", result.get("rand_crop") or result.get("random_resized_crop"))
+        own |= _crop(bool(crop), own.pop("rand_resize", False))
+        gone = {*CROPS, *(RATIOS if result.get("random_resized_crop") else ())}
+        result = {name: value for name, value in result.items() if name not in gone}
+    for name in own.keys() & IMAGENET.keys():
+        result = {key: value for key, value in result.items() if key[:-1] != f"{name}_"}
+        own |= per_channel(name, own.pop(name))
+    return Augmenter(**result | own)
+
+
+def _crop(rand_crop: bool, rand_resize: bool) -> dict[str, Any]:
+    """Where an image is cropped, in the words of a recipe."""
+    if not rand_resize:
+        return {"rand_crop": rand_crop}
+    if not rand_crop:
         raise ValueError("rand_resize=True needs rand_crop=True")
-    area: dict[str, Any] = {}
-    if options.rand_resize:
-        area = {
-            "random_resized_crop": True,
-            "min_random_area": LEAST_AREA,
-            "min_aspect_ratio": LEAST_RATIO,
-            "max_aspect_ratio": LARGEST_RATIO,
-        }
-    return Augmenter(
-        resize=options.resize or -1,
-        rand_crop=options.rand_crop and not options.rand_resize,
-        **area,
-        **options.values("data_shape", "rand_mirror", "inter_method", "scaled_decode"),
-        **options.values("brightness", "contrast", "saturation"),
-        **options.values("hue", "pca_noise", "rand_gray"),
-        **per_channel("mean", options.mean),
-        **per_channel("std", options.std),
-    )
+    return {
+        "random_resized_crop": True,
+        "min_random_area": LEAST_AREA,
+        "min_aspect_ratio": LEAST_RATIO,
+        "max_aspect_ratio": LARGEST_RATIO,
+    }
 
 
 def per_channel(name: str, value: Any) -> dict[str, Any]:

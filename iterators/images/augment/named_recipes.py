@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["NAMED_RECIPES", "NamedRecipe", "expanded"]
+from ...core.options import Options, option, optional
+
+__all__ = ["MOST_VIEWS", "NAMED_RECIPES", "NamedRecipe", "NamedRecipeOptions", "expanded"]
+
+#: Of an image; the image stage has a fixed table.
+MOST_VIEWS = 16
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,38 @@ def _tuples(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _tuples(item) for key, item in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _views(name: str, value: Any) -> tuple[dict[str, Any], ...]:
+    """Keywords for each view of an image."""
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
+        raise TypeError(f"{name}={value!r:.80}: expected a sequence of dictionaries of keywords")
+    views = tuple(value)
+    if not all(isinstance(view, Mapping) for view in views):
+        raise TypeError(f"{name}={value!r:.80}: expected dictionaries of keywords")
+    if not 2 <= len(views) <= MOST_VIEWS:
+        raise ValueError(f"{name} has {len(views)} entries: expected 2 to {MOST_VIEWS} views")
+    return tuple(dict(view) for view in views)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedRecipeOptions(Options):
+    """Whole recipes, and several of them for one image."""
+
+    recipe: Any = option(
+        None,
+        "str or NamedRecipe or dict",
+        """Keywords that belong together, by the name of a known recipe such as "timm/deit-s", as an
+        object, its JSON, or a dictionary.  Keywords that are given beside it win.""",
+        optional(lambda name, value: NamedRecipe.of(value)),
+    )
+    views: Any = option(
+        None,
+        "sequence of dict",
+        """Several arrays of every batch, each with these keywords of augmentation beside the common
+        ones: 2 to 16 views of an image that is decoded once.""",
+        optional(_views),
+    )
 
 
 def expanded(keywords: dict[str, Any]) -> dict[str, Any]:

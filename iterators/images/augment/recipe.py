@@ -212,6 +212,13 @@ class Recipe(PolicyOptions, BaseRecipe):
         _not_negative,
     )
     min_aspect_ratio: float | None = option(None, "float", ..., optional(_not_negative))
+    log_aspect_ratio: bool = option(
+        False,
+        "bool",
+        """With `random_resized_crop`, draw the aspect ratio as torchvision and timm do: uniform in
+        its logarithm.  MXNet draws it uniformly and exchanges the sides half of the time.""",
+        boolean,
+    )
     max_rotate_angle: int = option(
         0,
         "int",

@@ -51,6 +51,12 @@ RULES = (
         "max_aspect_ratio=4/3",
     ),
     Rule(
+        "log_aspect_ratio",
+        lambda v: not v.random_resized_crop,
+        "has no effect without random_resized_crop",
+        refused=True,
+    ),
+    Rule(
         "min_random_area max_random_area",
         lambda v: not v.random_resized_crop,
         "has no effect without random_resized_crop=True",

@@ -261,10 +261,9 @@ def test_hue_is_changed_as_opencv_would(tmp_path, photos):
     path = write(tmp_path / "one.rec", [(0, [7, 5, 0, 0, 0, 0, 0], png(image))])
     with provider_of(path, dtype="uint8", layout="NHWC", batch_size=1, **colours) as provider:
         (batch,) = provider
-    from iterators.core.random import derive_key
-    from iterators.providers.image_provider import AUGMENT_KEY
+    from iterators.images.view_plans import augment_key
 
-    shift = drawn(DetRecipe(data_shape=(3, 60, 50), **colours), derive_key(0, AUGMENT_KEY), 0, 0)
+    shift = drawn(DetRecipe(data_shape=(3, 60, 50), **colours), augment_key(0), 0, 0)
     assert shift["hue"] and shift["lightness"]
     want = shift_hls(image, shift["hue"], shift["lightness"], shift["saturation"])
     assert np.array_equal(batch.data[0][0], want)

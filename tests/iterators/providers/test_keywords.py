@@ -21,10 +21,10 @@ from iterators.providers.csv import CSVIter, CSVOptions
 from iterators.providers.image_det_record import ImageDetRecordIter
 from iterators.providers.image_iter import ImageIter
 from iterators.providers.image_options import (
+    ImageClassIterOptions,
     ImageClassOptions,
     ImageDetIterOptions,
     ImageDetOptions,
-    ImageIterOptions,
 )
 from iterators.providers.image_record import ImageRecordIter
 from iterators.providers.libsvm import LibSVMIter, LibSVMOptions
@@ -36,7 +36,7 @@ PROVIDERS = {
     ArrayDataProvider: (ArrayOptions,),
     CSVIter: (CSVOptions,),
     ImageDetRecordIter: (ImageDetOptions, DetRecipe),
-    ImageIter: (ImageIterOptions, AugmenterOptions),
+    ImageIter: (ImageClassIterOptions, AugmenterOptions),
     ImageDetIter: (ImageDetIterOptions, DetAugmenterOptions),
     ImageRecordIter: (ImageClassOptions, Recipe),
     LibSVMIter: (LibSVMOptions,),

@@ -1,0 +1,88 @@
+"""Plans for several views of an image that is decoded once, and the keys of what is drawn for them.
+
+The image stage renders the views; here it is said that each has random numbers of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+from ..core.parameters import unknown_keyword
+from ..core.random import derive_key
+from .augment.recipe import Recipe
+from .plan import RenderPlan
+
+__all__ = ["AUGMENT_KEY", "augment_key", "same_channels", "with_keywords", "with_views"]
+
+#: "augment": keeps the keys of augmentation apart from those of orders.
+AUGMENT_KEY = 0x6175676D656E74
+
+
+def augment_key(seed: int) -> int:
+    """What everything that is drawn for images depends on, beside epoch and record.
+
+    Examples
+    --------
+    >>> augment_key(0) != augment_key(1)
+    True
+    """
+    return derive_key(seed, AUGMENT_KEY)
+
+
+def with_keywords(owner: str, recipe: Any, keywords: Mapping[str, Any]) -> Any:
+    """A recipe with other values for some of its keywords.
+
+    Raises
+    ------
+    TypeError
+        For a keyword that it does not have; `owner` is what was asked for it.
+
+    Examples
+    --------
+    >>> with_keywords("Pack", Recipe(data_shape=(3, 8, 8)), {"pad": 2})
+    Recipe(data_shape=(3, 8, 8), pad=2)
+    """
+    known = [item.name for item in fields(recipe)]
+    for name in keywords:
+        if name not in known:
+            raise unknown_keyword(owner, name, known)
+    return replace(recipe, **keywords)
+
+
+def same_channels(recipes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The recipes of the views of an image, which is decoded once for all.
+
+    Raises
+    ------
+    ValueError
+        If they need it with different channels.
+    """
+    if len({recipe.channels for recipe in recipes}) > 1:
+        raise ValueError("the views of an image have the same number of channels")
+    return recipes
+
+
+def with_views(
+    make: partial[RenderPlan], recipes: Sequence[Recipe], seed: int
+) -> Callable[..., RenderPlan]:
+    """Makes plans with a view for each recipe: `make` is the call for the first one.
+
+    Every view but the first draws with a key of its own; the first draws as if it were alone.
+    """
+    shared = {**make.keywords, "label_width": 0, "labels": None, "change": None}
+
+    def made(*, batch_size: int) -> RenderPlan:
+        views = [
+            make.func(
+                recipe,
+                **{**shared, "key": derive_key(seed, AUGMENT_KEY, number)},
+                batch_size=batch_size,
+            )
+            for number, recipe in enumerate(recipes[1:], 1)
+        ]
+        return make(batch_size=batch_size, views=views)
+
+    return made
