@@ -21,6 +21,7 @@ from .core.device import to_device as to_device
 from .core.layout import Layout as Layout
 from .core.layout import LayoutError as LayoutError
 from .core.layout import plan as plan
+from .datasets import AugmentedDataset as AugmentedDataset
 from .datasets import ConcatenatedDataset as ConcatenatedDataset
 from .datasets import DatasetMixin as DatasetMixin
 from .datasets import DictDataset as DictDataset

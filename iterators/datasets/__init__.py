@@ -2,6 +2,7 @@
 
 from . import gluon, tabular
 from .array_dataset import VectorSpacesDataset
+from .augmented import AugmentedDataset
 from .cache import (
     cache_or_load_file,
     get_dataset_directory,
@@ -49,6 +50,7 @@ from .well_known import (
 )
 
 __all__ = [
+    "AugmentedDataset",
     "ChecksumError",
     "ConcatenatedDataset",
     "DatasetMixin",

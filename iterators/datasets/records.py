@@ -1,7 +1,7 @@
 """Record files as datasets: the records themselves, and decoded images with their labels.
 
-Every example is read when it is asked for; nothing is cached, augmented or shuffled.  Whole epochs
-of augmented batches are what `iterators.ImageRecordIter` makes faster.
+Every example is read when it is asked for; nothing is cached or shuffled.  Whole epochs of
+augmented batches are what `iterators.ImageRecordIter` makes faster.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import functools
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.process import parent_process
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,13 @@ from recordio.remote.settings import RemoteSettings
 from ..core.backend import backend_of
 from ..core.indexing import resolve_rows
 from ..core.layout import plan
-from ..core.parameters import choice, integer
+from ..core.parameters import choice, integer, unknown_keyword
 from ..images.codecs import general as codec
 from ..images.codecs.jpeg import jpeg
+from ..images.examples import AUGMENTATION, AugmentedExamples
 from ..images.sources.packs import Pack, Packs, as_packs, label_source
 from ..images.sources.record_source import RecordSource, read_label_vectors
+from .decoding import DecodingThreads
 from .mixin import DatasetMixin
 
 __all__ = ["ImageRecordDataset", "RecordDataset"]
@@ -38,8 +39,6 @@ __all__ = ["ImageRecordDataset", "RecordDataset"]
 Path = str | os.PathLike[str]
 
 TO_CHW = plan("hwc", "chw")
-#: Images decoded together before the next ones are begun, for each thread.
-RUN = 4
 
 
 class RecordDataset(DatasetMixin):
@@ -131,7 +130,7 @@ class RecordDataset(DatasetMixin):
 
 
 class ImageRecordDataset(DatasetMixin):
-    """Decoded images of record files, with their labels.
+    """Decoded images of record files, with their labels; as they are, or augmented.
 
     Parameters
     ----------
@@ -144,13 +143,15 @@ class ImageRecordDataset(DatasetMixin):
         `Pack` names its own.
     channels : {3, 1, 4}
         3 for RGB, 1 for grey, 4 for RGBA; images are turned upright as their EXIF orientation says.
+        Of augmented images `data_shape` says it.
     layout : {"HWC", "CHW"}
-        Order of the axes.
+        Order of the axes: "HWC" of images as they are, "CHW" of augmented ones.
     dtype : {"uint8", "float32"}
-        ``"float32"`` for the values that are stored, such as depths and medical images of 16 bits
-        or floating point, with every bit and without scaling; for 1 or 3 channels.
+        "uint8" of images as they are; ``"float32"`` for the values that are stored, such as depths
+        and medical images of 16 bits or floating point, with every bit and without scaling; for 1
+        or 3 channels.  Of augmented images "float32", "float16", "uint8" or "int8".
     transform : callable, optional
-        Takes the image and returns what stands in its place.
+        Takes the image, or each view of it, and returns what stands in its place.
     label_dtype : dtype_like
         Element type of the labels, float32 in the file.
     threads : int, optional
@@ -160,8 +161,10 @@ class ImageRecordDataset(DatasetMixin):
     max_pixels, max_scans, max_scan_pixels : int
         Images with more pixels, and JPEG images with more scans, or more pixels in all of them,
         are refused before anything is decoded.
-    **remote
-        Keywords of `recordio.RemoteSettings`, for URLs.
+    **keywords
+        With a `data_shape`, or a `recipe` that has one, images are augmented: keywords of `Recipe`,
+        and `recipe`, `views` and `seed` of `ImageRecordIter`.  Besides those of
+        `recordio.RemoteSettings`, for URLs.
 
     Attributes
     ----------
@@ -178,14 +181,17 @@ class ImageRecordDataset(DatasetMixin):
         When a bad record is read; the error names path, offset and record.
     LabelError
         If `label_dtype` is an integer type and a label is no whole number in its range.
+    TypeError, ValueError
+        For keywords that do not exist, that need a `data_shape`, or that contradict one another.
 
     Notes
     -----
-    An example is ``(image, label)``: an array of `dtype` and shape (height, width, channels) or
-    (channels, height, width), and a NumPy scalar, or an array of shape (labels,) where the record
-    has a vector.  Example i is what ``ImageRecordIter`` without shuffling delivers as its i-th
-    sample.  Negative integers count from the end.  Threads and processes may share a dataset; 8
-    bytes are kept for a record.
+    An example is ``(image, label)``, or with views ``(view, view, ..., label)``: arrays of `dtype`
+    and shape (height, width, channels) or (channels, height, width), and a NumPy scalar, or an
+    array of shape (labels,) where the record has a vector.  Example i is what ``ImageRecordIter``
+    without shuffling delivers as its i-th sample; if images are augmented, in the epoch that
+    `set_epoch` says, in which one that is asked for twice is the same twice.  Negative integers
+    count from the end.  Threads and processes may share a dataset; 8 bytes are kept for a record.
 
     Examples
     --------
@@ -200,6 +206,10 @@ class ImageRecordDataset(DatasetMixin):
     >>> image, label = images[1]
     >>> image.shape, image.max(), label
     ((3, 4, 6), np.uint8(50), np.int64(5))
+    >>> views = [{"auto_augment": "randaugment"}, {"data_shape": (3, 2, 2), "mean_r": 1}]
+    >>> first, second, label = ImageRecordDataset(path, data_shape=(3, 4, 4), views=views)[0]
+    >>> first.shape, second[:, 0, 0].tolist(), label
+    ((3, 4, 4), [29.0, 30.0, 30.0], np.float32(3.0))
     """
 
     def __init__(
@@ -207,28 +217,36 @@ class ImageRecordDataset(DatasetMixin):
         path: Path | Pack | Sequence[Path | Pack],
         index: Path = "",
         *,
-        channels: int = 3,
-        layout: str = "HWC",
-        dtype: str = "uint8",
+        channels: int | None = None,
+        layout: str | None = None,
+        dtype: str | None = None,
         transform: Callable[[np.ndarray], Any] | None = None,
         label_dtype: Any = np.float32,
         threads: int | None = None,
         max_pixels: int = jpeg.DEFAULT_MAX_PIXELS,
         max_scans: int = jpeg.DEFAULT_MAX_SCANS,
         max_scan_pixels: int = jpeg.DEFAULT_MAX_SCAN_PIXELS,
-        **remote: Any,
+        **keywords: Any,
     ) -> None:
-        self._channels = choice("channels", channels, (3, 1, 4))
-        self._layout = choice("layout", layout, ("HWC", "CHW"))
-        self._dtype = choice("dtype", np.dtype(dtype).name, codec.DTYPES)
-        if self._dtype == "float32" and channels == 4:
-            raise ValueError("channels=4 has 8 bits: drop dtype, or ask for 1 or 3 channels")
-        self._threads = None if threads is None else integer("threads", threads, low=1)
+        augmentation = {name: keywords.pop(name) for name in AUGMENTATION & keywords.keys()}
+        known = {item.name for item in fields(RemoteSettings)}
+        for name in keywords.keys() - known:
+            raise unknown_keyword(type(self).__name__, name, known | AUGMENTATION)
+        self._threads = DecodingThreads(threads)
         self._limits = {
             "max_pixels": integer("max_pixels", max_pixels, low=1),
             "max_scans": integer("max_scans", max_scans, low=1),
             "max_scan_pixels": integer("max_scan_pixels", max_scan_pixels, low=1),
         }
+        self._examples: AugmentedExamples | None = None
+        if augmentation:
+            self._augment(augmentation, channels, layout=layout, dtype=dtype)
+        else:
+            self._channels = choice("channels", 3 if channels is None else channels, (3, 1, 4))
+            self._layout = choice("layout", layout or "HWC", ("HWC", "CHW"))
+            self._dtype = choice("dtype", np.dtype(dtype or "uint8").name, codec.DTYPES)
+            if self._dtype == "float32" and channels == 4:
+                raise ValueError("channels=4 has 8 bits: drop dtype, or ask for 1 or 3 channels")
         self._label_dtype = np.dtype(label_dtype)
         if self._label_dtype.kind not in "iuf":
             raise TypeError(f"label_dtype={label_dtype!r}: expected a type of real numbers")
@@ -237,7 +255,7 @@ class ImageRecordDataset(DatasetMixin):
         if index and as_packs(path):
             raise ValueError("index belongs to one pack: give path_imgidx to that Pack")
         _refuse_mixing(self.packs)
-        settings = RemoteSettings(**remote)
+        settings = RemoteSettings(**keywords)
         self.source = Packs(self.packs, remote=settings)
         self._lists = [_labels_of_list(pack.path_imglist, settings) for pack in self.packs]
         self._changes, self._count_classes = label_changes(
@@ -248,7 +266,34 @@ class ImageRecordDataset(DatasetMixin):
                 )
             ]
         )
-        self._pool: tuple[int, ThreadPoolExecutor | None] = (-1, None)
+
+    def _augment(self, augmentation: dict[str, Any], channels: int | None, **form: Any) -> None:
+        """Have images augmented; `form` is what was given of layout and dtype."""
+        form = {name: value for name, value in form.items() if value is not None}
+        if "dtype" in form:
+            form["dtype"] = np.dtype(form["dtype"]).name
+        found = AugmentedExamples(type(self).__name__, augmentation | form, **self._limits)
+        self._channels = found.recipes[0].channels
+        if channels not in (None, self._channels):
+            raise ValueError(f"channels={channels!r}, but data_shape has {self._channels}: drop it")
+        self._examples = found
+
+    @property
+    def epoch(self) -> int:
+        """Number of the epoch, which chooses what is drawn for augmented images."""
+        return 0 if self._examples is None else self._examples.epoch.value
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch it is; the worker processes of a loader, persistent ones too, see it.
+
+        Raises
+        ------
+        ValueError
+            If images are not augmented, so that all epochs are the same.
+        """
+        if self._examples is None:
+            raise ValueError("images are not augmented, so that epochs do not differ")
+        self._examples.epoch.value = integer("epoch", epoch, low=0)
 
     @property
     def identities(self) -> np.ndarray | None:
@@ -268,34 +313,16 @@ class ImageRecordDataset(DatasetMixin):
     def __len__(self) -> int:
         return len(self.source)
 
-    def get_example(self, i: Any) -> tuple[Any, Any]:
+    def get_example(self, i: Any) -> tuple[Any, ...]:
         """The image, transformed if there is a transform, and the label of a record."""
         return self._finish(self._read(resolve_rows(i, len(self))))
 
-    def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[tuple[Any, Any]]:
+    def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[tuple[Any, ...]]:
         """Several examples, decoded by several threads."""
         rows = [resolve_rows(i, len(self)) for i in indices]
-        threads = min(self._thread_count(), -(-len(rows) // RUN))
-        if threads < 2:
-            return [self._finish(self._read(row)) for row in rows]
-        runs = [rows[start : start + RUN] for start in range(0, len(rows), RUN)]
-        pool = self._executor(threads)
-        found = pool.map(lambda run: [self._read(row) for row in run], runs)
-        return [self._finish(example) for run in found for example in run]
+        return [self._finish(example) for example in self._threads.map(self._read, rows)]
 
-    def _thread_count(self) -> int:
-        if self._threads is not None:
-            return self._threads
-        return 1 if parent_process() else _cores()
-
-    def _executor(self, threads: int) -> ThreadPoolExecutor:
-        owner, pool = self._pool
-        if pool is None or owner != os.getpid():  # a forked child has the object, not the threads
-            pool = ThreadPoolExecutor(self._thread_count(), "ImageRecordDataset")
-            self._pool = os.getpid(), pool
-        return pool
-
-    def _read(self, row: int) -> tuple[np.ndarray, Any]:
+    def _read(self, row: int) -> tuple[Any, Any]:
         source = self.source
         file = bisect_right(source.starts, row) - 1
         number = row - int(source.starts[file])
@@ -303,12 +330,16 @@ class ImageRecordDataset(DatasetMixin):
         reader = source.readers[file]
         record, _ = reader.read_at(offset, number, copy=True)
         try:
-            header, content = unpack(b"" if record is None else record)
-            image = codec.decode(content, self._channels, dtype=self._dtype, **self._limits)
+            record = b"" if record is None else record
+            header, content = unpack(record)
+            if self._examples is not None:
+                image = self._examples(record, row)
+            else:
+                image = codec.decode(content, self._channels, dtype=self._dtype, **self._limits)
             label = self._label(header, source.pack_of(row))
         except RecordIOError as error:
             raise error.at(path=reader.path, offset=offset, record=number) from None
-        if self._layout == "CHW":
+        if self._examples is None and self._layout == "CHW":
             image = backend_of(image).contiguous(TO_CHW(image))
         return image, label
 
@@ -331,12 +362,12 @@ class ImageRecordDataset(DatasetMixin):
                 )
         return stored.astype(dtype)[()]
 
-    def _finish(self, example: tuple[np.ndarray, Any]) -> tuple[Any, Any]:
+    def _finish(self, example: tuple[Any, Any]) -> tuple[Any, ...]:
         image, label = example
-        return (image if self._transform is None else self._transform(image)), label
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_pool": (-1, None)}
+        views = image if isinstance(image, tuple) else (image,)
+        if self._transform is not None:
+            views = tuple(map(self._transform, views))
+        return *views, label
 
 
 def _refuse_mixing(packs: Sequence[Pack]) -> None:
@@ -346,7 +377,9 @@ def _refuse_mixing(packs: Sequence[Pack]) -> None:
             if getattr(pack, name) not in (None, ""):
                 raise ValueError(f"{name} of {pack!r} is for iterators over packs: drop it")
         for name in pack.augmentation:
-            raise ValueError(f"{name} of {pack!r} is for iterators over packs: use transform")
+            raise ValueError(
+                f"{name} of {pack!r} is for iterators over packs: give it to the data set"
+            )
 
 
 def _labels_of_list(path: str, remote: RemoteSettings) -> dict[int, np.ndarray] | None:
@@ -365,10 +398,3 @@ def _distinct(source: RecordSource, listed: dict[int, np.ndarray] | None) -> np.
     else:
         labels = np.array([np.atleast_1d(row)[0] for row in listed.values()], np.float32)
     return np.unique(labels[~np.isnan(labels)])
-
-
-def _cores() -> int:
-    """Processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..core.indexing import examples_at
+from ..images.augment.named_recipes import NamedRecipe
+from ..images.augment.recipe import Recipe
 from .mixin import DatasetMixin
 
 __all__ = ["TransformDataset"]
@@ -23,6 +25,11 @@ class TransformDataset(DatasetMixin):
         Takes one example and returns another.  It is called for one example at a time, also for
         slices, and again whenever the example is asked for.
 
+    Raises
+    ------
+    TypeError
+        For what is no function; recipes are for `AugmentedDataset`.
+
     Notes
     -----
     Indices are the base's: what it accepts and refuses is accepted and refused here.
@@ -34,6 +41,13 @@ class TransformDataset(DatasetMixin):
     """
 
     def __init__(self, dataset: Any, transform: Callable[[Any], Any]) -> None:
+        if isinstance(transform, (Recipe, NamedRecipe)):
+            raise TypeError(
+                "a recipe is no function of an example: give its keywords to AugmentedDataset, or "
+                "to ImageRecordDataset"
+            )
+        if not callable(transform):
+            raise TypeError(f"transform={transform!r:.80}: expected a function of an example")
         self._dataset = dataset
         self._transform = transform
 

@@ -7,30 +7,30 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..core.effects import Rule
+from ..images.augment.rules import EXPOSURE_RULE, PIXEL_RULES, is_integer
 from .provider_options import FileOptions
 
 __all__ = ["DET_RULES", "RECORD_RULES"]
 
-
-def _is_integer(values: Any) -> bool:
-    return values.normalise_on == "host" and np.issubdtype(values.dtype, np.integer)
-
-
-#: Normalisation, and what a batch of integers leaves out of it.
 MEANS = "mean_r mean_g mean_b mean_a"
-DIVISORS = "std_r std_g std_b std_a scale"
-EXPOSURE = "max_random_contrast max_random_illumination"
-_NEEDS_FLOAT = "has no effect on integer pixels: drop it or use a float dtype"
+_NEEDS_MEANS = (
+    "needs means of channels: drop mean_img, or erase to the mean or to noise of float pixels"
+)
+
+
+def _erases_pixels(values: Any) -> bool:
+    """Whether erased pixels need means of channels."""
+    return is_integer(values) or not isinstance(values.erasing_value, str)
+
+
 #: Of all image providers.
 _RULES = (
     *FileOptions.rules,
-    Rule(DIVISORS, _is_integer, _NEEDS_FLOAT, refused=True),
+    *PIXEL_RULES,
     Rule(
-        f"mean_img {MEANS}",
-        lambda v: _is_integer(v) and v.dtype == "uint8",
+        "mean_img",
+        lambda v: is_integer(v) and v.dtype == "uint8",
         "has no effect on uint8 pixels: drop it or use a float dtype",
         refused=True,
     ),
@@ -48,22 +48,12 @@ _RULES = (
     ),
 )
 
-
-def _erases_pixels(values: Any) -> bool:
-    """Whether erased pixels need means of channels."""
-    return _is_integer(values) or not isinstance(values.erasing_value, str)
-
-
-_NEEDS_MEANS = (
-    "needs means of channels: drop mean_img, or erase to the mean or to noise of float pixels"
-)
-
 #: Of `ImageRecordIter`.
 RECORD_RULES = (
     *_RULES,
-    Rule(EXPOSURE, _is_integer, _NEEDS_FLOAT, refused=True),
+    EXPOSURE_RULE,
     Rule(
-        EXPOSURE,
+        EXPOSURE_RULE.names,
         lambda v: v.normalise_on == "device",
         'differs from image to image: it needs normalise_on="host"',
         refused=True,

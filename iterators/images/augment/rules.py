@@ -8,13 +8,38 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...core.effects import Rule
 
-__all__ = ["CHANNEL_RULES", "DET_RULES", "NEEDS_RGB", "RULES"]
+__all__ = ["CHANNEL_RULES", "DET_RULES", "EXPOSURE_RULE", "NEEDS_RGB", "PIXEL_RULES", "RULES"]
 
 #: What happens to pixels of three colours alone.
 _COLOURS = "random_h random_s random_l pca_noise brightness contrast saturation"
 NEEDS_RGB = "needs RGB images: data_shape with 3 channels"
+
+
+def is_integer(values: Any) -> bool:
+    """Whether pixels are delivered as integers, so that nothing is left of fractions."""
+    on_host = getattr(values, "normalise_on", "host") == "host"
+    return on_host and bool(np.issubdtype(values.dtype, np.integer))
+
+
+_NEEDS_FLOAT = "has no effect on integer pixels: drop it or use a float dtype"
+
+#: Normalisation, and what integer pixels leave out of it.
+PIXEL_RULES = (
+    Rule("std_r std_g std_b std_a scale", is_integer, _NEEDS_FLOAT, refused=True),
+    Rule(
+        "mean_r mean_g mean_b mean_a",
+        lambda v: is_integer(v) and v.dtype == "uint8",
+        "has no effect on uint8 pixels: drop it or use a float dtype",
+        refused=True,
+    ),
+)
+EXPOSURE_RULE = Rule(
+    "max_random_contrast max_random_illumination", is_integer, _NEEDS_FLOAT, refused=True
+)
 
 #: Means and divisors of channels that an image does not have; both kinds of recipes.
 CHANNEL_RULES = (

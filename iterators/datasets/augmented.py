@@ -1,0 +1,132 @@
+"""A recipe applied to the images of any data set when they are asked for.  Nothing is cached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import ImageDecodeError
+from recordio.header import IRHeader, pack
+
+from ..core.indexing import examples_at, resolve_rows
+from ..core.layout import plan
+from ..core.parameters import choice, integer
+from ..images.codecs.pnm import encode
+from ..images.examples import LAYOUTS, AugmentedExamples
+from .decoding import DecodingThreads
+from .mixin import DatasetMixin
+
+__all__ = ["AugmentedDataset"]
+
+TO_HWC = plan("chw", "hwc")
+#: Channels that a raw image may have.
+CHANNELS = (1, 3)
+
+
+class AugmentedDataset(DatasetMixin):
+    """The examples of a data set, whose images are augmented as `ImageRecordIter` does it.
+
+    Images that are stored in record files need no decoding twice: `ImageRecordDataset` takes the
+    same keywords.
+
+    Parameters
+    ----------
+    dataset : sequence
+        Its examples are images, or tuples or lists that begin with one: arrays of uint8 or images
+        of Pillow, grey or RGB.
+    stored : {"HWC", "CHW"}
+        Order of the axes of arrays with three of them; "CHW" for `ImageDataset` and its siblings,
+        which need ``dtype="uint8"``.
+    threads : int, optional
+        How many images of one batch are augmented at a time, without the GIL.  By default as many
+        as there are processor cores, but one in worker processes.
+    **keywords
+        Those of `Recipe`, with `data_shape`; `recipe`, `views` and `seed` as for `ImageRecordIter`;
+        and `layout`, "CHW" or "HWC", and `dtype` of the result, float32 by default.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For keywords that do not exist or contradict one another; and on reading, for what is no
+        image of this kind.
+
+    Notes
+    -----
+    An example is the image, or one of its views after the other, and what else the example had:
+    ``(view, view, ..., label)``.  What is drawn follows from seed, epoch and the place of the
+    example in `dataset`, as for `ImageRecordDataset`.  Chosen or shuffled examples, such as those
+    of `SubDataset`, are those of a data set around this one.
+
+    Examples
+    --------
+    >>> images = [(np.full((9, 9, 3), 50 * i, np.uint8), i) for i in range(3)]
+    >>> data = AugmentedDataset(images, data_shape=(3, 4, 4), views=[{}, {"solarize_p": 1.0}])
+    >>> first, second, label = data[1]
+    >>> first.shape, first.max(), second.max(), label
+    ((3, 4, 4), np.float32(50.0), np.float32(50.0), 1)
+    """
+
+    def __init__(
+        self, dataset: Any, *, stored: str = "HWC", threads: int | None = None, **keywords: Any
+    ) -> None:
+        self._dataset = dataset
+        self._stored = choice("stored", stored, LAYOUTS)
+        self._threads = DecodingThreads(threads)
+        if "dtype" in keywords:
+            keywords["dtype"] = np.dtype(keywords["dtype"]).name
+        self._examples = AugmentedExamples(type(self).__name__, keywords)
+
+    @property
+    def epoch(self) -> int:
+        """Number of the epoch, which chooses what is drawn."""
+        return self._examples.epoch.value
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch it is; the worker processes of a loader, persistent ones too, see it."""
+        self._examples.epoch.value = integer("epoch", epoch, low=0)
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def get_example(self, i: Any) -> Any:
+        """The augmented example."""
+        return self._augmented((resolve_rows(i, len(self)), self._dataset[i]))
+
+    def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
+        """Several augmented examples; the data set inside is asked once."""
+        rows = [resolve_rows(i, len(self)) for i in indices]
+        found = examples_at(self._dataset, rows)
+        return self._threads.map(self._augmented, list(zip(rows, found, strict=True)))
+
+    def _augmented(self, item: tuple[int, Any]) -> Any:
+        row, example = item
+        alone = not isinstance(example, (tuple, list))
+        image, rest = (example, ()) if alone else (example[0], tuple(example[1:]))
+        record = pack(IRHeader(0, 0.0, row, 0), encode(self._pixels(image, row)))
+        try:
+            views = self._examples(record, row)
+        except ImageDecodeError as error:
+            raise ImageDecodeError(error.reason, record=row) from None
+        several = views if isinstance(views, tuple) else (views,)
+        return views if alone else (*several, *rest)
+
+    def _pixels(self, image: Any, row: int) -> np.ndarray:
+        """An image as it is encoded: (height, width, channels)."""
+        pixels = np.asarray(image)
+        if pixels.dtype != np.uint8:
+            raise TypeError(
+                f"example {row} is an array of {pixels.dtype}: images have to be uint8, with "
+                'values from 0 to 255, such as those of ImageDataset(..., dtype="uint8")'
+            )
+        if pixels.ndim == 2:
+            pixels = pixels[:, :, None]
+        elif pixels.ndim == 3 and self._stored == "CHW":
+            pixels = TO_HWC(pixels)
+        if pixels.ndim != 3 or pixels.shape[2] not in CHANNELS or not pixels.size:
+            raise ValueError(
+                f"example {row} has the shape {np.shape(image)}: expected images of 1 or 3 "
+                f"channels in the order {self._stored}; `stored` says another one"
+            )
+        return np.ascontiguousarray(pixels)

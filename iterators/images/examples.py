@@ -1,0 +1,147 @@
+"""Images of single records, augmented one at a time: what data sets need of the image stage.
+
+The stage makes batches in threads of its own; here the caller's thread makes one image, or its
+views, and gets the bytes that the stage would have made.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core.effects import Rule, refuse_ineffective, warn_of_ineffective
+from ..core.options import divided, option
+from ..core.parameters import choice, integer
+from ..core.shared_number import SharedNumber
+from .augment.named_recipes import NamedRecipeOptions, expanded
+from .augment.recipe import Recipe
+from .augment.rules import EXPOSURE_RULE, PIXEL_RULES
+from .plan import DTYPES, RenderPlan
+from .render import Renderer
+from .view_plans import augment_key, same_channels, with_keywords, with_views
+
+__all__ = ["AUGMENTATION", "AugmentedExamples", "ExampleOptions"]
+
+LAYOUTS = ("CHW", "HWC")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleOptions(NamedRecipeOptions):
+    """What else is said about augmented examples."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (*PIXEL_RULES, EXPOSURE_RULE)
+
+    layout: str = option(
+        "CHW", "str", 'Order of the axes: "CHW" or "HWC".', partial(choice, allowed=LAYOUTS)
+    )
+    dtype: str = option(
+        "float32",
+        "str",
+        '"float32", "float16", "uint8" or "int8", as of ImageRecordIter.',
+        partial(choice, allowed=DTYPES),
+    )
+    seed: int = option(
+        0,
+        "int",
+        "Determines what is drawn, as `seed_aug` or `seed` of ImageRecordIter.",
+        partial(integer, low=-(1 << 63), high=(1 << 64) - 1),
+    )
+
+
+#: The keywords by which a data set is asked to augment.
+AUGMENTATION = frozenset(
+    item.name for family in (ExampleOptions, Recipe) for item in fields(family)
+) - {"layout", "dtype"}
+
+
+class AugmentedExamples:
+    """Makes the image of a record, or several views of it, as `ImageRecordIter` does.
+
+    Parameters
+    ----------
+    owner : str
+        What messages call whoever was given the keywords.
+    keywords : mapping
+        Those of `ExampleOptions` and `Recipe`.
+    **limits : int
+        Of an image, as for `RenderPlan`.
+
+    Attributes
+    ----------
+    epoch : SharedNumber
+        On which everything that is drawn depends, beside seed and record.
+
+    Notes
+    -----
+    Any number of threads and processes may share it: each has a renderer of its own.
+
+    Examples
+    --------
+    >>> import recordio
+    >>> examples = AugmentedExamples("mine", {"data_shape": (3, 4, 4), "views": [{}, {"scale": 2}]})
+    >>> header, image = recordio.IRHeader(0, 3.0, 7, 0), np.full((9, 9, 3), 90, np.uint8)
+    >>> record = recordio.pack_img(header, image, img_fmt=".png")
+    >>> [float(view.max()) for view in examples(record, 0)]
+    [90.0, 180.0]
+    """
+
+    def __init__(self, owner: str, keywords: Mapping[str, Any], **limits: int) -> None:
+        own, augmentation = divided(owner, expanded(dict(keywords)), ExampleOptions, Recipe)
+        options, recipe = ExampleOptions(**own), Recipe(**augmentation)
+        views = [{}] if options.views is None else options.views
+        recipes = same_channels(tuple(with_keywords("views", recipe, view) for view in views))
+        for each in recipes:
+            refuse_ineffective(options, each)
+        warn_of_ineffective(options, recipe)
+        self.recipes, self.options = recipes, options
+        self.epoch = SharedNumber()
+        self._limits: dict[str, Any] = limits
+        self._own = threading.local()
+
+    def _plan(self) -> RenderPlan:
+        options = self.options
+        make = partial(
+            RenderPlan,
+            self.recipes[0],
+            key=augment_key(options.seed),
+            layout=f"N{options.layout}",
+            dtype=options.dtype,
+            label_width=0,
+            **self._limits,
+        )
+        if len(self.recipes) == 1:
+            return make()
+        return with_views(make, self.recipes, options.seed)(batch_size=1)
+
+    def __call__(self, record: bytes, number: int) -> np.ndarray | tuple[np.ndarray, ...]:
+        """The image of a record, or a tuple of its views.
+
+        Parameters
+        ----------
+        record : bytes
+            Header, labels and encoded image.
+        number : int
+            Of the record among all; what is drawn depends on it.
+
+        Raises
+        ------
+        RecordIOError
+            Whatever is wrong with the record.
+        """
+        renderer = getattr(self._own, "renderer", None)
+        if renderer is None:
+            renderer = self._own.renderer = Renderer(self._plan())
+        data, _, _ = renderer.sample(record, self.epoch.value, number)
+        return tuple(view[0] for view in data) if len(self.recipes) > 1 else data[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_own"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._own = threading.local()
