@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.backend import is_tensor
+from ..core.backend import is_stored_sparse, is_tensor
 from ..core.batch import DataBatch, DataDesc
 from ..core.options import Options, accepts, option, optional
 from ..core.parameters import integer, real
 from ..core.random import derive_key
-from .form_batches import with_arrays
+from .abstract import AbstractDataProvider
+from .form_batches import FormBatch, with_arrays
 from .wrapper import Wrapper
 
 if TYPE_CHECKING:
@@ -170,9 +171,12 @@ class MixBatches(Wrapper):
 
     def _check(self, options: MixOptions) -> None:
         inside = options.provider
-        if not hasattr(inside, "provide_data") or not hasattr(inside, "next"):
-            raise TypeError(f"provider={inside!r:.60}: expected a provider of batches")
-        if inside.batch_type is not DataBatch:
+        if not isinstance(inside, AbstractDataProvider):
+            raise TypeError(
+                f"provider={inside!r:.60}: expected a provider of batches.  An iterator of MXNet "
+                "needs MXDataProvider around it, and RecordBatches goes around MixBatches"
+            )
+        if issubclass(inside.batch_type, FormBatch):
             raise TypeError(
                 "the batches have a form of their own: mix before data_specs is applied"
             )
@@ -186,16 +190,20 @@ class MixBatches(Wrapper):
                     f"mixup needs float pixels, and {desc.name!r} is {desc.dtype.name}: use a "
                     "float dtype, or cutmix alone"
                 )
-            if options.cutmix and not {"N", "H", "W"} <= set(desc.layout or ""):
+            layout = desc.layout or ""
+            if options.cutmix and (
+                not {"N", "H", "W"} <= set(layout) or len(layout) != len(desc.shape)
+            ):
                 raise ValueError(
-                    f"cutmix needs images, and the layout of {desc.name!r} is {desc.layout!r}"
+                    f"cutmix needs images, and {desc.name!r} has the layout {desc.layout!r} and "
+                    f"the shape {desc.shape}"
                 )
         labels = inside.provide_label
         if len(labels) != 1 or math.prod(labels[0].shape) != inside.batch_size:
             raise ValueError("the labels have to be one array with one class for every sample")
 
     def __len__(self) -> int:
-        """Number of batches of an epoch."""
+        """Number of batches of an epoch, if the provider inside knows it."""
         return len(self.provider)
 
     def mixture(self, epoch: int, number: int) -> Mixture | None:
@@ -226,6 +234,8 @@ class MixBatches(Wrapper):
         batch = self.provider.next()
         mixture = self.mixture(self._epoch, self._number)
         count, share, data = batch.count, 1.0, list(batch.data)
+        if any(is_stored_sparse(array) for array in data):
+            raise TypeError("the rows are sparse, and mixtures of them are not: they are not mixed")
         if mixture is not None and count:
             share = self._share(mixture, self.provider.provide_data[0])
             data = [
@@ -289,7 +299,9 @@ class MixBatches(Wrapper):
         ValueError
             If the state was saved with other settings; the difference is named.
         """
-        place = self._checked_own_state(state, "settings", "inside", most=len(self))
+        sized = hasattr(type(self.provider), "__len__")
+        most = len(self) if sized else math.inf
+        place = self._checked_own_state(state, "settings", "inside", most=most)
         for name, value in self._settings().items():
             if dict(state["settings"]).get(name) != repr(value):
                 raise ValueError(
@@ -333,9 +345,19 @@ def _mixed(array: Any, desc: DataDesc, count: int, mixture: Mixture) -> Any:
     return result
 
 
+def is_integer(array: Any) -> bool:
+    """Whether an array or tensor has whole numbers by its type."""
+    if is_tensor(array):
+        return not array.is_floating_point()
+    return bool(np.issubdtype(array.dtype, np.integer))
+
+
 def _one_hot(label: Any, classes: int, smoothing: float) -> Any:
     """Rows of probabilities, float32."""
     off = smoothing / classes
+    whole = label if is_integer(label) else label.round()
+    if bool((label != whole).any()):
+        raise ValueError("the labels are no whole numbers, as those of classes are: drop classes")
     low, high = (int(label.min()), int(label.max())) if len(label) else (0, 0)
     if low < 0 or high >= classes:
         wrong = low if low < 0 else high

@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
 import recordio
-from iterators import ArrayDataProvider, Conv2DSpace, DataBatch, LibSVMIter, ResizeIter
+from iterators import (
+    ArrayDataProvider,
+    Conv2DSpace,
+    DataBatch,
+    ImageIter,
+    ImageRecordIter,
+    LibSVMIter,
+    MixBatches,
+    ResizeIter,
+)
 from iterators.torch import MapDataset, RecordBatches, from_dlpack, to_dlpack
 
 pytestmark = pytest.mark.filterwarnings(
@@ -407,3 +416,63 @@ def test_padding_is_cut_off_where_the_batch_axis_is():
         provider = ArrayDataProvider(images, batch_size=2, **arguments)
         shapes = [tuple(batch[0].shape) for batch in RecordBatches(provider)]
         assert shapes == [(3, 4, 5, 2), (3, 4, 5, 1)]
+
+
+# -- recipes ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("packs") / "a.rec")
+    rng = np.random.default_rng(0)
+    with recordio.RecordWriter(path) as writer:
+        for i in range(11):
+            image = rng.integers(0, 256, (40, 44, 3), np.uint8)
+            header = recordio.IRHeader(0, float(i % 4), i, 0)
+            writer.write(recordio.pack_img(header, image, img_fmt=".png"))
+    return path
+
+
+RECIPE = {
+    "data_shape": (3, 32, 32), "batch_size": 4, "shuffle": True, "auto_augment": "randaugment",
+    "views": [{}, {"data_shape": (3, 20, 24), "gaussian_blur": 1.0}],
+}  # fmt: skip
+
+
+def mixed(**keywords):
+    return MixBatches(ImageRecordIter(**keywords), mixup=0.8, cutmix=1.0, classes=4)
+
+
+@pytest.mark.parametrize("make", [ImageRecordIter, ImageIter, mixed])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_recipes_views_and_mixtures_go_through_a_loader(pack, make, workers):
+    batches = RecordBatches(make, path_imgrec=pack, **RECIPE)
+    found = list(loader(batches, num_workers=workers))
+    assert sum(len(batch[-1]) for batch in found) >= 11
+    for first, second, label in found:
+        assert first.shape[1:] == (3, 32, 32)
+        assert second.shape[1:] == (3, 20, 24)
+        assert len(first) == len(second) == len(label)
+        assert label.shape[1:] == ((4,) if make is mixed else ())
+        if make is mixed:
+            torch.testing.assert_close(label.sum(1), torch.ones(len(label)))
+
+
+@pytest.mark.parametrize("make", [ImageRecordIter, ImageIter, mixed])
+def test_a_loader_of_recipes_resumes(pack, make):
+    def made():
+        return RecordBatches(make, path_imgrec=pack, **RECIPE)
+
+    batches = made()
+    for _ in batches:
+        pass
+    running = iter(batches)
+    next(running)
+    state = copy.deepcopy(batches.state_dict())
+    wanted = list(running)
+    assert len(wanted) == 2
+    again = made()
+    again.load_state_dict(state)
+    for one, other in zip(wanted, again, strict=True):
+        for mine, theirs in zip(one, other, strict=True):
+            assert torch.equal(mine, theirs)
