@@ -52,7 +52,7 @@ def test_keywords_beside_a_recipe_win():
     [
         ("timm/deit", ValueError, "did you mean 'timm/deit-s'"),
         ("qqqq", ValueError, "expected one of torchvision/resnet50-v1"),
-        ('{"nam": 1}', ValueError, "no recipe in JSON"),
+        ('{"title": 1}', ValueError, "no recipe in JSON"),
         ("{", ValueError, "no recipe in JSON"),
         (3, TypeError, "expected a name"),
     ],
