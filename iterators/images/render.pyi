@@ -11,6 +11,9 @@ CODECS: tuple[type[RowDecoder], ...]
 
 class ImageShortcut: ...
 
+class View:
+    def __init__(self, plan: RenderPlan) -> None: ...
+
 class Renderer:
     plan: RenderPlan
     def __new__(
@@ -22,4 +25,4 @@ class Renderer:
         epoch: int = 0,
         number: int = 0,
         draw: int = 0,
-    ) -> tuple[NDArray[Any], NDArray[np.float32], int]: ...
+    ) -> tuple[NDArray[Any] | list[NDArray[Any]], NDArray[np.float32], int]: ...

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,8 @@ class Section:
     def __init__(
         self, plan: RenderPlan, cached: CachedImages | None = None, first: int = 0
     ) -> None: ...
+
+def form_of(plan: RenderPlan) -> tuple[tuple[int, ...], str, np.dtype[Any]]: ...
 
 class Sections:
     all: list[Section]

@@ -3,6 +3,8 @@ from typing_extensions import Self
 from .pixel_change import PixelChange
 from .recipe import Recipe
 
+NAMES: tuple[str, ...]
+
 class Photometric(PixelChange):
     def __new__(cls, recipe: Recipe) -> Self: ...
     @staticmethod

@@ -1,6 +1,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["METHODS", "NAMES", "operate"]
+
 NAMES: tuple[str, ...]
 METHODS: tuple[str, ...]
 
