@@ -12,7 +12,7 @@ from recordio.header import IRHeader, pack
 
 from ..core.indexing import examples_at, resolve_rows
 from ..core.layout import plan
-from ..core.parameters import choice, integer
+from ..core.parameters import choice
 from ..images.codecs.pnm import encode
 from ..images.examples import LAYOUTS, AugmentedExamples
 from .decoding import DecodingThreads
@@ -85,7 +85,7 @@ class AugmentedDataset(DatasetMixin):
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch it is; the worker processes of a loader, persistent ones too, see it."""
-        self._examples.epoch.value = integer("epoch", epoch, low=0)
+        self._examples.set_epoch(epoch)
 
     def __len__(self) -> int:
         return len(self._dataset)

@@ -293,7 +293,7 @@ class ImageRecordDataset(DatasetMixin):
         """
         if self._examples is None:
             raise ValueError("images are not augmented, so that epochs do not differ")
-        self._examples.epoch.value = integer("epoch", epoch, low=0)
+        self._examples.set_epoch(epoch)
 
     @property
     def identities(self) -> np.ndarray | None:

@@ -103,6 +103,10 @@ class AugmentedExamples:
         self._limits: dict[str, Any] = limits
         self._own = threading.local()
 
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch it is, to all processes that share this."""
+        self.epoch.value = integer("epoch", epoch, low=0, high=(1 << 32) - 1)
+
     def _plan(self) -> RenderPlan:
         options = self.options
         make = partial(

@@ -232,6 +232,13 @@ class MixBatches(Wrapper):
 
     def _advance(self) -> DataBatch:
         batch = self.provider.next()
+        try:
+            return self._mix(batch)
+        except Exception:
+            self._number += 1  # the provider inside is past that batch
+            raise
+
+    def _mix(self, batch: DataBatch) -> DataBatch:
         mixture = self.mixture(self._epoch, self._number)
         count, share, data = batch.count, 1.0, list(batch.data)
         if any(is_stored_sparse(array) for array in data):

@@ -92,7 +92,7 @@ class NamedRecipe:
         TypeError
             For keywords that JSON has no values for.
         """
-        return json.dumps(vars(self), sort_keys=True)
+        return json.dumps(vars(self), sort_keys=True, default=_refused)
 
     @classmethod
     def from_json(cls, text: str) -> NamedRecipe:
@@ -115,6 +115,13 @@ class NamedRecipe:
             if values:
                 lines += [f"{what}:", *(f"    {name}={value!r}" for name, value in values.items())]
         return "\n".join(lines)
+
+
+def _refused(value: Any) -> Any:
+    raise TypeError(
+        f"recipe has {value!r:.60}, a {type(value).__name__}, which a saved state cannot hold: "
+        "give numbers, strings, lists and dictionaries"
+    )
 
 
 def _tuples(value: Any) -> Any:

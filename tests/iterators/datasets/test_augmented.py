@@ -245,8 +245,9 @@ def test_epochs_of_images_as_they_are(raw):
     with pytest.raises(ValueError, match="not augmented"):
         data.set_epoch(1)
     data = ImageRecordDataset(raw, **CROP)
-    with pytest.raises(ValueError, match="epoch"):
-        data.set_epoch(-1)
+    for wrong in (-1, 1 << 32):
+        with pytest.raises(ValueError, match="epoch"):
+            data.set_epoch(wrong)
 
 
 # -- images of other data sets ---------------------------------------------------------------------

@@ -190,6 +190,22 @@ def test_labels_and_rows_are_looked_at(folder, make, error, text):
         mixed.next()
 
 
+def test_a_batch_that_cannot_be_mixed_counts(folder):
+    labels = np.arange(11) % 4
+    wrong = np.where(np.arange(11) == 5, 9, labels)
+    mixing = {"mixup": 0.5, "classes": 4}
+    with (
+        MixBatches(rows(folder, labels), **mixing) as good,
+        MixBatches(rows(folder, wrong), **mixing) as bad,
+    ):
+        wanted = drained(good)
+        first = bad.next()
+        np.testing.assert_array_equal(first.data[0], wanted[0][0])
+        with pytest.raises(ValueError, match="there is a label 9"):
+            bad.next()
+        same(drained(bad), wanted[2:])
+
+
 def test_pairs_need_no_whole_numbers(folder):
     with MixBatches(rows(folder, np.arange(11) / 2), mixup=0.5) as mixed:
         label, partner, share = mixed.next().label

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from iterators.images.augment.named_recipes import NAMED_RECIPES, NamedRecipe, expanded
@@ -45,6 +46,11 @@ def test_keywords_beside_a_recipe_win():
     found = expanded({"recipe": {"pad": 1, "resize": 9}, "pad": 2, "seed": 3})
     assert (found["pad"], found["resize"], found["seed"]) == (2, 9, 3)
     assert expanded({"pad": 2}) == {"pad": 2}
+
+
+def test_what_json_has_no_value_for_is_named():
+    with pytest.raises(TypeError, match="recipe has array.*ndarray, which a saved state"):
+        NamedRecipe("mine", keywords={"mean_r": np.zeros(3)}).to_json()
 
 
 @pytest.mark.parametrize(
