@@ -118,8 +118,6 @@ class AugmentedExamples:
             label_width=0,
             **self._limits,
         )
-        if len(self.recipes) == 1:
-            return make()
         return with_views(make, self.recipes, options.seed)(batch_size=1)
 
     def __call__(self, record: bytes, number: int) -> np.ndarray | tuple[np.ndarray, ...]:

@@ -5,14 +5,13 @@ The image stage renders the views; here it is said that each has random numbers 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
 from ..core.parameters import unknown_keyword
 from ..core.random import derive_key
-from .augment.recipe import Recipe
 from .plan import RenderPlan
 
 __all__ = ["AUGMENT_KEY", "augment_key", "same_channels", "with_keywords", "with_views"]
@@ -42,6 +41,7 @@ def with_keywords(owner: str, recipe: Any, keywords: Mapping[str, Any]) -> Any:
 
     Examples
     --------
+    >>> from iterators.images.augment.recipe import Recipe
     >>> with_keywords("Pack", Recipe(data_shape=(3, 8, 8)), {"pad": 2})
     Recipe(data_shape=(3, 8, 8), pad=2)
     """
@@ -65,24 +65,22 @@ def same_channels(recipes: tuple[Any, ...]) -> tuple[Any, ...]:
     return recipes
 
 
-def with_views(
-    make: partial[RenderPlan], recipes: Sequence[Recipe], seed: int
-) -> Callable[..., RenderPlan]:
-    """Makes plans with a view for each recipe: `make` is the call for the first one.
+def with_views(make: partial[RenderPlan], recipes: Sequence[Any], seed: int) -> partial[RenderPlan]:
+    """The call `make`, which makes a plan of its first recipe, with a view for each of the others.
 
     Every view but the first draws with a key of its own; the first draws as if it were alone.
     """
-    shared = {**make.keywords, "label_width": 0, "labels": None, "change": None}
+    further = [
+        (recipe, derive_key(seed, AUGMENT_KEY, number))
+        for number, recipe in enumerate(recipes[1:], 1)
+    ]
+    return partial(_viewed, *make.args, plan_class=make.func, further=further, **make.keywords)
 
-    def made(*, batch_size: int) -> RenderPlan:
-        views = [
-            make.func(
-                recipe,
-                **{**shared, "key": derive_key(seed, AUGMENT_KEY, number)},
-                batch_size=batch_size,
-            )
-            for number, recipe in enumerate(recipes[1:], 1)
-        ]
-        return make(batch_size=batch_size, views=views)
 
-    return made
+def _viewed(
+    recipe: Any, *, plan_class: Any, further: list[tuple[Any, int]], **keywords: Any
+) -> RenderPlan:
+    shared = {**keywords, "label_width": 0, "labels": None, "change": None}
+    views = [plan_class(own, **{**shared, "key": key}) for own, key in further]
+    plan: RenderPlan = plan_class(recipe, views=views, **keywords)
+    return plan

@@ -126,6 +126,11 @@ def test_torch_and_layouts(pack):
     assert shapes == [(4, 32, 32, 3), (4, 32, 32, 3), (4, 16, 20, 3)]
 
 
+def test_the_first_view_can_be_shown(pack):
+    with provider(pack) as images, provider(pack, views=None, **VIEWS[0]) as alone:
+        assert images.show().tobytes() == alone.show().tobytes()
+
+
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
