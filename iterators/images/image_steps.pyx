@@ -123,9 +123,11 @@ cdef class StepRunner:
             pixels.width, pixels.height = step.out_width, step.out_height
             source, denominator = &memory, 1
             if on_way and i == geometry.changed:
-                apply_changes(self, False, out, pixels.width, pixels.height)
+                if apply_changes(self, False, out, pixels.width, pixels.height):
+                    return outcome_fail(outcome, RENDER_MEMORY, b"")
             if at_end and last:
-                apply_changes(self, True, out, pixels.width, pixels.height)
+                if apply_changes(self, True, out, pixels.width, pixels.height):
+                    return outcome_fail(outcome, RENDER_MEMORY, b"")
             if writes and whole:
                 self.writer.write(out, pixels.stride, pixels.height)
         if self.writer is not None:
@@ -174,13 +176,16 @@ cdef void draw_changes(StepRunner runner, const ImageKey* image, const Step* las
             on_way[0] = True
 
 
-cdef void apply_changes(StepRunner runner, bint finished, uint8_t* pixels, int width,
-                        int height) noexcept nogil:
+cdef int apply_changes(StepRunner runner, bint finished, uint8_t* pixels, int width,
+                       int height) noexcept nogil:
+    """0, or -1 if there was no memory."""
     cdef int i
     for i in range(runner.num_changes):
         if runner.drawn[i] and runner.changes[i].finished == finished:
-            runner.changes[i].apply(runner.changes[i].state, pixels, runner.plan.channels, width,
-                                    height)
+            if runner.changes[i].apply(runner.changes[i].state, pixels, runner.plan.channels,
+                                       width, height):
+                return -1
+    return 0
 
 
 cdef int gather(StepRunner runner, RowSource* source, const ImageInfo* info, const Step* step,

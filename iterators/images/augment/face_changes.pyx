@@ -111,19 +111,6 @@ cdef bint draw_face(void* state, const ImageKey* image, normalise_recipe* normal
     return drawn.crops or drawn.lowers
 
 
-cdef bint has_room(State* state, int channels) noexcept nogil:
-    """Have the resampler take all memory that it will ever need here."""
-    cdef resample_axis x, y
-    cdef int method
-    fill_axes(&x, &y, state.recipe.width, state.recipe.height, max(state.recipe.width - 1, 1),
-              max(state.recipe.height - 1, 1))
-    for method in range(METHODS):
-        if resampler_begin(state.resampler, method, &x, &y, channels, state.small,
-                           x.target * channels):
-            return False
-    return True
-
-
 cdef void fill_axes(resample_axis* x, resample_axis* y, int width, int height, int out_width,
                     int out_height) noexcept nogil:
     """A whole image to another size."""
@@ -135,22 +122,23 @@ cdef void fill_axes(resample_axis* x, resample_axis* y, int width, int height, i
     x.denominator = y.denominator = 1
 
 
-cdef void resize(State* state, int method, const uint8_t* pixels, int width, int height,
-                 int channels, uint8_t* out, int out_width, int out_height) noexcept nogil:
+cdef int resize(State* state, int method, const uint8_t* pixels, int width, int height,
+                int channels, uint8_t* out, int out_width, int out_height) noexcept nogil:
+    """0, or -1 if the resampler had no memory for its tables."""
     cdef resample_axis x, y
     cdef ptrdiff_t stride = <ptrdiff_t>width * channels
     cdef int row, left, top, columns, rows
     fill_axes(&x, &y, width, height, out_width, out_height)
     if resampler_begin(state.resampler, method, &x, &y, channels, out, out_width * channels):
-        memset(out, 0, <size_t>out_width * out_height * channels)   # never: see has_room
-        return
+        return -1
     resampler_source(state.resampler, &left, &top, &columns, &rows)
     for row in range(top, top + rows):
         resampler_push(state.resampler, pixels + row * stride + left * channels)
+    return 0
 
 
-cdef void apply_face(void* state, uint8_t* pixels, int channels, int width,
-                     int height) noexcept nogil:
+cdef int apply_face(void* state, uint8_t* pixels, int channels, int width,
+                    int height) noexcept nogil:
     cdef State* face = <State*>state
     cdef const Drawn* drawn = &face.drawn
     cdef ptrdiff_t stride = <ptrdiff_t>width * channels
@@ -166,10 +154,12 @@ cdef void apply_face(void* state, uint8_t* pixels, int channels, int width,
             else:
                 memset(row, 0, stride)
     if drawn.lowers:
-        resize(face, drawn.down, pixels, width, height, channels, face.small, drawn.small_width,
-               drawn.small_height)
-        resize(face, drawn.up, face.small, drawn.small_width, drawn.small_height, channels, pixels,
-               width, height)
+        if resize(face, drawn.down, pixels, width, height, channels, face.small, drawn.small_width,
+                  drawn.small_height):
+            return -1
+        return resize(face, drawn.up, face.small, drawn.small_width, drawn.small_height, channels,
+                      pixels, width, height)
+    return 0
 
 
 cdef class FaceChange(PixelChange):
@@ -193,7 +183,7 @@ cdef class FaceChange(PixelChange):
         state.recipe.side[0], state.recipe.side[1] = recipe.low_resolution_side
         state.resampler = resampler_new()
         state.small = <uint8_t*>malloc(<size_t>width * height * channels + PIXEL_SLACK)
-        if state.resampler == NULL or state.small == NULL or not has_room(state, channels):
+        if state.resampler == NULL or state.small == NULL:
             raise MemoryError
         self.change.state = state
         self.change.draw, self.change.apply = draw_face, apply_face

@@ -23,8 +23,8 @@ cdef struct Jitter:
 
 # Apply what was drawn to packed pixels: RGB, unless there is only a gain.  A `Change.apply` for a
 # state that begins with a Jitter.
-cdef void jitter_image(void* state, uint8_t* pixels, int channels, int width,
-                       int height) noexcept nogil
+cdef int jitter_image(void* state, uint8_t* pixels, int channels, int width,
+                      int height) noexcept nogil
 # Noise of R, G and B along the principal colours of ImageNet.
 cdef void draw_principal_noise(const ImageKey* image, double deviation,
                                double* noise) noexcept nogil

@@ -149,8 +149,8 @@ cdef void draw_exposure(const JitterRecipe* recipe, const ImageKey* image,
                                        recipe.max_illumination)
 
 
-cdef void jitter_image(void* state, uint8_t* pixels, int channels, int width,
-                       int height) noexcept nogil:
+cdef int jitter_image(void* state, uint8_t* pixels, int channels, int width,
+                      int height) noexcept nogil:
     cdef const Jitter* jitter = <const Jitter*>state
     cdef int step, y
     cdef uint8_t* row
@@ -175,6 +175,7 @@ cdef void jitter_image(void* state, uint8_t* pixels, int channels, int width,
             colour_lighting(row, width, jitter.noise)
     if jitter.gain != 1:
         colour_brightness(pixels, <int>(channels * count), jitter.gain)
+    return 0
 
 
 cdef void load_jitter(JitterRecipe* target, recipe):

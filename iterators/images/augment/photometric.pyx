@@ -112,13 +112,14 @@ cdef bint draw_photometric(void* state, const ImageKey* image,
     return found.count > 0
 
 
-cdef void apply_photometric(void* state, uint8_t* pixels, int channels, int width,
-                            int height) noexcept nogil:
+cdef int apply_photometric(void* state, uint8_t* pixels, int channels, int width,
+                           int height) noexcept nogil:
     cdef State* found = <State*>state
     cdef int i
     found.image.pixels, found.image.width, found.image.height = pixels, width, height
     for i in range(found.count):
         operation_apply(&found.drawn[i], &found.image)
+    return 0
 
 
 cdef class Photometric(PixelChange):

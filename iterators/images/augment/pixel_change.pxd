@@ -13,8 +13,8 @@ cdef struct Change:
     # Draw what happens to an image: whether any pixel changes.  What acts on normalised values
     # changes the normalisation instead.
     bint (*draw)(void* state, const ImageKey* image, normalise_recipe* normalise) noexcept nogil
-    # Change packed pixels as was drawn.
-    void (*apply)(void* state, uint8_t* pixels, int channels, int width, int height) noexcept nogil
+    # Change packed pixels as was drawn: 0, or -1 if there was no memory.
+    int (*apply)(void* state, uint8_t* pixels, int channels, int width, int height) noexcept nogil
 
 
 # Owner of a change and its state; the base of what `changes` lists.

@@ -251,8 +251,8 @@ cdef void blend_images(State* state, size_t size) noexcept nogil:
         pixels[i] = <uint8_t><int>state.sum[i]
 
 
-cdef void apply_policy(void* state, uint8_t* pixels, int channels, int width,
-                       int height) noexcept nogil:
+cdef int apply_policy(void* state, uint8_t* pixels, int channels, int width,
+                      int height) noexcept nogil:
     cdef State* policy = <State*>state
     cdef size_t size = <size_t>width * height * channels
     policy.image.pixels, policy.image.width, policy.image.height = pixels, width, height
@@ -262,6 +262,7 @@ cdef void apply_policy(void* state, uint8_t* pixels, int channels, int width,
         blend_images(policy, size)
     else:
         mix_images(policy, size)
+    return 0
 
 
 cdef int load_choice(Choice* target, choice) except -1:

@@ -1,6 +1,8 @@
 """AdaFace's changes: a part of the image on black, and low resolution."""
 
 import doctest
+import subprocess
+import sys
 
 import cv2
 import numpy as np
@@ -87,6 +89,41 @@ def test_low_resolution_is_opencvs():
         found = rendered(recipe, image, record)
         # A level of a small image may become two of a large one.
         assert np.abs(found.astype(int) - wanted).max() <= 2 * (2 in face["methods"])
+
+
+SHORT = r"""
+import resource
+from iterators.images.augment.recipe import Recipe
+from iterators.images.plan import RenderPlan
+from iterators.images.render import Renderer
+from recordio import IRHeader, pack
+
+record_of_image = pack(IRHeader(0, 0.0, 0, 0), b"P6\n20000 8\n255\n" + bytes(3 * 20000 * 8))
+renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 8, 20000), low_resolution=1.0)))
+refused = 0
+for record in range(60):
+    # What has been allocated stays; tables of the resampler are above the threshold of mmap.
+    with open("/proc/self/status") as status:
+        used = 1024 * int(next(line for line in status if line.startswith("VmSize")).split()[1])
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 21), resource.RLIM_INFINITY))
+    try:
+        renderer.sample(record_of_image, 0, record)
+    except MemoryError:
+        refused += 1
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+    renderer.sample(record_of_image, 0, record)
+print(refused)
+"""
+
+
+@pytest.mark.address_space
+@pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does it")
+def test_no_memory_for_low_resolution_is_said():
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0
 
 
 @pytest.mark.parametrize(
