@@ -88,7 +88,7 @@ class Comparison:
         """The contenders for a job, ours first."""
         own = (OURS, "untouched") if job.prepared else (OURS,)
         chosen = (self._options.contenders or "").split(",")
-        others = (*FOR_KIND[job.kind], *(LIMITS if job.limits else ()))
+        others = (*(job.contenders or FOR_KIND[job.kind]), *(LIMITS if job.limits else ()))
         return [*own, *(name for name in others if chosen == [""] or name in chosen)]
 
     def run(self, job):

@@ -45,6 +45,12 @@ CONTENDERS = {
     "mxnet": Contender("MXNet", "with_mxnet.py", "mxnet"),
     "dali": Contender("DALI (CPU)", "with_dali.py", "dali"),
     "torch": Contender("torch DataLoader + OpenCV", "with_torch.py", "torch"),
+    "torchvision_pillow": Contender(
+        "torchvision v2, Pillow", "with_torchvision.py", "torch", ("pillow",)
+    ),
+    "torchvision_tensors": Contender(
+        "torchvision v2, tensors", "with_torchvision.py", "torch", ("tensors",)
+    ),
     "webdataset": Contender("WebDataset + OpenCV", "with_webdataset.py", "torch"),
     "tensorflow": Contender("tf.data", "with_tensorflow.py", "tensorflow"),
     "pyarrow": Contender("pyarrow", "with_pyarrow.py", "tables"),

@@ -32,7 +32,9 @@ class Environment:
 ENVIRONMENTS = {
     "mxnet": Environment(("mxnet==1.9.1", "numpy<1.24"), newest=(3, 11)),
     "dali": Environment(("nvidia-dali-cuda120",)),
-    "torch": Environment(("torch==2.13.0", "opencv-python-headless>=4.11", "webdataset")),
+    "torch": Environment(
+        ("torch==2.13.0", "torchvision", "opencv-python-headless>=4.11", "webdataset")
+    ),
     "tensorflow": Environment(("tensorflow-cpu",)),
     "tables": Environment(("pyarrow", "polars", "numpy")),
 }

@@ -28,6 +28,10 @@ class Recipe:
         "random": `size` x `size` pixels at a random place; "none": images have that size.
     mean, std : tuple of float
         For red, green and blue: subtracted, and divided by.
+    randaugment : tuple of int or None
+        Operations and strength of torchvision's RandAugment, after the crop.
+    erasing : float
+        Probability that torchvision's RandomErasing erases a rectangle.
     extra : dict
         Further parameters of `ImageRecordIter`; only its two implementations do such a job.
     """
@@ -39,6 +43,8 @@ class Recipe:
     aspect: tuple[float, float] = (3 / 4, 4 / 3)
     mean: tuple[float, float, float] = IMAGENET_MEAN
     std: tuple[float, float, float] = IMAGENET_STD
+    randaugment: tuple[int, int] | None = None
+    erasing: float = 0.0
     extra: dict = field(default_factory=dict)
 
 
@@ -67,6 +73,8 @@ class Job:
         pack that the others read is a part of the job, "untouched" is measured as well.
     limits : bool
         Whether to measure the decoder alone as well; once for the same images is enough.
+    contenders : tuple of str
+        Who is compared; all that do jobs of this kind if nobody is named.
     bars : dict
         Ratio to be reached against a contender.
     """
@@ -81,6 +89,7 @@ class Job:
     columns: int = 0
     prepared: str | None = None
     limits: bool = False
+    contenders: tuple[str, ...] = ()
     bars: dict = field(default_factory=dict)
 
     def record_iter_parameters(self) -> dict:
@@ -107,12 +116,18 @@ class Job:
                 min_aspect_ratio=recipe.aspect[0],
                 max_aspect_ratio=recipe.aspect[1],
             )
+        if recipe.randaugment:
+            num_ops, magnitude = recipe.randaugment
+            parameters.update(auto_augment="randaugment", num_ops=num_ops, magnitude=magnitude)
+        if recipe.erasing:
+            parameters["random_erasing"] = recipe.erasing
         return parameters
 
 
 RANDOM_RESIZED = Recipe(224, "random_resized")
 RESIZE_CROP = Recipe(224, "random", short_side=256)
 FACES = Recipe(112, "none", mean=(127.5,) * 3, std=(127.5,) * 3)
+TODAY = Recipe(224, "random_resized", randaugment=(2, 9), erasing=0.25)
 HEAVY = Recipe(
     224,
     "random",
@@ -166,6 +181,16 @@ JOBS = {
             batch=128,
             recipe=HEAVY,
             bars={"mxnet": 5.0},
+        ),
+        Job(
+            "recipe",
+            "Photographs, random resized crop 224, RandAugment of two operations, erasing",
+            "images",
+            "photos",
+            batch=128,
+            recipe=TODAY,
+            contenders=("torchvision_pillow", "torchvision_tensors"),
+            bars={"torchvision_pillow": 4.0, "torchvision_tensors": 4.0},
         ),
         Job(
             "optimized",

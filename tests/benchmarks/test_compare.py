@@ -142,7 +142,7 @@ def test_our_side_takes_the_parameters_of_every_job(job, faces):
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=lambda job: job.name)
 def test_jobs_name_what_there_is(job):
-    others = {*FOR_KIND[job.kind], *(["untouched"] if job.prepared else [])}
+    others = {*(job.contenders or FOR_KIND[job.kind]), *(["untouched"] if job.prepared else [])}
     assert set(job.bars) <= others <= set(CONTENDERS)
     assert hasattr(Packs, job.pack)
     assert job.prepared is None or hasattr(Packs, job.prepared)
