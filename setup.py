@@ -207,10 +207,11 @@ def extensions():
     for package in PACKAGES:
         for source in sorted(Path(package).rglob("*.pyx")):
             name = ".".join(source.with_suffix("").parts)
+            own = filter(Path.exists, [source.with_suffix(".pxd")])  # cimported without a word
             yield Extension(
                 name,
                 [source.as_posix(), *C_SOURCES.get(name, [])],
-                depends=sorted(included([source, *map(Path, C_SOURCES.get(name, []))])),
+                depends=sorted(included([source, *own, *map(Path, C_SOURCES.get(name, []))])),
                 include_dirs=["."],
                 extra_compile_args=list(COMPILE_ARGS),
                 extra_link_args=list(LINK_ARGS),
