@@ -140,6 +140,11 @@ SIMD_AVX2 static SIMD_UNUSED void box_blur_avx2(const box_blur* box, uint8_t* pi
                                                 int channels, uint8_t* room) {
     box_blur_any(box, pixels, width, height, channels, room);
 }
+
+SIMD_AVX512 static SIMD_UNUSED void box_blur_avx512(const box_blur* box, uint8_t* pixels, int width,
+                                                    int height, int channels, uint8_t* room) {
+    box_blur_any(box, pixels, width, height, channels, room);
+}
 #endif
 
 /* Blurs an image in place; `room` has box_blur_room bytes. */
@@ -147,6 +152,10 @@ static SIMD_UNUSED void box_blur_image(int level, const box_blur* box, uint8_t* 
                                        int channels, uint8_t* room) {
     if (box->radius == 0 && box->edge_weight == 0) return;
 #if SIMD_X86
+    if (level >= SIMD_LEVEL_AVX512) {
+        box_blur_avx512(box, pixels, width, height, channels, room);
+        return;
+    }
     if (level >= SIMD_LEVEL_AVX2) {
         box_blur_avx2(box, pixels, width, height, channels, room);
         return;
