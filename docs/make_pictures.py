@@ -21,6 +21,8 @@ HERE = Path(__file__).parent
 SIDE = 112
 COLUMNS = 6
 GAP = 8
+# What noise after normalisation needs; it is undone for the pictures.
+IMAGENET = {"mean_r": 124, "mean_g": 116, "mean_b": 104, "std_r": 58, "std_g": 57, "std_b": 57}
 ROWS = [
     {"resize": 112},
     {"resize": 150, "rand_crop": True},
@@ -47,6 +49,43 @@ ROWS = [
     {"resize": 112, "pca_noise": 0.5},
     {"resize": 112, "max_random_contrast": 0.5},
     {"resize": 112, "max_random_illumination": 60},
+    {"resize": 112, "auto_augment": "randaugment"},
+    {"resize": 112, "auto_augment": "randaugment", "num_ops": 4, "magnitude": 20},
+    {"resize": 112, "auto_augment": "trivialaugment"},
+    {"resize": 112, "auto_augment": "autoaugment"},
+    {"resize": 112, "auto_augment": "autoaugment-cifar10"},
+    {"resize": 112, "auto_augment": "autoaugment-svhn"},
+    {"resize": 112, "auto_augment": "augmix"},
+    {"resize": 112, "auto_augment": "augmix", "magnitude": 10},
+    {"resize": 112, "auto_augment": "rand-m9-mstd0.5-inc1"},
+    {"resize": 112, "auto_augment": "rand-m9-mstd0.5-inc1", "augment_interpolation": "bicubic",
+     "augment_fill": (124, 116, 104)},
+    {"resize": 112, "auto_augment": "randaugment", "augment_table": "timm", "magnitude": 7,
+     "magnitude_std": 2, "increasing": True},
+    {"resize": 112, "auto_augment": "original-mstd0.5"},
+    {"resize": 112, "auto_augment": "v0"},
+    {"resize": 112, "auto_augment": "3a"},
+    {"resize": 112, "auto_augment": "augmix-m5-w4-d2-mstd0.5"},
+    {"resize": 112, "three_augment": True},
+    {"resize": 112, "three_augment": True, "blur_sigma": 3, "solarize_threshold": 64},
+    {"resize": 112, "color_jitter": 0.4},
+    {"resize": 112, "color_jitter": (0.4, 0.4, 0.2, 0.1), "color_jitter_prob": 0.8},
+    {"resize": 112, "random_grayscale": 0.5},
+    {"resize": 112, "gaussian_blur": 0.5},
+    {"resize": 112, "gaussian_blur": 1, "blur_sigma": (0.1, 5)},
+    {"resize": 112, "solarize_p": 0.5},
+    {"resize": 112, "solarize_p": 1, "solarize_threshold": 64},
+    {"resize": 112, "random_erasing": 0.5},
+    {"resize": 112, "random_erasing": 1, "erasing_value": "pixel", **IMAGENET},
+    {"resize": 112, "random_erasing": 1, "erasing_value": "colour", **IMAGENET},
+    {"resize": 112, "random_erasing": 1, "erasing_value": 255, "erasing_count": (2, 5),
+     "erasing_area": 0.2, "erasing_ratio": (0.5, 2)},
+    {"resize": 112, "low_resolution": 0.5},
+    {"resize": 112, "low_resolution": 1, "low_resolution_side": 0.2},
+    {"resize": 112, "crop_on_fill": 0.5},
+    {"resize": 112, "crop_on_fill": 1, "crop_on_fill_area": (0.2, 0.4)},
+    {"random_resized_crop": True, "min_random_area": 0.08, "min_aspect_ratio": 0.75,
+     "max_aspect_ratio": 1.333, "log_aspect_ratio": True},
 ]  # fmt: skip
 # Detection: the head and one eye of the cat, as class, xmin, ymin, xmax, ymax.
 BOXES = [2, 5, 0, 0.2, 0.02, 0.75, 0.9, 1, 0.31, 0.2, 0.43, 0.38]
@@ -123,6 +162,10 @@ def pack(folder, name, label, photos):
 
 def batches(kind, records, settings):
     """The batches of the iterator `kind`, as pictures with their boxes."""
+    mean, std = (
+        np.array([settings.get(f"{name}_{colour}", default) for colour in "rgb"])
+        for name, default in (("mean", 0), ("std", 1))
+    )
     with kind(
         path_imgrec=records, data_shape=(3, SIDE, SIDE), batch_size=COLUMNS, layout="NHWC",
         seed=3, **settings,
@@ -130,7 +173,8 @@ def batches(kind, records, settings):
         for batch in provider:
             pictures = []
             for pixels, label in zip(batch.data[0], batch.label[0], strict=True):
-                picture = Image.fromarray(pixels.clip(0, 255).round().astype(np.uint8))
+                pixels = (pixels * std + mean).clip(0, 255).round().astype(np.uint8)
+                picture = Image.fromarray(pixels)
                 if np.ndim(label):
                     draw_boxes(ImageDraw.Draw(picture), label)
                 pictures.append(picture)

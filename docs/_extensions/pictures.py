@@ -1,13 +1,18 @@
-"""Draws the pictures of the augmentations before the pages are read, with ``make_pictures.py``."""
+"""Draws the pictures of the augmentations before the pages are read.
+
+``make_pictures.py`` draws what iterators make, ``make_recipe_pictures.py`` ours beside Pillow's.
+"""
 
 from pathlib import Path
 
 import make_pictures
+import make_recipe_pictures
 
 
 def draw(app):
     """All pictures, into ``_pictures``."""
     make_pictures.main(Path(app.srcdir, "_pictures"))
+    make_recipe_pictures.main(Path(app.srcdir, "_pictures"))
 
 
 def setup(app):
