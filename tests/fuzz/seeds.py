@@ -27,9 +27,11 @@ from targets.caches import whole_file
 from targets.records import RECORDS, SIX
 from targets.states import first_states
 
+from iterators.images.augment.named_recipes import NAMED_RECIPES
 from iterators.images.codecs import pnm
 from iterators.images.codecs.by_pillow import FORMATS
 from iterators.images.codecs.transcode.transcode import rewrite
+from iterators.images.kernels.operations import NAMES
 from recordio import IRHeader, RecordWriter, pack, pack_img, shard
 from recordio.frames.encoder import MAGIC, encode
 from recordio.tools.convert.tf_example import encode_example
@@ -237,6 +239,29 @@ def cifar_batches() -> dict[str, bytes]:
     return {f"protocol_{number}": pickle.dumps(batch, number) for number in (0, 2, 5)}
 
 
+def recipes() -> dict[str, bytes]:
+    """Named recipes and some keywords, and an operation of every kind."""
+    pixels = bytes(range(256)) + np.random.default_rng(0).bytes(64)
+
+    def seed(width: int, height: int, channels: int, **asked) -> bytes:
+        return json.dumps({"size": [width, height, channels], **asked}).encode() + b"\n" + pixels
+
+    found = {
+        recipe.name.replace("/", "-"): seed(40, 30, 3, recipe=recipe.name)
+        for recipe in NAMED_RECIPES
+    }
+    found |= {
+        name: seed(1 + 13 * number % 40, 33, 3, operation=[name, 3, "bilinear", 128])
+        for number, name in enumerate(NAMES)
+    }
+    everything = {"auto_augment": "rand-m9-n4-mstd0.5-inc1", "random_erasing": 1,
+                  "low_resolution": 1, "crop_on_fill": 1, "gaussian_blur": 1}  # fmt: skip
+    for name, size in {"pixel": (1, 1, 3), "row": (70, 1, 1), "column": (1, 70, 4)}.items():
+        found[name] = seed(*size, recipe=everything)
+    found["augmix"] = seed(9, 20, 3, recipe={"auto_augment": "augmix-m5-w8-d8-b1"})
+    return found
+
+
 def all_seeds() -> dict[str, dict[str, bytes]]:
     """Name of the target -> name of the file -> its bytes."""
     frames = (GOLDEN / "frames.rec").read_bytes()
@@ -278,6 +303,7 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
             "deep": b"P6\n1 1\n65535\n123456",
         },
         "image": images(),
+        "recipes": recipes(),
         "render": records({**jpegs(), **{k: v for k, v in images().items() if len(v) < 3000}}),
         "detection": {"three": boxes()},
         "csv": texts(),

@@ -6,6 +6,7 @@ from .caches import CACHE
 from .detection import DETECTION
 from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
 from .png import PNG
+from .recipes import RECIPES
 from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
 from .shards import SHARDS
 from .states import STATES
@@ -29,6 +30,7 @@ TARGETS = {
         PNM,
         IMAGE,
         RENDER,
+        RECIPES,
         DETECTION,
         CSV,
         LIBSVM,
