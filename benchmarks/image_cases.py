@@ -117,45 +117,6 @@ def random_resized_crop(material):
 
 
 @case
-def todays_recipe(material):
-    """RandAugment of two operations and erasing on random resized crops, against crops alone."""
-    common = {
-        "path_imgrec": str(material.photo_records),
-        "path_imgidx": str(material.photo_records.with_suffix(".idx")),
-        "data_shape": (3, 224, 224),
-        "batch_size": 128,
-        "shuffle": True,
-        "rand_mirror": True,
-        "random_resized_crop": True,
-        "min_random_area": 0.08,
-        "min_aspect_ratio": 3 / 4,
-        "max_aspect_ratio": 4 / 3,
-        "preprocess_threads": material.threads,
-        "prefetch_buffer": PREFETCH,
-        **IMAGENET,
-    }
-    recipes = {
-        "RandAugment(2, 9) and erasing 224": {"auto_augment": "randaugment"},
-        "rand-m9-mstd0.5-inc1 and erasing with noise 224": {
-            "auto_augment": "rand-m9-mstd0.5-inc1",
-            "erasing_value": "pixel",
-        },
-    }
-    for name, recipe in recipes.items():
-        today = ImageRecordIter(**common, random_erasing=0.25, **recipe)
-        with today, ImageRecordIter(**common) as plain:
-            yield compare(
-                name,
-                "images/s",
-                partial(steady_rate, today),
-                partial(steady_rate, plain),
-                bar=0.75,
-                rounds=material.rounds,
-                detail="reference: random resized crop",
-            )
-
-
-@case
 def heavy_recipe(material):
     """Resize, warp, crop, mirror and colours against the random resized crop, in turn."""
     common = {

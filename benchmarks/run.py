@@ -24,6 +24,7 @@ import image_cases  # noqa: F401
 import layout_cases  # noqa: F401
 import loop_cases  # noqa: F401
 import numpy
+import recipe_cases  # noqa: F401
 import record_cases  # noqa: F401
 import text_cases  # noqa: F401
 import tool_cases  # noqa: F401
