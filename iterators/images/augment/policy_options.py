@@ -153,7 +153,6 @@ CHANGE_RULES = (
 
 RULES = (
     *CHANGE_RULES,
-    _needs("log_aspect_ratio", "random_resized_crop"),
     _needs("low_resolution_side", "low_resolution"),
     _needs("crop_on_fill_area", "crop_on_fill"),
 )
@@ -308,13 +307,6 @@ class ChangeOptions(Options):
 class PolicyOptions(ChangeOptions):
     """What torchvision's, timm's and face recognition's recipes have, and MXNet's have not."""
 
-    log_aspect_ratio: bool = option(
-        False,
-        "bool",
-        """With `random_resized_crop`, draw the aspect ratio as torchvision and timm do: uniform in
-        its logarithm.  MXNet draws it uniformly and exchanges the sides half of the time.""",
-        boolean,
-    )
     low_resolution: float = option(
         0.0,
         "float",
