@@ -13,7 +13,7 @@ from collections import namedtuple
 import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordHeaderError
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size
+from recordio.image_size import DEFAULT_MAX_PIXELS, check_chunks, check_pixels, image_size
 
 __all__ = ["IRHeader", "pack", "pack_img", "unpack", "unpack_img"]
 
@@ -226,11 +226,12 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     data = np.frombuffer(content, np.uint8)
     if not data.size:
         return header, None
-    if max_pixels is not None:
-        try:
-            size = image_size(data)
-        except ImageDecodeError:
-            return header, None
+    try:
+        check_chunks(data)
+        size = None if max_pixels is None else image_size(data)
+    except ImageDecodeError:
+        return header, None
+    if size is not None:
         check_pixels(size, max_pixels)
     return header, cv2.imdecode(data, iscolor)
 

@@ -1,7 +1,8 @@
 """Width and height of an encoded image from its header, and the limit on their product.
 
 A few bytes can announce any number of pixels, and whoever decodes takes memory for all of them.
-Nothing is decoded here; Pillow reads the headers of formats that are not common.
+Nothing is decoded here; Pillow reads the headers of formats that are not common.  The lengths of
+PNG chunks are looked at for the same reason: OpenCV takes memory for what they announce.
 """
 
 from __future__ import annotations
@@ -12,7 +13,14 @@ import struct
 from recordio.errors import ImageDecodeError
 from recordio.format_sizes import avif_size, jxl_size, tiff_size, webp_size
 
-__all__ = ["DEFAULT_MAX_PIXELS", "FORMATS", "check_pixels", "image_size", "open_image"]
+__all__ = [
+    "DEFAULT_MAX_PIXELS",
+    "FORMATS",
+    "check_chunks",
+    "check_pixels",
+    "image_size",
+    "open_image",
+]
 
 #: More pixels are refused where nothing else is asked for; by `iterators.images.codecs`, too.
 DEFAULT_MAX_PIXELS = 1 << 26
@@ -20,6 +28,8 @@ DEFAULT_MAX_PIXELS = 1 << 26
 #: Formats of Pillow that OpenCV may know as well.
 FORMATS = ("BMP", "DIB", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "SUN", "TIFF", "WEBP", "AVIF")
 _PNG_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+#: Bytes in the chunks of animations that OpenCV reads without looking how many there are.
+_PNG_LENGTHS = {b"acTL": 8, b"fcTL": 26}
 #: What other formats begin with, at which place, and what finds the size in them.
 _STARTS = (
     (8, b"WEBP", webp_size),
@@ -150,6 +160,55 @@ def check_pixels(size, max_pixels=DEFAULT_MAX_PIXELS, lift="max_pixels"):
             f"the image is too large ({width} x {height} pixels are more than the limit of "
             f"{max_pixels}); raise {lift} if it is meant"
         )
+
+
+def check_chunks(data):
+    """Refuse a PNG file with a chunk that is longer than what is left of the file.
+
+    To be called before OpenCV decodes.  From version 4.11 on it takes memory for as many bytes as a
+    chunk announces, up to 4 GiB, and version 4.11 writes beyond it where that number overflows.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file; of other formats nothing is looked at.
+
+    Raises
+    ------
+    ImageDecodeError
+        If a chunk of the first image is too long, or one of an animation has another length than
+        it must have.
+
+    Examples
+    --------
+    >>> import cv2, numpy
+    >>> content = cv2.imencode(".png", numpy.zeros((2, 3), "uint8"))[1].tobytes()
+    >>> check_chunks(content)
+    >>> check_chunks(content[:50])
+    Traceback (most recent call last):
+        ...
+    recordio.errors.ImageDecodeError: the PNG image is truncated (its chunk IDAT at byte 33 has ...
+    """
+    view = memoryview(data).cast("B")
+    if view[:8] != _PNG_START[:8]:
+        return
+    at, kind, has_pixels = 8, b"", False
+    # The second frame of an animation is not decoded.
+    while at + 4 <= len(view) and kind != b"IEND" and not (has_pixels and kind == b"fcTL"):
+        length, kind = int.from_bytes(view[at : at + 4], "big"), bytes(view[at + 4 : at + 8])
+        name = kind.decode("ascii", "backslashreplace")
+        if length > len(view) - at - 12:
+            raise ImageDecodeError(
+                f"the PNG image is truncated (its chunk {name} at byte {at} has {length} bytes, "
+                f"and the file has {len(view)}); pack it again from its source"
+            )
+        if length != _PNG_LENGTHS.get(kind, length):
+            raise ImageDecodeError(
+                f"the PNG image is damaged (its chunk {name} at byte {at} has {length} bytes, not "
+                f"{_PNG_LENGTHS[kind]}); pack it again from its source"
+            )
+        has_pixels |= kind == b"IDAT"
+        at += 12 + length
 
 
 def _png_size(view):

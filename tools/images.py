@@ -15,7 +15,13 @@ from iterators.images.codecs import general
 from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.transcode.transcode import coefficients
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size, open_image
+from recordio.image_size import (
+    DEFAULT_MAX_PIXELS,
+    check_chunks,
+    check_pixels,
+    image_size,
+    open_image,
+)
 
 from .image_header import ANY_SIZE, read_image_header
 
@@ -126,6 +132,7 @@ def decode_image(
     if len(content):
         try:
             check_pixels(image_size(content), max_pixels, "--max-pixels")
+            check_chunks(content)
             jpeg.check_limits(content, max_pixels=ANY_SIZE)
             image = cv2.imdecode(np.frombuffer(content, np.uint8), mode)
         except ImageDecodeError as error:

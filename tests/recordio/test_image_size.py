@@ -10,9 +10,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from iterators.images.codecs import general
 from iterators.images.codecs.jpeg import jpeg
 from recordio import ImageDecodeError, IRHeader, pack, unpack_img
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, image_size, open_image
+from recordio.image_size import (
+    DEFAULT_MAX_PIXELS,
+    check_chunks,
+    check_pixels,
+    image_size,
+    open_image,
+)
+from recordio.packs.pictures import picture_hash
+from recordio.tools.encode import EncodeOptions, encode_image
+from recordio.tools.images import decode_image
 
 
 def saved(kind, size=(37, 21), **options):
@@ -155,3 +165,60 @@ def test_unpack_img_reads_what_has_no_known_header_when_asked_to():
     record = pack(IRHeader(0, 1.0, 5, 0), hdr.tobytes())
     assert unpack_img(record)[1] is None
     assert unpack_img(record, max_pixels=None)[1].shape == (4, 6, 3)
+
+
+def cut_short(kind, length, *, after_pixels=False):
+    """An animated PNG whose second or third chunk announces more bytes than there are."""
+    whole = png(3, 2)
+    animation = struct.pack(">I4sIII", 8, b"acTL", 2, 0, 0)
+    place = len(whole) if after_pixels else 33
+    return whole[:33] + animation + whole[33:place] + struct.pack(">I", length) + kind + bytes(9)
+
+
+@pytest.mark.parametrize("length", [10, 0x7FFFFFF0, 0xFFFFFFF4, 0xFFFFFFFF])
+@pytest.mark.parametrize("kind", [b"IDAT", b"PLTE", b"fdAT", b"\xffEXt"])
+@pytest.mark.parametrize("after_pixels", [False, True])
+def test_no_memory_is_taken_for_what_a_chunk_announces(kind, length, after_pixels, monkeypatch):
+    content = cut_short(kind, length, after_pixels=after_pixels)
+    place = len(content) - 17
+    with pytest.raises(ImageDecodeError, match=f"truncated .* at byte {place} has {length} bytes"):
+        check_chunks(content)
+
+    def never(*_):
+        raise AssertionError("OpenCV would take memory")
+
+    monkeypatch.setattr(cv2, "imdecode", never)
+    record = pack(IRHeader(0, 1.0, 7, 0), content)
+    assert unpack_img(record)[1] is None
+    assert unpack_img(record, max_pixels=None)[1] is None
+    for decode in (
+        general.decode,
+        lambda data: general.decode(data, dtype="float32"),
+        lambda data: decode_image(data, cv2.IMREAD_COLOR),
+        lambda data: encode_image(data, EncodeOptions(resize=2)),
+        picture_hash,
+    ):
+        with pytest.raises(ImageDecodeError, match="truncated"):
+            decode(content)
+
+
+@pytest.mark.parametrize("kind", [b"acTL", b"fcTL"])
+def test_chunks_of_animations_have_the_length_that_opencv_reads(kind):
+    content = png(3, 2)
+    empty = struct.pack(">I", 0) + kind + struct.pack(">I", zlib.crc32(kind))
+    with pytest.raises(ImageDecodeError, match="at byte 33 has 0 bytes, not"):
+        check_chunks(content[:33] + empty + content[33:])
+
+
+def test_sound_chunks_are_nothing_to_complain_of():
+    frame = struct.pack(">I", 26) + b"fcTL" + bytes(30)
+    for content in (
+        png(3, 2),
+        png(3, 2) + frame + b"\xff" * 99,  # of the second frame
+        saved("png"),
+        saved("png") + b"\xff" * 99,
+        saved("jpeg"),
+        b"\x89PNG\r\n\x1a\n",
+        b"",
+    ):
+        check_chunks(content)

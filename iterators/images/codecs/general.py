@@ -15,7 +15,7 @@ from iterators.images.codecs.png import png
 from iterators.images.kernels.orient import orient
 from recordio.content import kind_of
 from recordio.errors import ImageDecodeError
-from recordio.image_size import check_pixels, image_size
+from recordio.image_size import check_chunks, check_pixels, image_size
 
 __all__ = ["decode", "describe", "upright_size"]
 
@@ -199,6 +199,7 @@ def _imdecode(data, flags, max_pixels):
     import cv2
 
     check_pixels(image_size(data), max_pixels)
+    check_chunks(data)
     try:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error as error:

@@ -275,4 +275,5 @@ void png_decoder_finish(png_decoder* decoder) {
     decoder->step = STEP_NONE;
     if (decoder->filtered.size > MOST_KEPT) png_release(&decoder->filtered);
     if (decoder->compressed.size > MOST_KEPT) png_release(&decoder->compressed);
+    if (decoder->strip.size > MOST_KEPT) png_release(&decoder->strip);
 }

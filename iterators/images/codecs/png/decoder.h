@@ -43,8 +43,9 @@ int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int
 int png_decoder_start(png_decoder* decoder, int x, int y, int width, int height);
 
 /* The next rows of the rectangle: `*row` is the first pixel asked for of the first of `*count` rows that lie
- * `*stride` bytes apart, channels interleaved, samples of 16 bits as this machine has them; valid until the next call.  `*count` 0: all rows were
- * delivered.  PIXEL_SLACK bytes behind the last pixel may be read (not used). */
+ * `*stride` bytes apart, channels interleaved, samples of 16 bits as this machine has them; valid until the
+ * next call.  `*count` 0: all rows were delivered.  PIXEL_SLACK bytes after the last pixel may be read (not
+ * used). */
 int png_decoder_rows(png_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count);
 
 /* Drop the rest of the image.  May be called at any time, any number of times. */

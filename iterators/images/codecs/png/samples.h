@@ -1,7 +1,7 @@
 /* Samples of PNG rows become pixels: to the same bytes as libpng's when OpenCV asks for them.
  *
- * Pixels have 8 bits, where of 16 the upper 8 count; or the 16 that are stored, in the byte order of the
- * machine, which never change but for that.  Grey of colours is libpng's sum of weights in 1/32768, rounded down; that
+ * Pixels have 8 bits, where of 16 the upper 8 count; or the 16 that are stored, of which only the byte order
+ * changes, to that of the machine.  Grey of colours is libpng's sum of weights in 1/32768, rounded down; that
  * of 16-bit colours is rounded to 16 bits, of which again the upper 8 count.
  */
 #ifndef ITERATORS_PNG_SAMPLES_H
