@@ -23,6 +23,15 @@ __all__ = ["decode", "describe", "upright_size"]
 #: Kinds of `recordio.content` that never have more than 8 bits.
 EIGHT_BITS = frozenset(["jpeg", "webp", "gif", "bmp"])
 DTYPES = ("uint8", "float32")
+#: What is in every file that has an orientation, by kind.
+MARKS_OF_ORIENTATION = {
+    "jpeg": (b"Exif",),
+    "png": (b"eXIf", b"Raw profile type"),
+    "webp": (b"EXIF",),
+    "avif": (b"Exif", b"irot"),
+    "jxl": (b"",),
+    "tiff": (b"",),
+}
 
 
 def decode(data, channels=3, *, dtype="uint8", **limits):
@@ -111,7 +120,7 @@ def decode(data, channels=3, *, dtype="uint8", **limits):
 
 
 def upright_size(data):
-    """Width and height of an image as it is decoded, without decoding it.
+    """Width and height of an image as it is decoded, mostly without decoding it.
 
     Parameters
     ----------
@@ -121,12 +130,17 @@ def upright_size(data):
     Returns
     -------
     tuple of int
-        ``(width, height)`` in pixels, exchanged where the EXIF orientation of a JPEG image says so.
+        ``(width, height)`` in pixels, exchanged where `decode` turns the image by a quarter.
 
     Raises
     ------
     ImageDecodeError
         If the format is unknown or its header is damaged.
+
+    Notes
+    -----
+    Which orientations of other formats than JPEG are heeded depends on the version of OpenCV:
+    images that may have one are decoded to find out.
 
     Examples
     --------
@@ -135,9 +149,13 @@ def upright_size(data):
     (3, 2)
     """
     width, height = image_size(data)
-    if data[:3] != b"\xff\xd8\xff" or not jpeg.available():
-        return width, height
-    return (height, width) if jpeg.header(data).orientation >= 5 else (width, height)
+    kind = kind_of(data)
+    if kind == "jpeg" and jpeg.available():
+        return (height, width) if jpeg.header(data).orientation >= 5 else (width, height)
+    content = bytes(data)
+    if any(mark in content for mark in MARKS_OF_ORIENTATION.get(kind, ())):
+        height, width = decode(content, max_pixels=max(width * height, 1)).shape[:2]
+    return width, height
 
 
 def _decode_values(data, channels, max_pixels):

@@ -325,3 +325,17 @@ def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
     monkeypatch.setitem(Image.OPEN, "GIF", (hungry, None))
     with pytest.raises(MemoryError):
         codec.decode(data)
+
+
+@pytest.mark.parametrize("orientation", [None, 1, 3, 6, 8])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
+def test_upright_size_is_that_of_the_decoded_image(with_libjpeg, kind, orientation):
+    Image.init()
+    if kind not in Image.SAVE:
+        pytest.skip(f"this Pillow writes no {kind}")
+    exif, file = Image.Exif(), io.BytesIO()
+    if orientation:
+        exif[0x0112] = orientation
+    Image.new("RGB", (6, 4), "red").save(file, kind, exif=exif)
+    pixels = codec.decode(file.getvalue())
+    assert codec.upright_size(file.getvalue()) == (pixels.shape[1], pixels.shape[0])
