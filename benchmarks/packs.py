@@ -13,6 +13,9 @@ import sys
 from functools import cached_property
 from pathlib import Path
 
+import cv2
+import numpy as np
+
 from recordio import IRHeader, RecordWriter, pack
 from recordio.tools import cli
 from recordio.tools.encode import EncodeOptions, encode_image
@@ -24,6 +27,17 @@ SHARDS = 4
 
 class Unavailable(Exception):
     """A pack cannot be made, for the reason given."""
+
+
+def as_small_png(blob):
+    """The image as PNG, its short side resized to 256."""
+    return encode_image(blob, EncodeOptions(resize=256, inter_method=3, encoding=".png"))
+
+
+def encoded(blob, suffix, *flags):
+    """The image in the encoding of a suffix, with flags of `cv2.imencode`."""
+    pixels = cv2.imdecode(np.frombuffer(blob, np.uint8), cv2.IMREAD_COLOR)
+    return cv2.imencode(suffix, pixels, flags)[1].tobytes()
 
 
 class Packs:
@@ -65,15 +79,35 @@ class Packs:
     @cached_property
     def png_photos(self):
         """The photographs as PNG, their short side resized to 256."""
-        folder = self._folder / "png"
+        return self._encoded("png", as_small_png, self._photo_count // 4)
+
+    @cached_property
+    def webp_photos(self):
+        """The photographs as WebP of quality 90, their short side resized to 256."""
+        return self._encoded(
+            "webp",
+            lambda blob: encoded(as_small_png(blob), ".webp", cv2.IMWRITE_WEBP_QUALITY, 90),
+            self._photo_count // 4,
+        )
+
+    @cached_property
+    def progressive_photos(self):
+        """The photographs as progressive JPEG of quality 90."""
+        flags = cv2.IMWRITE_JPEG_PROGRESSIVE, 1, cv2.IMWRITE_JPEG_QUALITY, 90
+        return self._encoded(
+            "progressive", lambda blob: encoded(blob, ".jpg", *flags), self._photo_count // 2
+        )
+
+    def _encoded(self, name, encode, count):
+        """At most 500 of the photographs in another encoding."""
+        folder = self._folder / name
         folder.mkdir()
-        options = EncodeOptions(resize=256, inter_method=3, encoding=".png")
         paths = []
         for source in self._material.photos[:500]:
-            path = folder / f"{source.stem}.png"
-            path.write_bytes(encode_image(source.read_bytes(), options))
+            path = folder / source.stem
+            path.write_bytes(encode(source.read_bytes()))
             paths.append(str(path.absolute()))
-        return self._images("png-records", paths, self._photo_count // 4)
+        return self._images(f"{name}-records", paths, count)
 
     @cached_property
     def optimized_photos(self):

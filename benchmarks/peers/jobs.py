@@ -222,6 +222,23 @@ JOBS = {
             bars={"mxnet": 3.2, "dali": 1.8},
         ),
         Job(
+            "progressive",
+            "Progressive photographs, random resized crop 224",
+            "images",
+            "progressive_photos",
+            batch=128,
+            recipe=RANDOM_RESIZED,
+            bars={"mxnet": 3.5, "dali": 1.8},
+        ),
+        Job(
+            "webp",
+            "Photographs as WebP, short side 256, random resized crop 224",
+            "images",
+            "webp_photos",
+            batch=128,
+            recipe=RANDOM_RESIZED,
+        ),
+        Job(
             "csv_floats",
             "CSV file of 100,000 x 50 floats to one float32 array",
             "table",

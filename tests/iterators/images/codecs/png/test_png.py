@@ -1,7 +1,9 @@
 """iterators.images.codecs.png: what OpenCV decodes, to the same pixels; what is left to it."""
 
 import struct
+import sys
 import zlib
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -268,6 +270,49 @@ def test_data_that_are_not_one_sound_stream_are_left_to_opencv():
 
 
 @pytest.mark.libdeflate
+def test_data_in_thousands_of_chunks_and_empty_ones():
+    parts = picture(2, 8, seed=1, piece=1).chunks()
+    empty = [(b"IDAT", b"")] * 5000
+    for chunks in ([*parts[:1], *empty, *parts[1:-1], *empty, parts[-1]], parts):
+        content = SIGNATURE + b"".join(chunk(*item) for item in chunks)
+        for channels in (1, 3):
+            assert check_same(content, channels)
+
+
+@pytest.mark.libdeflate
+def test_what_follows_the_last_chunk_is_ignored():
+    for rest in (b"\0", b"more" * 9, ORDINARY):
+        assert check_same(ORDINARY + rest, 3)
+
+
+@pytest.mark.libdeflate
+def test_data_that_inflate_to_more_than_the_image_take_no_memory(monkeypatch):
+    raw, rest = picture(2, 8, seed=1).data(), bytes(30_000_000)
+    bomb = with_data(zlib.compress(raw + rest, 9))
+    assert len(bomb) < 40_000
+    with monkeypatch.context() as patch:
+        patch.setattr(cv2, "imdecode", lambda *_: None)
+        assert png.decode(bomb) is None  # a look at the image, then OpenCV's
+    assert not check_same(bomb, 3)
+
+
+@pytest.mark.libdeflate
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at the memory as Linux shows it")
+def test_a_wide_image_leaves_no_memory_behind():
+    """16 rows of 700,000 grey pixels become RGB in 36 MB."""
+    random = np.random.default_rng(1)
+    rows = zlib.compress(b"".join(b"\0" + random.bytes(100) * 875 for _ in range(16)))
+    header = struct.pack(">IIBBBBB", 700_000, 16, 1, 0, 0, 0, 0)
+    parts = (b"IHDR", header), (b"IDAT", rows), (b"IEND", b"")
+    wide = SIGNATURE + b"".join(chunk(*part) for part in parts)
+    renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 16, 700_000))))
+    before = resident()
+    assert png.decode(wide) is not None
+    assert renderer.sample(record_of(wide))[0].shape == (1, 3, 16, 700_000)
+    assert resident() - before < 20_000_000
+
+
+@pytest.mark.libdeflate
 def test_truncated_files_are_refused():
     content = with_chunks(HARMLESS["text"], after=True)
     for size in range(8, len(content)):
@@ -327,6 +372,13 @@ def test_few_bytes_do_not_take_much_memory():
         png.decode(bytes(data))
     with pytest.raises(ImageDecodeError, match="more than the limit of 63999999"):
         png.decode(bytes(data), max_pixels=8000 * 8000 - 1)
+
+
+def resident():
+    """Bytes of memory in use."""
+    import resource
+
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def record_of(content):
