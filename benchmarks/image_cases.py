@@ -8,7 +8,6 @@ nothing would have the ratio 1.
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +20,6 @@ from harness import Stopwatch, absolute, case, compare, reported
 from jpeg_limits import full_decode_rate
 
 from iterators import CreateAugmenter, ImageIter, ImageRecordIter, Pack
-from iterators.images.codecs.jpeg import jpeg
-from iterators.images.codecs.png import png
 
 PREFETCH = 4
 IMAGENET = {
@@ -297,106 +294,6 @@ def mixed_packs(material):
                 rounds=material.rounds,
                 detail="reference: the same packs as a list of paths",
             )
-
-
-@case
-def entropy_decoder(material):
-    """Crops of photographs, sequential and progressive, and faces: ours against the library's."""
-    if jpeg.entropy_decoder() != "own":
-        return
-    photos = {
-        "path_imgrec": str(material.photo_records),
-        "path_imgidx": str(material.photo_records.with_suffix(".idx")),
-        "data_shape": (3, 224, 224),
-        "batch_size": 128,
-        "random_resized_crop": True,
-        **AREA,
-        **IMAGENET,
-    }
-    faces = {
-        "path_imgrec": str(material.face_records),
-        "path_imgidx": str(material.face_records.with_suffix(".idx")),
-        "data_shape": (3, 112, 112),
-        "batch_size": 256,
-        **IMAGENET,
-    }
-    progressive = {
-        **photos,
-        "path_imgrec": str(material.progressive_records),
-        "path_imgidx": str(material.progressive_records.with_suffix(".idx")),
-    }
-    for job, bar, parameters in (
-        ("entropy decoder, random resized crop 224", 1.25, photos),
-        ("entropy decoder, the same of progressive photographs", 1.4, progressive),
-        ("entropy decoder, faces 112", 1.15, faces),
-    ):
-        providers = []
-        for own in (True, False):
-            # Holds for the decoders of this provider.
-            os.environ["ITERATORS_JPEG"] = "" if own else "plain"
-            providers.append(
-                ImageRecordIter(
-                    shuffle=True,
-                    seed=1,
-                    rand_mirror=True,
-                    preprocess_threads=material.threads,
-                    prefetch_buffer=PREFETCH,
-                    **parameters,
-                )
-            )
-        del os.environ["ITERATORS_JPEG"]
-        with providers[0] as ours, providers[1] as reference:
-            yield compare(
-                job,
-                "images/s",
-                partial(steady_rate, ours),
-                partial(steady_rate, reference),
-                bar=bar,
-                rounds=material.rounds,
-                detail="reference: the same with libjpeg-turbo's",
-            )
-
-
-@case
-def png_decoder(material):
-    """Photographs of short side 256 as PNG, with our decoder against OpenCV's."""
-    if png.decoder() != "own":
-        return
-    path = material.resized_records(".png")
-    for job, bar, parameters in (
-        ("PNG, random resized crop 224", 2.2, {"random_resized_crop": True, **AREA}),
-        ("PNG, random crop 224", 2.2, {"rand_crop": True}),
-    ):
-        providers = []
-        for own in (True, False):
-            # Holds for the decoders of this provider, and while the last one runs.
-            os.environ["ITERATORS_PNG"] = "" if own else "opencv"
-            providers.append(
-                ImageRecordIter(
-                    path_imgrec=str(path),
-                    path_imgidx=str(path.with_suffix(".idx")),
-                    data_shape=(3, 224, 224),
-                    batch_size=128,
-                    shuffle=True,
-                    seed=1,
-                    rand_mirror=True,
-                    preprocess_threads=material.threads,
-                    prefetch_buffer=PREFETCH,
-                    **parameters,
-                    **IMAGENET,
-                )
-            )
-        with providers[0] as ours, providers[1] as reference:
-            yield compare(
-                job,
-                "images/s",
-                partial(steady_rate, ours),
-                partial(steady_rate, reference),
-                bar=bar,
-                rounds=material.rounds,
-                detail="reference: the same with OpenCV's",
-            )
-        del os.environ["ITERATORS_PNG"]
 
 
 @case

@@ -8,10 +8,12 @@ from __future__ import annotations
 import random
 import shutil
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 
 import cv2
 import numpy as np
+from PIL import Image
 
 from recordio import IRHeader, RecordWriter, pack
 from recordio.tools.encode import EncodeOptions, encode_image
@@ -100,13 +102,13 @@ class Material:
     def photo_records(self) -> Path:
         """A record file of the untouched photographs, repeated to about 3,000 records."""
         repeats = max(1, round(3000 / len(self.blobs)))
-        return self._packed("photos.rec", self.blobs * repeats)
+        return self.packed("photos.rec", self.blobs * repeats)
 
     @cached_property
     def few_photo_records(self) -> Path:
         """A record file of the untouched photographs, repeated to 500 records if they are fewer."""
         repeats = -(-500 // len(self.blobs))
-        return self._packed("few-photos.rec", self.blobs * repeats)
+        return self.packed("few-photos.rec", self.blobs * repeats)
 
     @cached_property
     def progressive_records(self) -> Path:
@@ -114,7 +116,7 @@ class Material:
         options = [cv2.IMWRITE_JPEG_PROGRESSIVE, 1, cv2.IMWRITE_JPEG_QUALITY, 90]
         pixels = [cv2.imdecode(np.frombuffer(blob, np.uint8), 1) for blob in self.blobs[:500]]
         blobs = [cv2.imencode(".jpg", image, options)[1].tobytes() for image in pixels]
-        return self._packed("progressive.rec", blobs * max(1, round(2000 / len(blobs))))
+        return self.packed("progressive.rec", blobs * max(1, round(2000 / len(blobs))))
 
     def resized_records(self, encoding) -> Path:
         """A record file of the photographs with a short side of 256, about 2,000 records."""
@@ -123,15 +125,27 @@ class Material:
             quality = 95 if encoding == ".jpg" else None
             options = EncodeOptions(resize=256, inter_method=3, encoding=encoding, quality=quality)
             blobs = [encode_image(blob, options) for blob in self.blobs[:500]]
-            self._packed(path.name, blobs * max(1, round(2000 / len(blobs))))
+            self.packed(path.name, blobs * max(1, round(2000 / len(blobs))))
         return path
+
+    def other_blobs(self, kind) -> list[bytes]:
+        """60 photographs with a short side of 256 as Pillow writes a format, quality 90."""
+        options = EncodeOptions(resize=256, inter_method=3, encoding=".png")
+        blobs = []
+        for blob in self.blobs[:60]:
+            file = BytesIO()
+            with Image.open(BytesIO(encode_image(blob, options))) as image:
+                image.convert("RGB").save(file, kind, quality=90)
+            blobs.append(file.getvalue())
+        return blobs
 
     @cached_property
     def face_records(self) -> Path:
         """A record file of the 10,000 faces."""
-        return self._packed("faces.rec", self.face_blobs)
+        return self.packed("faces.rec", self.face_blobs)
 
-    def _packed(self, name, blobs) -> Path:
+    def packed(self, name, blobs) -> Path:
+        """A record file of these images."""
         path = self.folder / name
         with RecordWriter(path, path.with_suffix(".idx")) as writer:
             for number, blob in enumerate(blobs):

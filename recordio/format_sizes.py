@@ -92,15 +92,18 @@ def jxl_size(view: memoryview) -> Size:
 
 
 def tiff_size(view: memoryview) -> Size:
-    """The size of the first picture."""
+    """The size of the first picture; of a tag that is there twice libtiff takes the first."""
     order = "little" if view[:2] == b"II" else "big"
 
     def number(at: int, count: int) -> int:
         return int.from_bytes(view[at : at + count], order)  # type: ignore[arg-type]
 
-    at, sides = number(4, 4), {}
+    at = number(4, 4)
+    sides: dict[int, int] = {}
     for entry in range(at + 2, min(at + 2 + 12 * number(at, 2), len(view) - 11), 12):
         tag, kind = number(entry, 2), number(entry + 2, 2)
-        if tag in (256, 257) and kind in (3, 4):
-            sides[tag] = number(entry + 8, 2 if kind == 3 else 4)
+        if tag in (256, 257) and kind not in (3, 4):
+            return None
+        if tag in (256, 257):
+            sides.setdefault(tag, number(entry + 8, 2 if kind == 3 else 4))
     return (sides[256], sides[257]) if len(sides) == 2 else None

@@ -193,8 +193,8 @@ def check_chunks(data):
     if view[:8] != _PNG_START[:8]:
         return
     at, kind, has_pixels = 8, b"", False
-    # The second frame of an animation is not decoded.
-    while at + 4 <= len(view) and kind != b"IEND" and not (has_pixels and kind == b"fcTL"):
+    # Without pixels OpenCV goes on after the end; the second frame of an animation is not decoded.
+    while at + 4 <= len(view) and not (has_pixels and kind in (b"IEND", b"fcTL")):
         length, kind = int.from_bytes(view[at : at + 4], "big"), bytes(view[at + 4 : at + 8])
         name = kind.decode("ascii", "backslashreplace")
         if length > len(view) - at - 12:

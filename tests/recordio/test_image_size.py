@@ -167,6 +167,16 @@ def test_unpack_img_reads_what_has_no_known_header_when_asked_to():
     assert unpack_img(record, max_pixels=None)[1].shape == (4, 6, 3)
 
 
+def test_a_width_that_a_tiff_file_names_twice_does_not_hide_the_first():
+    content = bytearray(cv2.imencode(".tiff", np.zeros((20, 26), np.uint8))[1].tobytes())
+    at = struct.unpack_from("<I", content, 4)[0] + 2
+    tags = [struct.unpack_from("<H", content, at + 12 * i)[0] for i in range(6)]
+    struct.pack_into("<HHII", content, at + 12 * tags.index(0x103), 0x100, 3, 1, 1)
+    assert image_size(content) == (26, 20)
+    with pytest.raises(ImageDecodeError, match="26 x 20 pixels are more than"):
+        general.decode(content, max_pixels=519)
+
+
 def cut_short(kind, length, *, after_pixels=False):
     """An animated PNG whose second or third chunk announces more bytes than there are."""
     whole = png(3, 2)
@@ -208,6 +218,14 @@ def test_chunks_of_animations_have_the_length_that_opencv_reads(kind):
     empty = struct.pack(">I", 0) + kind + struct.pack(">I", zlib.crc32(kind))
     with pytest.raises(ImageDecodeError, match="at byte 33 has 0 bytes, not"):
         check_chunks(content[:33] + empty + content[33:])
+
+
+def test_opencv_looks_for_pixels_after_the_end():
+    end = struct.pack(">I4sI", 0, b"IEND", zlib.crc32(b"IEND"))
+    longer = struct.pack(">I", 0xC4000000) + b"IDAT" + bytes(9)
+    with pytest.raises(ImageDecodeError, match="truncated"):
+        check_chunks(png(3, 2)[:33] + end + longer)
+    check_chunks(png(3, 2) + end + longer)
 
 
 def test_sound_chunks_are_nothing_to_complain_of():

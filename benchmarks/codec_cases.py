@@ -1,0 +1,177 @@
+"""Cases of decoders: ours against those of the libraries, in the same pipeline or alone."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from functools import partial
+from io import BytesIO
+
+import cv2
+import numpy as np
+from harness import Stopwatch, case, compare, reported
+from image_cases import AREA, IMAGENET, PREFETCH, steady_rate
+from PIL import Image
+
+from iterators import ImageRecordIter
+from iterators.images.codecs import by_pillow
+from iterators.images.codecs.jpeg import jpeg
+from iterators.images.codecs.png import png
+
+
+@case
+def entropy_decoder(material):
+    """Crops of photographs, sequential and progressive, and faces: ours against the library's."""
+    if jpeg.entropy_decoder() != "own":
+        return
+    photos = {
+        "path_imgrec": str(material.photo_records),
+        "path_imgidx": str(material.photo_records.with_suffix(".idx")),
+        "data_shape": (3, 224, 224),
+        "batch_size": 128,
+        "random_resized_crop": True,
+        **AREA,
+        **IMAGENET,
+    }
+    faces = {
+        "path_imgrec": str(material.face_records),
+        "path_imgidx": str(material.face_records.with_suffix(".idx")),
+        "data_shape": (3, 112, 112),
+        "batch_size": 256,
+        **IMAGENET,
+    }
+    progressive = {
+        **photos,
+        "path_imgrec": str(material.progressive_records),
+        "path_imgidx": str(material.progressive_records.with_suffix(".idx")),
+    }
+    for job, bar, parameters in (
+        ("entropy decoder, random resized crop 224", 1.25, photos),
+        ("entropy decoder, the same of progressive photographs", 1.4, progressive),
+        ("entropy decoder, faces 112", 1.15, faces),
+    ):
+        providers = []
+        for own in (True, False):
+            # Holds for the decoders of this provider.
+            os.environ["ITERATORS_JPEG"] = "" if own else "plain"
+            providers.append(
+                ImageRecordIter(
+                    shuffle=True,
+                    seed=1,
+                    rand_mirror=True,
+                    preprocess_threads=material.threads,
+                    prefetch_buffer=PREFETCH,
+                    **parameters,
+                )
+            )
+        del os.environ["ITERATORS_JPEG"]
+        with providers[0] as ours, providers[1] as reference:
+            yield compare(
+                job,
+                "images/s",
+                partial(steady_rate, ours),
+                partial(steady_rate, reference),
+                bar=bar,
+                rounds=material.rounds,
+                detail="reference: the same with libjpeg-turbo's",
+            )
+
+
+@case
+def png_decoder(material):
+    """Photographs of short side 256 as PNG, with our decoder against OpenCV's."""
+    if png.decoder() != "own":
+        return
+    path = material.resized_records(".png")
+    for job, bar, parameters in (
+        ("PNG, random resized crop 224", 2.2, {"random_resized_crop": True, **AREA}),
+        ("PNG, random crop 224", 2.2, {"rand_crop": True}),
+    ):
+        providers = []
+        for own in (True, False):
+            # Holds for the decoders of this provider, and while the last one runs.
+            os.environ["ITERATORS_PNG"] = "" if own else "opencv"
+            providers.append(
+                ImageRecordIter(
+                    path_imgrec=str(path),
+                    path_imgidx=str(path.with_suffix(".idx")),
+                    data_shape=(3, 224, 224),
+                    batch_size=128,
+                    shuffle=True,
+                    seed=1,
+                    rand_mirror=True,
+                    preprocess_threads=material.threads,
+                    prefetch_buffer=PREFETCH,
+                    **parameters,
+                    **IMAGENET,
+                )
+            )
+        with providers[0] as ours, providers[1] as reference:
+            yield compare(
+                job,
+                "images/s",
+                partial(steady_rate, ours),
+                partial(steady_rate, reference),
+                bar=bar,
+                rounds=material.rounds,
+                detail="reference: the same with OpenCV's",
+            )
+        del os.environ["ITERATORS_PNG"]
+
+
+def decode_rate(decode, blobs, seconds):
+    """Images per second that a function decodes in this thread."""
+    watch, images = Stopwatch(), 0
+    while watch.seconds()[0] < seconds:
+        for blob in blobs:
+            decode(blob)
+        images += len(blobs)
+    return images / watch.seconds()[0]
+
+
+def by_opencv(blob):
+    """Pixels as OpenCV decodes them."""
+    return cv2.imdecode(np.frombuffer(blob, np.uint8), cv2.IMREAD_COLOR)
+
+
+def with_pillow(blob):
+    """Pixels as Pillow decodes them."""
+    with Image.open(BytesIO(blob)) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+@case
+def other_formats(material):
+    """WebP, AVIF and JPEG XL: random resized crops against the library that decodes, alone."""
+    for kind, found in by_pillow.FORMATS.items():
+        reader = by_pillow.reader_of(kind)
+        if not reader:
+            continue
+        importlib.import_module(found.module)  # a plugin makes itself known to Pillow
+        blobs = material.other_blobs(found.pillow_name)
+        path = material.packed(f"{kind}.rec", blobs * max(1, round(1000 / len(blobs))))
+        decode = by_opencv if reader == "OpenCV" else with_pillow
+        alone = partial(decode_rate, decode, blobs, material.seconds)
+        with ImageRecordIter(
+            path_imgrec=str(path),
+            path_imgidx=str(path.with_suffix(".idx")),
+            data_shape=(3, 224, 224),
+            batch_size=32,
+            shuffle=True,
+            seed=1,
+            rand_mirror=True,
+            random_resized_crop=True,
+            preprocess_threads=material.threads,
+            prefetch_buffer=PREFETCH,
+            **AREA,
+            **IMAGENET,
+        ) as provider:
+            yield compare(
+                f"{found.name}, random resized crop 224",
+                "images/s",
+                partial(steady_rate, provider),
+                partial(reported, alone, material.threads),
+                bar=0.75,
+                rounds=material.rounds,
+                detail=f"reference: {material.threads} x one thread of {reader}, decoding alone",
+            )
