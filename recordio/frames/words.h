@@ -2,6 +2,8 @@
 #ifndef RECORDIO_WORDS_H
 #define RECORDIO_WORDS_H
 
+#include "recordio/little_endian.h"
+
 #include <stdint.h>
 #include <string.h>
 

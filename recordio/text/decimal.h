@@ -6,6 +6,8 @@
 #ifndef RECORDIO_DECIMAL_H
 #define RECORDIO_DECIMAL_H
 
+#include "recordio/little_endian.h"
+
 #include <float.h>
 #include <stdint.h>
 #include <string.h>
@@ -26,16 +28,10 @@
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
-/* Eight characters, the first one in the lowest byte on every machine. */
+/* Eight characters, the first one in the lowest byte. */
 static inline uint64_t recordio_eight(const uint8_t* text) {
     uint64_t word;
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = 0;
-    for (int i = 0; i < 8; i++)
-        word |= (uint64_t)text[i] << (8 * i);
-#else
     memcpy(&word, text, 8);
-#endif
     return word;
 }
 

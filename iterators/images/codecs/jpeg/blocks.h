@@ -34,7 +34,7 @@ static const uint8_t places[DCTSIZE2 + 1] = {
 static inline uint64_t load_big_endian(const uint8_t* data) {
     uint64_t word;
     memcpy(&word, data, sizeof word);
-#if (defined(__GNUC__) || defined(__clang__)) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if defined(__GNUC__) || defined(__clang__)
     return __builtin_bswap64(word);
 #else
     word = 0;

@@ -45,7 +45,7 @@ SIMD_INLINE void unfilter_plain(int filter, uint8_t* row, const uint8_t* above, 
         }
 }
 
-#if (defined(__GNUC__) || defined(__clang__)) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if defined(__GNUC__) || defined(__clang__)
 #define PNG_VECTORS 1
 
 typedef uint8_t png_u8x16 __attribute__((vector_size(16)));
