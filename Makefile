@@ -14,7 +14,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test test-ray test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
+.PHONY: demo test test-arm test-ray test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -52,6 +52,13 @@ demo: .venv/installed  ## pack images, stream batches, train a small network [PH
 
 test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
 	.venv-test/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile $(ARGS)
+
+# Nothing is installed for it; what is missing is named.
+test-arm: .venv-test/installed  ## kernels on an emulated ARM processor, with NEON and without [ARGS=]
+	@for program in aarch64-linux-gnu-gcc qemu-aarch64; do command -v $$program > /dev/null || { \
+		echo "$$program was not found (Debian:" \
+			'apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)' >&2; exit 1; }; done
+	.venv-test/bin/python -m pytest tests/test_processors.py -rs $(ARGS)
 
 test-ray: .venv-ray/installed  ## what needs Ray, on a cluster of processes on this machine [ARGS="-k name"]
 	.venv-ray/bin/python -m pytest $(RAY_TESTS) $(ARGS)
@@ -99,7 +106,7 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/ruff format --check .
 	PATH="$(CURDIR)/.venv-lint/bin:$$PATH" cython-lint recordio iterators
-	.venv-lint/bin/clang-format --dry-run --Werror $(filter %.c %.h,$(COMPILED))
+	.venv-lint/bin/clang-format --dry-run --Werror $(filter %.c %.h,$(COMPILED)) tests/processors.c
 	.venv-lint/bin/mypy
 	.venv-lint/bin/mypy tools
 	.venv-lint/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml \

@@ -14,6 +14,7 @@ import numpy as np
 
 from iterators.images.codecs import by_pillow
 from iterators.images.codecs import general as codec
+from iterators.images.kernels.resample import variants
 
 
 def _version(package):
@@ -49,6 +50,7 @@ def report():
         "recordio-iterators": _version("recordio-iterators"),
         "decoder": codec.describe(),
         "formats": by_pillow.describe(),
+        "kernels": {"plain": "plain C"}.get(variants()[-1], variants()[-1].upper()),
         "python": platform.python_version() + (" (free-threaded)" if free_threaded else ""),
         "numpy": np.__version__,
         "pillow": _version("pillow"),

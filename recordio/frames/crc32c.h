@@ -9,11 +9,25 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The instructions for the next eight bytes, and for the next one. */
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-#define CRC32C_SSE42 1
 #include <nmmintrin.h>
+#define CRC32C_TARGET           __attribute__((target("sse4.2")))
+#define CRC32C_EIGHT(crc, word) _mm_crc32_u64(crc, word)
+#define CRC32C_ONE(crc, byte)   _mm_crc32_u8((uint32_t)(crc), byte)
+#define CRC32C_IS_THERE         __builtin_cpu_supports("sse4.2")
+#elif (defined(__GNUC__) || defined(__clang__)) && defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#ifdef __clang__
+#define CRC32C_TARGET           __attribute__((target("crc")))
+#define CRC32C_EIGHT(crc, word) __builtin_arm_crc32cd((uint32_t)(crc), word)
+#define CRC32C_ONE(crc, byte)   __builtin_arm_crc32cb((uint32_t)(crc), byte)
 #else
-#define CRC32C_SSE42 0
+#define CRC32C_TARGET           __attribute__((target("+crc")))
+#define CRC32C_EIGHT(crc, word) __builtin_aarch64_crc32cx((uint32_t)(crc), word)
+#define CRC32C_ONE(crc, byte)   __builtin_aarch64_crc32cb((uint32_t)(crc), byte)
+#endif
+#define CRC32C_IS_THERE (getauxval(AT_HWCAP) & 1 << 7) /* HWCAP_CRC32 */
 #endif
 
 /* tables[k][b]: the remainder of byte b with k zero bytes behind it. */
@@ -33,8 +47,8 @@ static void crc32c_prepare(void) {
             const uint32_t crc = crc32c_tables[zeros - 1][byte];
             crc32c_tables[zeros][byte] = crc >> 8 ^ crc32c_tables[0][crc & 0xFF];
         }
-#if CRC32C_SSE42
-    crc32c_instruction = __builtin_cpu_supports("sse4.2") != 0;
+#ifdef CRC32C_TARGET
+    crc32c_instruction = CRC32C_IS_THERE != 0;
 #endif
 }
 
@@ -51,23 +65,22 @@ static uint32_t crc32c_plain(uint32_t crc, const uint8_t* data, size_t size) {
     return ~crc;
 }
 
-#if CRC32C_SSE42
-__attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(uint32_t crc, const uint8_t* data,
-                                                               size_t size) {
+#ifdef CRC32C_TARGET
+CRC32C_TARGET static uint32_t crc32c_fast(uint32_t crc, const uint8_t* data, size_t size) {
     uint64_t state = (uint32_t)~crc, word;
     for (; size >= 8; size -= 8, data += 8) {
         memcpy(&word, data, 8);
-        state = _mm_crc32_u64(state, word);
+        state = CRC32C_EIGHT(state, word);
     }
     for (; size; size--, data++)
-        state = _mm_crc32_u8((uint32_t)state, *data);
+        state = CRC32C_ONE(state, *data);
     return ~(uint32_t)state;
 }
 #endif
 
 static uint32_t crc32c_bytes(uint32_t crc, const uint8_t* data, size_t size) {
-#if CRC32C_SSE42
-    if (crc32c_instruction) return crc32c_sse42(crc, data, size);
+#ifdef CRC32C_TARGET
+    if (crc32c_instruction) return crc32c_fast(crc, data, size);
 #endif
     return crc32c_plain(crc, data, size);
 }

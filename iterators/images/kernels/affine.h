@@ -15,6 +15,7 @@
 
 #include "pixel.h"
 #include "simd.h"
+#include "vectors.h"
 
 enum { AFFINE_NEAREST = 0, AFFINE_BILINEAR = 1, AFFINE_BICUBIC = 2 };
 enum { AFFINE_LARGEST_SIDE = 32767 };
@@ -225,6 +226,12 @@ SIMD_INLINE void affine_smooth(int level, const affine_map* map, const affine_im
 #if SIMD_X86
         if (level >= SIMD_LEVEL_AVX2 && channels > 1) {
             affine_run_avx2(map->method, image, place, across, down, last - first, out + first * channels);
+            continue;
+        }
+#endif
+#if SIMD_VECTORS
+        if (level >= SIMD_LEVEL_SSE41 && channels > 1 && map->method == AFFINE_BILINEAR) {
+            affine_bilinear_128(image, place, across, down, last - first, out + first * channels);
             continue;
         }
 #endif

@@ -1,11 +1,11 @@
-/* Rows moved with the vector instructions of x86: one pixel at a time, the same bytes as in affine.h.
+/* Rows moved with vector instructions: one pixel at a time, the same bytes as in affine.h.
  *
  * Included by affine.h, which has the plain forms and the edges.  Colours of 3 and 4 channels.
  */
 #ifndef ITERATORS_AFFINE_SIMD_H
 #define ITERATORS_AFFINE_SIMD_H
 
-#if SIMD_X86
+#if SIMD_VECTORS
 
 /* Four bytes; of three channels the last one belongs to the next pixel, if there is one. */
 SIMD_INLINE void affine_store(uint32_t value, int channels, int is_last, uint8_t* out) {
@@ -15,18 +15,14 @@ SIMD_INLINE void affine_store(uint32_t value, int channels, int is_last, uint8_t
         memcpy(out, &value, 4);
 }
 
-/* Two neighbours of each channel side by side, 16 bits each. */
-SIMD_AVX2 static inline __m128i affine_neighbours(int channels) {
-    return channels == 3 ? _mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1)
-                         : _mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1);
-}
-
-SIMD_AVX2 static inline void affine_bilinear_run(const affine_image* image, affine_place place,
-                                                 int64_t across, int64_t down, int count, int channels,
-                                                 uint8_t* out) {
+SIMD_128 SIMD_INLINE void affine_bilinear_run(const affine_image* image, affine_place place, int64_t across,
+                                              int64_t down, int count, int channels, uint8_t* out) {
     const ptrdiff_t size = (ptrdiff_t)image->width * channels;
-    const __m128i neighbours = affine_neighbours(channels);
-    const __m128i gather = _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    /* Two neighbours of each channel side by side, 16 bits each. */
+    const simd_v neighbours = channels == 3
+                                  ? simd_bytes(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1)
+                                  : simd_bytes(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1);
+    const simd_v gather = simd_bytes(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
     for (int i = 0; i < count; i++, place.x += across, place.y += down, out += channels) {
         const int64_t x = place.x >> 32, y = place.y >> 32;
         if (x < 0 || y < 0 || x > image->width - 2 || y > image->height - 2) {
@@ -35,16 +31,27 @@ SIMD_AVX2 static inline void affine_bilinear_run(const affine_image* image, affi
         }
         const int right = (int)(place.x >> 21) & 2047, low = (int)(place.y >> 21) & 2047;
         const uint8_t* from = image->pixels + y * size + x * channels;
-        const __m128i weights = _mm_set1_epi32((2048 - right) | right << 16);
-        __m128i above = _mm_shuffle_epi8(_mm_loadl_epi64((const __m128i*)from), neighbours);
-        __m128i below = _mm_shuffle_epi8(_mm_loadl_epi64((const __m128i*)(from + size)), neighbours);
-        above = _mm_mullo_epi32(_mm_madd_epi16(above, weights), _mm_set1_epi32(2048 - low));
-        below = _mm_mullo_epi32(_mm_madd_epi16(below, weights), _mm_set1_epi32(low));
-        const __m128i found = _mm_srli_epi32(_mm_add_epi32(above, below), 22);
-        affine_store((uint32_t)_mm_cvtsi128_si32(_mm_shuffle_epi8(found, gather)), channels, i == count - 1,
-                     out);
+        const simd_v weights = simd_set((2048 - right) | right << 16);
+        simd_v above = simd_shuffle(simd_load_8_bytes(from), neighbours);
+        simd_v below = simd_shuffle(simd_load_8_bytes(from + size), neighbours);
+        above = simd_multiply(simd_pair_products_16(above, weights), simd_set(2048 - low));
+        below = simd_multiply(simd_pair_products_16(below, weights), simd_set(low));
+        const simd_v found = simd_shuffle(simd_shift_right(above + below, 22), gather);
+        affine_store((uint32_t)found[0], channels, i == count - 1, out);
     }
 }
+
+/* A run of pixels of a row, of 3 or 4 channels. */
+SIMD_128 static SIMD_UNUSED void affine_bilinear_128(const affine_image* image, affine_place place,
+                                                     int64_t across, int64_t down, int count, uint8_t* out) {
+    if (image->channels == 3)
+        affine_bilinear_run(image, place, across, down, count, 3, out);
+    else
+        affine_bilinear_run(image, place, across, down, count, 4, out);
+}
+#endif
+
+#if SIMD_X86
 
 /* The sum of four neighbours of each channel, as affine_bicubic_pixel makes it. */
 SIMD_AVX2 static inline __m128 affine_four(const uint8_t* from, __m128i first, __m128i second, __m256 outer,

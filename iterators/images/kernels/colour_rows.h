@@ -1,4 +1,4 @@
-/* The colours of one row changed: a plain form that defines the result, AVX2, and AVX-512 for what costs most.
+/* The colours of one row changed: a plain form that defines the result, vectors, and AVX-512 for what costs most.
  *
  * `colour_*_at` takes the best form up to a level; all give the same bytes.
  */
@@ -11,6 +11,7 @@
 
 #include "pixel.h"
 #include "simd.h"
+#include "vectors.h"
 
 /* Greys that an int32 holds the sum of, and more than fits any register. */
 enum { COLOUR_CHUNK = 1024 };
@@ -129,146 +130,108 @@ static void colour_lighting_plain(uint8_t* row, int width, const float* delta) {
         }
 }
 
-/* ---- AVX2: eight pixels at a time, channels apart ---- */
+/* ---- AVX2 and NEON: LANES pixels at a time, channels apart ---- */
 
-#if SIMD_X86
+#if SIMD_VECTORS
 
-enum { COLOUR_GROUP = 8, COLOUR_GROUP_READS = 28 };
+enum { COLOUR_GROUP = LANES, COLOUR_GROUP_READS = 3 * (LANES - 4) + 16 };
 
-/* Channel c of eight pixels; reads COLOUR_GROUP_READS bytes. */
-SIMD_AVX2 static inline void colour_load(const uint8_t* p, __m256i channels[3]) {
-    const __m256i pixels = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)p)),
-                                                   _mm_loadu_si128((const __m128i*)(p + 12)), 1);
-    const __m128i first = _mm_setr_epi8(0, -1, -1, -1, 3, -1, -1, -1, 6, -1, -1, -1, 9, -1, -1, -1);
-    __m256i spread = _mm256_broadcastsi128_si256(first);
+/* Channel c of a group of pixels; reads COLOUR_GROUP_READS bytes. */
+SIMD_LANES static inline void colour_load(const uint8_t* p, lanes_v channels[3]) {
+    const lanes_v pixels = lanes_load_pixels(p, 3);
+    lanes_v spread = lanes_twice(simd_bytes(0, -1, -1, -1, 3, -1, -1, -1, 6, -1, -1, -1, 9, -1, -1, -1));
     for (int c = 0; c < 3; c++) {
-        channels[c] = _mm256_shuffle_epi8(pixels, spread);
-        spread = _mm256_add_epi8(spread, _mm256_set1_epi32(1));
+        channels[c] = lanes_shuffle(pixels, spread);
+        spread += lanes_set(1); /* the lowest bytes, which do not overflow */
     }
 }
 
-/* Writes 24 bytes; every value is 0 .. 255. */
-SIMD_AVX2 static inline void colour_store(uint8_t* p, const __m256i channels[3]) {
-    const __m128i close = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
-    __m256i pixels = _mm256_or_si256(
-        channels[0], _mm256_or_si256(_mm256_slli_epi32(channels[1], 8), _mm256_slli_epi32(channels[2], 16)));
-    pixels = _mm256_shuffle_epi8(pixels, _mm256_broadcastsi128_si256(close));
-    pixels = _mm256_permutevar8x32_epi32(pixels, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7));
-    _mm_storeu_si128((__m128i*)p, _mm256_castsi256_si128(pixels));
-    _mm_storel_epi64((__m128i*)(p + 16), _mm256_extracti128_si256(pixels, 1));
+/* Writes three bytes a pixel; every value is 0 .. 255. */
+SIMD_LANES static inline void colour_store(uint8_t* p, const lanes_v channels[3]) {
+    lanes_store_three(p, channels[0] | (channels[1] << 8 | channels[2] << 16));
 }
 
-SIMD_AVX2 static inline __m256 colour_round(__m256 value) {
-    return _mm256_round_ps(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+SIMD_LANES static inline lanes_f colour_limit(lanes_f value) {
+    return lanes_least(lanes_most(value, lanes_set_float(0.f)), lanes_set_float(255.f));
 }
 
-SIMD_AVX2 static inline __m256 colour_limit(__m256 value) {
-    return _mm256_min_ps(_mm256_max_ps(value, _mm256_setzero_ps()), _mm256_set1_ps(255.f));
+SIMD_LANES static inline lanes_v colour_from_float(lanes_f value) {
+    return lanes_from_float(lanes_round(colour_limit(value)));
 }
 
-SIMD_AVX2 static inline __m256i colour_from_float(__m256 value) {
-    return _mm256_cvttps_epi32(colour_round(colour_limit(value)));
-}
-
-SIMD_AVX2 static void colour_scale_avx2(uint8_t* row, int n, float factor, float offset) {
-    const __m256 f = _mm256_set1_ps(factor), o = _mm256_set1_ps(offset);
+SIMD_LANES static void colour_scale_lanes(uint8_t* row, int n, float factor, float offset) {
+    const lanes_f f = lanes_set_float(factor), o = lanes_set_float(offset);
     int i = 0;
-    for (; i <= n - 8; i += 8) {
-        const __m256 value =
-            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)(row + i))));
-        const __m256i whole = colour_from_float(_mm256_add_ps(_mm256_mul_ps(value, f), o));
-        const __m128i words =
-            _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
-        _mm_storel_epi64((__m128i*)(row + i), _mm_packus_epi16(words, words));
-    }
+    for (; i <= n - LANES; i += LANES)
+        lanes_store_bytes(row + i, colour_from_float(lanes_to_float(lanes_load_bytes(row + i)) * f + o));
     colour_scale_plain(row + i, n - i, factor, offset);
 }
 
-SIMD_AVX2 static int64_t colour_grey_sum_avx2(const uint8_t* row, int width) {
-    return colour_grey_sum_plain(row, width);
-}
-
-SIMD_AVX2 static inline void colour_saturation_group(uint8_t* p, float factor) {
-    const __m256 f = _mm256_set1_ps(factor), rest = _mm256_set1_ps(1.f - factor);
-    __m256i x[3];
+SIMD_LANES static inline void colour_saturation_group(uint8_t* p, float factor) {
+    const lanes_f f = lanes_set_float(factor), rest = lanes_set_float(1.f - factor);
+    lanes_v x[3];
     colour_load(p, x);
-    __m256i grey = _mm256_add_epi32(_mm256_mullo_epi32(x[0], _mm256_set1_epi32(COLOUR_RED)),
-                                    _mm256_mullo_epi32(x[1], _mm256_set1_epi32(COLOUR_GREEN)));
-    grey = _mm256_add_epi32(grey, _mm256_mullo_epi32(x[2], _mm256_set1_epi32(COLOUR_BLUE)));
-    grey = _mm256_srai_epi32(_mm256_add_epi32(grey, _mm256_set1_epi32(1 << 13)), 14);
-    const __m256 share = _mm256_mul_ps(_mm256_cvtepi32_ps(grey), rest);
+    const lanes_v grey = x[0] * lanes_set(COLOUR_RED) + x[1] * lanes_set(COLOUR_GREEN) +
+                         x[2] * lanes_set(COLOUR_BLUE) + lanes_set(1 << 13);
+    const lanes_f share = lanes_to_float(grey >> 14) * rest;
     for (int c = 0; c < 3; c++)
-        x[c] = colour_from_float(_mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(x[c]), f), share));
+        x[c] = colour_from_float(lanes_to_float(x[c]) * f + share);
     colour_store(p, x);
 }
 
-SIMD_AVX2 static inline void colour_lighting_group(uint8_t* p, const float* delta) {
-    __m256i x[3];
+SIMD_LANES static inline void colour_lighting_group(uint8_t* p, const float* delta) {
+    lanes_v x[3];
     colour_load(p, x);
     for (int c = 0; c < 3; c++)
-        x[c] = _mm256_cvttps_epi32(
-            colour_limit(_mm256_add_ps(_mm256_cvtepi32_ps(x[c]), _mm256_set1_ps(delta[c]))));
+        x[c] = lanes_from_float(colour_limit(lanes_to_float(x[c]) + lanes_set_float(delta[c])));
     colour_store(p, x);
 }
 
-SIMD_AVX2 static inline __m256 colour_choose(__m256 no, __m256 yes, __m256i where) {
-    return _mm256_blendv_ps(no, yes, _mm256_castsi256_ps(where));
+SIMD_LANES static inline lanes_f colour_shift(lanes_f value, int by, int high) {
+    return lanes_to_float(lanes_clamp(lanes_from_float(lanes_round(value)) + lanes_set(by), high));
 }
 
-SIMD_AVX2 static inline __m256 colour_shift(__m256 value, int by, int high) {
-    const __m256i whole = _mm256_add_epi32(_mm256_cvttps_epi32(colour_round(value)), _mm256_set1_epi32(by));
-    return _mm256_cvtepi32_ps(
-        _mm256_min_epi32(_mm256_max_epi32(whole, _mm256_setzero_si256()), _mm256_set1_epi32(high)));
-}
-
-SIMD_AVX2 static inline void colour_hls_group(uint8_t* p, int dh, int dl, int ds) {
-    const __m256 unit = _mm256_set1_ps(1.f / 255.f), one = _mm256_set1_ps(1.f), half = _mm256_set1_ps(0.5f);
-    const __m256 full = _mm256_set1_ps(255.f), zero = _mm256_setzero_ps();
-    __m256i x[3];
+SIMD_LANES static inline void colour_hls_group(uint8_t* p, int dh, int dl, int ds) {
+    const lanes_f unit = lanes_set_float(1.f / 255.f), one = lanes_set_float(1.f);
+    const lanes_f half = lanes_set_float(0.5f), two = lanes_set_float(2.f), six = lanes_set_float(6.f);
+    const lanes_f full = lanes_set_float(255.f), zero = lanes_set_float(0.f);
+    lanes_v x[3];
     colour_load(p, x);
-    const __m256 r = _mm256_mul_ps(_mm256_cvtepi32_ps(x[0]), unit);
-    const __m256 g = _mm256_mul_ps(_mm256_cvtepi32_ps(x[1]), unit);
-    const __m256 b = _mm256_mul_ps(_mm256_cvtepi32_ps(x[2]), unit);
-    const __m256 high = _mm256_max_ps(_mm256_max_ps(r, g), b), low = _mm256_min_ps(_mm256_min_ps(r, g), b);
-    const __m256 sum = _mm256_add_ps(high, low), difference = _mm256_sub_ps(high, low);
-    const __m256 coloured = _mm256_cmp_ps(difference, _mm256_set1_ps(COLOUR_GREY), _CMP_GT_OQ);
-    __m256 l = _mm256_mul_ps(sum, half);
+    const lanes_f r = lanes_to_float(x[0]) * unit, g = lanes_to_float(x[1]) * unit;
+    const lanes_f b = lanes_to_float(x[2]) * unit;
+    const lanes_f high = lanes_most(lanes_most(r, g), b), low = lanes_least(lanes_least(r, g), b);
+    const lanes_f sum = high + low, difference = high - low;
+    const lanes_v coloured = difference > lanes_set_float(COLOUR_GREY);
+    lanes_f l = sum * half;
     /* without colour the divisors become 1 and the quotients are dropped */
-    const __m256 below =
-        _mm256_blendv_ps(_mm256_sub_ps(_mm256_set1_ps(2.f), sum), sum, _mm256_cmp_ps(l, half, _CMP_LT_OQ));
-    __m256 s = _mm256_div_ps(difference, _mm256_blendv_ps(one, below, coloured));
-    const __m256 sixth = _mm256_div_ps(_mm256_set1_ps(60.f), _mm256_blendv_ps(one, difference, coloured));
-    const __m256 from_red = _mm256_mul_ps(_mm256_sub_ps(g, b), sixth);
-    const __m256 from_green = _mm256_add_ps(_mm256_mul_ps(_mm256_sub_ps(b, r), sixth), _mm256_set1_ps(120.f));
-    const __m256 from_blue = _mm256_add_ps(_mm256_mul_ps(_mm256_sub_ps(r, g), sixth), _mm256_set1_ps(240.f));
-    __m256 h = _mm256_blendv_ps(from_blue, from_green, _mm256_cmp_ps(high, g, _CMP_EQ_OQ));
-    h = _mm256_blendv_ps(h, from_red, _mm256_cmp_ps(high, r, _CMP_EQ_OQ));
-    h = _mm256_add_ps(h, _mm256_and_ps(_mm256_set1_ps(360.f), _mm256_cmp_ps(h, zero, _CMP_LT_OQ)));
-    h = colour_shift(_mm256_mul_ps(_mm256_and_ps(h, coloured), half), dh, 180);
-    l = _mm256_mul_ps(colour_shift(_mm256_mul_ps(l, full), dl, 255), unit);
-    s = _mm256_mul_ps(colour_shift(_mm256_mul_ps(_mm256_and_ps(s, coloured), full), ds, 255), unit);
+    const lanes_f below = lanes_choose(l < half, sum, two - sum);
+    lanes_f s = difference / lanes_choose(coloured, below, one);
+    const lanes_f sixth = lanes_set_float(60.f) / lanes_choose(coloured, difference, one);
+    const lanes_f from_red = (g - b) * sixth;
+    const lanes_f from_green = (b - r) * sixth + lanes_set_float(120.f);
+    const lanes_f from_blue = (r - g) * sixth + lanes_set_float(240.f);
+    lanes_f h = lanes_choose(high == g, from_green, from_blue);
+    h = lanes_choose(high == r, from_red, h);
+    h += lanes_keep(h < zero, lanes_set_float(360.f));
+    h = colour_shift(lanes_keep(coloured, h) * half, dh, 180);
+    l = colour_shift(l * full, dl, 255) * unit;
+    s = colour_shift(lanes_keep(coloured, s) * full, ds, 255) * unit;
 
-    const __m256 bright = _mm256_sub_ps(_mm256_add_ps(l, s), _mm256_mul_ps(l, s));
-    const __m256 most =
-        _mm256_blendv_ps(bright, _mm256_mul_ps(l, _mm256_add_ps(one, s)), _mm256_cmp_ps(l, half, _CMP_LE_OQ));
-    const __m256 least = _mm256_sub_ps(_mm256_mul_ps(_mm256_set1_ps(2.f), l), most);
-    const __m256 six = _mm256_set1_ps(6.f);
-    __m256 turn = _mm256_mul_ps(h, _mm256_set1_ps(6.f / 180.f));
-    turn = _mm256_sub_ps(turn, _mm256_and_ps(six, _mm256_cmp_ps(turn, six, _CMP_GE_OQ)));
-    const __m256i sector = _mm256_cvttps_epi32(turn);
-    const __m256 part = _mm256_sub_ps(turn, _mm256_cvtepi32_ps(sector)), span = _mm256_sub_ps(most, least);
-    const __m256 falling = _mm256_add_ps(least, _mm256_mul_ps(span, _mm256_sub_ps(one, part)));
-    const __m256 rising = _mm256_add_ps(least, _mm256_mul_ps(span, part));
+    const lanes_f most = lanes_choose(l <= half, l * (one + s), (l + s) - l * s);
+    const lanes_f least = two * l - most;
+    lanes_f turn = h * lanes_set_float(6.f / 180.f);
+    turn -= lanes_keep(turn >= six, six);
+    const lanes_v sector = lanes_from_float(turn);
+    const lanes_f part = turn - lanes_to_float(sector), span = most - least;
+    const lanes_f falling = least + span * (one - part), rising = least + span * part;
     /* the sector looks each channel's choice up: 0 least, 1 most, 2 falling, 3 rising */
-    const __m256i choices[3] = {_mm256_setr_epi32(1, 2, 0, 0, 3, 1, 0, 0),
-                                _mm256_setr_epi32(3, 1, 1, 2, 0, 0, 0, 0),
-                                _mm256_setr_epi32(0, 0, 3, 1, 1, 2, 0, 0)};
+    static const int32_t choices[3][8] = {
+        {1, 2, 0, 0, 3, 1, 0, 0}, {3, 1, 1, 2, 0, 0, 0, 0}, {0, 0, 3, 1, 1, 2, 0, 0}};
     for (int c = 0; c < 3; c++) {
-        const __m256i choice = _mm256_permutevar8x32_epi32(choices[c], sector);
-        const __m256i odd = _mm256_slli_epi32(choice, 31), upper = _mm256_slli_epi32(choice, 30);
-        const __m256 value =
-            colour_choose(colour_choose(least, most, odd), colour_choose(falling, rising, odd), upper);
-        x[c] = colour_from_float(_mm256_mul_ps(value, full));
+        const lanes_v choice = lanes_look_up(choices[c], sector);
+        const lanes_v odd = choice << 31, upper = choice << 30;
+        x[c] = colour_from_float(
+            lanes_choose(upper, lanes_choose(odd, rising, falling), lanes_choose(odd, most, least)) * full);
     }
     colour_store(p, x);
 }
@@ -289,58 +252,72 @@ SIMD_AVX2 static inline void colour_hls_group(uint8_t* p, int dh, int dl, int ds
         }                                                                                                    \
     } while (0)
 
-SIMD_AVX2 static void colour_saturation_avx2(uint8_t* row, int width, float factor) {
+SIMD_LANES static void colour_saturation_lanes(uint8_t* row, int width, float factor) {
     COLOUR_GROUPS(colour_saturation_group, factor);
 }
 
-SIMD_AVX2 static void colour_lighting_avx2(uint8_t* row, int width, const float* delta) {
+SIMD_LANES static void colour_lighting_lanes(uint8_t* row, int width, const float* delta) {
     COLOUR_GROUPS(colour_lighting_group, delta);
 }
 
-SIMD_AVX2 static void colour_hls_avx2(uint8_t* row, int width, int dh, int dl, int ds) {
+SIMD_LANES static void colour_hls_lanes(uint8_t* row, int width, int dh, int dl, int ds) {
     COLOUR_GROUPS(colour_hls_group, dh, dl, ds);
 }
 
 #undef COLOUR_GROUPS
 
-#include "colour_avx512.h"
-
 #define COLOUR_TRY(call)                                                                                     \
     if (level >= SIMD_LEVEL_AVX2) return call
-#define COLOUR_TRY_WIDE(call)                                                                                \
+#else
+#define COLOUR_TRY(call) (void)level
+#endif
+
+/* ---- what only x86 has, or the compiler finds by itself elsewhere ---- */
+
+#if SIMD_X86
+
+SIMD_AVX2 static int64_t colour_grey_sum_avx2(const uint8_t* row, int width) {
+    return colour_grey_sum_plain(row, width);
+}
+
+#include "colour_avx512.h"
+
+#define COLOUR_TRY_AVX2(call) COLOUR_TRY(call)
+#define COLOUR_TRY_AVX512(call)                                                                              \
     if (level >= SIMD_LEVEL_AVX512) return call
 #else
-#define COLOUR_TRY(call)      (void)level
-#define COLOUR_TRY_WIDE(call) (void)level
+#define COLOUR_TRY_AVX2(call)   (void)level
+#define COLOUR_TRY_AVX512(call) (void)level
 #endif
 
 static void colour_scale_at(int level, uint8_t* row, int n, float factor, float offset) {
-    COLOUR_TRY(colour_scale_avx2(row, n, factor, offset));
+    COLOUR_TRY(colour_scale_lanes(row, n, factor, offset));
     colour_scale_plain(row, n, factor, offset);
 }
 
 static int64_t colour_grey_sum_at(int level, const uint8_t* row, int width) {
-    COLOUR_TRY(colour_grey_sum_avx2(row, width));
+    COLOUR_TRY_AVX2(colour_grey_sum_avx2(row, width));
     return colour_grey_sum_plain(row, width);
 }
 
 static void colour_saturation_at(int level, uint8_t* row, int width, float factor) {
-    COLOUR_TRY(colour_saturation_avx2(row, width, factor));
+    COLOUR_TRY(colour_saturation_lanes(row, width, factor));
     colour_saturation_plain(row, width, factor);
 }
 
 static void colour_hls_at(int level, uint8_t* row, int width, int dh, int dl, int ds) {
-    COLOUR_TRY_WIDE(colour_hls_avx512(row, width, dh, dl, ds));
-    COLOUR_TRY(colour_hls_avx2(row, width, dh, dl, ds));
+    COLOUR_TRY_AVX512(colour_hls_avx512(row, width, dh, dl, ds));
+    COLOUR_TRY(colour_hls_lanes(row, width, dh, dl, ds));
     colour_hls_plain(row, width, dh, dl, ds);
 }
 
 static void colour_lighting_at(int level, uint8_t* row, int width, const float* delta) {
-    COLOUR_TRY(colour_lighting_avx2(row, width, delta));
+    COLOUR_TRY(colour_lighting_lanes(row, width, delta));
     colour_lighting_plain(row, width, delta);
 }
 
 #undef COLOUR_TRY
-#undef COLOUR_TRY_WIDE
+#undef COLOUR_TRY_AVX2
+#undef COLOUR_TRY_AVX512
 
 #endif

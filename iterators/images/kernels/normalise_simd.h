@@ -1,8 +1,8 @@
-/* One row normalised with the vector instructions of x86: planar and interleaved, the same bytes as the plain loop.
+/* One row normalised with vector instructions: planar and interleaved, the same bytes as the plain loop.
  *
- * Eight pixels at a time.  Planar: the channels are spread over the lanes with byte shuffles, computed,
- * turned round when mirrored, and stored each to its plane.  Interleaved: values are computed in the
- * order they have, from a copy of the eight pixels with its order reversed when mirrored.
+ * In the words of vectors.h, LANES pixels at a time.  Planar: the channels are spread over the lanes with
+ * byte shuffles, computed, turned round when mirrored, and stored each to its plane.  Interleaved: values
+ * are computed in the order they have, from a copy of the pixels with its order reversed when mirrored.
  */
 #ifndef RECORDIO_NORMALISE_SIMD_H
 #define RECORDIO_NORMALISE_SIMD_H
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "normalise_rows.h"
+#include "vectors.h"
 
 #if SIMD_X86
 #include <cpuid.h>
@@ -26,27 +27,30 @@ static int normalise_has_float16(void) {
     }
     return answer;
 }
+#elif SIMD_NEON
+static int normalise_has_float16(void) {
+    return 1;
+}
+#endif
 
-/* Channel c of eight pixels as bytes 0, 4, 8, 12 of each lane; the lanes begin at p and p + 4 pixels. */
-SIMD_AVX2 static inline __m256i normalise_spread(int channels, int c) {
-    const int b0 = c, b1 = c + channels, b2 = c + 2 * channels, b3 = c + 3 * channels;
-    const __m128i lane =
-        _mm_setr_epi8((char)b0, -1, -1, -1, (char)b1, -1, -1, -1, (char)b2, -1, -1, -1, (char)b3, -1, -1, -1);
-    return _mm256_broadcastsi128_si256(lane);
+#if SIMD_VECTORS
+
+/* Channel c of four pixels as bytes 0, 4, 8, 12. */
+SIMD_128 static inline simd_v normalise_spread(int channels, int c) {
+    const int8_t b0 = (int8_t)c, b1 = (int8_t)(c + channels);
+    const int8_t b2 = (int8_t)(c + 2 * channels), b3 = (int8_t)(c + 3 * channels);
+    return simd_bytes(b0, -1, -1, -1, b1, -1, -1, -1, b2, -1, -1, -1, b3, -1, -1, -1);
 }
 
-SIMD_AVX2 static inline __m256 normalise_apply(__m256i pixels, __m256 mean, __m256 factor, __m256 offset) {
-    return _mm256_add_ps(_mm256_mul_ps(_mm256_sub_ps(_mm256_cvtepi32_ps(pixels), mean), factor), offset);
+SIMD_LANES static inline lanes_f normalise_apply(lanes_v pixels, lanes_f mean, lanes_f factor,
+                                                 lanes_f offset) {
+    return (lanes_to_float(pixels) - mean) * factor + offset;
 }
 
-SIMD_F16C static inline void normalise_put_half(void* slot, ptrdiff_t at, __m256 value) {
-    _mm_storeu_si128((__m128i*)((uint16_t*)slot + at), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
-}
-
-/* Eight pixels near the end of a row, copied to where more bytes than theirs may be read.  The last
-   eight of a row may overlap those before them, which are then written again, to the same values. */
-static inline const uint8_t* normalise_tail(const uint8_t* pixels, int channels, uint8_t* tail) {
-    memcpy(tail, pixels, (size_t)channels * 8);
+/* Some pixels near the end of a row, copied to where more bytes than theirs may be read.  The last
+   of a row may overlap those before them, which are then written again, to the same values. */
+static inline const uint8_t* normalise_tail(const uint8_t* pixels, int size, uint8_t* tail) {
+    memcpy(tail, pixels, (size_t)size);
     return tail;
 }
 
@@ -59,117 +63,110 @@ static int normalise_whole_lines(const normalise_recipe* recipe, int width, cons
 }
 
 /* half, channels, mirror and imaged are constants of each caller. */
-SIMD_F16C SIMD_INLINE int normalise_planar(const normalise_recipe* recipe, const uint8_t* row, int width,
+SIMD_HALF SIMD_INLINE int normalise_planar(const normalise_recipe* recipe, const uint8_t* row, int width,
                                            int y, void* slot, ptrdiff_t channel_stride, int half,
                                            int channels, int mirror, int imaged) {
-    const __m256i reverse = _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0);
-    const int needed = 4 * channels + 16; /* bytes read at once, more than eight pixels */
-    __m256i spread[4];
-    __m256 mean[4], factor[4], offset[4];
+    const int needed = (LANES - 4) * channels + 16; /* bytes read at once, more than LANES pixels */
+    lanes_v spread[4];
+    lanes_f mean[4], factor[4], offset[4];
     const float* means[4];
     for (int c = 0; c < channels; c++) {
-        spread[c] = normalise_spread(channels, c);
-        mean[c] = _mm256_set1_ps(recipe->mean[c]);
-        factor[c] = _mm256_set1_ps(recipe->factor[c]);
-        offset[c] = _mm256_set1_ps(recipe->offset[c]);
+        spread[c] = lanes_twice(normalise_spread(channels, c));
+        mean[c] = lanes_set_float(recipe->mean[c]);
+        factor[c] = lanes_set_float(recipe->factor[c]);
+        offset[c] = lanes_set_float(recipe->offset[c]);
         means[c] = imaged ? normalise_means(recipe, c, y) : NULL;
     }
-    uint8_t tail[8 * 4 + 16];
+    uint8_t tail[LANES * 4 + 16];
     const int streams = !half && normalise_whole_lines(recipe, width, slot, 1, channel_stride);
     int x = 0;
-    for (; x < width; x += 8) {
+    for (; x < width; x += LANES) {
         const uint8_t* p = row + (ptrdiff_t)x * channels;
         if ((width - x) * channels < needed) {
-            if (width < 8) break;
-            x = x < width - 8 ? x : width - 8;
-            p = normalise_tail(row + (ptrdiff_t)x * channels, channels, tail);
+            if (width < LANES) break;
+            x = x < width - LANES ? x : width - LANES;
+            p = normalise_tail(row + (ptrdiff_t)x * channels, LANES * channels, tail);
         }
-        const __m256i pixels =
-            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)p)),
-                                    _mm_loadu_si128((const __m128i*)(p + 4 * channels)), 1);
-        const ptrdiff_t at = mirror ? width - 8 - x : x;
+        const lanes_v pixels = lanes_load_pixels(p, channels);
+        const ptrdiff_t at = mirror ? width - LANES - x : x;
         for (int c = 0; c < channels; c++) {
-            if (imaged) mean[c] = _mm256_loadu_ps(means[c] + x);
-            __m256 value =
-                normalise_apply(_mm256_shuffle_epi8(pixels, spread[c]), mean[c], factor[c], offset[c]);
-            if (mirror) value = _mm256_permutevar8x32_ps(value, reverse);
+            if (imaged) mean[c] = lanes_load(means[c] + x);
+            lanes_f value = normalise_apply(lanes_shuffle(pixels, spread[c]), mean[c], factor[c], offset[c]);
+            if (mirror) value = lanes_reverse(value);
             if (half)
-                normalise_put_half(slot, at + c * channel_stride, value);
+                lanes_store_half((uint16_t*)slot + at + c * channel_stride, value);
             else if (streams)
-                _mm256_stream_ps((float*)slot + at + c * channel_stride, value);
+                lanes_stream((float*)slot + at + c * channel_stride, value);
             else
-                _mm256_storeu_ps((float*)slot + at + c * channel_stride, value);
+                lanes_store((float*)slot + at + c * channel_stride, value);
         }
     }
     return x;
 }
 
-SIMD_F16C SIMD_INLINE int normalise_interleaved(const normalise_recipe* recipe, const uint8_t* row, int width,
+SIMD_HALF SIMD_INLINE int normalise_interleaved(const normalise_recipe* recipe, const uint8_t* row, int width,
                                                 void* slot, int half, int channels, int mirror) {
-    float mean[32], factor[32], offset[32];
-    uint8_t turned[32];
-    for (int i = 0; i < 8 * channels; i++) {
+    float mean[LANES * 4], factor[LANES * 4], offset[LANES * 4];
+    uint8_t turned[LANES * 4];
+    for (int i = 0; i < LANES * channels; i++) {
         mean[i] = recipe->mean[i % channels];
         factor[i] = recipe->factor[i % channels];
         offset[i] = recipe->offset[i % channels];
     }
     int x = 0;
-    for (; x + 8 <= width; x += 8) {
+    for (; x + LANES <= width; x += LANES) {
         const uint8_t* p = row + (ptrdiff_t)x * channels;
-        const ptrdiff_t at = (ptrdiff_t)(mirror ? width - 8 - x : x) * channels;
+        const ptrdiff_t at = (ptrdiff_t)(mirror ? width - LANES - x : x) * channels;
         if (mirror) {
-            for (int k = 0; k < 8; k++)
+            for (int k = 0; k < LANES; k++)
                 for (int c = 0; c < channels; c++)
-                    turned[k * channels + c] = p[(7 - k) * channels + c];
+                    turned[k * channels + c] = p[(LANES - 1 - k) * channels + c];
             p = turned;
         }
-        for (int k = 0; k < 8 * channels; k += 8) {
-            const __m256i pixels = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)(p + k)));
-            const __m256 value = normalise_apply(pixels, _mm256_loadu_ps(mean + k),
-                                                 _mm256_loadu_ps(factor + k), _mm256_loadu_ps(offset + k));
+        for (int k = 0; k < LANES * channels; k += LANES) {
+            const lanes_f value = normalise_apply(lanes_load_bytes(p + k), lanes_load(mean + k),
+                                                  lanes_load(factor + k), lanes_load(offset + k));
             if (half)
-                normalise_put_half(slot, at + k, value);
+                lanes_store_half((uint16_t*)slot + at + k, value);
             else
-                _mm256_storeu_ps((float*)slot + at + k, value);
+                lanes_store((float*)slot + at + k, value);
         }
     }
     return x;
 }
 
-/* Bytes to planes; int8 subtracts a whole number and saturates. */
-SIMD_AVX2 SIMD_INLINE int normalise_planar_bytes(const normalise_recipe* recipe, const uint8_t* row,
-                                                 int width, void* slot, ptrdiff_t channel_stride,
-                                                 int is_signed, int channels, int mirror) {
-    const __m128i gather = _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
-    const __m128i reverse = _mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, -1, -1, -1, -1, -1, -1, -1, -1);
+/* Bytes to planes, eight pixels at a time; int8 subtracts a whole number and saturates. */
+SIMD_LANES SIMD_INLINE int normalise_planar_bytes(const normalise_recipe* recipe, const uint8_t* row,
+                                                  int width, void* slot, ptrdiff_t channel_stride,
+                                                  int is_signed, int channels, int mirror) {
+    enum { TURN = 8 };
+    const simd_v gather = simd_bytes(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    const simd_v reverse = simd_bytes(7, 6, 5, 4, 3, 2, 1, 0, -1, -1, -1, -1, -1, -1, -1, -1);
     const int needed = 4 * channels + 16;
-    __m128i mean[4], spread[4];
+    simd_v mean[4], spread[4];
     for (int c = 0; c < channels; c++) {
-        mean[c] = _mm_set1_epi16((short)normalise_rounded_mean(recipe->mean[c]));
-        spread[c] = _mm256_castsi256_si128(normalise_spread(channels, c));
-        spread[c] = _mm_shuffle_epi8(spread[c], gather); /* the four bytes of a lane side by side */
+        mean[c] = simd_set_16((int16_t)normalise_rounded_mean(recipe->mean[c]));
+        spread[c] = simd_shuffle(normalise_spread(channels, c), gather); /* the four bytes side by side */
     }
-    uint8_t tail[8 * 4 + 16];
+    uint8_t tail[TURN * 4 + 16];
     int x = 0;
-    for (; x < width; x += 8) {
+    for (; x < width; x += TURN) {
         const uint8_t* p = row + (ptrdiff_t)x * channels;
         if ((width - x) * channels < needed) {
-            if (width < 8) break;
-            x = x < width - 8 ? x : width - 8;
-            p = normalise_tail(row + (ptrdiff_t)x * channels, channels, tail);
+            if (width < TURN) break;
+            x = x < width - TURN ? x : width - TURN;
+            p = normalise_tail(row + (ptrdiff_t)x * channels, TURN * channels, tail);
         }
-        const __m128i low = _mm_loadu_si128((const __m128i*)p);
-        const __m128i high = _mm_loadu_si128((const __m128i*)(p + 4 * channels));
-        const ptrdiff_t at = mirror ? width - 8 - x : x;
+        const simd_v low = simd_load(p), high = simd_load(p + 4 * channels);
+        const ptrdiff_t at = mirror ? width - TURN - x : x;
         for (int c = 0; c < channels; c++) {
-            __m128i value =
-                _mm_unpacklo_epi32(_mm_shuffle_epi8(low, spread[c]), _mm_shuffle_epi8(high, spread[c]));
-            if (mirror) value = _mm_shuffle_epi8(value, reverse);
+            simd_v value = simd_mingle(simd_shuffle(low, spread[c]), simd_shuffle(high, spread[c]));
+            if (mirror) value = simd_shuffle(value, reverse);
             if (is_signed) {
-                value = _mm_sub_epi16(_mm_cvtepu8_epi16(value), mean[c]);
-                value = _mm_packs_epi16(value, value);
+                value = simd_subtract_16(simd_widen_8(value), mean[c]);
+                value = simd_narrow_16(value, value);
             }
-            _mm_storel_epi64((__m128i*)((uint8_t*)slot + at + c * channel_stride), value);
+            simd_store_8_bytes((uint8_t*)slot + at + c * channel_stride, value);
         }
     }
     return x;
@@ -177,17 +174,15 @@ SIMD_AVX2 SIMD_INLINE int normalise_planar_bytes(const normalise_recipe* recipe,
 
 /* Pixels of 3 or 4 bytes from right to left, as many as fit 16 bytes at a time; returns how many of the
    first are done.  Stores go down, so that the odd byte below each is overwritten by what follows. */
-SIMD_SSE41 static int normalise_turn_bytes(const uint8_t* row, int width, int channels, uint8_t* slot) {
-    const __m128i three = _mm_setr_epi8(-1, 12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2);
-    const __m128i four = _mm_setr_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
-    const __m128i order = channels == 3 ? three : four;
+SIMD_128 static int normalise_turn_bytes(const uint8_t* row, int width, int channels, uint8_t* slot) {
+    const simd_v three = simd_bytes(-1, 12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2);
+    const simd_v four = simd_bytes(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
+    const simd_v order = channels == 3 ? three : four;
     const int step = 16 / channels;
     uint8_t* end = slot + (ptrdiff_t)width * channels;
     int x = 0;
     for (; x + step < width; x += step, end -= step * channels)
-        _mm_storeu_si128(
-            (__m128i*)(end - 16),
-            _mm_shuffle_epi8(_mm_loadu_si128((const __m128i*)(row + (ptrdiff_t)x * channels)), order));
+        simd_store(end - 16, simd_shuffle(simd_load(row + (ptrdiff_t)x * channels), order));
     return x;
 }
 
@@ -196,7 +191,7 @@ SIMD_SSE41 static int normalise_turn_bytes(const uint8_t* row, int width, int ch
      : recipe->channels == 1 ? (mirror ? call(1, 1) : call(1, 0))                                            \
                              : (mirror ? call(4, 1) : call(4, 0)))
 
-SIMD_F16C static int normalise_fast_float(const normalise_recipe* recipe, const uint8_t* row, int width,
+SIMD_HALF static int normalise_fast_float(const normalise_recipe* recipe, const uint8_t* row, int width,
                                           int y, int mirror, void* slot, ptrdiff_t pixel_stride,
                                           ptrdiff_t channel_stride) {
     const int half = recipe->dtype == NORMALISE_FLOAT16;
@@ -222,8 +217,8 @@ SIMD_F16C static int normalise_fast_float(const normalise_recipe* recipe, const 
 #undef NORMALISE_INTERLEAVED
 }
 
-SIMD_AVX2 static int normalise_fast_bytes(const normalise_recipe* recipe, const uint8_t* row, int width,
-                                          int mirror, void* slot, ptrdiff_t channel_stride) {
+SIMD_LANES static int normalise_fast_bytes(const normalise_recipe* recipe, const uint8_t* row, int width,
+                                           int mirror, void* slot, ptrdiff_t channel_stride) {
 #define NORMALISE_UNSIGNED(channels, mirror)                                                                 \
     normalise_planar_bytes(recipe, row, width, slot, channel_stride, 0, channels, mirror)
 #define NORMALISE_SIGNED(channels, mirror)                                                                   \
@@ -245,7 +240,7 @@ static int normalise_fast(int level, const normalise_recipe* recipe, const uint8
         memcpy(slot, row, (size_t)width * (size_t)recipe->channels);
         return width;
     }
-#if SIMD_X86
+#if SIMD_VECTORS
     if (level >= SIMD_LEVEL_SSE41 && recipe->dtype == NORMALISE_UINT8 && mirror && channel_stride == 1 &&
         pixel_stride == recipe->channels && recipe->channels > 1)
         return normalise_turn_bytes(row, width, recipe->channels, (uint8_t*)slot);

@@ -40,8 +40,11 @@ cdef extern from "iterators/images/kernels/resample.h" nogil:
 
 cdef extern from "iterators/images/kernels/simd.h" nogil:
     enum:
+        SIMD_X86
+        SIMD_NEON
         SIMD_LEVEL_PLAIN
         SIMD_LEVEL_SSE41
         SIMD_LEVEL_AVX2
+        SIMD_LEVEL_NEON
         SIMD_LEVEL_AVX512
     int simd_level(int limit)

@@ -13,13 +13,15 @@ import numpy as np
 
 __all__ = ["LEVELS", "denominator", "resize", "variants"]
 
-#: Names of the levels of `simd.h`; a kernel without a form for a level takes the next one below.
-LEVELS = {
-    "plain": SIMD_LEVEL_PLAIN,
-    "sse4.1": SIMD_LEVEL_SSE41,
-    "avx2": SIMD_LEVEL_AVX2,
-    "avx512": SIMD_LEVEL_AVX512,
-}
+#: Names of the levels of `simd.h` for this kind of processor; a kernel without a form for a level
+#: takes the next one below.
+LEVELS = {"plain": SIMD_LEVEL_PLAIN}
+if SIMD_X86:
+    LEVELS["sse4.1"] = SIMD_LEVEL_SSE41
+    LEVELS["avx2"] = SIMD_LEVEL_AVX2
+    LEVELS["avx512"] = SIMD_LEVEL_AVX512
+if SIMD_NEON:
+    LEVELS["neon"] = SIMD_LEVEL_NEON
 
 
 def variants():

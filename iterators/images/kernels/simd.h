@@ -6,6 +6,8 @@
 #ifndef RECORDIO_SIMD_H
 #define RECORDIO_SIMD_H
 
+#include "recordio/little_endian.h"
+
 #if (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
 #define SIMD_X86 1
 #include <immintrin.h>
@@ -18,6 +20,16 @@
 #define SIMD_X86 0
 #endif
 
+/* Every processor for 64-bit ARM has NEON. */
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__aarch64__) && defined(__ARM_NEON)
+#define SIMD_NEON 1
+#include <arm_neon.h>
+#else
+#define SIMD_NEON 0
+#endif
+
+#define SIMD_VECTORS (SIMD_X86 || SIMD_NEON) /* whether there are the words of vectors.h */
+
 #if defined(__GNUC__) || defined(__clang__)
 #define SIMD_UNUSED __attribute__((unused))
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
@@ -29,7 +41,14 @@
 #define SIMD_INLINE static inline
 #endif
 
-enum { SIMD_LEVEL_PLAIN = 0, SIMD_LEVEL_SSE41 = 1, SIMD_LEVEL_AVX2 = 2, SIMD_LEVEL_AVX512 = 3 };
+/* NEON runs what SSE4.1 and AVX2 run in the words of vectors.h, and so stands where AVX2 stands. */
+enum {
+    SIMD_LEVEL_PLAIN = 0,
+    SIMD_LEVEL_SSE41 = 1,
+    SIMD_LEVEL_AVX2 = 2,
+    SIMD_LEVEL_NEON = SIMD_LEVEL_AVX2,
+    SIMD_LEVEL_AVX512 = 3
+};
 
 /* The best level of this machine, at most `limit` (tests compare the levels with each other). */
 static SIMD_UNUSED int simd_level(int limit) {
@@ -43,6 +62,8 @@ static SIMD_UNUSED int simd_level(int limit) {
         level = SIMD_LEVEL_AVX2;
     else if (__builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3"))
         level = SIMD_LEVEL_SSE41;
+#elif SIMD_NEON
+    if (limit >= SIMD_LEVEL_NEON) level = SIMD_LEVEL_NEON;
 #endif
     return level < limit ? level : limit;
 }

@@ -1,4 +1,5 @@
-/* One row of a warp with the vector instructions of x86: the same bytes as warp_rows.h, sooner.
+/* One row of a warp with vector instructions: the same bytes as warp_rows.h, sooner.  Once in the words of
+ * vectors.h for 128 bits, and with AVX2, for twice as many.
  *
  * Pixels of 3 and 4 channels take one 128-bit lane each: a shuffle brings the taps of a channel side
  * by side, multiply-adds make the weighted sums.  The lanes of a 256-bit register hold pixels k and
@@ -7,11 +8,12 @@
 #ifndef RECORDIO_WARP_SIMD_H
 #define RECORDIO_WARP_SIMD_H
 
+#include "vectors.h"
 #include "warp_rows.h"
 
 enum { WARP_OVERREACH = 2 };
 
-#if SIMD_X86
+#if SIMD_VECTORS
 
 /* Byte shuffle of the upper pair of pixels (bytes 0-7) and the lower pair (8-15): per channel upper left,
    upper right, lower left, lower right. */
@@ -32,9 +34,8 @@ SIMD_INLINE int32_t warp_offset_base(const warp_source* source, int taps) {
                                (int64_t)(source->x + before) * source->channels);
 }
 
-SIMD_SSE41 static inline __m128i warp_load_square(const uint8_t* s, ptrdiff_t stride) {
-    const __m128i upper = _mm_loadl_epi64((const __m128i*)s);
-    return _mm_unpacklo_epi64(upper, _mm_loadl_epi64((const __m128i*)(s + stride)));
+SIMD_128 static inline simd_v warp_load_square(const uint8_t* s, ptrdiff_t stride) {
+    return simd_join(simd_load_8_bytes(s), simd_load_8_bytes(s + stride));
 }
 
 SIMD_INLINE int32_t warp_load_grey_square(const uint8_t* s, ptrdiff_t stride) {
@@ -47,73 +48,151 @@ SIMD_INLINE int32_t warp_load_grey_square(const uint8_t* s, ptrdiff_t stride) {
 /* ---- bilinear, four pixels a turn ---- */
 
 /* (32 - fx, fx) twice, as bytes. */
-SIMD_SSE41 static inline __m128i warp_across_sse41(__m128i px) {
-    const __m128i fx = _mm_and_si128(px, _mm_set1_epi32(31));
-    return _mm_add_epi32(_mm_set1_epi32(0x00200020), _mm_mullo_epi32(fx, _mm_set1_epi32(0x00ff00ff)));
+SIMD_128 static inline simd_v warp_across(simd_v px) {
+    return simd_set(0x00200020) + simd_multiply(px & simd_set(31), simd_set(0x00ff00ff));
 }
 
 /* (32 - fy, fy), as 16-bit values. */
-SIMD_SSE41 static inline __m128i warp_down_sse41(__m128i py) {
-    const __m128i fy = _mm_and_si128(py, _mm_set1_epi32(31));
-    return _mm_add_epi32(_mm_set1_epi32(32), _mm_mullo_epi32(fy, _mm_set1_epi32(0xffff)));
+SIMD_128 static inline simd_v warp_down(simd_v py) {
+    return simd_set(32) + simd_multiply(py & simd_set(31), simd_set(0xffff));
 }
 
-SIMD_SSE41 static inline __m128i warp_mix_sse41(__m128i pixels, __m128i across, __m128i down) {
-    const __m128i sums = _mm_madd_epi16(_mm_maddubs_epi16(pixels, across), down);
-    return _mm_srli_epi32(_mm_add_epi32(sums, _mm_set1_epi32(1 << (WARP_LINEAR_BITS - 1))), WARP_LINEAR_BITS);
+SIMD_128 static inline simd_v warp_mix(simd_v pixels, simd_v across, simd_v down) {
+    const simd_v sums = simd_pair_products_16(simd_pair_products_8(pixels, across), down);
+    return simd_shift_right(sums + simd_set(1 << (WARP_LINEAR_BITS - 1)), WARP_LINEAR_BITS);
 }
 
 /* Returns how many pixels were written; `room` pixels may be overwritten. */
-SIMD_SSE41 SIMD_INLINE int warp_bilinear_sse41_n(const warp_source* source, const int32_t* px,
-                                                 const int32_t* py, int count, int room, int channels,
-                                                 uint8_t* out) {
-    const __m128i stride = _mm_set1_epi32((int)source->stride), bytes = _mm_set1_epi32(channels);
-    const __m128i base = _mm_set1_epi32(warp_offset_base(source, 2));
-    const __m128i square = channels == 3 ? _mm_setr_epi8(WARP_SQUARE_3) : _mm_setr_epi8(WARP_SQUARE_4);
-    const __m128i close = channels == 3 ? _mm_setr_epi8(WARP_CLOSE_3) : _mm_setr_epi8(WARP_CLOSE_4);
+SIMD_128 SIMD_INLINE int warp_bilinear_128_n(const warp_source* source, const int32_t* px, const int32_t* py,
+                                             int count, int room, int channels, uint8_t* out) {
+    const simd_v stride = simd_set((int32_t)source->stride), bytes = simd_set(channels);
+    const simd_v base = simd_set(warp_offset_base(source, 2));
+    const simd_v square = channels == 3 ? simd_bytes(WARP_SQUARE_3) : simd_bytes(WARP_SQUARE_4);
+    const simd_v close = channels == 3 ? simd_bytes(WARP_CLOSE_3) : simd_bytes(WARP_CLOSE_4);
     int i = 0;
     for (; i + 4 <= count && i + 6 <= room; i += 4, out += 4 * channels) {
-        const __m128i x = _mm_loadu_si128((const __m128i*)(px + i)),
-                      y = _mm_loadu_si128((const __m128i*)(py + i));
-        const __m128i across = warp_across_sse41(x), down = warp_down_sse41(y);
+        const simd_v x = simd_load(px + i), y = simd_load(py + i);
+        const simd_v across = warp_across(x), down = warp_down(y);
         int32_t at[4];
-        _mm_storeu_si128((__m128i*)at,
-                         _mm_add_epi32(base, _mm_add_epi32(_mm_mullo_epi32(_mm_srai_epi32(y, 5), stride),
-                                                           _mm_mullo_epi32(_mm_srai_epi32(x, 5), bytes))));
+        simd_store(at, base + (simd_multiply(simd_shift_right(y, 5), stride) +
+                               simd_multiply(simd_shift_right(x, 5), bytes)));
         if (channels == 1) {
-            const __m128i pixels =
-                _mm_setr_epi32(warp_load_grey_square(source->pixels + at[0], source->stride),
-                               warp_load_grey_square(source->pixels + at[1], source->stride),
-                               warp_load_grey_square(source->pixels + at[2], source->stride),
-                               warp_load_grey_square(source->pixels + at[3], source->stride));
-            __m128i mixed = warp_mix_sse41(pixels, across, down);
-            mixed = _mm_packs_epi32(mixed, mixed);
-            const int four = _mm_cvtsi128_si32(_mm_packus_epi16(mixed, mixed));
-            memcpy(out, &four, 4);
+            const simd_v pixels = {warp_load_grey_square(source->pixels + at[0], source->stride),
+                                   warp_load_grey_square(source->pixels + at[1], source->stride),
+                                   warp_load_grey_square(source->pixels + at[2], source->stride),
+                                   warp_load_grey_square(source->pixels + at[3], source->stride)};
+            simd_v mixed = warp_mix(pixels, across, down);
+            mixed = simd_narrow(mixed, mixed);
+            simd_store_4_bytes(out, simd_narrow_16_to_bytes(mixed, mixed));
             continue;
         }
 #define WARP_ONE(k)                                                                                          \
-    warp_mix_sse41(_mm_shuffle_epi8(warp_load_square(source->pixels + at[k], source->stride), square),       \
-                   _mm_shuffle_epi32(across, (k) * 0x55), _mm_shuffle_epi32(down, (k) * 0x55))
-        const __m128i low = _mm_packs_epi32(WARP_ONE(0), WARP_ONE(1));
-        const __m128i high = _mm_packs_epi32(WARP_ONE(2), WARP_ONE(3));
+    warp_mix(simd_shuffle(warp_load_square(source->pixels + at[k], source->stride), square),                 \
+             simd_repeat(across, k), simd_repeat(down, k))
+        const simd_v low = simd_narrow(WARP_ONE(0), WARP_ONE(1));
+        const simd_v high = simd_narrow(WARP_ONE(2), WARP_ONE(3));
 #undef WARP_ONE
-        _mm_storeu_si128((__m128i*)out, _mm_shuffle_epi8(_mm_packus_epi16(low, high), close));
+        simd_store(out, simd_shuffle(simd_narrow_16_to_bytes(low, high), close));
     }
     return i;
 }
 
-SIMD_SSE41 static int warp_bilinear_sse41(const warp_source* source, const int32_t* px, const int32_t* py,
-                                          int count, int room, uint8_t* out) {
-    if (source->channels == 3) return warp_bilinear_sse41_n(source, px, py, count, room, 3, out);
-    if (source->channels == 4) return warp_bilinear_sse41_n(source, px, py, count, room, 4, out);
-    return warp_bilinear_sse41_n(source, px, py, count, room, 1, out);
+SIMD_128 static int warp_bilinear_128(const warp_source* source, const int32_t* px, const int32_t* py,
+                                      int count, int room, uint8_t* out) {
+    if (source->channels == 3) return warp_bilinear_128_n(source, px, py, count, room, 3, out);
+    if (source->channels == 4) return warp_bilinear_128_n(source, px, py, count, room, 4, out);
+    return warp_bilinear_128_n(source, px, py, count, room, 1, out);
 }
+
+/* ---- cubic and Lanczos, four pixels a turn ---- */
+
+/* Sums of one pixel, per channel; grey: four parts of its sum. */
+SIMD_128 SIMD_INLINE simd_v warp_taps_pixel_128(const uint8_t* s, ptrdiff_t stride, const int16_t* weights,
+                                                int taps, int channels) {
+    const simd_v quad = channels == 3 ? simd_bytes(WARP_QUAD_3) : simd_bytes(WARP_QUAD_4);
+    simd_v sum = simd_set(0);
+    for (int k = 0; k < taps * taps / 4; k += 2, weights += 8) { /* eight weights: two rows, or one */
+        const simd_v w = simd_load(weights);
+        if (channels == 1 && taps == 4) {
+            int32_t rows[2];
+            for (int j = 0; j < 2; j++)
+                memcpy(rows + j, s + (k + j) * stride, 4);
+            sum += simd_pair_products_16(simd_widen_8((simd_v){rows[0], rows[1], 0, 0}), w);
+        } else if (channels == 1) {
+            sum += simd_pair_products_16(simd_widen_8(simd_load_8_bytes(s + k / 2 * stride)), w);
+        } else {
+#define WARP_QUAD(j)                                                                                         \
+    simd_shuffle(simd_load(s + (k + (j)) * 4 / taps * stride + (k + (j)) * 4 % taps * channels), quad)
+            const simd_v first = WARP_QUAD(0), second = WARP_QUAD(1);
+#undef WARP_QUAD
+            sum += simd_pair_products_16(simd_widen_8(first), simd_repeat(w, 0));
+            sum += simd_pair_products_16(simd_widen_8_upper(first), simd_repeat(w, 1));
+            sum += simd_pair_products_16(simd_widen_8(second), simd_repeat(w, 2));
+            sum += simd_pair_products_16(simd_widen_8_upper(second), simd_repeat(w, 3));
+        }
+    }
+    return sum;
+}
+
+/* Four pixels of such sums; writes four bytes more than they have with three channels. */
+SIMD_128 static inline void warp_store_sums(const simd_v sums[4], int channels, uint8_t* out) {
+    const simd_v half = simd_set(1 << (WARP_TABLE_BITS - 1));
+    const simd_v close = channels == 3 ? simd_bytes(WARP_CLOSE_3) : simd_bytes(WARP_CLOSE_4);
+    if (channels == 1) {
+        simd_v four = simd_pair_sums(simd_pair_sums(sums[0], sums[1]), simd_pair_sums(sums[2], sums[3]));
+        four = simd_shift_right(four + half, WARP_TABLE_BITS);
+        four = simd_narrow(four, four);
+        simd_store_4_bytes(out, simd_narrow_16_to_bytes(four, four));
+    } else {
+        simd_v found[4];
+        for (int k = 0; k < 4; k++)
+            found[k] = simd_shift_right(sums[k] + half, WARP_TABLE_BITS);
+        const simd_v four =
+            simd_narrow_16_to_bytes(simd_narrow(found[0], found[1]), simd_narrow(found[2], found[3]));
+        simd_store(out, simd_shuffle(four, close));
+    }
+}
+
+/* The loop over a row; `pixel` is warp_taps_pixel_128 or warp_taps_pixel_avx2. */
+#define WARP_TAPS_ROW(pixel, taps, channels)                                                                 \
+    int i = 0;                                                                                               \
+    for (; i + 4 <= count && i + 6 <= room; i += 4, out += 4 * (channels)) {                                 \
+        simd_v sums[4];                                                                                      \
+        for (int k = 0; k < 4; k++)                                                                          \
+            sums[k] =                                                                                        \
+                pixel(warp_first_pixel(source, px[i + k], py[i + k], taps, channels), source->stride,        \
+                      source->weights + (ptrdiff_t)warp_table_entry(px[i + k], py[i + k]) * (taps) * (taps), \
+                      taps, channels);                                                                       \
+        warp_store_sums(sums, channels, out);                                                                \
+    }                                                                                                        \
+    return i
+
+SIMD_128 SIMD_INLINE int warp_taps_128_n(const warp_source* source, const int32_t* px, const int32_t* py,
+                                         int count, int room, int taps, int channels, uint8_t* out) {
+    WARP_TAPS_ROW(warp_taps_pixel_128, taps, channels);
+}
+
+#define WARP_BY_TAPS(row)                                                                                    \
+    const int cubic = source->method == RESAMPLE_CUBIC, channels = source->channels;                         \
+    if (cubic && channels == 3) return row(source, px, py, count, room, 4, 3, out);                          \
+    if (cubic && channels == 4) return row(source, px, py, count, room, 4, 4, out);                          \
+    if (cubic) return row(source, px, py, count, room, 4, 1, out);                                           \
+    if (channels == 3) return row(source, px, py, count, room, 8, 3, out);                                   \
+    if (channels == 4) return row(source, px, py, count, room, 8, 4, out);                                   \
+    return row(source, px, py, count, room, 8, 1, out)
+
+SIMD_128 static int warp_taps_128(const warp_source* source, const int32_t* px, const int32_t* py, int count,
+                                  int room, uint8_t* out) {
+    WARP_BY_TAPS(warp_taps_128_n);
+}
+#endif
+
+#if SIMD_X86
 
 /* ---- bilinear, eight pixels a turn ---- */
 
-SIMD_AVX2 static inline __m256i warp_join(__m128i low, __m128i high) {
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+SIMD_AVX2 static inline __m256i warp_join(simd_v low, simd_v high) {
+    return _mm256_inserti128_si256(_mm256_castsi128_si256((__m128i)low), (__m128i)high, 1);
 }
 
 SIMD_AVX2 static inline __m256i warp_offsets_avx2(__m256i x, __m256i y, __m256i stride, __m256i bytes,
@@ -186,11 +265,10 @@ SIMD_AVX2 static int warp_bilinear_avx2(const warp_source* source, const int32_t
     return warp_bilinear_avx2_n(source, px, py, count, room, 1, out);
 }
 
-/* ---- cubic and Lanczos, four pixels a turn ---- */
+/* ---- cubic and Lanczos with AVX2 ---- */
 
-/* Sums of one pixel, per channel; grey: four parts of its sum. */
-SIMD_AVX2 SIMD_INLINE __m128i warp_taps_pixel(const uint8_t* s, ptrdiff_t stride, const int16_t* weights,
-                                              int taps, int channels) {
+SIMD_AVX2 SIMD_INLINE simd_v warp_taps_pixel_avx2(const uint8_t* s, ptrdiff_t stride, const int16_t* weights,
+                                                  int taps, int channels) {
     const __m128i quad = channels == 3 ? _mm_setr_epi8(WARP_QUAD_3) : _mm_setr_epi8(WARP_QUAD_4);
     __m256i sum = _mm256_setzero_si256();
     for (int k = 0; k < taps * taps / 4; k += 4, weights += 16) { /* sixteen weights: rows or half rows */
@@ -202,7 +280,7 @@ SIMD_AVX2 SIMD_INLINE __m128i warp_taps_pixel(const uint8_t* s, ptrdiff_t stride
             const __m256i p = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i*)rows));
             sum = _mm256_add_epi32(sum, _mm256_madd_epi16(p, w));
         } else if (channels == 1) {
-            const __m256i p = _mm256_cvtepu8_epi16(warp_load_square(s + k / 2 * stride, stride));
+            const __m256i p = _mm256_cvtepu8_epi16((__m128i)warp_load_square(s + k / 2 * stride, stride));
             sum = _mm256_add_epi32(sum, _mm256_madd_epi16(p, w));
         } else {
             for (int j = 0; j < 4; j++) {
@@ -215,61 +293,38 @@ SIMD_AVX2 SIMD_INLINE __m128i warp_taps_pixel(const uint8_t* s, ptrdiff_t stride
             }
         }
     }
-    return _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+    return (simd_v)_mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
 }
 
 SIMD_AVX2 SIMD_INLINE int warp_taps_avx2_n(const warp_source* source, const int32_t* px, const int32_t* py,
                                            int count, int room, int taps, int channels, uint8_t* out) {
-    const __m128i half = _mm_set1_epi32(1 << (WARP_TABLE_BITS - 1));
-    const __m128i close = channels == 3 ? _mm_setr_epi8(WARP_CLOSE_3) : _mm_setr_epi8(WARP_CLOSE_4);
-    int i = 0;
-    for (; i + 4 <= count && i + 6 <= room; i += 4, out += 4 * channels) {
-        __m128i sums[4];
-        for (int k = 0; k < 4; k++)
-            sums[k] = warp_taps_pixel(
-                warp_first_pixel(source, px[i + k], py[i + k], taps, channels), source->stride,
-                source->weights + (ptrdiff_t)warp_table_entry(px[i + k], py[i + k]) * taps * taps, taps,
-                channels);
-        if (channels == 1) {
-            __m128i four = _mm_hadd_epi32(_mm_hadd_epi32(sums[0], sums[1]), _mm_hadd_epi32(sums[2], sums[3]));
-            four = _mm_srai_epi32(_mm_add_epi32(four, half), WARP_TABLE_BITS);
-            four = _mm_packs_epi32(four, four);
-            const int bytes = _mm_cvtsi128_si32(_mm_packus_epi16(four, four));
-            memcpy(out, &bytes, 4);
-        } else {
-            for (int k = 0; k < 4; k++)
-                sums[k] = _mm_srai_epi32(_mm_add_epi32(sums[k], half), WARP_TABLE_BITS);
-            const __m128i four =
-                _mm_packus_epi16(_mm_packs_epi32(sums[0], sums[1]), _mm_packs_epi32(sums[2], sums[3]));
-            _mm_storeu_si128((__m128i*)out, _mm_shuffle_epi8(four, close));
-        }
-    }
-    return i;
+    WARP_TAPS_ROW(warp_taps_pixel_avx2, taps, channels);
 }
 
 SIMD_AVX2 static int warp_taps_avx2(const warp_source* source, const int32_t* px, const int32_t* py,
                                     int count, int room, uint8_t* out) {
-    const int cubic = source->method == RESAMPLE_CUBIC, channels = source->channels;
-    if (cubic && channels == 3) return warp_taps_avx2_n(source, px, py, count, room, 4, 3, out);
-    if (cubic && channels == 4) return warp_taps_avx2_n(source, px, py, count, room, 4, 4, out);
-    if (cubic) return warp_taps_avx2_n(source, px, py, count, room, 4, 1, out);
-    if (channels == 3) return warp_taps_avx2_n(source, px, py, count, room, 8, 3, out);
-    if (channels == 4) return warp_taps_avx2_n(source, px, py, count, room, 8, 4, out);
-    return warp_taps_avx2_n(source, px, py, count, room, 8, 1, out);
+    WARP_BY_TAPS(warp_taps_avx2_n);
 }
+#endif
 
+#undef WARP_TAPS_ROW
+#undef WARP_BY_TAPS
+
+#if SIMD_VECTORS
 /* Returns how many of the first pixels were written, 0 if there is no fast loop for this source. */
 static int warp_inside_simd(int level, const warp_source* source, const int32_t* px, const int32_t* py,
                             int count, int room, uint8_t* out) {
     const int taps = warp_taps(source->method);
     /* The bilinear loops compute offsets in 32 bits. */
     const int small = source->stride >= 0 && source->stride <= INT32_MAX / (source->height + 1);
-    if (taps == 2 && level >= SIMD_LEVEL_AVX2 && small)
-        return warp_bilinear_avx2(source, px, py, count, room, out);
-    if (taps == 2 && level >= SIMD_LEVEL_SSE41 && small)
-        return warp_bilinear_sse41(source, px, py, count, room, out);
-    if (taps > 2 && level >= SIMD_LEVEL_AVX2) return warp_taps_avx2(source, px, py, count, room, out);
-    return 0;
+    if (level < SIMD_LEVEL_SSE41 || taps == 1 || (taps == 2 && !small)) return 0;
+#if SIMD_X86
+    if (level >= SIMD_LEVEL_AVX2)
+        return taps == 2 ? warp_bilinear_avx2(source, px, py, count, room, out)
+                         : warp_taps_avx2(source, px, py, count, room, out);
+#endif
+    return taps == 2 ? warp_bilinear_128(source, px, py, count, room, out)
+                     : warp_taps_128(source, px, py, count, room, out);
 }
 #endif
 
@@ -278,7 +333,7 @@ static int warp_inside_simd(int level, const warp_source* source, const int32_t*
 static void warp_inside_at(int level, const warp_source* source, const int32_t* px, const int32_t* py,
                            int count, int room, uint8_t* out) {
     int done = 0;
-#if SIMD_X86
+#if SIMD_VECTORS
     enum { TURN = 8, MOST = 2 * TURN };
     done = warp_inside_simd(level, source, px, py, count, room, out);
     /* A whole turn more, into memory of its own, costs less than the last pixels one by one. */
