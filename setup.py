@@ -22,8 +22,8 @@ from setuptools.command.build_ext import build_ext
 
 if sys.byteorder != "little":
     sys.exit(
-        "recordio-iterators needs a little-endian processor, such as x86-64 or aarch64: its decoders "
-        "and kernels read words as those have them. This one is big-endian, and nothing is built."
+        "recordio-iterators needs a little-endian processor, such as x86-64 or aarch64: "
+        "its decoders and kernels read words as those have them. This one is big-endian."
     )
 
 PACKAGES = ("recordio", "iterators")

@@ -59,7 +59,8 @@ def cross_compiler_or_skip():
     compiler = shutil.which("aarch64-linux-gnu-gcc")
     if compiler is None:
         pytest.skip(
-            "no compiler for ARM here (Debian: apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
+            "no compiler for ARM here "
+            "(Debian: apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
         )
     return [compiler]
 
