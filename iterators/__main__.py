@@ -1,4 +1,4 @@
-"""``python -m iterators``: what this installation decodes with, and what it runs on.
+"""``python -m iterators``: what this installation decodes with, what it runs on, what is missing.
 
 For bug reports and for finding out why images decode slowly.  It opens no file.
 """
@@ -14,7 +14,11 @@ import numpy as np
 
 from iterators.images.codecs import by_pillow
 from iterators.images.codecs import general as codec
-from iterators.images.kernels.resample import variants
+from iterators.images.kernels import resample
+from recordio.extras import EXTRAS, PACKAGES, command
+
+#: What every installation has, besides this package, NumPy and OpenCV.
+REQUIRED = ("pillow", "tqdm", "filelock")
 
 
 def _version(package):
@@ -29,6 +33,12 @@ def _usable_cores():
         return len(os.sched_getaffinity(0))
     except AttributeError:  # only Linux knows
         return os.cpu_count() or 1
+
+
+def _extra(package):
+    """The version of an optional package, or the command that brings it."""
+    version = _version(PACKAGES.get(package, (package, package))[1])
+    return f"not installed; {command(package)}" if version == "not installed" else version
 
 
 def report():
@@ -50,14 +60,14 @@ def report():
         "recordio-iterators": _version("recordio-iterators"),
         "decoder": codec.describe(),
         "formats": by_pillow.describe(),
-        "kernels": {"plain": "plain C"}.get(variants()[-1], variants()[-1].upper()),
+        "kernels": f"{resample.variants()[-1]} (of {', '.join(resample.LEVELS)})",
+        "cpu": " ".join([*simd.get("baseline", []), *simd.get("found", [])]) or "unknown",
+        "cores": f"{_usable_cores()} usable of {os.cpu_count()}",
+        "platform": platform.platform(),
         "python": platform.python_version() + (" (free-threaded)" if free_threaded else ""),
         "numpy": np.__version__,
-        "pillow": _version("pillow"),
-        "torch": _version("torch"),
-        "platform": platform.platform(),
-        "cores": f"{_usable_cores()} usable of {os.cpu_count()}",
-        "cpu": " ".join([*simd.get("baseline", []), *simd.get("found", [])]) or "unknown",
+        **{package: _version(package) for package in REQUIRED},
+        **{package: _extra(package) for package in EXTRAS},
     }
     width = max(map(len, facts))
     return "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())

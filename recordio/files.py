@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
 from recordio.errors import RecordIOError
+from recordio.extras import need
 from recordio.frames.mapping import map_file
 
 if TYPE_CHECKING:
@@ -369,10 +370,4 @@ class _GzipFile(gzip.GzipFile):
 
 
 def _filesystem(url: str) -> tuple[Any, str]:
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError as error:
-        raise ImportError(
-            f"{url} is a URL, and reading URLs needs fsspec: pip install fsspec"
-        ) from error
-    return url_to_fs(url)
+    return need("fsspec.core", f"URLs such as {url}").url_to_fs(url)

@@ -13,6 +13,7 @@ from collections import namedtuple
 import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordHeaderError
+from recordio.extras import need
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_chunks, check_pixels, image_size
 
 __all__ = ["IRHeader", "pack", "pack_img", "unpack", "unpack_img"]
@@ -237,10 +238,4 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
 
 
 def _opencv():
-    try:
-        import cv2
-    except ImportError as error:
-        raise ImportError(
-            "pack_img and unpack_img need OpenCV: pip install opencv-python-headless"
-        ) from error
-    return cv2
+    return need("cv2", "pack_img and unpack_img")

@@ -11,6 +11,7 @@ import io
 import struct
 
 from recordio.errors import ImageDecodeError
+from recordio.extras import need
 from recordio.format_sizes import avif_size, jxl_size, tiff_size, webp_size
 
 __all__ = [
@@ -66,11 +67,7 @@ def open_image(file, formats=None):
     ImageDecodeError
         If the format is unknown or the header is damaged.
     """
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError("reading image files needs Pillow: pip install pillow") from error
-
+    Image = need("PIL.Image", "reading image files")
     start = file.read(16)
     for initialise in (Image.preinit, Image.init):
         initialise()

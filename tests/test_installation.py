@@ -126,6 +126,17 @@ def test_recordio_tools_is_found_from_any_folder(tmp_path):
     )
 
 
+def test_what_only_some_uses_need_is_not_imported_before(tmp_path):
+    program = (
+        "import sys, recordio, iterators\n"
+        "early = {'numpy', 'cv2', 'PIL', 'tqdm', 'filelock'} & set(sys.modules)\n"
+        "iterators.ImageRecordIter, iterators.CSVIter, iterators.DataView, recordio.RecordReader\n"
+        "late = {'cv2', 'PIL', 'tqdm', 'filelock'} & set(sys.modules)\n"
+        "sys.exit(f'{early} and {late} were loaded' if early or late else 0)"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)
+
+
 def test_extras_are_not_imported_before_they_are_asked_for(tmp_path):
     program = (
         "import sys, recordio, iterators, recordio.tools.im2rec, recordio.tools.cli\n"

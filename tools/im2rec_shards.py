@@ -8,6 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from recordio.extras import need
+
 from .console import Interruption, progress_bar, say
 from .encode import EncodeOptions
 from .pack_shards import ShardNote, ShardTask, finish, part_of, shard_tasks
@@ -92,12 +94,9 @@ def _made_on_ray(
     advance: Callable[[int], object],
 ) -> Iterator[ShardNote]:
     """Make shards as tasks of a cluster; in the order in which they are ready."""
-    try:
-        from recordio.ray import run_tasks
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"--ray needs {error.name}: pip install 'recordio-iterators[ray]'"
-        ) from error
+    need("ray", "--ray")
+    from recordio.ray import run_tasks
+
     threads = settings.num_thread or 1
     for number, note in run_tasks(
         functools.partial(ShardTask.make, threads=threads, strict=settings.strict),

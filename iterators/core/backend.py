@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from recordio.extras import need
+
 from .dtypes import dtype_name, torch_dtype
 from .transpose import copy_transposed
 
@@ -210,9 +212,8 @@ class NumpyBackend(Backend):
 
     def sparse(self, x: np.ndarray) -> Any:
         """`x` as a scipy CSR matrix; float16, which scipy does not have, as float32."""
-        import scipy.sparse
-
-        return scipy.sparse.csr_matrix(x.astype(np.float32) if x.dtype == np.float16 else x)
+        sparse = need("scipy.sparse", "sparse batches")
+        return sparse.csr_matrix(x.astype(np.float32) if x.dtype == np.float16 else x)
 
 
 class SparseBackend(Backend):

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from recordio.extras import need
+
 from .backend import is_sparse, is_tensor
 
 __all__ = [
@@ -180,13 +182,7 @@ def placement(device: Any, ring: int = 4) -> Placement:
     """
     if device is None:
         return Placement()
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(
-            f"device={device!r} gives torch tensors and needs torch: pip install torch "
-            "(or leave out device= for NumPy arrays)"
-        ) from error
+    torch = need("torch", f"device={device!r}", "or leave out device= for NumPy arrays")
     try:
         target = torch.device(device)
     except (RuntimeError, TypeError, ValueError) as error:
@@ -388,12 +384,9 @@ def get_device(spec: Any) -> NumpyDevice | TorchDevice:
             raise RuntimeError(f"device={spec!r}: there is no such backend; torch has the others")
         name = f"cuda:{number}"
     try:
-        import torch
+        torch = need("torch", f"device={spec!r}", "or use -1 for NumPy arrays")
     except ImportError as error:
-        raise RuntimeError(
-            f"device={spec!r} gives torch tensors and needs torch: pip install torch "
-            "(or use -1 for NumPy arrays)"
-        ) from error
+        raise RuntimeError(str(error)) from error
     if not isinstance(name, (str, torch.device)):
         raise TypeError(f"device={spec!r}: expected an integer, a string or a torch.device")
     try:

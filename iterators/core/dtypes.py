@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from recordio.extras import need
+
 __all__ = ["dtype_name", "floatx", "parse_type", "set_floatx", "torch_dtype"]
 
 #: Words of Torch 7, which win over NumPy's reading of the same word.
@@ -121,9 +123,8 @@ def torch_dtype(spec: Any) -> Any:
     >>> torch_dtype("float32")
     torch.float32
     """
-    import torch
-
     name = dtype_name(spec)
+    torch = need("torch", f"its element type {name}")
     found = getattr(torch, name, None)
     if not isinstance(found, torch.dtype):
         raise TypeError(f"torch has no element type {name!r}")

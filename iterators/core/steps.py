@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordio.extras import need
+
 from .backend import SPARSE, Backend, backend_of, is_stored_sparse, merges_in_place
 from .dtypes import dtype_name
 
@@ -353,8 +355,7 @@ def _from_places(
     union: bool = False,
 ) -> Any:
     """A CSR matrix of values at places, given along every axis."""
-    import scipy.sparse
-
+    sparse = need("scipy.sparse", "sparse batches")
     if len(groups) != 2:
         raise LayoutError("sparse matrices have two axes")
     shape, flat = [], []
@@ -362,7 +363,7 @@ def _from_places(
         lengths = [sizes[axis] for axis in group]
         shape.append(math.prod(lengths))
         flat.append(np.ravel_multi_index([places[axis] for axis in group], lengths))
-    result = scipy.sparse.csr_matrix((values, tuple(flat)), shape=shape)
+    result = sparse.csr_matrix((values, tuple(flat)), shape=shape)
     if union:
         result.data[:] = True
     return SPARSE.cast(result, dtype)

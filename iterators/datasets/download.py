@@ -15,6 +15,8 @@ import os
 import urllib.parse
 from typing import Any, BinaryIO, NamedTuple
 
+from recordio.extras import need
+
 from .cache import get_dataset_root, lock
 
 __all__ = ["ChecksumError", "cached_download"]
@@ -289,13 +291,7 @@ def _fetch_file(url: str, path: str, progress: bool | None) -> None:
 
 
 def _file_system(url: str) -> tuple[Any, str]:
-    try:
-        import fsspec
-    except ImportError as error:
-        raise ImportError(
-            f"{url} needs fsspec: pip install 'recordio-iterators[remote]'"
-        ) from error
-    return fsspec.core.url_to_fs(url)
+    return need("fsspec.core", f"URLs such as {url}").url_to_fs(url)
 
 
 def _remove(*paths: str) -> None:

@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from recordio.extras import need
+
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.dtypes import dtype_name, torch_dtype
 from ..core.layout import Layout, plan
@@ -400,8 +402,7 @@ class SimpleSpace(Space):
         requires_grad: bool = False,
     ) -> Any:
         """A torch tensor of zeros; see `Space.make_torch_batch`."""
-        import torch
-
+        torch = need("torch", "make_torch_batch")
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name={name!r}: expected a string")
         target = torch_dtype(self._batch_dtype(dtype))

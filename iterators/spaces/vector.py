@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from recordio.extras import need
+
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.layout import Layout, LayoutError, plan
 from ..core.spec import FieldSpec, SpecError, SpecTypeError
@@ -131,9 +133,8 @@ class VectorSpace(SimpleSpace):
         dtype = self._batch_dtype(dtype)
         if not self.sparse:
             return super().get_origin_batch(batch_size, dtype)
-        import scipy.sparse
-
-        return scipy.sparse.csr_matrix(self._shape(batch_size), dtype=dtype)
+        sparse = need("scipy.sparse", "batches of a sparse space")
+        return sparse.csr_matrix(self._shape(batch_size), dtype=dtype)
 
     def _finish(self, tensor: Any) -> Any:
         return backend_of(tensor).sparse(tensor) if self.sparse else tensor

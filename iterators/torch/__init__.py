@@ -3,8 +3,12 @@
 ``import iterators.torch`` needs torch; nothing else in `iterators` imports this package.
 """
 
-from .dlpack import from_dlpack, to_dlpack
-from .map_style import MapDataset
-from .record_batches import RecordBatches
+from recordio.extras import need
+
+need("torch", "iterators.torch")
+
+from .dlpack import from_dlpack, to_dlpack  # noqa: E402
+from .map_style import MapDataset  # noqa: E402
+from .record_batches import RecordBatches  # noqa: E402
 
 __all__ = ["MapDataset", "RecordBatches", "from_dlpack", "to_dlpack"]

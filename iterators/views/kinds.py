@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple
 
+from recordio.extras import need
+
 from ..core.backend import backend_of, is_sparse, is_tensor
 from ..core.dtypes import parse_type
 
@@ -101,12 +103,7 @@ def requested_kind(spec: Any, base: Kind) -> Kind:
 
 def _device_name(text: str) -> str:
     """The way torch spells the device of its tensors, so that equal places compare equal."""
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(
-            f"a device such as {text!r} gives torch tensors and needs torch: pip install torch"
-        ) from error
+    torch = need("torch", f"a device such as {text!r}")
     try:
         device = torch.device(text)
     except RuntimeError as error:

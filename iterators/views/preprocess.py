@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from ..core.backend import is_sparse, is_tensor
 from ..core.parameters import boolean, integer, integers, real
@@ -33,6 +32,12 @@ __all__ = [
     "Preprocess",
     "Standardize",
 ]
+
+
+def _bar(total: int, name: str, shown: bool) -> Any:
+    from tqdm import tqdm  # loading it takes longer than most of what it counts
+
+    return tqdm(total=total, desc=name, disable=not shown)
 
 
 def _numbers(view: DataView, form: str) -> np.ndarray:
@@ -113,7 +118,7 @@ class _Rowwise(Preprocess):
         if not is_tensor(target.input) and not target.input.flags.writeable:
             target.forward_put(target.view, rows.copy(target.input))
         name = type(self).__name__
-        with tqdm(total=len(target), desc=name, disable=not self.progress) as bar:
+        with _bar(len(target), name, self.progress) as bar:
             for _, piece in target.iter_sub(self.batch_size, share=True, reuse=True):
                 piece.replace(self.form, self.transform(_numbers(piece, self.form)), inplace=True)
                 bar.update(len(piece))
@@ -291,7 +296,7 @@ class ZCA(Preprocess):
                 f"ZCA cannot keep {keep} - {self.n_drop_component} of {features} directions "
                 f"of {count} rows"
             )
-        with tqdm(total=3, desc="ZCA", disable=not self.progress) as bar:
+        with _bar(3, "ZCA", self.progress) as bar:
             mean = x.mean(0)
             centred = x - mean
             covariance = centred.T @ centred / count

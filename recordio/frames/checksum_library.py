@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from recordio.extras import need
 from recordio.frames.checksums import ENTRY
 
 __all__ = ["checksum_entries", "library_crc32c"]
@@ -35,13 +36,7 @@ def library_crc32c(purpose="checksums of records", extra="checksums"):
     ImportError
         If it is not installed; the text says how to.
     """
-    try:
-        import google_crc32c
-    except ImportError as error:
-        raise ImportError(
-            f"the CRC-32C of {purpose} is computed by google-crc32c: pip install"
-            f" 'recordio-iterators[{extra}]'"
-        ) from error
+    google_crc32c = need("google_crc32c", f"the CRC-32C of {purpose}", extra=extra)
 
     def of(data):
         crc, view = 0, memoryview(data)

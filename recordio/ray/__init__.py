@@ -3,10 +3,15 @@
 ``import recordio.ray`` needs Ray; nothing else in `recordio` imports this package.
 """
 
-from .duplicates import dedup
-from .sink import RecordDatasink
-from .source import RecordDatasource, read_images, read_records
-from .tasks import run_tasks
+from recordio.extras import need
+
+need("ray", "recordio.ray")
+need("pyarrow", "recordio.ray")
+
+from .duplicates import dedup  # noqa: E402
+from .sink import RecordDatasink  # noqa: E402
+from .source import RecordDatasource, read_images, read_records  # noqa: E402
+from .tasks import run_tasks  # noqa: E402
 
 __all__ = [
     "RecordDatasink",

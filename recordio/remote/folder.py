@@ -17,12 +17,13 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import numpy as np
-from filelock import FileLock
 
 from recordio.errors import RemoteFileError
 from recordio.remote.block_table import BLOCK, HAS_LOCKS, USE, BlockTable
 
 if TYPE_CHECKING:
+    from filelock import FileLock
+
     from recordio.remote.mirror import Mirror
 
 __all__ = ["MirrorFolder", "folder_at", "punch"]
@@ -72,6 +73,8 @@ class MirrorFolder:
 
     def locked(self) -> FileLock:
         """A lock against other processes that make or remove mirrors here."""
+        from filelock import FileLock  # only files on servers need it
+
         return FileLock(os.path.join(self.path, LOCK_NAME))
 
     def place_of(self, url: str, size: int, tag: str) -> str:

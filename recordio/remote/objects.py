@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from recordio.errors import RemoteChangedError, RemoteFileError
+from recordio.extras import command, need
 from recordio.remote.retrying import FIRST_DELAY, LONGEST_DELAY
 from recordio.remote.settings import RemoteSettings
 
@@ -324,13 +325,7 @@ class _Fsspec:
 
 
 def fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise ImportError(
-            f"{shown(url)} is a URL, and reading URLs needs obstore or fsspec: "
-            "pip install 'recordio-iterators[remote]'"
-        ) from None
+    url_to_fs = need("fsspec.core", f"URLs such as {shown(url)}").url_to_fs
     options = settings.options
     if urlsplit(url).scheme in ("s3", "s3a"):
         options = {S3FS_NAMES.get(name, name): value for name, value in options.items()}
@@ -344,8 +339,7 @@ def fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:
         return url_to_fs(url, **options)
     except (ImportError, ValueError) as error:
         raise RemoteFileError(
-            f"no library for it is installed ({redacted(error, options)}): "
-            "pip install 'recordio-iterators[remote]'",
+            f"no library for it is installed ({redacted(error, options)}): {command('fsspec')}",
             path=shown(url),
         ) from None
 

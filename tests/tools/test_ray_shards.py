@@ -159,6 +159,6 @@ def test_one_process_or_many():
 
 
 def test_without_ray_it_is_said_what_to_install(photo_folder, output, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "recordio.ray", None)
+    monkeypatch.setitem(sys.modules, "ray", None)
     assert run("--ray", output / "p", photo_folder) == 1
     assert "pip install 'recordio-iterators[ray]'" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio.errors import ImageDecodeError, LabelError, RecordIOError
+from recordio.extras import need
 from recordio.image_size import image_size, open_image
 from recordio.limits import bounded_lines
 
@@ -343,13 +344,8 @@ def read_class_file(path: str) -> list[str]:
         while listed and not listed[-1]:
             listed.pop()
         return checked_classes(listed, path)
-    try:
-        import yaml
-    except ImportError as error:
-        raise ImportError(
-            f"reading {path} needs PyYAML: pip install pyyaml; or write the names into a text "
-            "file, one in each line"
-        ) from error
+    otherwise = "or write the names into a text file, one in each line"
+    yaml = need("yaml", f"reading {path}", otherwise)
     with open(path, encoding="utf-8") as file:
         try:
             found = yaml.safe_load(file)

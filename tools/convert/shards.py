@@ -15,6 +15,7 @@ import numpy as np
 
 from recordio import RecordReader
 from recordio.errors import RecordIOError
+from recordio.extras import need
 from recordio.files import StoredFile
 from recordio.packs.shard import number_template
 
@@ -149,11 +150,7 @@ def matching_files(patterns: Sequence[str]) -> list[str]:
 def _remote_matches(url: str) -> list[str]:
     if "?" in url.partition("://")[2] and "*" not in url and "[" not in url:
         return [url]  # the question mark of a query
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError as error:
-        raise ImportError(f"{url} is a URL, and reading URLs needs fsspec") from error
-    files, inside = url_to_fs(url)
+    files, inside = need("fsspec.core", f"URLs such as {url}").url_to_fs(url)
     return sorted(files.unstrip_protocol(name) for name in files.glob(inside))
 
 

@@ -200,15 +200,15 @@ def describe():
         entropy = jpeg.entropy_decoder()
         decoders.append(f"{jpeg.library()} (region and scale, entropy decoder: {entropy}) for JPEG")
     else:
-        missing.append("for faster JPEG those of libjpeg-turbo (Debian: libjpeg62-turbo-dev)")
+        missing.append("for faster JPEG those of libjpeg-turbo (apt install libjpeg62-turbo-dev)")
     if png.decoder() == "own":
         decoders.append(f"{png.library()} (region) for PNG")
     elif png.decoder() == "none":
-        missing.append("for faster PNG those of libdeflate (Debian: libdeflate-dev)")
+        missing.append("for faster PNG those of libdeflate (apt install libdeflate-dev)")
     rest = "everything else" if decoders else "everything"
     text = ", ".join([*decoders, f"OpenCV {cv2.__version__} for {rest}"])
     if missing:
-        text += f"; install headers and build again: {', '.join(missing)}"
+        text += f"; install a wheel, or headers and build again: {', '.join(missing)}"
     return text
 
 

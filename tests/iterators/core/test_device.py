@@ -10,6 +10,8 @@ from iterators.core.device import NumpyDevice, TorchDevice, get_device, placemen
 
 torch = pytest.importorskip("torch")
 
+TORCH = r"torch is needed for device=.*: pip install 'recordio-iterators\[torch\]' \("
+
 
 def test_numpy_stays_numpy():
     array = np.zeros(3)
@@ -26,7 +28,7 @@ def test_cpu_tensors_share_the_memory(device):
 
 def test_without_torch_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match="pip install torch"):
+    with pytest.raises(ImportError, match=TORCH):
         placement("cpu")
 
 
@@ -93,7 +95,7 @@ def test_a_device_that_cannot_be_reached_is_a_runtime_error(spec):
 
 def test_torch_missing_is_a_runtime_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(RuntimeError, match="pip install torch"):
+    with pytest.raises(RuntimeError, match=TORCH):
         get_device("cpu")
     assert get_device(-1) == NumpyDevice()
 

@@ -405,7 +405,7 @@ def test_downloads_through_fsspec_are_resumed_too(root, monkeypatch):
 
 
 def test_fsspec_missing_is_an_import_error(monkeypatch):
-    monkeypatch.setitem(sys.modules, "fsspec", None)
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(ImportError, match="pip install"):
         cached_download("s3://bucket/key")
 

@@ -98,7 +98,7 @@ def test_a_line_that_is_no_path_and_label_is_named(folder, line):
 
 def test_pillow_missing_is_an_import_error(folder, monkeypatch):
     images = ImageDataset(["grey.png"], root=folder)
-    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(ImportError, match="pip install pillow"):
         images[0]
 

@@ -201,7 +201,7 @@ def test_urls_are_read_through_fsspec(tmp_path):
 
 def test_urls_without_fsspec_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    with pytest.raises(ImportError, match="pip install fsspec"):
+    with pytest.raises(ImportError, match=r"pip install 'recordio-iterators\[remote\]'"):
         read_csv("s3://bucket/a.csv")
 
 

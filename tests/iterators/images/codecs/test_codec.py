@@ -1,6 +1,7 @@
 """iterators.images.codecs.general: which decoder decodes what, and what is refused."""
 
 import io
+import re
 import struct
 import subprocess
 import sys
@@ -303,6 +304,14 @@ def test_report_of_the_installation(capsys):
     printed = capsys.readouterr().out
     for word in (codec.describe(), np.__version__, "python", "torch", "cores", "cpu"):
         assert word in printed
+    assert re.search(r"^kernels +(plain|sse4.1|avx2|avx512) \(of ", printed, re.M)
+
+
+def test_report_names_the_commands_that_bring_what_is_missing(monkeypatch):
+    monkeypatch.setattr(installation, "_version", lambda package: "not installed")
+    lines = dict(line.split(maxsplit=1) for line in installation.report().splitlines())
+    assert lines["torch"] == "not installed; pip install 'recordio-iterators[torch]'"
+    assert lines["google_crc32c"] == "not installed; pip install 'recordio-iterators[checksums]'"
 
 
 def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
