@@ -61,7 +61,7 @@ def describe(material):
     """All of it as a dictionary."""
     pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return {
-        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": commit(),
         "processor": first_match(r"^model name\s*: (.*)$", "/proc/cpuinfo") or platform.processor(),
         "cores": os.cpu_count(),

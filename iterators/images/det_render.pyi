@@ -1,6 +1,4 @@
-from typing import Any
-
-from typing_extensions import Self
+from typing import Any, Self
 
 from .augment.det_recipe import DetRecipe
 from .augment.geometry import GeometryDrawer

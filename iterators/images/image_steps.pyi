@@ -1,6 +1,5 @@
 from collections.abc import Sequence
-
-from typing_extensions import Self
+from typing import Self
 
 from .augment.pixel_change import PixelChange
 from .plan import RenderPlan

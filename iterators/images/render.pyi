@@ -1,8 +1,7 @@
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from .codecs.row_source import RowDecoder
 from .plan import RenderPlan

@@ -1,9 +1,8 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from recordio.errors import RecordIOError
 

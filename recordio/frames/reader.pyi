@@ -1,11 +1,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, SupportsIndex, overload
+from typing import Any, Literal, Self, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self, disjoint_base
+from typing_extensions import disjoint_base
 
 from recordio.files import StoredFile
 from recordio.frames.checksums import Checksums

@@ -1,7 +1,5 @@
 from os import PathLike
-from typing import Any
-
-from typing_extensions import Self
+from typing import Any, Self
 
 from recordio.errors import TextFormatError
 

@@ -40,7 +40,7 @@ from .shards import matching_files
 from .unpacking import UNPACKING_ERRORS, BoundedReader, open_unpacked
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 __all__ = ["FROM_WEBDATASET", "TO_WEBDATASET"]
 

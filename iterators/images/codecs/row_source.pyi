@@ -1,4 +1,4 @@
-from typing_extensions import Self
+from typing import Self
 
 class RowDecoder:
     def __new__(cls, channels: int, **limits: int) -> Self: ...

@@ -1,8 +1,8 @@
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from recordio.frames.reader import RecordReader
 
