@@ -16,6 +16,9 @@ EXTRAS = {
     "torch": "torch",
     "fsspec": "remote",
     "obstore": "remote",
+    "starlette": "view",
+    "uvicorn": "view",
+    "jinja2": "view",
     "ray": "ray",
     "pyarrow": "ray",
     "scipy": "libsvm",
@@ -26,6 +29,7 @@ PACKAGES = {
     "PIL": ("Pillow", "pillow"),
     "cv2": ("OpenCV", "opencv-python-headless"),
     "google_crc32c": ("google-crc32c", "google-crc32c"),
+    "jinja2": ("Jinja2", "jinja2"),
     "scipy": ("SciPy", "scipy"),
     "yaml": ("PyYAML", "pyyaml"),
 }

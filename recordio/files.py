@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 from urllib.parse import quote, urlsplit
-from urllib.request import url2pathname
 
 from recordio.errors import RecordIOError
-from recordio.extras import need
+from recordio.extras import command, need
 from recordio.frames.mapping import map_file
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "StoredFile",
+    "filesystem",
     "listed_files",
     "named_files",
     "open_bytes",
@@ -72,7 +72,11 @@ class StoredFile:
         if isinstance(path, StoredFile):
             return path
         name = os.fsdecode(path)
-        return cls(url2pathname(urlsplit(name).path) if name.startswith("file://") else name)
+        if name.startswith("file://"):
+            from urllib.request import url2pathname  # with the whole of http and email
+
+            name = url2pathname(urlsplit(name).path)
+        return cls(name)
 
     @property
     def is_local(self) -> bool:
@@ -113,7 +117,7 @@ class StoredFile:
         """Open it for reading; `buffering` is for local files, as that of the function `open`."""
         if self.is_local:
             return open(self.name, "rb", buffering=buffering)
-        files, inside = _filesystem(self.name)
+        files, inside = filesystem(self.name)
         return files.open(inside, "rb")
 
     def first_bytes(self, count: int, settings: RemoteSettings | None = None) -> bytes:
@@ -217,7 +221,7 @@ def stored_files(path: str | os.PathLike[str], suffix: str = "") -> list[StoredF
             return [file]
         names = [entry.path for entry in os.scandir(file.name) if entry.is_file()]
     else:
-        files, inside = _filesystem(file.name)
+        files, inside = filesystem(file.name)
         if not files.isdir(inside):
             return [file]
         entries = files.ls(inside, detail=True)
@@ -369,5 +373,28 @@ class _GzipFile(gzip.GzipFile):
             self._below.close()
 
 
-def _filesystem(url: str) -> tuple[Any, str]:
-    return need("fsspec.core", f"URLs such as {url}").url_to_fs(url)
+def filesystem(url: str) -> tuple[Any, str]:
+    """Open what fsspec has for a URL.
+
+    Parameters
+    ----------
+    url : str
+
+    Returns
+    -------
+    filesystem : fsspec.AbstractFileSystem
+    path : str
+        Inside of it.
+
+    Raises
+    ------
+    ImportError
+        If fsspec or its driver is not installed, with the command that installs it.
+    """
+    url_to_fs = need("fsspec.core", f"URLs such as {url}").url_to_fs
+    try:
+        return url_to_fs(url)
+    except ImportError as error:
+        brought = urlsplit(url).scheme in ("http", "https", "s3", "s3a")
+        hint = f": {command('fsspec')}" if brought else ""
+        raise ImportError(f"{url}: {error}{hint}") from error

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 
 from recordio import build_index, repair, verify, write_checksums
 from recordio.errors import RecordIOError
+from recordio.extras import need
 from recordio.files import StoredFile
 from recordio.frames.checksums import checksums_path
 from recordio.image_size import DEFAULT_MAX_PIXELS
@@ -237,23 +238,18 @@ def _fetch(settings: argparse.Namespace, interruption: Interruption) -> int:
 
 
 def _view(settings: argparse.Namespace, interruption: Interruption) -> int:
-    try:
-        from .view.server import serve  # slow to load
+    for module in ("jinja2", "starlette", "uvicorn"):
+        need(module, "recordio view")
+    from .view.server import serve  # slow to load
 
-        with contextlib.suppress(KeyboardInterrupt):  # how it ends
-            serve(
-                settings.packs,
-                settings.port,
-                settings.threads,
-                not settings.no_browser,
-                lambda address: print(address, flush=True),
-            )
-    except ModuleNotFoundError as error:
-        if error.name not in ("starlette", "uvicorn", "jinja2"):
-            raise
-        raise ImportError(
-            f"recordio view needs {error.name}: pip install 'recordio-iterators[view]'"
-        ) from None
+    with contextlib.suppress(KeyboardInterrupt):  # how it ends
+        serve(
+            settings.packs,
+            settings.port,
+            settings.threads,
+            not settings.no_browser,
+            lambda address: print(address, flush=True),
+        )
     return 0
 
 

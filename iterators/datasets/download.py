@@ -15,7 +15,7 @@ import os
 import urllib.parse
 from typing import Any, BinaryIO, NamedTuple
 
-from recordio.extras import need
+from recordio.files import filesystem
 
 from .cache import get_dataset_root, lock
 
@@ -274,7 +274,7 @@ def _fetch_file(url: str, path: str, progress: bool | None) -> None:
             source: Any = stack.enter_context(open(local, "rb"))
             version, total = None, os.fstat(source.fileno()).st_size
         else:
-            system, name = _file_system(url)
+            system, name = filesystem(url)
             details = system.info(name)
             total = details.get("size")
             marks = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
@@ -288,10 +288,6 @@ def _fetch_file(url: str, path: str, progress: bool | None) -> None:
         done = part.receive(source, version, start, total, bar)
     if total is not None and done != total:
         raise OSError(f"{url}: {done} of {total} bytes arrived; call again to go on")
-
-
-def _file_system(url: str) -> tuple[Any, str]:
-    return need("fsspec.core", f"URLs such as {url}").url_to_fs(url)
 
 
 def _remove(*paths: str) -> None:

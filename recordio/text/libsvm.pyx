@@ -15,6 +15,7 @@ from recordio.text.decimal cimport parse_double, parse_integer, short_double, sh
 from recordio.text.lines cimport TextChunk, count_byte
 
 from recordio.errors import TextFormatError
+from recordio.extras import need
 from recordio.limits import check_array_bytes
 from recordio.text.lines import MAX_LINE_BYTES, LineChunks, note_bad_row
 from recordio.ordered import OrderedWork, default_threads
@@ -262,14 +263,6 @@ cdef object _error(TextChunk chunk, start, Place place, base, limit):
     )
 
 
-def _import_sparse():
-    try:
-        from scipy import sparse
-    except ImportError as error:
-        raise ImportError("read_libsvm makes matrices of SciPy: pip install scipy") from error
-    return sparse
-
-
 def read_libsvm(
     path, num_features=None, dtype="float32", zero_based=True, threads=None, bad_rows=None,
     *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
@@ -334,7 +327,7 @@ def read_libsvm(
     >>> labels
     array([1., 0.], dtype=float32)
     """
-    sparse = _import_sparse()
+    sparse = need("scipy.sparse", "read_libsvm")
     kind = np.dtype(dtype)
     if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype must be float32 or float64, not {dtype}")

@@ -15,8 +15,7 @@ import numpy as np
 
 from recordio import RecordReader
 from recordio.errors import RecordIOError
-from recordio.extras import need
-from recordio.files import StoredFile
+from recordio.files import StoredFile, filesystem
 from recordio.packs.shard import number_template
 
 from .format import natural
@@ -150,7 +149,7 @@ def matching_files(patterns: Sequence[str]) -> list[str]:
 def _remote_matches(url: str) -> list[str]:
     if "?" in url.partition("://")[2] and "*" not in url and "[" not in url:
         return [url]  # the question mark of a query
-    files, inside = need("fsspec.core", f"URLs such as {url}").url_to_fs(url)
+    files, inside = filesystem(url)
     return sorted(files.unstrip_protocol(name) for name in files.glob(inside))
 
 

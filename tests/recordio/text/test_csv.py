@@ -205,6 +205,22 @@ def test_urls_without_fsspec_say_what_to_install(monkeypatch):
         read_csv("s3://bucket/a.csv")
 
 
+@pytest.mark.parametrize(
+    ("url", "driver", "said"),
+    [
+        ("s3://bucket/a.csv", "s3fs", r"s3fs.*: pip install 'recordio-iterators\[remote\]'$"),
+        ("gs://bucket/a.csv", "gcsfs", "gcsfs"),
+    ],
+)
+def test_urls_without_the_driver_of_fsspec_say_what_to_install(url, driver, said, monkeypatch):
+    registry = pytest.importorskip("fsspec.registry")
+    monkeypatch.setitem(sys.modules, driver, None)
+    for protocol in ("s3", "gs"):
+        monkeypatch.delitem(registry._registry, protocol, raising=False)
+    with pytest.raises(ImportError, match=said):
+        read_csv(url)
+
+
 def test_gzip_is_recognised_by_content(write):
     text = b"".join(b"%d,%d\n" % (i, i * i) for i in range(5000))
     packed = write(gzip.compress(text), "some.csv.gz")

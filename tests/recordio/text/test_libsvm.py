@@ -135,8 +135,8 @@ def test_impossible_parameters_are_refused(write, keywords):
 
 
 def test_without_scipy_the_error_says_what_to_install(write, monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(ImportError, match="pip install scipy"):
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(ImportError, match=r"pip install 'recordio-iterators\[libsvm\]'"):
         read_libsvm(write("1\n"))
 
 

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from types import ModuleType
 
 import pytest
 
@@ -102,10 +103,13 @@ def test_fifty_clients_while_the_page_is_closed(started):
     assert answers.count(200) >= 100 and "Traceback" not in errors
 
 
-def test_an_extra_that_is_missing_is_said(command, tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
+@pytest.mark.parametrize("module", ["jinja2", "starlette", "uvicorn"])
+def test_an_extra_that_is_missing_is_said(command, tmp_path, capsys, monkeypatch, module):
+    for name in ("jinja2", "starlette", "uvicorn"):  # what is not installed here has to be the one
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, module, None)
     assert command("view", "--no-browser", tmp_path / "none") == 1
-    assert "pip install 'recordio-iterators[view]'" in capsys.readouterr().err
+    assert "for recordio view: pip install 'recordio-iterators[view]'" in capsys.readouterr().err
 
 
 def test_a_pack_that_is_missing_is_said(command, tmp_path, capsys):
