@@ -9,8 +9,6 @@ import contextlib
 import os
 from collections.abc import Callable
 
-import cv2
-
 from recordio import RecordReader
 from recordio.content import IMAGE_KINDS, read_payload
 from recordio.errors import RecordIOError
@@ -60,6 +58,8 @@ def check_contents(
     TruncatedRecordError
         The file became shorter while it was read.
     """
+    import cv2
+
     offsets = list(whole_offsets(report.path))
     keys = keys_by_offset(report.index_path) or {}
     report.images = 0

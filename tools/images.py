@@ -8,7 +8,6 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-import cv2
 import numpy as np
 
 from iterators.images.codecs import general
@@ -69,6 +68,8 @@ def encode_image(image: np.ndarray, suffix: str) -> bytes:
     >>> encode_image(np.zeros((2, 2), np.uint8), ".png")[1:4]
     b'PNG'
     """
+    import cv2
+
     parameters = [cv2.IMWRITE_PNG_COMPRESSION, PNG_LEVEL]
     if suffix == ".jpg":
         parameters = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
@@ -124,10 +125,13 @@ def decode_image(
 
     Examples
     --------
+    >>> import cv2
     >>> decode_image(encode_image(np.eye(2, dtype=np.uint8), ".png"), cv2.IMREAD_UNCHANGED)
     array([[1, 0],
            [0, 1]], dtype=uint8)
     """
+    import cv2
+
     image = None
     if len(content):
         try:
@@ -231,6 +235,8 @@ def decode_gif(content: Any, mode: int) -> np.ndarray | None:
     numpy.ndarray or None
         As `cv2.imdecode` gives it; None if it is damaged.
     """
+    import cv2
+
     try:
         with open_image(io.BytesIO(content), ("GIF",)) as image:
             with_alpha = mode == cv2.IMREAD_UNCHANGED and "transparency" in image.info
@@ -257,6 +263,8 @@ def swap_red_and_blue(image: np.ndarray) -> np.ndarray:
 @contextlib.contextmanager
 def one_opencv_thread() -> Iterator[None]:
     """Keep OpenCV from starting threads of its own: ours already use every core."""
+    import cv2
+
     before = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:

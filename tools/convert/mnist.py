@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-import cv2
 import numpy as np
 
 from recordio import RecordIOError, read_idx_array
@@ -54,6 +53,8 @@ def outputs(target: str) -> list[str]:
 
 def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
     """Write the images and labels of a pack."""
+    import cv2
+
     size: tuple[int, ...] = ()
     with AtomicOutput(*paths) as output:
         images, labels = output.files

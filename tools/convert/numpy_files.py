@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.lib import format as npy_format
 
@@ -234,6 +233,8 @@ def array_of(pack: RecordPack, record: Record, max_pixels: int) -> np.ndarray:
     if record.kind == "npy":
         return decode_npy(record.content, **pack.place(record))
     if record.kind in IMAGE_KINDS:
+        import cv2
+
         image = decode_image(
             record.content, cv2.IMREAD_UNCHANGED, max_pixels=max_pixels, **pack.place(record)
         )
