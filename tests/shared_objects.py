@@ -5,10 +5,11 @@ one thing from it or raises StopIteration, and `wanted` is everything that there
 """
 
 import csv
+import io
 from pathlib import Path
 
-import cv2
 import numpy as np
+from PIL import Image
 
 import iterators
 import recordio
@@ -17,18 +18,25 @@ COUNT = 60
 CSV_ROWS = 90
 
 
+def encoded(image, kind, **settings):
+    """A file of that kind; made without OpenCV, which free-threaded interpreters may not have."""
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, kind, **settings)
+    return file.getvalue()
+
+
 def prepare(folder):
     """Write the files that the objects need."""
     folder = Path(folder)
     with recordio.RecordWriter(folder / "a.rec", folder / "a.idx") as writer:
         for number in range(COUNT):
             image = np.full((24, 30, 3), number * 4, np.uint8)
-            data = cv2.imencode(".jpg" if number % 3 else ".png", image)[1].tobytes()
+            data = encoded(image, "jpeg" if number % 3 else "png")
             writer.write(recordio.pack(recordio.IRHeader(0, float(number), number, 0), data))
     with recordio.RecordWriter(folder / "boxes.rec") as writer:
         for number in range(COUNT):
             label = [2, 5, 0, 0.1, 0.1, 0.9, 0.9]
-            data = cv2.imencode(".jpg", np.full((24, 30, 3), number * 4, np.uint8))[1].tobytes()
+            data = encoded(np.full((24, 30, 3), number * 4, np.uint8), "jpeg")
             writer.write(recordio.pack(recordio.IRHeader(0, label, number, 0), data))
     with open(folder / "rows.csv", "w", newline="") as file:
         csv.writer(file).writerows([number, number + 0.5] for number in range(CSV_ROWS))

@@ -8,13 +8,17 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import recordio
+from iterators.images.codecs.jpeg import jpeg
+from iterators.images.codecs.png import png
+from recordio import ImageDecodeError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import shared_objects
-from shared_objects import Makers
+from shared_objects import Makers, encoded
 
 THREADS = 8
 ROUNDS = 3
@@ -124,7 +128,16 @@ def test_every_batch_is_given_to_one_thread(makers, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["array_provider", "resize_iter", "serial_iterator", "multithread_iterator"]
+    "name",
+    [
+        "image_record_iter",
+        "cached_in_memory",
+        "cached_in_a_file",
+        "array_provider",
+        "resize_iter",
+        "serial_iterator",
+        "multithread_iterator",
+    ],
 )
 def test_states_and_resets_meanwhile(makers, name):
     """They come between two batches; the end of all threads is what is tested here."""
@@ -165,3 +178,42 @@ def test_one_cache_that_eight_threads_fill_and_read(makers, name):
             assert info.hits > info.misses
     finally:
         makers.image["preprocess_threads"] = 2
+
+
+def test_providers_of_eight_threads_fill_and_read_one_cache_file(makers):
+    make, take, wanted = makers.cached_in_a_file()
+    makers.folder.joinpath("images.cache").unlink(missing_ok=True)
+
+    def work(number):
+        with make() as provider:
+            for _ in range(3):
+                assert [take(provider) for _ in wanted] == wanted
+                provider.reset()
+
+    at_once(work)
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "progressive", "png"])
+def test_eight_threads_decode_at_once(kind):
+    """Each with decoders of its own; what the library keeps for the process is made meanwhile."""
+    if not (png if kind == "png" else jpeg).available():
+        pytest.skip("OpenCV decodes this kind here")
+    shapes = [(17 + 5 * i, 90 - 3 * i, 3) for i in range(12)]
+    images = [
+        np.random.default_rng(i).integers(0, 256, shape, np.uint8) for i, shape in enumerate(shapes)
+    ]
+    settings = {"progressive": True} if kind == "progressive" else {}
+    files = [encoded(image, "png" if kind == "png" else "jpeg", **settings) for image in images]
+    decode = (png if kind == "png" else jpeg).decode
+    regions = [(3, 2, 9, 11), None]
+    wanted = [[decode(file, region=region) for file in files] for region in regions]
+
+    def work(number):
+        for step in range(10 * len(files)):
+            i, region = (step * 5 + number) % len(files), (step + number) % 2
+            found = decode(files[i], region=regions[region])
+            assert np.array_equal(found, wanted[region][i])
+            with contextlib.suppress(ImageDecodeError):  # errors are no reason to change the next
+                decode(files[i][: len(files[i]) // 4])
+
+    at_once(work)
