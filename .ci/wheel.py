@@ -6,7 +6,8 @@
     Say what is in a wheel; refuse it if it is too large, or if one of these libraries is not inside
     or not to itself.
 ``test [ARGUMENTS OF PYTEST]``
-    The suite against the wheel that is installed beside this Python, away from the checkout.
+    The suite, or the files of it that are named, against the wheel that is installed beside this
+    Python, away from the checkout.
 ``all [ARGUMENTS OF PYTEST]``
     Everything, on Linux and without containers: build, repair, install into an empty environment,
     check and test, with compilers, headers and the system's copies of the libraries out of sight.
@@ -118,7 +119,7 @@ def check(wheel):
 
 
 def test(*arguments):
-    """Run the suite, and the examples of the installed modules, from an empty folder."""
+    """Run the suite, or the files that are named, from an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
         # Processes that tests start import the module of the test from where they are.
         shutil.copytree(ROOT / "tests", Path(folder, "tests"))
@@ -133,8 +134,10 @@ def test(*arguments):
         run(sys.executable, "-m", "iterators", cwd=folder)
         pytest = ["-m", "pytest", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT]
         pytest += ["-p", "no:cacheprovider", "-n", "auto", "--maxprocesses", "8"]
-        pytest += ["--dist", "loadfile", ROOT / "tests"]
-        run(sys.executable, *pytest, *arguments, cwd=folder)
+        named = [ROOT / name if (ROOT / name).exists() else name for name in arguments]
+        if named == list(arguments):  # with the examples of what is installed
+            named += [ROOT / "tests", "--pyargs", "recordio", "iterators"]
+        run(sys.executable, *pytest, "--dist", "loadfile", *named, cwd=folder)
 
 
 def out_of_sight():
@@ -156,7 +159,9 @@ def everything(*arguments):
     environment = {**os.environ, "RECORDIO_LIBRARIES": str(BUILT)}
     environment.pop("RECORDIO_COMPILED", None)
     pip = (sys.executable, "-m", "pip")
-    run(*pip, "wheel", "--no-deps", "--wheel-dir", WORK / "made", ROOT, env=environment)
+    # In this environment: in one of its own, Cython would be new, and all would be compiled again.
+    options = ("--no-deps", "--no-build-isolation", "--wheel-dir", WORK / "made")
+    run(*pip, "wheel", *options, ROOT, env=environment)
     (made,) = (WORK / "made").glob("*.whl")
     auditwheel = (sys.executable, "-m", "auditwheel")
     run(*auditwheel, "repair", "--strip", "--wheel-dir", WORK / "made" / "repaired", made)
