@@ -149,7 +149,7 @@ def other_formats(material):
             continue
         importlib.import_module(found.module)  # a plugin makes itself known to Pillow
         blobs = material.other_blobs(found.pillow_name)
-        path = material.packed(f"{kind}.rec", blobs * max(1, round(1000 / len(blobs))))
+        path = material.packed(f"{kind}.rec", blobs * max(1, round(300 / len(blobs))))
         decode = by_opencv if reader == "OpenCV" else with_pillow
         alone = partial(decode_rate, decode, blobs, material.seconds)
         with ImageRecordIter(
