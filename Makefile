@@ -53,11 +53,12 @@ demo: .venv/installed  ## pack images, stream batches, train a small network [PH
 test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
 	.venv-test/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile $(ARGS)
 
-# Nothing is installed for it; what is missing is named.
+# It installs no system packages; those that are missing are named.
 test-arm: .venv-test/installed  ## kernels on an emulated ARM processor, with NEON and without [ARGS=]
-	@for program in aarch64-linux-gnu-gcc qemu-aarch64; do command -v $$program > /dev/null || { \
-		echo "$$program was not found (Debian:" \
-			'apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)' >&2; exit 1; }; done
+	@command -v aarch64-linux-gnu-gcc > /dev/null && \
+		{ command -v qemu-aarch64 || command -v qemu-aarch64-static; } > /dev/null || { \
+		echo 'aarch64-linux-gnu-gcc and qemu-aarch64 are needed' \
+			'(Debian: apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)' >&2; exit 1; }
 	.venv-test/bin/python -m pytest tests/test_processors.py -rs $(ARGS)
 
 test-ray: .venv-ray/installed  ## what needs Ray, on a cluster of processes on this machine [ARGS="-k name"]
