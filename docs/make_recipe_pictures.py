@@ -66,7 +66,7 @@ OPENCV = (
     cv2.INTER_LANCZOS4,
 )
 #: Keywords that change pixels after the crop.
-CHANGES = set(PolicyOptions.__annotations__) - {"log_aspect_ratio", "rules"}
+CHANGES = {field.name for field in fields(PolicyOptions)}
 
 
 def main(target=HERE / "_pictures"):

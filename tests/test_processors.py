@@ -155,6 +155,6 @@ def test_the_report_names_the_instruction_set():
     from iterators.__main__ import report
 
     (line,) = [line for line in report().splitlines() if line.startswith("kernels ")]
-    names = {"plain": "plain C", "sse4.1": "SSE4.1", "avx2": "AVX2", "avx512": "AVX512"}
     arm = platform.machine() in ("aarch64", "arm64")
-    assert line.split(maxsplit=1)[1] == ("NEON" if arm else names[variants()[-1]])
+    levels = ["plain", "neon"] if arm else ["plain", "sse4.1", "avx2", "avx512"]
+    assert line.split(maxsplit=1)[1] == f"{variants()[-1]} (of {', '.join(levels)})"

@@ -242,30 +242,9 @@ class ImageClassIterKeywords(NamedRecipeKeywords, ImageIterKeywords, total=False
     """Of `ImageClassIterOptions`."""
 
 
-class PolicyKeywords(TypedDict, total=False):
+class PolicyKeywords(ChangeKeywords, total=False):
     """Of `PolicyOptions`."""
 
-    auto_augment: str | None
-    num_ops: int | None
-    magnitude: float | None
-    magnitude_std: float
-    increasing: bool
-    augment_table: str
-    augment_interpolation: str | None
-    augment_fill: int | Sequence[int] | None
-    three_augment: bool
-    color_jitter: float | Sequence[float | Sequence[float]]
-    color_jitter_prob: float
-    random_grayscale: float
-    gaussian_blur: float
-    blur_sigma: float | Sequence[float]
-    solarize_p: float
-    solarize_threshold: float
-    random_erasing: float
-    erasing_area: float | Sequence[float]
-    erasing_ratio: float | Sequence[float]
-    erasing_count: int | Sequence[int]
-    erasing_value: str | float
     low_resolution: float
     low_resolution_side: float | Sequence[float]
     crop_on_fill: float
@@ -331,19 +310,6 @@ class ImageDetIterParameters(ImageDetIterKeywords, DetAugmenterKeywords, total=F
 
 class ImageClassKeywords(NamedRecipeKeywords, ImageRecordKeywords, total=False):
     """Of `ImageClassOptions`."""
-
-    recipe: Any
-    views: Any
-
-
-class PolicyKeywords(ChangeKeywords, total=False):
-    """Of `PolicyOptions`."""
-
-    log_aspect_ratio: bool
-    low_resolution: float
-    low_resolution_side: float | Sequence[float]
-    crop_on_fill: float
-    crop_on_fill_area: float | Sequence[float]
 
 
 class RecipeKeywords(PolicyKeywords, BaseRecipeKeywords, total=False):
