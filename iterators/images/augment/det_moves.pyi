@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+NAMES: tuple[str, ...]
+
 def moved(
     label: ArrayLike,
     operations: Sequence[tuple[Any, ...]],

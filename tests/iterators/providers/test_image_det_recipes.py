@@ -11,7 +11,7 @@ from iterators.images.augment.det_recipe import MOVING, DetRecipe
 from iterators.images.augment.erasing import drawn_rectangles
 from iterators.images.augment.policy import drawn_operations
 from iterators.images.kernels.operations import operate
-from iterators.providers.image_provider import AUGMENT_KEY
+from iterators.images.view_plans import AUGMENT_KEY
 from recordio.errors import ImageDecodeError
 
 COUNT = 40
