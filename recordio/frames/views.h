@@ -36,10 +36,16 @@ static inline PyObject* recordio_part(PyObject* whole, Py_ssize_t start, Py_ssiz
 #if defined(PYPY_VERSION) || defined(GRAALVM_PYTHON)
     return PySequence_GetSlice(whole, start, start + length);
 #else
-    PyObject* part = PyMemoryView_FromObject(whole);
+    PyObject* from = whole;
+#ifdef Py_GIL_DISABLED
+    /* Views of one view count each other, which CPython does without atomic numbers (gh-155606):
+       with threads they would seem to be released.  A view of the map itself has its own count. */
+    if (PyMemoryView_GET_BASE(whole)) from = PyMemoryView_GET_BASE(whole);
+#endif
+    PyObject* part = PyMemoryView_FromObject(from);
     if (part) {
         Py_buffer* buffer = PyMemoryView_GET_BUFFER(part);
-        buffer->buf = (char*)buffer->buf + start;
+        buffer->buf = (char*)PyMemoryView_GET_BUFFER(whole)->buf + start;
         buffer->len = length;
         buffer->shape[0] = length;
     }
