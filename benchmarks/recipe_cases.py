@@ -16,7 +16,7 @@ from iterators import ImageRecordIter
 LOG_AREA = {"random_resized_crop": True, "log_aspect_ratio": True, **AREA}
 
 
-def provider_of(material, records, **parameters):
+def provider_of(material, records, threads=None, **parameters):
     """Shuffled batches of a record file, mirrored at random."""
     return ImageRecordIter(
         path_imgrec=str(records),
@@ -24,7 +24,7 @@ def provider_of(material, records, **parameters):
         shuffle=True,
         seed=1,
         rand_mirror=True,
-        preprocess_threads=material.threads,
+        preprocess_threads=threads or material.threads,
         prefetch_buffer=PREFETCH,
         **parameters,
     )
@@ -63,7 +63,9 @@ def todays_recipe(material):
 def face_recipes(material):
     """Faces with the recipes of arcface, one without and one with changes of the pixels."""
     for name in ("insightface/arcface", "insightface/arcface-aug", "adaface"):
-        with provider_of(material, material.face_records, recipe=name, batch_size=256) as provider:
+        with provider_of(
+            material, material.face_records, threads=1, recipe=name, batch_size=256
+        ) as provider:
             rates = [steady_rate(provider).processor for _ in range(1 + material.rounds)]
         yield absolute(
             f"faces 112, {name}",
