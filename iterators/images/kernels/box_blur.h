@@ -14,7 +14,12 @@
 
 #include "simd.h"
 
-enum { BOX_BLUR_PASSES = 3, BOX_BLUR_RUN = 512, BOX_BLUR_LARGEST = 1000 };
+enum {
+    BOX_BLUR_PASSES = 3,
+    BOX_BLUR_RUN = 512,
+    BOX_BLUR_SMALL = 8, /* the largest radius for which box_blur_small sums all pixels of each box */
+    BOX_BLUR_LARGEST = 1000
+};
 
 /* A box of 2 * radius + 1 pixels of equal weight, and one on either side of less. */
 typedef struct {
@@ -42,13 +47,18 @@ SIMD_INLINE int box_blur_place(int place, int count) {
     return place < 0 ? 0 : place >= count ? count - 1 : place;
 }
 
-/* From sums of the box and of its two edges to values. */
+/* From sums of the box and of its two edges to a value.  All weights together are at most 2^24, and so
+   what is shifted is at most 255 * 2^24 + 2^23 and fits 32 bits. */
+SIMD_INLINE uint8_t box_blur_value(const box_blur* box, uint32_t sum, uint32_t edges) {
+    return (uint8_t)((sum * box->weight + edges * box->edge_weight + (1u << 23)) >> 24);
+}
+
+/* ---- any radius, in plain C: running sums ---- */
+
 SIMD_INLINE void box_blur_weigh(const box_blur* box, const uint32_t* sums, const uint8_t* before,
                                 const uint8_t* after, int count, uint8_t* out) {
     for (int i = 0; i < count; i++)
-        out[i] = (uint8_t)((sums[i] * box->weight + ((uint32_t)before[i] + after[i]) * box->edge_weight +
-                            (1u << 23)) >>
-                           24);
+        out[i] = box_blur_value(box, sums[i], (uint32_t)before[i] + after[i]);
 }
 
 /* One pass from row to row: `from` becomes `to`, which do not overlap. */
@@ -111,13 +121,6 @@ SIMD_INLINE void box_blur_row(const box_blur* box, uint8_t* row, int width, int 
     }
 }
 
-/* Bytes that box_blur_image needs besides the image. */
-static SIMD_UNUSED size_t box_blur_room(int width, int height, int channels, int radius) {
-    const size_t image = (size_t)width * height * channels;
-    const size_t row = ((size_t)width + 2 * radius + 2) * channels;
-    return image > row ? image : row;
-}
-
 SIMD_INLINE void box_blur_any(const box_blur* box, uint8_t* pixels, int width, int height, int channels,
                               uint8_t* room) {
     const int size = width * channels;
@@ -135,7 +138,77 @@ static SIMD_UNUSED void box_blur_plain(const box_blur* box, uint8_t* pixels, int
     box_blur_any(box, pixels, width, height, channels, room);
 }
 
+/* Bytes that box_blur_image needs besides the image: another one, and two rows with their margins. */
+static SIMD_UNUSED size_t box_blur_room(int width, int height, int channels, int radius) {
+    return ((size_t)width * height + 2 * ((size_t)width + 2 * radius + 2)) * channels;
+}
+
 #if SIMD_X86
+
+/* ---- small boxes in vectors: three passes of a row while it is in the cache, then from row to row ---- */
+
+/* Values of `count` places: taps[k] has the pixels that lie k - radius - 1 away.  `out` overlaps none of
+   them. */
+typedef void (*box_blur_kernel)(const box_blur* box, const uint8_t* const* taps, ptrdiff_t count,
+                                uint8_t* out);
+
+#define BOX_BLUR_TAPS   SIMD_SSE41 static SIMD_UNUSED void box_blur_taps_sse41
+#define BOX_BLUR_BITS   128
+#define BOX_BLUR_(word) _mm_##word
+#include "box_blur_taps.h"
+#define BOX_BLUR_TAPS   SIMD_AVX2 static SIMD_UNUSED void box_blur_taps_avx2
+#define BOX_BLUR_BITS   256
+#define BOX_BLUR_(word) _mm256_##word
+#include "box_blur_taps.h"
+#define BOX_BLUR_TAPS   SIMD_AVX512 static SIMD_UNUSED void box_blur_taps_avx512
+#define BOX_BLUR_BITS   512
+#define BOX_BLUR_(word) _mm512_##word
+#include "box_blur_taps.h"
+
+/* One pass along a row with room for radius + 1 pixels on either side, which this fills. */
+static SIMD_UNUSED void box_blur_small_row(box_blur_kernel kernel, const box_blur* box, uint8_t* row,
+                                           int size, int channels, uint8_t* out) {
+    const uint8_t* taps[2 * BOX_BLUR_SMALL + 3];
+    const int margin = (box->radius + 1) * channels;
+    for (int i = 0; i < margin; i++) {
+        row[-1 - i] = row[channels - 1 - i];
+        row[size + i] = row[size + i - channels];
+    }
+    for (int k = 0; k <= 2 * box->radius + 2; k++)
+        taps[k] = row - margin + k * channels;
+    kernel(box, taps, size, out);
+}
+
+/* One pass from row to row: `from` becomes `to`, which do not overlap.  Rows away from the edges are
+   one run, since their taps are all equally far from them. */
+static SIMD_UNUSED void box_blur_small_columns(box_blur_kernel kernel, const box_blur* box,
+                                               const uint8_t* from, int size, int height, uint8_t* to) {
+    const uint8_t* taps[2 * BOX_BLUR_SMALL + 3];
+    const int reach = box->radius + 1, inside = height - 2 * reach;
+    for (int y = 0, rows; y < height; y += rows) {
+        rows = y == reach && inside > 0 ? inside : 1;
+        for (int k = 0; k <= 2 * reach; k++)
+            taps[k] = from + (ptrdiff_t)box_blur_place(y + k - reach, height) * size;
+        kernel(box, taps, (ptrdiff_t)rows * size, to + (ptrdiff_t)y * size);
+    }
+}
+
+static SIMD_UNUSED void box_blur_small(box_blur_kernel kernel, const box_blur* box, uint8_t* pixels,
+                                       int width, int height, int channels, uint8_t* room) {
+    const int size = width * channels, margin = (box->radius + 1) * channels;
+    uint8_t* first = room + (ptrdiff_t)size * height + margin;
+    uint8_t* second = first + size + 2 * margin;
+    for (int y = 0; y < height; y++) {
+        memcpy(first, pixels + (ptrdiff_t)y * size, size);
+        box_blur_small_row(kernel, box, first, size, channels, second);
+        box_blur_small_row(kernel, box, second, size, channels, first);
+        box_blur_small_row(kernel, box, first, size, channels, room + (ptrdiff_t)y * size);
+    }
+    box_blur_small_columns(kernel, box, room, size, height, pixels);
+    box_blur_small_columns(kernel, box, pixels, size, height, room);
+    box_blur_small_columns(kernel, box, room, size, height, pixels);
+}
+
 SIMD_AVX2 static SIMD_UNUSED void box_blur_avx2(const box_blur* box, uint8_t* pixels, int width, int height,
                                                 int channels, uint8_t* room) {
     box_blur_any(box, pixels, width, height, channels, room);
@@ -152,6 +225,13 @@ static SIMD_UNUSED void box_blur_image(int level, const box_blur* box, uint8_t* 
                                        int channels, uint8_t* room) {
     if (box->radius == 0 && box->edge_weight == 0) return;
 #if SIMD_X86
+    if (level >= SIMD_LEVEL_SSE41 && box->radius <= BOX_BLUR_SMALL) {
+        const box_blur_kernel kernel = level >= SIMD_LEVEL_AVX512 ? box_blur_taps_avx512
+                                       : level >= SIMD_LEVEL_AVX2 ? box_blur_taps_avx2
+                                                                  : box_blur_taps_sse41;
+        box_blur_small(kernel, box, pixels, width, height, channels, room);
+        return;
+    }
     if (level >= SIMD_LEVEL_AVX512) {
         box_blur_avx512(box, pixels, width, height, channels, room);
         return;

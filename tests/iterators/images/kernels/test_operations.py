@@ -113,6 +113,17 @@ def test_a_large_blur_equals_pillows():
         )
 
 
+@pytest.mark.parametrize("variant", variants())
+def test_blurs_of_all_small_boxes_equal_pillows(variant):
+    """Radii 0 to 9, sums as large as they get, and images smaller than a vector or a box."""
+    for step, side in enumerate((1, 2, 5, 21, 22, 64, 65) * 6):
+        noise = draw_image(step, side, 66 - side, (1, 3, 4)[step % 3])
+        for image in (noise, noise | 254, (noise > 127) * np.uint8(255)):
+            for deviation in (0.05 + step / 40, 0.1 + step / 4):
+                found = operate(image, "blur", deviation, variant=variant)
+                np.testing.assert_array_equal(found, of_pillow(image, "blur", deviation))
+
+
 def test_alpha_moves_with_the_colours():
     image = draw_image(0, 9, 9, 4)
     shifted = operate(image, "translate_x", 4, fill=(1, 2, 3, 0))
