@@ -1,5 +1,6 @@
 """`im2rec s3://...`: the files of a local prefix, and nothing of what is interrupted."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import recordio
 from recordio.tools.im2rec import main
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -122,7 +124,8 @@ def test_ctrl_c_ends_at_once(server, photos):
     )
     process = subprocess.Popen(
         [sys.executable, "-c", command, "s3://bucket/sets/p", str(photos)],
-        stderr=subprocess.PIPE, cwd=Path(__file__).parents[2],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(recordio.__file__).parents[1])},
     )  # fmt: skip
     try:
         assert arrived.wait(60)

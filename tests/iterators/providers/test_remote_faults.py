@@ -30,7 +30,8 @@ from range_server import RangeServer  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not HAS_LOCKS, reason="mirrors are bounded on Linux only")
 
-ROOT = Path(__file__).parents[3]
+#: Where the package that is tested lies, for other processes.
+PACKAGES = str(Path(recordio.__file__).parents[1])
 COUNT, BATCH = 80, 4
 SETTINGS = {
     "data_shape": (3, 24, 24), "batch_size": BATCH, "shuffle": True, "seed": 3, "rand_crop": True,
@@ -237,7 +238,7 @@ def test_ctrl_c_ends_a_process_that_waits(server, library, tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", SCRIPT, f"{server.url}/a.rec", str(tmp_path), library],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": PACKAGES},
     ) as child:  # fmt: skip
         assert child.stdout.readline() == "ready\n"
         server.latency = 600
@@ -295,7 +296,7 @@ def process(server, tmp_path, library):
         child = subprocess.Popen(
             [sys.executable, "-c", EPOCH, *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": PACKAGES},
         )  # fmt: skip
         children.append(child)
         assert child.stdout.readline() == "open\n"

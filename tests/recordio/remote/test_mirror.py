@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import recordio
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.remote.mirror import Mirror
 from recordio.remote.opening import open_mirror, open_mirrors
 from recordio.remote.settings import RemoteSettings
 
-ROOT = Path(__file__).parents[3]
+#: Where the package that is tested lies, for other processes.
+PACKAGES = str(Path(recordio.__file__).parents[1])
 DATA = np.random.default_rng(0).bytes(40 * BLOCK + 12345)
 
 needs_locks = pytest.mark.skipif(not HAS_LOCKS, reason="mirrors are bounded on Linux only")
@@ -218,10 +220,10 @@ SCRIPT = textwrap.dedent("""
 
 def start(url, settings, size=1 << 40):
     arguments = [url, settings().folder, str(size), settings().library]
-    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": PACKAGES}
     child = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, *arguments],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
     )  # fmt: skip
     assert child.stdout.readline() == "open\n"
     return child
