@@ -10,7 +10,7 @@ from io import BytesIO
 import cv2
 import numpy as np
 from harness import Stopwatch, case, compare, reported
-from image_cases import AREA, IMAGENET, PREFETCH, steady_rate
+from image_cases import AREA, IMAGENET, PREFETCH, provider_of, steady_rate
 from PIL import Image
 
 from iterators import ImageRecordIter
@@ -92,16 +92,12 @@ def png_decoder(material):
             # Holds for the decoders of this provider, and while the last one runs.
             os.environ["ITERATORS_PNG"] = "" if own else "opencv"
             providers.append(
-                ImageRecordIter(
-                    path_imgrec=str(path),
-                    path_imgidx=str(path.with_suffix(".idx")),
+                provider_of(
+                    material,
+                    path,
                     data_shape=(3, 224, 224),
                     batch_size=128,
-                    shuffle=True,
-                    seed=1,
                     rand_mirror=True,
-                    preprocess_threads=material.threads,
-                    prefetch_buffer=PREFETCH,
                     **parameters,
                     **IMAGENET,
                 )
@@ -152,17 +148,13 @@ def other_formats(material):
         path = material.packed(f"{kind}.rec", blobs * max(1, round(300 / len(blobs))))
         decode = by_opencv if reader == "OpenCV" else with_pillow
         alone = partial(decode_rate, decode, blobs, material.seconds)
-        with ImageRecordIter(
-            path_imgrec=str(path),
-            path_imgidx=str(path.with_suffix(".idx")),
+        with provider_of(
+            material,
+            path,
             data_shape=(3, 224, 224),
             batch_size=32,
-            shuffle=True,
-            seed=1,
             rand_mirror=True,
             random_resized_crop=True,
-            preprocess_threads=material.threads,
-            prefetch_buffer=PREFETCH,
             **AREA,
             **IMAGENET,
         ) as provider:

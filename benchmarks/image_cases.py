@@ -50,17 +50,22 @@ def steady_rate(provider, epochs=1):
     return watch.rate(images)
 
 
-def against_full_decode(material, job, records, blobs, bar, **parameters):
-    """Compare epochs of the record file with decoding its images."""
-    with ImageRecordIter(
+def provider_of(material, records, threads=None, **parameters):
+    """Shuffled batches of a record file."""
+    return ImageRecordIter(
         path_imgrec=str(records),
         path_imgidx=str(records.with_suffix(".idx")),
         shuffle=True,
         seed=1,
-        preprocess_threads=material.threads,
+        preprocess_threads=threads or material.threads,
         prefetch_buffer=PREFETCH,
         **parameters,
-    ) as provider:
+    )
+
+
+def against_full_decode(material, job, records, blobs, bar, **parameters):
+    """Compare epochs of the record file with decoding its images."""
+    with provider_of(material, records, **parameters) as provider:
         return compare(
             job,
             "images/s",
@@ -307,16 +312,12 @@ def raw_pixels(material):
         ("raw, random crop 224, uint8", {"rand_crop": True, "dtype": "uint8", "layout": "NHWC"}),
     ):
         providers = [
-            ImageRecordIter(
-                path_imgrec=str(path),
-                path_imgidx=str(path.with_suffix(".idx")),
+            provider_of(
+                material,
+                path,
                 data_shape=(3, 224, 224),
                 batch_size=128,
-                shuffle=True,
-                seed=1,
                 rand_mirror=True,
-                preprocess_threads=material.threads,
-                prefetch_buffer=PREFETCH,
                 **parameters,
             )
             for path in packs

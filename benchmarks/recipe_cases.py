@@ -9,31 +9,20 @@ from __future__ import annotations
 from functools import partial
 
 from harness import Rate, absolute, case, compare
-from image_cases import AREA, IMAGENET, PREFETCH, steady_rate
+from image_cases import AREA, IMAGENET, provider_of, steady_rate
 
-from iterators import ImageRecordIter
-
-LOG_AREA = {"random_resized_crop": True, "log_aspect_ratio": True, **AREA}
-
-
-def provider_of(material, records, threads=None, **parameters):
-    """Shuffled batches of a record file, mirrored at random."""
-    return ImageRecordIter(
-        path_imgrec=str(records),
-        path_imgidx=str(records.with_suffix(".idx")),
-        shuffle=True,
-        seed=1,
-        rand_mirror=True,
-        preprocess_threads=threads or material.threads,
-        prefetch_buffer=PREFETCH,
-        **parameters,
-    )
+MIRRORED_CROPS = {
+    "random_resized_crop": True,
+    "log_aspect_ratio": True,
+    "rand_mirror": True,
+    **AREA,
+}
 
 
 @case
 def todays_recipe(material):
     """RandAugment of two operations and erasing on random resized crops, against crops alone."""
-    common = {"data_shape": (3, 224, 224), "batch_size": 128, **LOG_AREA, **IMAGENET}
+    common = {"data_shape": (3, 224, 224), "batch_size": 128, **MIRRORED_CROPS, **IMAGENET}
     recipes = {
         "RandAugment(2, 9) and erasing 224": {"auto_augment": "randaugment"},
         "rand-m9-mstd0.5-inc1 and erasing with noise 224": {
@@ -82,7 +71,7 @@ def views_of_one_decode(material):
     common = {
         "data_shape": (3, 224, 224),
         "batch_size": 64,
-        **LOG_AREA,
+        **MIRRORED_CROPS,
         **IMAGENET,
         "min_random_area": 0.4,
         "inter_method": 2,
