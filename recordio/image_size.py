@@ -18,6 +18,7 @@ __all__ = [
     "DEFAULT_MAX_PIXELS",
     "FORMATS",
     "check_chunks",
+    "check_for_opencv",
     "check_pixels",
     "image_size",
     "open_image",
@@ -157,6 +158,35 @@ def check_pixels(size, max_pixels=DEFAULT_MAX_PIXELS, lift="max_pixels"):
             f"the image is too large ({width} x {height} pixels are more than the limit of "
             f"{max_pixels}); raise {lift} if it is meant"
         )
+
+
+def check_for_opencv(data, max_pixels=DEFAULT_MAX_PIXELS, lift="max_pixels"):
+    """Refuse what would cost OpenCV too much: an image that is too large, or a PNG chunk that is.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+    max_pixels, lift
+        As for `check_pixels`.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the size cannot be read, and as from `check_pixels` and `check_chunks`.
+
+    Examples
+    --------
+    >>> import cv2, numpy
+    >>> content = cv2.imencode(".png", numpy.zeros((20, 30), "uint8"))[1].tobytes()
+    >>> check_for_opencv(content)
+    >>> check_for_opencv(content, max_pixels=500)
+    Traceback (most recent call last):
+        ...
+    recordio.errors.ImageDecodeError: the image is too large (30 x 20 pixels are more than ...
+    """
+    check_pixels(image_size(data), max_pixels, lift)
+    check_chunks(data)
 
 
 def check_chunks(data):

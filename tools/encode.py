@@ -21,7 +21,7 @@ from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.jpeg.resize import decode_resized
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_chunks, check_pixels, image_size
+from recordio.image_size import DEFAULT_MAX_PIXELS, check_for_opencv, check_pixels, image_size
 from recordio.packs.lists import ListEntry
 
 from .image_header import ANY_SIZE, ImageHeader, read_image_header
@@ -279,8 +279,7 @@ def _needs_no_change(header: ImageHeader | None, options: EncodeOptions) -> bool
 def _decode(data: bytes, color: int, max_pixels: int) -> np.ndarray:
     if not data:
         raise ImageDecodeError("the file is empty")
-    check_pixels(image_size(data), max_pixels, "--max-pixels")
-    check_chunks(data)
+    check_for_opencv(data, max_pixels, "--max-pixels")
     jpeg.check_limits(data, max_pixels=ANY_SIZE)
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), color)

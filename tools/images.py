@@ -16,7 +16,7 @@ from iterators.images.codecs.transcode.transcode import coefficients
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.image_size import (
     DEFAULT_MAX_PIXELS,
-    check_chunks,
+    check_for_opencv,
     check_pixels,
     image_size,
     open_image,
@@ -135,8 +135,7 @@ def decode_image(
     image = None
     if len(content):
         try:
-            check_pixels(image_size(content), max_pixels, "--max-pixels")
-            check_chunks(content)
+            check_for_opencv(content, max_pixels, "--max-pixels")
             jpeg.check_limits(content, max_pixels=ANY_SIZE)
             image = cv2.imdecode(np.frombuffer(content, np.uint8), mode)
         except ImageDecodeError as error:

@@ -26,7 +26,7 @@ cdef class RowWriter:
 
     def __cinit__(self, RenderPlan plan not None):
         self.plan, self.slot, self.whole = plan, NULL, False
-        if getattr(plan.recipe, "random_erasing", 0):
+        if plan.recipe.random_erasing:
             self.eraser = Eraser(plan.recipe)
 
     cdef void begin(self, void* slot, const ImageKey* image,

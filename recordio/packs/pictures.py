@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ImageDecodeError
-from ..image_size import DEFAULT_MAX_PIXELS, check_chunks, check_pixels, image_size
+from ..image_size import DEFAULT_MAX_PIXELS, check_for_opencv, image_size
 
 __all__ = ["channel_sums", "picture_hash"]
 
@@ -99,8 +99,7 @@ def picture_hash(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> int:
 def _decode(content: Any, mode: int, max_pixels: int) -> np.ndarray:
     import cv2
 
-    check_pixels(image_size(content), max_pixels)
-    check_chunks(content)
+    check_for_opencv(content, max_pixels)
     try:
         image = cv2.imdecode(np.frombuffer(content, np.uint8), mode)
     except cv2.error as error:

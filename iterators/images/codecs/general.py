@@ -15,7 +15,7 @@ from iterators.images.codecs.png import png
 from iterators.images.kernels.orient import orient
 from recordio.content import kind_of
 from recordio.errors import ImageDecodeError
-from recordio.image_size import check_chunks, check_pixels, image_size
+from recordio.image_size import check_for_opencv, image_size
 
 __all__ = ["decode", "describe", "upright_size"]
 
@@ -216,8 +216,7 @@ def _imdecode(data, flags, max_pixels):
     """What OpenCV makes of it, after a look at the size."""
     import cv2
 
-    check_pixels(image_size(data), max_pixels)
-    check_chunks(data)
+    check_for_opencv(data, max_pixels)
     try:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error as error:
