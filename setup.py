@@ -5,9 +5,9 @@
 them) instead of looking for those of the system.
 
 Every ``.pyx`` below the two packages becomes one extension module.  C files that belong to an
-extension stand beside it and are listed in ``C_SOURCES``.  What `LIBRARIES` lists is optional:
-without the headers of a library its modules are still built, report that they have no decoder, and
-OpenCV decodes instead.
+extension stand beside it and are listed in ``C_SOURCES``.  What all of them need of Cython itself
+is one more module, `SHARED`.  What `LIBRARIES` lists is optional: without the headers of a library
+its modules are still built, report that they have no decoder, and OpenCV decodes instead.
 """
 
 import os
@@ -29,6 +29,8 @@ if sys.byteorder != "little":
     )
 
 PACKAGES = ("recordio", "iterators")
+#: Made by Cython: memoryviews and the like, of which every module would have a copy.
+SHARED = "recordio._cyutility"
 C_SOURCES = {
     "recordio.frames.mapping": ["recordio/frames/map_guard.c"],
     "iterators.images.codecs.jpeg.jpeg": [
@@ -234,7 +236,8 @@ def included(sources):
 
 
 def extensions():
-    """One extension for every ``.pyx``."""
+    """One extension for every ``.pyx``, and what they share."""
+    yield Extension(SHARED, [], extra_compile_args=COMPILE_ARGS, extra_link_args=LINK_ARGS)
     for package in PACKAGES:
         for source in sorted(Path(package).rglob("*.pyx")):
             name = ".".join(source.with_suffix("").parts)
@@ -249,22 +252,25 @@ def extensions():
             )
 
 
-setup(
-    cmdclass={"build_ext": BuildExt},
-    options={"build": {"build_base": BUILD_BASE}},
-    ext_modules=cythonize(
-        [] if os.environ.get("RECORDIO_COMPILED") else list(extensions()),
-        nthreads=0 if sys.platform == "win32" else os.cpu_count() or 1,
-        build_dir="build/cython",
-        compiler_directives={
-            "language_level": 3,
-            "autotestdict": False,  # doctest finds the examples by itself
-            "boundscheck": False,
-            "wraparound": False,
-            "initializedcheck": False,
-            "cdivision": True,
-            "embedsignature": True,
-            "freethreading_compatible": True,
-        },
-    ),
-)
+# Cython compiles in processes that may import this file.
+if __name__ == "__main__":
+    setup(
+        cmdclass={"build_ext": BuildExt},
+        options={"build": {"build_base": BUILD_BASE}},
+        ext_modules=cythonize(
+            [] if os.environ.get("RECORDIO_COMPILED") else list(extensions()),
+            nthreads=0 if sys.platform == "win32" else os.cpu_count() or 1,
+            build_dir="build/cython",
+            shared_utility_qualified_name=SHARED,
+            compiler_directives={
+                "language_level": 3,
+                "autotestdict": False,  # doctest finds the examples by itself
+                "boundscheck": False,
+                "wraparound": False,
+                "initializedcheck": False,
+                "cdivision": True,
+                "embedsignature": True,
+                "freethreading_compatible": True,
+            },
+        ),
+    )
