@@ -24,7 +24,7 @@ Family = TypeVar("Family", bound="Options")
 
 #: Where the documentation of the parameters goes in a docstring.
 PLACE = "{parameters}"
-WIDTH = 100
+WIDTH = 96
 
 
 def option(
@@ -222,7 +222,8 @@ def accepts(*families: type[Options], first: Sequence[str] = ()) -> Callable[[Ta
         items = _described(taken, first)
         taker.__signature__ = _signature(taken, items)  # type: ignore[attr-defined]
         if taker.__doc__:  # not with python -OO
-            taker.__doc__ = taker.__doc__.replace(f"    {PLACE}", _document(items))
+            # Since Python 3.13 it comes without its indentation.
+            taker.__doc__ = inspect.cleandoc(taker.__doc__).replace(PLACE, _document(items))
         return taker
 
     return decorate
@@ -265,7 +266,7 @@ def _document(items: Sequence[Field[Any]]) -> str:
         else:
             entries.append(([item.name], kind, text))
     return "\n".join(
-        f"    {', '.join(names)} : {kind}\n"
-        + textwrap.fill(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+        f"{', '.join(names)} : {kind}\n"
+        + textwrap.fill(text, WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4)
         for names, kind, text in entries
     )
