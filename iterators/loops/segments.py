@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import socket
 import sys
-from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
 from typing import Any
@@ -54,10 +54,11 @@ class Segment:
                 raise
         self.memory = memoryview(self._mapping)
 
-    def send(self, connection: Connection, process: int) -> None:
-        """Hand the memory over; behind the message that tells the other process to `receive`."""
+    def send(self, connection: Connection) -> None:
+        """Hand the memory over, after the message that tells the other process to `receive`."""
         if self._descriptor >= 0:
-            reduction.send_handle(connection, self._descriptor, process)
+            with _socket_of(connection) as channel:
+                socket.send_fds(channel, [b"."], [self._descriptor])
             os.close(self._descriptor)
             self._descriptor = -1
 
@@ -104,8 +105,20 @@ def receive(connection: Connection, nbytes: int, name: str | None) -> mmap.mmap:
     """
     if name is not None:
         return mmap.mmap(-1, nbytes, tagname=name)  # type: ignore[call-arg]
-    descriptor = reduction.recv_handle(connection)
+    with _socket_of(connection) as channel:
+        _, descriptors, _, _ = socket.recv_fds(channel, 1, 1)
+    if not descriptors:
+        raise EOFError
     try:
-        return mmap.mmap(descriptor, nbytes)
+        return mmap.mmap(descriptors[0], nbytes)
     finally:
-        os.close(descriptor)
+        os.close(descriptors[0])
+
+
+def _socket_of(connection: Connection) -> socket.socket:
+    """The socket of a connection, to pass descriptors through.
+
+    Not by `multiprocessing.reduction`: on macOS, and everywhere since Python 3.14, it waits for a
+    byte in reply, and would take that of the next request.
+    """
+    return socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)

@@ -126,7 +126,7 @@ class Worker:
                 answer = Answer(task.ticket, failure=failure(error))
         self.connection.send_bytes(pickle.dumps(answer, 5))
         if segment is not None:
-            segment.send(self.connection, os.getppid())
+            segment.send(self.connection)
 
     def packed(self, ticket: int, examples: list[Any]) -> tuple[Answer, Segment | None]:
         """The answer with its memory written, and the slot's memory if the slot is new."""
