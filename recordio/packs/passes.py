@@ -66,10 +66,12 @@ def pass_over(
 
     def apply(chunk: _Chunk) -> tuple[int, list[Result]]:
         rows = range(chunk.begin, chunk.end)
-        contents = _contents(pack, chunk.begin, chunk.end)
+        # A view of its own: without the GIL threads cannot slice the same one (CPython gh-155606).
+        data = pack.words.view(np.uint8).data
+        contents = _contents(pack, data, chunk.begin, chunk.end)
         results = [work(row, content) for row, content in zip(rows, contents, strict=True)]
         begin, end = int(pack.offsets[chunk.begin]), int(pack.ends[chunk.end - 1])
-        check_kept(pack.data[begin:end], path=pack.path, offset=begin, record=chunk.begin)
+        check_kept(data[begin:end], path=pack.path, offset=begin, record=chunk.begin)
         return chunk.begin, results
 
     working = OrderedWork(
@@ -83,13 +85,13 @@ def pass_over(
         working.close()
 
 
-def _contents(pack: SourcePack, begin: int, end: int) -> Iterator[memoryview]:
+def _contents(pack: SourcePack, data: memoryview, begin: int, end: int) -> Iterator[memoryview]:
     rows = slice(begin, end)
     starts = pack.offsets[rows] + PART_HEAD + pack.header_sizes(rows)
     stops = pack.offsets[rows] + PART_HEAD + pack.sizes[rows]
     places = zip(pack.whole[rows].tolist(), starts.tolist(), stops.tolist(), strict=True)
     for number, (whole, start, stop) in enumerate(places, begin):
-        yield pack.data[start:stop] if whole else read_payload(pack.record(number)).content
+        yield data[start:stop] if whole else read_payload(pack.record(number)).content
 
 
 def _chunks(pack: SourcePack) -> Iterator[_Chunk]:
