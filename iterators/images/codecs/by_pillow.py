@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import importlib.util
 import io
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordio.errors import ImageDecodeError
+from recordio.extras import need
 from recordio.image_size import check_pixels, image_size, open_image
 
 __all__ = ["FORMATS", "decode", "describe", "reader_of"]
@@ -93,14 +95,13 @@ def reader_of(kind: str) -> str:
     >>> reader_of("webp")
     'OpenCV'
     """
-    import cv2
-
     found = FORMATS[kind]
-    if (
-        cv2.imdecode(np.frombuffer(base64.b64decode(found.pixel), np.uint8), cv2.IMREAD_COLOR)
-        is not None
-    ):
-        return "OpenCV"
+    with contextlib.suppress(ModuleNotFoundError):  # free-threaded interpreters have no OpenCV yet
+        import cv2
+
+        pixel = np.frombuffer(base64.b64decode(found.pixel), np.uint8)
+        if cv2.imdecode(pixel, cv2.IMREAD_COLOR) is not None:
+            return "OpenCV"
     return "Pillow" if importlib.util.find_spec(found.module) else ""
 
 
@@ -143,13 +144,11 @@ def decode(data: memoryview, kind: str, channels: int, max_pixels: int) -> NDArr
         If the image is damaged or too large, has no four channels where they are asked for, or if
         there is no decoder; the error says what to install.
     """
-    import cv2
-
     found = FORMATS[kind]
     if not reader_of(kind):
         raise ImageDecodeError(
-            f"a {found.name} image, which OpenCV {cv2.__version__} was built without and Pillow "
-            f"has no decoder for: pip install {found.install}, or store another format"
+            f"a {found.name} image, which neither OpenCV nor Pillow can decode here: "
+            f"pip install {found.install}, or store another format"
         )
     importlib.import_module(found.module)  # a plugin makes itself known to Pillow
     from PIL import ImageOps
@@ -171,4 +170,5 @@ def decode(data: memoryview, kind: str, channels: int, max_pixels: int) -> NDArr
             raise ImageDecodeError(f"the {found.name} image is damaged ({error})") from error
     if channels == 3:
         return pixels
+    cv2 = need("cv2", "grey pixels of this format")
     return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)[:, :, None]

@@ -15,6 +15,7 @@ from iterators.images.codecs.png import png
 from iterators.images.kernels.orient import orient
 from recordio.content import kind_of
 from recordio.errors import ImageDecodeError
+from recordio.extras import command
 from recordio.image_size import check_for_opencv, image_size
 
 __all__ = ["decode", "describe", "upright_size"]
@@ -193,8 +194,6 @@ def describe():
     >>> "OpenCV" in describe()
     True
     """
-    import cv2
-
     decoders, missing = [], []
     if jpeg.available():
         entropy = jpeg.entropy_decoder()
@@ -206,7 +205,13 @@ def describe():
     elif png.decoder() == "none":
         missing.append("for faster PNG those of libdeflate (apt install libdeflate-dev)")
     rest = "everything else" if decoders else "everything"
-    text = ", ".join([*decoders, f"OpenCV {cv2.__version__} for {rest}"])
+    try:
+        import cv2
+
+        decoders.append(f"OpenCV {cv2.__version__} for {rest}")
+    except ModuleNotFoundError:
+        decoders.append(f"OpenCV, which is not installed ({command('cv2')}), for {rest}")
+    text = ", ".join(decoders)
     if missing:
         text += f"; install a wheel, or headers and build again: {', '.join(missing)}"
     return text

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import iterators.__main__ as installation
+from iterators.images.codecs import by_pillow
 from iterators.images.codecs import general as codec
 from iterators.images.codecs.jpeg import jpeg
 from recordio.errors import ImageDecodeError
@@ -312,6 +313,18 @@ def test_report_names_the_commands_that_bring_what_is_missing(monkeypatch):
     lines = dict(line.split(maxsplit=1) for line in installation.report().splitlines())
     assert lines["torch"] == "not installed; pip install 'recordio-iterators[torch]'"
     assert lines["google_crc32c"] == "not installed; pip install 'recordio-iterators[checksums]'"
+
+
+def test_report_without_opencv(monkeypatch):
+    """Free-threaded interpreters have none yet."""
+    by_pillow.reader_of.cache_clear()
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    try:
+        report = installation.report()
+    finally:
+        by_pillow.reader_of.cache_clear()
+    assert "OpenCV, which is not installed (pip install opencv-python-headless), for" in report
+    assert "WebP: Pillow" in report
 
 
 def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
