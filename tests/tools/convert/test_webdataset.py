@@ -14,10 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import recordio
 from recordio import RecordIOError
 from recordio.tools.convert.webdataset import FROM_WEBDATASET
 
-ROOT = Path(__file__).parents[3]
+#: Where the package is that is tested: other processes begin there.
+PACKAGES = Path(recordio.__file__).parents[1]
 
 
 def archive(path, *files):
@@ -253,7 +255,7 @@ def bounded(*words):
         "resource.setrlimit(resource.RLIMIT_AS, (7 << 27, 7 << 27)); sys.exit(main(sys.argv[1:]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, cwd=ROOT
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, cwd=PACKAGES
     )
     return done.returncode, done.stderr
 
