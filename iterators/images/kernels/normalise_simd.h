@@ -54,19 +54,26 @@ static inline const uint8_t* normalise_tail(const uint8_t* pixels, int size, uin
     return tail;
 }
 
-/* Whether a row of float32 planes is written past the caches.  A batch is larger than they are, so
-   reading its lines before writing them is wasted; but only whole lines can be written like that. */
+enum { NORMALISE_LINE = 16 }; /* floats in a cache line */
+
+/* Whether a row of float32 is written past the caches.  A batch is larger than they are, so reading its
+   lines before writing them is wasted; but only whole lines can be written like that. */
 static int normalise_whole_lines(const normalise_recipe* recipe, int width, const void* slot,
                                  ptrdiff_t pixel_stride, ptrdiff_t channel_stride) {
-    return recipe->dtype == NORMALISE_FLOAT32 && pixel_stride == 1 && width % 16 == 0 &&
-           channel_stride % 16 == 0 && ((size_t)slot & 63) == 0;
+    const int planar = pixel_stride == 1 && channel_stride % NORMALISE_LINE == 0;
+    const int interleaved = channel_stride == 1 && pixel_stride == recipe->channels;
+    return recipe->dtype == NORMALISE_FLOAT32 && recipe->mean_image == NULL && (planar || interleaved) &&
+           width % NORMALISE_LINE == 0 && ((size_t)slot & 63) == 0;
 }
 
-/* half, channels, mirror and imaged are constants of each caller. */
+/* half, channels, mirror, imaged and streams are constants of each caller. */
 SIMD_HALF SIMD_INLINE int normalise_planar(const normalise_recipe* recipe, const uint8_t* row, int width,
                                            int y, void* slot, ptrdiff_t channel_stride, int half,
-                                           int channels, int mirror, int imaged) {
-    const int needed = (LANES - 4) * channels + 16; /* bytes read at once, more than LANES pixels */
+                                           int channels, int mirror, int imaged, int streams) {
+    /* A line past the caches is written in one go: half-written ones wait for room that the others need. */
+    enum { MOST = NORMALISE_LINE / LANES };
+    const int vectors = streams ? MOST : 1, turn = vectors * LANES;
+    const int needed = (turn - 4) * channels + 16; /* bytes read at once, more than those pixels */
     lanes_v spread[4];
     lanes_f mean[4], factor[4], offset[4];
     const float* means[4];
@@ -77,57 +84,69 @@ SIMD_HALF SIMD_INLINE int normalise_planar(const normalise_recipe* recipe, const
         offset[c] = lanes_set_float(recipe->offset[c]);
         means[c] = imaged ? normalise_means(recipe, c, y) : NULL;
     }
-    uint8_t tail[LANES * 4 + 16];
-    const int streams = !half && normalise_whole_lines(recipe, width, slot, 1, channel_stride);
+    uint8_t tail[NORMALISE_LINE * 4 + 16];
     int x = 0;
-    for (; x < width; x += LANES) {
+    for (; x < width; x += turn) {
         const uint8_t* p = row + (ptrdiff_t)x * channels;
         if ((width - x) * channels < needed) {
-            if (width < LANES) break;
-            x = x < width - LANES ? x : width - LANES;
-            p = normalise_tail(row + (ptrdiff_t)x * channels, LANES * channels, tail);
+            if (width < turn) break;
+            x = x < width - turn ? x : width - turn;
+            p = normalise_tail(row + (ptrdiff_t)x * channels, turn * channels, tail);
         }
-        const lanes_v pixels = lanes_load_pixels(p, channels);
-        const ptrdiff_t at = mirror ? width - LANES - x : x;
+        lanes_v pixels[MOST];
+        for (int k = 0; k < vectors; k++)
+            pixels[k] = lanes_load_pixels(p + k * LANES * channels, channels);
         for (int c = 0; c < channels; c++) {
             if (imaged) mean[c] = lanes_load(means[c] + x);
-            lanes_f value = normalise_apply(lanes_shuffle(pixels, spread[c]), mean[c], factor[c], offset[c]);
-            if (mirror) value = lanes_reverse(value);
-            if (half)
-                lanes_store_half((uint16_t*)slot + at + c * channel_stride, value);
-            else if (streams)
-                lanes_stream((float*)slot + at + c * channel_stride, value);
-            else
-                lanes_store((float*)slot + at + c * channel_stride, value);
+            for (int k = 0; k < vectors; k++) {
+                lanes_f value =
+                    normalise_apply(lanes_shuffle(pixels[k], spread[c]), mean[c], factor[c], offset[c]);
+                if (mirror) value = lanes_reverse(value);
+                const ptrdiff_t at =
+                    c * channel_stride + (mirror ? width - x - (k + 1) * LANES : x + k * LANES);
+                if (half)
+                    lanes_store_half((uint16_t*)slot + at, value);
+                else if (streams)
+                    lanes_stream((float*)slot + at, value);
+                else
+                    lanes_store((float*)slot + at, value);
+            }
         }
     }
     return x;
 }
 
+/* A copy of pixels from right to left. */
+SIMD_INLINE const uint8_t* normalise_reversed(const uint8_t* pixels, int count, int channels,
+                                              uint8_t* turned) {
+    for (int k = 0; k < count; k++)
+        for (int c = 0; c < channels; c++)
+            turned[k * channels + c] = pixels[(count - 1 - k) * channels + c];
+    return turned;
+}
+
 SIMD_HALF SIMD_INLINE int normalise_interleaved(const normalise_recipe* recipe, const uint8_t* row, int width,
-                                                void* slot, int half, int channels, int mirror) {
-    float mean[LANES * 4], factor[LANES * 4], offset[LANES * 4];
-    uint8_t turned[LANES * 4];
-    for (int i = 0; i < LANES * channels; i++) {
+                                                void* slot, int half, int channels, int mirror, int streams) {
+    const int turn = streams ? NORMALISE_LINE : LANES; /* pixels; as many lines as they have channels */
+    float mean[NORMALISE_LINE * 4], factor[NORMALISE_LINE * 4], offset[NORMALISE_LINE * 4];
+    uint8_t turned[NORMALISE_LINE * 4];
+    for (int i = 0; i < turn * channels; i++) {
         mean[i] = recipe->mean[i % channels];
         factor[i] = recipe->factor[i % channels];
         offset[i] = recipe->offset[i % channels];
     }
     int x = 0;
-    for (; x + LANES <= width; x += LANES) {
+    for (; x + turn <= width; x += turn) {
         const uint8_t* p = row + (ptrdiff_t)x * channels;
-        const ptrdiff_t at = (ptrdiff_t)(mirror ? width - LANES - x : x) * channels;
-        if (mirror) {
-            for (int k = 0; k < LANES; k++)
-                for (int c = 0; c < channels; c++)
-                    turned[k * channels + c] = p[(LANES - 1 - k) * channels + c];
-            p = turned;
-        }
-        for (int k = 0; k < LANES * channels; k += LANES) {
+        const ptrdiff_t at = (ptrdiff_t)(mirror ? width - turn - x : x) * channels;
+        if (mirror) p = normalise_reversed(p, turn, channels, turned);
+        for (int k = 0; k < turn * channels; k += LANES) {
             const lanes_f value = normalise_apply(lanes_load_bytes(p + k), lanes_load(mean + k),
                                                   lanes_load(factor + k), lanes_load(offset + k));
             if (half)
                 lanes_store_half((uint16_t*)slot + at + k, value);
+            else if (streams)
+                lanes_stream((float*)slot + at + k, value);
             else
                 lanes_store((float*)slot + at + k, value);
         }
@@ -195,26 +214,36 @@ SIMD_HALF static int normalise_fast_float(const normalise_recipe* recipe, const 
                                           int y, int mirror, void* slot, ptrdiff_t pixel_stride,
                                           ptrdiff_t channel_stride) {
     const int half = recipe->dtype == NORMALISE_FLOAT16;
+    const int streams = normalise_whole_lines(recipe, width, slot, pixel_stride, channel_stride);
 #define NORMALISE_SINGLE(channels, mirror)                                                                   \
-    normalise_planar(recipe, row, width, y, slot, channel_stride, 0, channels, mirror, 0)
+    normalise_planar(recipe, row, width, y, slot, channel_stride, 0, channels, mirror, 0, 0)
+#define NORMALISE_LINES(channels, mirror)                                                                    \
+    normalise_planar(recipe, row, width, y, slot, channel_stride, 0, channels, mirror, 0, 1)
 #define NORMALISE_HALF(channels, mirror)                                                                     \
-    normalise_planar(recipe, row, width, y, slot, channel_stride, 1, channels, mirror, 0)
+    normalise_planar(recipe, row, width, y, slot, channel_stride, 1, channels, mirror, 0, 0)
 #define NORMALISE_IMAGED(channels, mirror)                                                                   \
-    normalise_planar(recipe, row, width, y, slot, channel_stride, half, channels, mirror, 1)
+    normalise_planar(recipe, row, width, y, slot, channel_stride, half, channels, mirror, 1, 0)
 #define NORMALISE_INTERLEAVED(channels, mirror)                                                              \
-    normalise_interleaved(recipe, row, width, slot, half, channels, mirror)
+    normalise_interleaved(recipe, row, width, slot, half, channels, mirror, 0)
+#define NORMALISE_INTERLEAVED_LINES(channels, mirror)                                                        \
+    normalise_interleaved(recipe, row, width, slot, 0, channels, mirror, 1)
     if (pixel_stride == 1) {
         if (recipe->mean_image != NULL) return NORMALISE_BY_CHANNELS(NORMALISE_IMAGED, mirror);
         if (half) return NORMALISE_BY_CHANNELS(NORMALISE_HALF, mirror);
+        if (streams) return NORMALISE_BY_CHANNELS(NORMALISE_LINES, mirror);
         return NORMALISE_BY_CHANNELS(NORMALISE_SINGLE, mirror);
     }
-    if (channel_stride == 1 && pixel_stride == recipe->channels && recipe->mean_image == NULL)
+    if (channel_stride == 1 && pixel_stride == recipe->channels && recipe->mean_image == NULL) {
+        if (streams) return NORMALISE_BY_CHANNELS(NORMALISE_INTERLEAVED_LINES, mirror);
         return NORMALISE_BY_CHANNELS(NORMALISE_INTERLEAVED, mirror);
+    }
     return 0;
 #undef NORMALISE_SINGLE
+#undef NORMALISE_LINES
 #undef NORMALISE_HALF
 #undef NORMALISE_IMAGED
 #undef NORMALISE_INTERLEAVED
+#undef NORMALISE_INTERLEAVED_LINES
 }
 
 SIMD_LANES static int normalise_fast_bytes(const normalise_recipe* recipe, const uint8_t* row, int width,

@@ -108,7 +108,8 @@ static void* resample_take(unsigned char* memory, size_t* used, size_t n, size_t
 }
 
 static int resampler_is_wide(const resampler* r) {
-    return r->plan == RESAMPLE_BLEND && r->channels == 3 && r->level >= SIMD_LEVEL_AVX512;
+    return (r->plan == RESAMPLE_BLEND || r->plan == RESAMPLE_SUM) && r->channels == 3 &&
+           r->level >= SIMD_LEVEL_AVX512;
 }
 
 static size_t resampler_lay_out(resampler* r, unsigned char* memory, const resample_geometry* gx,
@@ -135,10 +136,10 @@ static size_t resampler_lay_out(resampler* r, unsigned char* memory, const resam
         r->y_weight = (int16_t*)resample_take(memory, &used, lines * taps, sizeof(int16_t));
         if (resampler_is_wide(r)) {
             const size_t groups = (size_t)resample_wide_groups(r->columns);
+            const size_t products = (size_t)resample_wide_products(r->taps);
             r->x_windows = (resample_window*)resample_take(memory, &used, groups, sizeof(resample_window));
-            r->x_places = (uint8_t*)resample_take(memory, &used, groups, 2 * RESAMPLE_WIDE_PAIRS);
-            r->x_pairs =
-                (int16_t*)resample_take(memory, &used, groups, RESAMPLE_WIDE_PAIRS * sizeof(int16_t));
+            r->x_places = (uint8_t*)resample_take(memory, &used, groups, 2 * products);
+            r->x_pairs = (int16_t*)resample_take(memory, &used, groups, products * sizeof(int16_t));
         }
         for (size_t k = 0; k < taps; k++)
             r->rows[k] = resample_take(memory, &used, values, r->plan == RESAMPLE_BLEND ? 2 : 4);
@@ -220,8 +221,8 @@ static void resampler_build(resampler* r, int method, const resample_axis* x, co
         r->x += resample_rebase(r->x_index, r->columns, r->channels, r->taps, gx->extent, &r->width);
         r->y += resample_rebase(r->y_index, r->lines * r->taps, 1, 1, gy->extent, &r->height);
         if (resampler_is_wide(r))
-            r->groups = resample_wide_tables(r->x_index, r->x_weight, r->columns, r->width * r->channels,
-                                             r->x_windows, r->x_places, r->x_pairs);
+            r->groups = resample_wide_tables(r->x_index, r->x_weight, r->columns, r->taps,
+                                             r->width * r->channels, r->x_windows, r->x_places, r->x_pairs);
         if (r->level > SIMD_LEVEL_PLAIN && r->groups == 0) { /* the last group repeats a pixel */
             n = r->columns;
             for (int i = n; i < n + RESAMPLE_GROUP; i++)
@@ -298,22 +299,28 @@ static void resampler_push_pick(resampler* r, const uint8_t* row, int at) {
     }
 }
 
-/* The source row is copied first so that kernels may read over its end, unless they do not. */
-static void resampler_across(resampler* r, const uint8_t* row, int16_t* out) {
+/* Into rows[at % taps].  The source row is copied first so that kernels may read over its end, unless they
+   do not. */
+static void resampler_across(resampler* r, const uint8_t* row, int at) {
+    void* out = r->rows[at % r->taps];
 #if SIMD_X86
     if (r->groups > 0) {
-        resample_across_bilinear_avx512(row, r->x_windows, r->x_places, r->x_pairs, r->groups, out);
+        resample_across_avx512(row, r->x_windows, r->x_places, r->x_pairs, r->groups, r->taps, out);
         return;
     }
 #endif
     memcpy(r->source, row, (size_t)r->width * (size_t)r->channels);
-    resample_across_bilinear_at(r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns,
-                                r->channels, out);
+    if (r->plan == RESAMPLE_BLEND)
+        resample_across_bilinear_at(r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns,
+                                    r->channels, (int16_t*)out);
+    else
+        resample_across_taps_at(r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns,
+                                r->channels, r->taps, (int32_t*)out);
 }
 
 static void resampler_push_blend(resampler* r, const uint8_t* row, int at) {
     if (at < r->y_index[(ptrdiff_t)r->done * 2]) return; /* between the rows of two target rows */
-    resampler_across(r, row, (int16_t*)r->rows[at % 2]);
+    resampler_across(r, row, at);
     while (r->done < r->lines) {
         const int32_t* index = r->y_index + (ptrdiff_t)r->done * 2;
         if (index[1] > at) break;
@@ -327,9 +334,7 @@ static void resampler_push_blend(resampler* r, const uint8_t* row, int at) {
 static void resampler_push_sum(resampler* r, const uint8_t* row, int at) {
     const int taps = r->taps;
     if (at < r->y_index[(ptrdiff_t)r->done * taps]) return;
-    memcpy(r->source, row, (size_t)r->width * (size_t)r->channels);
-    resample_across_taps_at(r->level, r->source, r->x_index, r->x_weight, r->x_lanes, r->columns, r->channels,
-                            taps, (int32_t*)r->rows[at % taps]);
+    resampler_across(r, row, at);
     while (r->done < r->lines) {
         const int32_t* index = r->y_index + (ptrdiff_t)r->done * taps;
         const int32_t* rows[RESAMPLE_MOST_TAPS];

@@ -96,6 +96,27 @@ def test_every_width_leaves_what_follows_alone(variant, channels):
 
 
 @pytest.mark.parametrize("variant", variants())
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_rows_of_whole_cache_lines_equal_the_formula(variant, channels):
+    """They are written past the caches, a line at a time."""
+    for width, mirror, layout in itertools.product(
+        (16, 32, 48, 112), (False, True), ("chw", "hcw", "hwc")
+    ):
+        image = draw_image(width, 3, width, channels)
+        size = 3 * width * channels
+        block = np.full(size + 48, 77, np.float32)
+        start = 16 + (-block.ctypes.data // 4) % 16
+        shape = {"c": channels, "h": 3, "w": width}
+        out = block[start : start + size].reshape([shape[axis] for axis in layout])
+        assert out.ctypes.data % 64 == 0
+        recipe = {"mean": np.arange(channels) + 3, "std": 2.0, "mirror": mirror, "layout": layout}
+        normalise(image, out=out, variant=variant, **recipe)
+        assert out.tobytes() == reference(image, **recipe).tobytes()
+        assert (block[:start] == 77).all()
+        assert (block[start + size :] == 77).all()
+
+
+@pytest.mark.parametrize("variant", variants())
 def test_half_precision_rounds_like_numpy_over_its_whole_range(variant):
     """Subnormals, ties, the largest value, overflow and both zeros."""
     image = np.arange(256, dtype=np.uint8).reshape(1, 256)
