@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
+from unittest.mock import patch
 
 import cv2
 import numpy as np
@@ -50,22 +52,16 @@ def entropy_decoder(material):
         ("entropy decoder, the same of progressive photographs", 1.4, progressive),
         ("entropy decoder, faces 112", 1.15, faces),
     ):
-        providers = []
-        for own in (True, False):
-            # Holds for the decoders of this provider.
-            os.environ["ITERATORS_JPEG"] = "" if own else "plain"
-            providers.append(
-                ImageRecordIter(
-                    shuffle=True,
-                    seed=1,
-                    rand_mirror=True,
-                    preprocess_threads=material.threads,
-                    prefetch_buffer=PREFETCH,
-                    **parameters,
-                )
-            )
-        del os.environ["ITERATORS_JPEG"]
-        with providers[0] as ours, providers[1] as reference:
+        make = partial(
+            ImageRecordIter,
+            shuffle=True,
+            seed=1,
+            rand_mirror=True,
+            preprocess_threads=material.threads,
+            prefetch_buffer=PREFETCH,
+            **parameters,
+        )
+        with both_decoders(make, "ITERATORS_JPEG", "plain") as (ours, reference):
             yield compare(
                 job,
                 "images/s",
@@ -75,6 +71,16 @@ def entropy_decoder(material):
                 rounds=material.rounds,
                 detail="reference: the same with libjpeg-turbo's",
             )
+
+
+@contextmanager
+def both_decoders(make, variable, theirs):
+    """A provider with our decoder, and one with the library's, which the variable asks for.
+
+    It holds for the provider that is made while it is set.
+    """
+    with make() as ours, patch.dict(os.environ, {variable: theirs}), make() as reference:
+        yield ours, reference
 
 
 @case
@@ -87,22 +93,17 @@ def png_decoder(material):
         ("PNG, random resized crop 224", 2.2, {"random_resized_crop": True, **AREA}),
         ("PNG, random crop 224", 2.2, {"rand_crop": True}),
     ):
-        providers = []
-        for own in (True, False):
-            # Holds for the decoders of this provider, and while the last one runs.
-            os.environ["ITERATORS_PNG"] = "" if own else "opencv"
-            providers.append(
-                provider_of(
-                    material,
-                    path,
-                    data_shape=(3, 224, 224),
-                    batch_size=128,
-                    rand_mirror=True,
-                    **parameters,
-                    **IMAGENET,
-                )
-            )
-        with providers[0] as ours, providers[1] as reference:
+        make = partial(
+            provider_of,
+            material,
+            path,
+            data_shape=(3, 224, 224),
+            batch_size=128,
+            rand_mirror=True,
+            **parameters,
+            **IMAGENET,
+        )
+        with both_decoders(make, "ITERATORS_PNG", "opencv") as (ours, reference):
             yield compare(
                 job,
                 "images/s",
@@ -112,7 +113,6 @@ def png_decoder(material):
                 rounds=material.rounds,
                 detail="reference: the same with OpenCV's",
             )
-        del os.environ["ITERATORS_PNG"]
 
 
 def decode_rate(decode, blobs, seconds):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import signal
 import sys
 import tempfile
@@ -109,7 +110,8 @@ class Comparison:
                     process = stack.enter_context(Process(contender, python))
                     answer = process.ask(job=job.name, files=files, threads=self._options.threads)
                 except Failed as reason:
-                    result["absent"][name] = str(reason)
+                    # Where a library was compiled, or runs, is no part of the result.
+                    result["absent"][name] = re.sub(r"(?<!\S)/\S*/", "", str(reason))
                     continue
                 self.versions[name] = answer["versions"]
                 processes[name], steps[name] = process, self._steps(job, answer)
