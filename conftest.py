@@ -1,15 +1,23 @@
-"""Tests, modules of tests and examples that need torch or Ray are skipped where it is missing."""
+"""How many workers run the tests, and what is skipped where an extra such as torch is missing."""
 
 import doctest
+import os
 import sys
 import sysconfig
 from importlib.util import find_spec
 
 import pytest
 
-#: OpenCV is no extra, but there are no wheels of it for interpreters without the GIL.
-OPTIONAL = ("torch", "ray", "pyarrow", *["cv2"] * bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
+OPTIONAL = {"torch", "ray", "pyarrow"}
+if sysconfig.get_config_var("Py_GIL_DISABLED"):  # there are no wheels of these yet
+    OPTIONAL |= {"cv2", "google_crc32c"}
 MISSING = {name for name in OPTIONAL if find_spec(name) is None}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """What `-n auto` means: two workers for a processor, as tests wait for half of their time."""
+    return 2 * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -35,6 +36,17 @@ def pytest_runtest_setup(item):
         pytest.skip("built without libjpeg-turbo")
     if item.get_closest_marker("libdeflate") and not png.available():
         pytest.skip("built without libdeflate")
+
+
+@pytest.fixture
+def impatient():
+    """``with impatient(seconds)``: mirrors that are open give up as if that were `remote_timeout`.
+
+    Opening has all its time, and so has what comes afterwards, on a machine however busy.
+    """
+    from recordio.remote.mirror import Mirror
+
+    return lambda seconds: patch.object(Mirror, "timeout", property(lambda mirror: seconds), create=True)
 
 
 @pytest.fixture(scope="session")

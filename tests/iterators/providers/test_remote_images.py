@@ -245,16 +245,16 @@ def test_faults_do_not_change_batches(server, packs, remote):
         assert epochs(it) == found
 
 
-def test_an_epoch_goes_on_at_the_batch_that_could_not_be_fetched(server, packs, remote):
+def test_an_epoch_goes_on_at_the_batch_that_could_not_be_fetched(
+    server, packs, remote, impatient
+):
     keywords = settings(shuffle=True, on_error="skip")
     with ImageRecordIter(path_imgrec=packs[0], **keywords) as it:
         (wanted,) = epochs(it, 1)
-    with ImageRecordIter(
-        path_imgrec=f"{server.url}/a.rec", **keywords, **{**remote, "remote_timeout": 0.2}
-    ) as it:
+    with ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **keywords, **remote) as it:
         server.faults.extend(["503"] * 10_000)
         for _ in range(2):
-            with pytest.raises(RemoteFileError, match=r"a.rec, offset \d+: bytes \d+ to \d+"):
+            with impatient(0.2), pytest.raises(RemoteFileError, match=r"a.rec, offset \d+: bytes \d+ to \d+"):
                 while True:
                     it.next()
         done = it.state_dict()["done"] // 8

@@ -94,10 +94,14 @@ def test_slow_answers_are_given_up(server, url, settings):
         pass
 
 
-def test_what_fails_for_too_long_is_an_error_and_can_be_asked_for_again(server, url, settings):
-    mirror = open_mirror(url, settings(remote_timeout=0.3))
+def test_what_fails_for_too_long_is_an_error_and_can_be_asked_for_again(server, url, settings, impatient):
+    mirror = open_mirror(url, settings())
     server.faults.extend(["503"] * 1000)
-    with pytest.raises(RemoteFileError) as caught, mirror.hold_bytes(BLOCK, BLOCK + 1):
+    with (
+        impatient(0.3),
+        pytest.raises(RemoteFileError) as caught,
+        mirror.hold_bytes(BLOCK, BLOCK + 1),
+    ):
         pass
     assert caught.value.path == url and caught.value.offset == BLOCK
     assert f"bytes {BLOCK} to {2 * BLOCK - 1}" in str(caught.value)

@@ -190,10 +190,10 @@ def test_unknown_keywords_are_refused(pack):
         RecordReader(pack, remote_cash="x")
 
 
-def test_failures_while_reading(server, url, settings):
-    reader = RecordReader(url, url.replace(".rec", ".idx"), **vars(settings(remote_timeout=0.2)))
+def test_failures_while_reading(server, url, settings, impatient):
+    reader = RecordReader(url, url.replace(".rec", ".idx"), **vars(settings()))
     server.faults.extend(["503"] * 1000)
-    with pytest.raises(RemoteFileError, match="remote_timeout"):
+    with impatient(0.2), pytest.raises(RemoteFileError, match="remote_timeout"):
         reader.read_many(range(COUNT))
     server.faults.clear()
     assert len(reader.read_many(range(COUNT))) == COUNT
