@@ -4,6 +4,7 @@ import doctest
 import os
 import sys
 import sysconfig
+import traceback
 from importlib.util import find_spec
 
 import pytest
@@ -24,12 +25,24 @@ def pytest_xdist_auto_num_workers():
 def pytest_make_collect_report(collector):
     """Report a module that cannot be imported for want of an extra as skipped."""
     report = yield
-    report = _for_want_of_extras(report, collector.path, 0, getattr(report, "call", None))
-    if report.skipped:  # what pytest began to import is half a module, which others would find
-        for name, module in list(sys.modules.items()):
-            if getattr(module, "__file__", None) == str(collector.path):
-                del sys.modules[name]
+    call = getattr(report, "call", None)
+    report = _for_want_of_extras(report, collector.path, 0, call)
+    if report.skipped and call.excinfo:
+        _forget_half_modules(call.excinfo.value)
     return report
+
+
+def _forget_half_modules(error):
+    """Drop the modules and packages whose import failed: pytest leaves them for others to find."""
+    half = set()
+    while error is not None:
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            if frame.f_code.co_name == "<module>":
+                half.add(frame.f_code.co_filename)
+        error = error.__cause__
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) in half:
+            del sys.modules[name]
 
 
 @pytest.hookimpl(wrapper=True)
