@@ -23,7 +23,10 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """Report a module that cannot be imported for want of an extra as skipped."""
+    """Report a module that cannot be imported for want of an extra as skipped.
+
+    pytest does not ask when it imports the ``conftest.py`` of a folder: fixtures import extras.
+    """
     report = yield
     call = getattr(report, "call", None)
     report = _for_want_of_extras(report, collector.path, 0, call)

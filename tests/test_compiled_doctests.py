@@ -21,5 +21,8 @@ JPEG = "iterators.images.codecs.jpeg.jpeg"
 )
 def test_examples_in_compiled_modules_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # examples may write files
-    failed, _ = doctest.testmod(importlib.import_module(name))
-    assert failed == 0
+    try:
+        doctest.testmod(importlib.import_module(name), raise_on_error=True)
+    except doctest.DocTestFailure as failure:
+        example = failure.example
+        pytest.fail(f"{example.source}gives\n{failure.got}and not\n{example.want}")

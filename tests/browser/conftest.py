@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 
-import cv2
 import pytest
 from PIL import Image
 
@@ -23,6 +22,8 @@ ELSEWHERE = "evil.example"
 @pytest.fixture(scope="session")
 def packs(tmp_path_factory, photos):
     """photos: 150 images of 3 classes; harmful: names with HTML; damaged: one lost, one cut off."""
+    import cv2
+
     folder = tmp_path_factory.mktemp("packs")
     names = ["cat", "coffee", "rocket"]
     images = [photos["chelsea"], photos["coffee"], photos["rocket"]]

@@ -7,6 +7,7 @@ are described only.
 """
 
 import contextlib
+import importlib
 import os
 import re
 import shlex
@@ -125,6 +126,8 @@ def run_python(path, line, text, space):
 
 
 def run_console(path, line, text, capfd):
+    for library in ("cv2", "google_crc32c"):  # commands need them, and say so to people only
+        importlib.import_module(library)
     for example in text.split("$ ")[1:]:
         command, _, shown = example.partition("\n")
         words = shlex.split(command, comments=True)

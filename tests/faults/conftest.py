@@ -9,7 +9,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 
@@ -37,6 +36,8 @@ def picture(number, height=40, width=50):
 
 
 def encoded(number, suffix, height=40, width=50):
+    import cv2
+
     return cv2.imencode(suffix, picture(number, height, width))[1].tobytes()
 
 

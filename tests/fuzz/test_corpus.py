@@ -4,6 +4,7 @@
 corpus for ever; its name says what it did.
 """
 
+import importlib
 import os
 import subprocess
 import sys
@@ -31,6 +32,8 @@ def run_driver(*arguments):
 @pytest.fixture(scope="module")
 def said():
     """Target -> what the driver printed about it."""
+    for library in ("cv2", "google_crc32c"):  # targets need them
+        importlib.import_module(library)
     done = run_driver("--seed", 1, "--executions", EXECUTIONS, "--seconds", 1000, "--minimise", 0)
     found = {}
     for line in done.stdout.splitlines()[1:-1]:

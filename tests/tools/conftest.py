@@ -4,7 +4,6 @@ import io
 import struct
 import zlib
 
-import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -30,11 +29,17 @@ def jpeg_bytes(height=24, width=36, channels=3, orientation=None, quality=90):
 
 
 def png_bytes(height=24, width=36, channels=3, dtype=np.uint8):
+    import cv2
+
     return cv2.imencode(".png", gradient(height, width, channels, dtype))[1].tobytes()
 
 
-def decode(data, mode=cv2.IMREAD_UNCHANGED):
-    return cv2.imdecode(np.frombuffer(data, np.uint8), mode)
+def decode(data, mode=None):
+    import cv2
+
+    return cv2.imdecode(
+        np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED if mode is None else mode
+    )
 
 
 def bomb_bytes():

@@ -251,7 +251,9 @@ def test_an_epoch_goes_on_at_the_batch_that_could_not_be_fetched(
     keywords = settings(shuffle=True, on_error="skip")
     with ImageRecordIter(path_imgrec=packs[0], **keywords) as it:
         (wanted,) = epochs(it, 1)
-    with ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **keywords, **remote) as it:
+    with ImageRecordIter(
+        path_imgrec=f"{server.url}/a.rec", **keywords, **{**remote, "remote_timeout": 3}
+    ) as it:
         server.faults.extend(["503"] * 10_000)
         for _ in range(2):
             with impatient(0.2), pytest.raises(RemoteFileError, match=r"a.rec, offset \d+: bytes \d+ to \d+"):

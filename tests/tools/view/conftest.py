@@ -3,7 +3,6 @@
 import io
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 
@@ -73,6 +72,8 @@ def damaged(tmp_path_factory, plain):
 @pytest.fixture(scope="session")
 def faces(tmp_path_factory):
     """Four identities with three images each."""
+    import cv2
+
     prefix = tmp_path_factory.mktemp("faces") / "faces"
     with RecordWriter(f"{prefix}.rec", f"{prefix}.idx") as writer:
         writer.write(pack(IRHeader(2, [13, 17], 0, 0), b""), key=0)
