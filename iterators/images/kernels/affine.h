@@ -117,8 +117,10 @@ SIMD_INLINE void affine_nearest(const affine_map* map, const affine_image* image
     const int width = image->width, height = image->height, size = width * channels;
     const int shifts = m[0] == 1 && m[3] == 0; /* rows move as they are */
     const int64_t across = affine_fixed(m[0]), down = affine_fixed(m[3]);
-    int64_t x_start = affine_fixed(m[2] + m[0] * 0.5 + m[1] * 0.5);
-    int64_t y_start = affine_fixed(m[5] + m[3] * 0.5 + m[4] * 0.5);
+    /* Pillow does not round where nothing turns or leans; steps are whole there. */
+    const double rounding = m[1] == 0 && m[3] == 0 ? 0 : 0.5;
+    int64_t x_start = (int64_t)floor((m[2] + m[0] * 0.5 + m[1] * 0.5) * 65536.0 + rounding);
+    int64_t y_start = (int64_t)floor((m[5] + m[3] * 0.5 + m[4] * 0.5) * 65536.0 + rounding);
     for (int y = 0; y < height; y++, out += size) {
         int first = 0, last = width;
         affine_inside_fixed(x_start, across, (int64_t)width << 16, &first, &last);

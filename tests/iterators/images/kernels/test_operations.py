@@ -71,6 +71,17 @@ def test_moves_are_pillows(name, method, data):
         assert np.abs(found.astype(int) - wanted).max() <= 1
 
 
+@pytest.mark.parametrize("name", ["translate_x", "translate_y"])
+@pytest.mark.parametrize("value", [0.5, 0.4999999, 0.5000001, 1.4999999, 2.9999999])
+def test_moves_to_the_brink_of_the_next_pixel_are_pillows(name, value):
+    image = draw_image(0, 5, 6, 3)
+    for signed in (value, -value):
+        np.testing.assert_array_equal(
+            operate(image, name, signed, method="nearest", fill=7),
+            of_pillow(image, name, signed, "nearest", 7),
+        )
+
+
 def test_all_hues_are_pillows():
     """Every colour of 5 bits a channel, turned by a third."""
     levels = np.arange(0, 256, 5, np.uint8)
