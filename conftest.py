@@ -10,8 +10,8 @@ from importlib.util import find_spec
 import pytest
 
 OPTIONAL = {"torch", "ray", "pyarrow"}
-if sysconfig.get_config_var("Py_GIL_DISABLED"):  # there are no wheels of these yet
-    OPTIONAL |= {"cv2", "google_crc32c"}
+if sysconfig.get_config_var("Py_GIL_DISABLED"):  # there are no wheels of OpenCV yet
+    OPTIONAL.add("cv2")
 MISSING = {name for name in OPTIONAL if find_spec(name) is None}
 
 

@@ -7,6 +7,7 @@ converted to other colours.  Image records are in `iterators.datasets.records`.
 from __future__ import annotations
 
 import os
+import weakref
 import zipfile
 from collections.abc import Sequence
 from typing import Any
@@ -222,6 +223,8 @@ class ZippedImageDataset(DatasetMixin):
         owner, archive = self._opened
         if owner != os.getpid():
             archive = zipfile.ZipFile(self._path)
+            # In a cycle the collector may end its file first, which warns.
+            weakref.finalize(self, archive.close)
             self._opened = os.getpid(), archive
         return archive
 
