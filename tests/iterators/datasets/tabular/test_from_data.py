@@ -122,7 +122,7 @@ def test_other_things_are_type_errors(data):
 
 def test_tables_without_names_can_be_joined_and_stacked():
     first, second = tabular.from_data(np.arange(3)), tabular.from_data(np.arange(3) * 10)
-    joined = first.join(second, tabular.from_data({"_0": [7, 8, 9]}))
+    joined = first.join(second, tabular.from_data({"_": [7, 8, 9]}))
     assert joined[1] == {key: value for key, value in zip(joined.keys, (1, 10, 8), strict=True)}
     assert joined.astuple()[2] == (2, 20, 9)
     assert joined.slice[:, second.keys[0]].fetch().tolist() == [0, 10, 20]
