@@ -46,7 +46,9 @@ def impatient():
     """
     from recordio.remote.mirror import Mirror
 
-    return lambda seconds: patch.object(Mirror, "timeout", property(lambda mirror: seconds), create=True)
+    return lambda seconds: patch.object(
+        Mirror, "timeout", property(lambda mirror: seconds), create=True
+    )
 
 
 @pytest.fixture(scope="session")

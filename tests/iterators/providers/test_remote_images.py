@@ -245,9 +245,7 @@ def test_faults_do_not_change_batches(server, packs, remote):
         assert epochs(it) == found
 
 
-def test_an_epoch_goes_on_at_the_batch_that_could_not_be_fetched(
-    server, packs, remote, impatient
-):
+def test_an_epoch_goes_on_at_the_batch_that_could_not_be_fetched(server, packs, remote, impatient):
     keywords = settings(shuffle=True, on_error="skip")
     with ImageRecordIter(path_imgrec=packs[0], **keywords) as it:
         (wanted,) = epochs(it, 1)
@@ -256,7 +254,10 @@ def test_an_epoch_goes_on_at_the_batch_that_could_not_be_fetched(
     ) as it:
         server.faults.extend(["503"] * 10_000)
         for _ in range(2):
-            with impatient(0.2), pytest.raises(RemoteFileError, match=r"a.rec, offset \d+: bytes \d+ to \d+"):
+            with (
+                impatient(0.2),
+                pytest.raises(RemoteFileError, match=r"a.rec, offset \d+: bytes \d+ to \d+"),
+            ):
                 while True:
                     it.next()
         done = it.state_dict()["done"] // 8

@@ -94,7 +94,9 @@ def test_slow_answers_are_given_up(server, url, settings):
         pass
 
 
-def test_what_fails_for_too_long_is_an_error_and_can_be_asked_for_again(server, url, settings, impatient):
+def test_what_fails_for_too_long_is_an_error_and_can_be_asked_for_again(
+    server, url, settings, impatient
+):
     mirror = open_mirror(url, settings())
     server.faults.extend(["503"] * 1000)
     with (
