@@ -286,7 +286,9 @@ def take(provider, count, found):
     return found
 count = 60
 with make() as provider:
+    begun = time.monotonic()
     wanted = take(provider, count, [])
+    pace = (time.monotonic() - begun) / count
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 strikes, found = 0, []
 with make() as provider:
@@ -294,7 +296,7 @@ with make() as provider:
     while len(found) < count:
         known = len(found)
         try:
-            signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.0005, 0.02))
+            signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.1 * pace, 4 * pace))
             batch = provider.next()
             signal.setitimer(signal.ITIMER_REAL, 0)
             found.append(batch.index.tolist())
