@@ -1,5 +1,6 @@
 """Images, good and bad, for the tests of the tools."""
 
+import importlib
 import io
 import struct
 import zlib
@@ -7,6 +8,12 @@ import zlib
 import numpy as np
 import pytest
 from PIL import Image
+
+
+@pytest.fixture(autouse=True)
+def opencv():
+    """Skip what follows without it: a command says to people only that it is missing."""
+    importlib.import_module("cv2")
 
 
 def gradient(height, width, channels=3, dtype=np.uint8):
