@@ -609,7 +609,7 @@ def test_close_gives_the_memory_back_and_batches_stay(tmp_path):
         for i in range(40):
             blob = encoded(smooth(i, 700, 700), ".jpg")
             writer.write(recordio.pack(recordio.IRHeader(0, 0.0, i, 0), blob))
-    threads = threading.active_count()
+    before, threads = anonymous(), threading.active_count()
     provider = provider_of(path, cache="ram", rand_crop=True)
     (batch, *_) = provider
     copy = np.array(batch.data[0])
@@ -617,6 +617,7 @@ def test_close_gives_the_memory_back_and_batches_stay(tmp_path):
     held = anonymous()
     provider.close()
     assert held - anonymous() > 50_000_000
+    assert anonymous() - before < 30_000_000
     np.testing.assert_array_equal(batch.data[0], copy)
     assert provider.stats()["cache_misses"] >= 40
     with pytest.raises(ValueError, match="closed"):
