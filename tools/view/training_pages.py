@@ -69,7 +69,7 @@ def training(site: Site, request: Any) -> Any:
         settings=settings,
         groups=form_groups(settings),
         query={**settings.query(), "show": 1},
-        call=settings.text(**files),
+        call=query.get("call") or settings.text(**files),  # a refused one, to be mended
         limit=MOST_SHOWN,
         **place,
         **values,
@@ -93,7 +93,7 @@ def usual(pack: ShownPack) -> Settings:
     if small:
         return Settings("ImageRecordIter", {**common, "rand_mirror": True})
     areas = {"random_resized_crop": True, "min_random_area": 0.08}
-    ratios = {"min_aspect_ratio": 0.75, "max_aspect_ratio": 1.333}
+    ratios = {"min_aspect_ratio": 0.75, "max_aspect_ratio": 4 / 3}
     return Settings("ImageRecordIter", {**common, **areas, **ratios, "rand_mirror": True})
 
 
