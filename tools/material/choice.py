@@ -110,8 +110,8 @@ def _add_filter(parser: argparse.ArgumentParser) -> None:
         "--where",
         type=_condition,
         metavar="CONDITION",
-        help="a condition on label, labels, objects, width, height, bytes, format, decodable, id "
-        "and key: 'label < 10 and width >= 112', \"format == 'jpeg'\", '3 in labels'",
+        help="a condition on label, class, labels, objects, width, height, bytes, format, "
+        "decodable, id and key: 'label < 10 and width >= 112', \"class == 'cat'\", '3 in labels'",
     )
     parser.add_argument(
         "--keys",

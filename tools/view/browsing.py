@@ -91,7 +91,7 @@ def grid(site: Site, request: Any) -> Any:
             values |= _by_position(pack, request, count, shown)
     except ExpressionError as error:
         values |= {"wrong": f"column {error.column}: {error.reason}", "records": []}
-        values |= {"previous": "", "next": "", "first": "", "heading": "No condition"}
+        values |= {"previous": "", "next": "", "first": "", "heading": "The condition has a mistake"}
     values["tiles"] = [tile(pack, found) for found in values.pop("records")]
     return site.page("grid", 422 if values["wrong"] else 200, **values)
 
@@ -156,7 +156,7 @@ def _of_identity(pack: ShownPack, request: Any, count: int, shown: dict[str, Any
 
 
 def _filtered(pack: ShownPack, request: Any, where: str, count: int, shown: dict[str, Any]) -> Any:
-    condition = Condition(where)
+    condition = Condition(where, pack.classes)
     backwards = "before" in request.query_params
     start = number_from(request, "before" if backwards else "at", 0)
     found = search(pack, condition, start, count, backwards, SECONDS)
@@ -182,8 +182,9 @@ def _filtered(pack: ShownPack, request: Any, where: str, count: int, shown: dict
 def _condition_of(query: Any) -> str:
     """The condition that the fields of the filter say, added to the one that is written."""
     parts = [query.get("where", "").strip()]
+    if label := query.get("label", "").strip():
+        parts.append(f"label == {label}" if _is_number(label) else f"class == {label!r}")
     for name, text in (
-        ("label", "label == {}"),
         ("min_width", "width >= {}"),
         ("max_width", "width <= {}"),
         ("min_height", "height >= {}"),
@@ -198,6 +199,14 @@ def _condition_of(query: Any) -> str:
         parts.append("not decodable")
     parts = [part for part in parts if part]
     return " and ".join(f"({part})" if " or " in part else part for part in parts)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def record(site: Site, request: Any) -> Any:

@@ -70,8 +70,10 @@ def application(site: Site, token: str, port: int) -> Any:
                 return page(site, request)
             except NotCounted as error:
                 return browsing.not_counted(site, request, error)
-            except (BadRequest, KeyNotFoundError) as error:
-                return site.problem(404, "There is no such page", str(error))
+            except BadRequest as error:
+                return site.problem(404, "The address has a mistake", str(error))
+            except KeyNotFoundError as error:
+                return site.problem(404, "Not found", str(error))
             except RecordIOError as error:
                 return site.problem(422, "This cannot be shown", str(error))
             except Exception as error:  # what starlette would say of it has no headers of ours

@@ -102,6 +102,19 @@ def test_identities(packs):
     assert kept(packs, "label == 0", drop=True) == [3, 4, 5, 6]
 
 
+def test_classes_by_name(packs):
+    packs.plain("a", range(5))
+    with pytest.raises(ExpressionError, match="has no names of classes"):
+        kept(packs, "class == 'dog'")
+    names = packs.folder / "a.classes.txt"
+    names.write_text("0\tcat\n1\tdog\n2\ta b/c\n")
+    expected = kept(packs, "label == 1")
+    assert expected and kept(packs, "class == 'dog'") == expected
+    assert kept(packs, "'a b/c' == class or 'cat' in labels") == kept(packs, "label in (0, 2)")
+    with pytest.raises(ExpressionError, match="did you mean 'dog'"):
+        kept(packs, "class == 'dogs'")
+
+
 def test_refused(packs):
     packs.plain("a", range(5))
     with pytest.raises(ValueError, match="condition"):

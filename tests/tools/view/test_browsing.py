@@ -116,10 +116,41 @@ def test_the_fields_of_the_filter_become_one_condition(client):
     assert positions(answer) == [14, 26]
 
 
-def test_a_condition_without_meaning_is_explained(client):
-    answer = client.get("/pack/plain/", params={"where": "__import__('os')"})
+def test_classes_are_asked_for_by_name(client):
+    answer = client.get("/pack/plain/", params={"where": "class == 'dog' and id < 1010"})
+    assert positions(answer) == [1, 4, 7]
+    answer = client.get("/pack/plain/", params={"set": 1, "label": HARMFUL, "min_width": 42})
+    assert answer.url.params["where"] == f"class == {HARMFUL!r} and width >= 42"
+    assert answer.status_code == 200 and 2 in positions(answer)
+    answer = client.get("/pack/plain/", params={"where": "class == 'dogs'"})
+    assert answer.status_code == 422 and "did you mean 'dog'" in html.unescape(answer.text)
+    answer = client.get("/pack/mixed/", params={"where": "class == 'dog'"})
+    assert answer.status_code == 422 and "no names of classes" in html.unescape(answer.text)
+
+
+@pytest.mark.parametrize("where", ["__import__('os')", "class == 'dogs'", "1 / objects > 1"])
+def test_a_condition_without_meaning_is_explained(client, where):
+    answer = client.get("/pack/plain/", params={"where": where})
     assert answer.status_code == 422
-    assert "only len(labels) and abs(a number) can be called" in html.unescape(answer.text)
+    assert "<h1>The condition has a mistake</h1>" in answer.text
+    reason = {"_": "only len(labels) and abs(a number) can be called", "1": "divided by this"}
+    assert reason.get(where[0], "no class is called") in html.unescape(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("/pack/plain/key?key=7", "Not found"),
+        ("/pack/faces/?identity=4", "Not found"),
+        ("/pack/plain/?at=x", "The address has a mistake"),
+        ("/pack/none/", "The address has a mistake"),
+        ("/pack/plain/training/sample?suffle=True", "The address has a mistake"),
+        ("/pack/damaged/raw/4", "This cannot be shown"),
+        ("/nothing", "There is no such page"),
+    ],
+)
+def test_every_problem_has_its_heading(client, path, title):
+    assert f"<h1>{title}</h1>" in client.get(path).text
 
 
 def test_records_that_fail_can_be_asked_for(client):

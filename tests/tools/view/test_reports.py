@@ -61,6 +61,7 @@ def test_the_page_of_numbers_fills_while_it_is_open(client, site):
     text = client.get("/pack/plain/numbers").text
     assert "30 of 30 records" in text and "data-live" not in text
     assert "where=label+%3D%3D+1" in text and "alert('class')" in html.unescape(text)
+    assert re.search(r"<span>tallest bar: \d+ records</span>", text) and "most:" not in text
 
 
 @pytest.mark.parametrize("count", [0, 1, 999, 1000, 999_600, 10**6, 10**13])
