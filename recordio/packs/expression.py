@@ -186,7 +186,7 @@ class Condition:
         if not self._classes:
             raise self._error(node, "the pack has no names of classes (PREFIX.classes.txt)")
         close = difflib.get_close_matches(name, self._classes.values(), n=1)
-        text = f"; did you mean {close[0]!r}?" if close else ""
+        text = f" (did you mean {close[0]!r}?)" if close else ""
         raise self._error(node, f"no class is called {name!r}{text}")
 
     # -- what has a meaning -----------------------------------------------------------------------
