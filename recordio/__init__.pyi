@@ -6,6 +6,7 @@ from . import header as header
 from . import idx_array as idx_array
 from . import mxnet as mxnet
 from . import text as text
+from .boxes import boxes_of as boxes_of
 from .errors import ArrayFileError as ArrayFileError
 from .errors import CacheFileError as CacheFileError
 from .errors import ChecksumError as ChecksumError

@@ -260,7 +260,6 @@ EXCEPTIONS = {
     "iterators.images.augment.det_labels": {"ravel"},
     "iterators.images.kernels.normalise": {"ravel"},
     "iterators.images.kernels.warp": {"ravel", "reshape"},
-    "iterators.mx_image.det_labels": {"reshape"},
     # `reshape` of an iterator, which is MXNet's name for room for more objects
     "iterators.mx_image.det_iter": {"reshape"},
     # constants that are broadcast along the channels

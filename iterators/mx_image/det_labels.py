@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, boxes_of
 from recordio.errors import LabelError
 
 from ..images.sources.record_source import list_lines
@@ -14,8 +15,7 @@ from ..providers.file_source import listed_items
 
 __all__ = ["Vectors", "described_files", "listed_labels_of", "objects_of"]
 
-#: Fewest values of a header, of an object, and of a label.
-LEAST_HEADER, LEAST_OBJECT = 2, 5
+#: Fewest values of a label that has an object.
 LEAST_VALUES = LEAST_HEADER + LEAST_OBJECT
 
 #: Ascending ids, where the values of each begin, and the values.
@@ -55,18 +55,7 @@ def objects_of(values: Any, raw_width: int = -1) -> np.ndarray:
             f"the label has {len(label)} values, fewer than the {LEAST_VALUES} of a header and one "
             "object"
         )
-    header, width = label[:2].tolist()
-    if (
-        not (header.is_integer() and width.is_integer())
-        or not LEAST_HEADER <= header < len(label)
-        or width < LEAST_OBJECT
-        or (len(label) - header) % width
-    ):
-        raise LabelError(
-            f"a label of {len(label)} values cannot have a header of {header:g} and objects of "
-            f"{width:g}"
-        )
-    objects = label[int(header) :].reshape(-1, int(width))
+    objects = boxes_of(label)
     objects = objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
     if not len(objects):
         raise LabelError("no object of the label has an area")

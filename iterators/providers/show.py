@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordio.boxes import boxes_of
+from recordio.errors import LabelError
+
 from ..core.batch import DataBatch, axes_of
 from ..core.device import NumpyDevice
 from ..core.layout import LayoutError, plan
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["objects_of_row", "show", "show_batch", "undo_normalisation"]
 
-#: Where the labels of a detection batch say how many values follow, and where objects begin.
-DET_PREFIX = 4
 #: ``pixels(images, source)``: normalised images, (batch, height, width, channels), as grey levels.
 Pixels = Callable[[np.ndarray, Any], np.ndarray]
 
@@ -148,14 +149,12 @@ def _labelled(
 def objects_of_row(label: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     """The objects in a row of labels of `ImageDetRecordIter`; None of any other row."""
     height, width, channels = shape
-    if len(label) < DET_PREFIX + 2 or tuple(label[:3]) != (channels, height, width):
+    if tuple(label[:3]) != (channels, height, width):
         return None
-    end, header, size = DET_PREFIX + int(label[3]), int(label[4]), int(label[5])
-    first = DET_PREFIX + header
-    if size < 5 or not DET_PREFIX + 2 <= first <= end <= len(label) or (end - first) % size:
+    try:
+        return boxes_of(label, in_batch=True)[:, :5].astype(float)
+    except LabelError:
         return None
-    starts = range(first, end, size)
-    return np.array([label[start : start + 5] for start in starts], np.float32).astype(float)
 
 
 def undo_normalisation(provider: RecordImageProvider) -> Pixels:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..boxes import LEAST_HEADER, LEAST_OBJECT
 from ..content import read_payload
 from ..errors import (
     CorruptRecordError,
@@ -42,8 +43,6 @@ HEAD_WORDS = 2
 HEADER_WORDS = HEADER.size // 4
 #: More labels than these are rather the first bytes of something else than an image header.
 USUAL_LABELS = 4096
-#: The least widths of the header and of an object in the labels of a detection record.
-LEAST_HEADER, LEAST_OBJECT = 2, 5
 
 
 class ClassLabels(NamedTuple):

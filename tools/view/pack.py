@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recordio.boxes import boxes_of
 from recordio.content import IMAGE_KINDS, read_payload
-from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
+from recordio.errors import IndexFileError, KeyNotFoundError, LabelError, RecordIOError
 from recordio.files import StoredFile
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader
@@ -83,21 +84,14 @@ class ShownRecord:
     def objects(self) -> np.ndarray | None:
         """Class and corners of each object, (objects, 5), of a record with boxes; None of others.
 
-        The labels are those of `ImageDetRecordIter`: widths of header and of object, the rest of
-        the header, objects of a class and four corners in fractions of the image, and more.
+        Labels without any object are taken for other labels.
         """
-        values = np.asarray(self.labels, np.float32)
-        if len(values) < 7 or not np.isfinite(values[:2]).all():
+        try:
+            objects = boxes_of(self.labels)[:MOST_OBJECTS, :5]
+        except LabelError:
             return None
-        header, width = (int(value) for value in values[:2])
-        if (header, width) != tuple(values[:2]) or header < 2 or width < 5:
-            return None
-        if len(values) <= header or (len(values) - header) % width:
-            return None
-        objects = values[header:].reshape(-1, width)[:MOST_OBJECTS, :5]
-        corners = objects[:, 1:]
-        good = np.isfinite(objects).all() and (np.abs(corners) <= 8).all()
-        return objects if good else None
+        good = np.isfinite(objects).all() and (np.abs(objects[:, 1:]) <= 8).all()
+        return objects if good and len(objects) else None
 
 
 class ShownPack:

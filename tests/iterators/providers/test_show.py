@@ -163,6 +163,20 @@ def test_boxes_are_drawn(tmp_path, images):
     )
 
 
+def test_a_batch_has_the_boxes_of_its_records(tmp_path, images):
+    path = tmp_path / "boxes.rec"
+    labels = [[2, 5, 1, 0.25, 0.25, 0.75, 0.75], [4, 5, 9, 9, 0, 0, 0, 1, 1, 2, 0, 0, 0.5, 0.5]]
+    with recordio.RecordWriter(path) as writer:
+        for number, values in enumerate(labels):
+            header = recordio.IRHeader(0, values, number, 0)
+            writer.write(recordio.pack_img(header, images[number], img_fmt=".png"))
+    with ImageDetRecordIter(path_imgrec=path, data_shape=(3, SIDE, SIDE), batch_size=2) as provider:
+        rows = provider.next().label[0]
+    for row, values in zip(rows, labels, strict=True):
+        found = recordio.boxes_of(row, in_batch=True)
+        assert np.array_equal(found, recordio.boxes_of(values))
+
+
 def test_other_providers_have_it_too(path, images):
     with ImageIter(batch_size=5, data_shape=(3, SIDE, SIDE), path_imgrec=path) as provider:
         assert np.abs(image_of(provider.show(), 2).astype(int) - images[2]).max() <= 1
