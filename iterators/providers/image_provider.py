@@ -42,7 +42,7 @@ from .image_settings import ImageSource, device_normalisation, make_mean_image
 from .image_views import described_views
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
-from .show import show_batch, undo_normalisation
+from .show import Classes, show_batch, undo_normalisation
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -268,7 +268,7 @@ class RecordImageProvider(PlannedProvider):
         self,
         batch: DataBatch | None = None,
         *,
-        classes: Mapping[int, str] | Sequence[str] | None = None,
+        classes: Classes = None,
         columns: int = 8,
     ) -> Image:
         """The images of a batch side by side, as they were before they were normalised.
@@ -277,8 +277,10 @@ class RecordImageProvider(PlannedProvider):
         ----------
         batch : DataBatch, optional
             One of this provider; by default the one that comes next, which is made and not taken.
-        classes : mapping of int to str or sequence of str, optional
-            Names of the labels.
+        classes : mapping of int to str, sequence of str, or path, optional
+            Names of the labels, or the pack or file that they are taken from.  By default those
+            beside the packs of this provider, ``PREFIX.classes.txt``, if there is one label for an
+            image; ``{}`` for numbers.
         columns : int
             Images in a row, at least 1.
 
@@ -298,6 +300,9 @@ class RecordImageProvider(PlannedProvider):
         if batch is None:
             title += f", epoch {self._settle(self._position).epoch}"
             batch = next_batch(self)
+        if classes is None and self._classes is not None:
+            single = all(len(desc.shape) == 1 for desc in self.provide_label)
+            classes = self._classes.names() if single or not self.class_labels else None
         return show_batch(batch, undo_normalisation(self), title, classes, columns)
 
     def close(self) -> None:

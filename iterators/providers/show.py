@@ -6,6 +6,7 @@ method `show`; of a batch alone the numbers are shown as well as that goes, and 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ import numpy as np
 
 from recordio.boxes import boxes_of
 from recordio.errors import LabelError
+from recordio.packs.classes import SUFFIX, read_classes, shown_classes
+from recordio.packs.source import pack_files
 
 from ..core.batch import DataBatch, axes_of
 from ..core.device import NumpyDevice
@@ -24,8 +27,10 @@ if TYPE_CHECKING:
 
     from .image_provider import RecordImageProvider
 
-__all__ = ["objects_of_row", "show", "show_batch", "undo_normalisation"]
+__all__ = ["Classes", "objects_of_row", "show", "show_batch", "undo_normalisation"]
 
+#: Names of labels: as they are, or where they are.
+Classes = Mapping[int, str] | Sequence[str] | str | os.PathLike[str] | None
 #: ``pixels(images, source)``: normalised images, (batch, height, width, channels), as grey levels.
 Pixels = Callable[[np.ndarray, Any], np.ndarray]
 
@@ -33,7 +38,7 @@ Pixels = Callable[[np.ndarray, Any], np.ndarray]
 def show(
     batch: DataBatch,
     *,
-    classes: Mapping[int, str] | Sequence[str] | None = None,
+    classes: Classes = None,
     columns: int = 8,
 ) -> Image:
     """The images of a batch side by side, with their labels; padding is faint.
@@ -45,8 +50,8 @@ def show(
         floats from 0 to 255, are shown as they are; floats from 0 to 1 times 255; anything else,
         normalised pixels for example, is stretched from its least value to its greatest, and the
         title says so.  `ImageRecordIter.show` undoes the normalisation instead.
-    classes : mapping of int to str or sequence of str, optional
-        Names of the labels.
+    classes : mapping of int to str, sequence of str, or path, optional
+        Names of the labels, or the pack or ``.classes.txt`` file that they are taken from.
     columns : int
         Images in a row, at least 1.
 
@@ -58,7 +63,9 @@ def show(
     Raises
     ------
     ValueError
-        If the batch holds no images.
+        If the batch holds no images, or there are no names of classes beside the pack.
+    RecordIOError
+        If the file of their names is damaged.
 
     Examples
     --------
@@ -75,7 +82,7 @@ def show_batch(
     batch: DataBatch,
     pixels: Pixels | None,
     title: str,
-    classes: Mapping[int, str] | Sequence[str] | None,
+    classes: Classes,
     columns: int,
 ) -> Image:
     """A batch as a contact sheet; see `show`."""
@@ -126,10 +133,16 @@ def _stretched(images: np.ndarray) -> tuple[np.ndarray, str]:
     return (images - low) * (255 / max(high - low, 1e-12)), f"{low:.3g} to {high:.3g} as 0 to 255"
 
 
-def _names(classes: Mapping[int, str] | Sequence[str] | None) -> Mapping[int, str]:
-    if classes is None:
-        return {}
-    return classes if isinstance(classes, Mapping) else dict(enumerate(classes))
+def _names(classes: Classes) -> Mapping[int, str]:
+    if classes is None or isinstance(classes, Mapping):
+        return classes or {}
+    if not isinstance(classes, (str, os.PathLike)):
+        return dict(enumerate(classes))
+    path = os.fspath(classes)
+    names = read_classes(path) if path.endswith(SUFFIX) else shown_classes(pack_files(path)[0])
+    if not names:
+        raise ValueError(f"classes={classes!r}: there are no names of classes beside this pack")
+    return names
 
 
 def _labelled(

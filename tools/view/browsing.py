@@ -78,7 +78,8 @@ def grid(site: Site, request: Any) -> Any:
     where = query.get("where", "").strip()
     values = {
         "pack": pack, "title": pack.name, "where": where, "by": "position", "wrong": "", "on": "",
-        "names": NAMES, "stopped": None, "count": count, "last": "", "at": 0,
+        "names": NAMES, "stopped": None, "count": count, "at": 0,
+        "first": "", "previous": "", "next": "", "last": "",
     }  # fmt: skip
     try:
         if query.get("identity"):
@@ -91,7 +92,7 @@ def grid(site: Site, request: Any) -> Any:
             values |= _by_position(pack, request, count, shown)
     except ExpressionError as error:
         values |= {"wrong": f"column {error.column}: {error.reason}", "records": []}
-        values |= {"previous": "", "next": "", "first": "", "heading": "The condition has a mistake"}
+        values["heading"] = "The condition has a mistake"
     values["tiles"] = [tile(pack, found) for found in values.pop("records")]
     return site.page("grid", 422 if values["wrong"] else 200, **values)
 

@@ -22,7 +22,7 @@ from recordio.errors import IndexFileError, KeyNotFoundError, LabelError, Record
 from recordio.files import StoredFile
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader
-from recordio.packs.classes import find_classes
+from recordio.packs.classes import shown_classes
 from recordio.packs.identities import label_pair
 from recordio.packs.source import pack_files, pack_prefix
 
@@ -135,9 +135,7 @@ class ShownPack:
         self.notes: list[str] = []
         self.classes: dict[int, str] = {}
         try:
-            self.classes = find_classes(self.path)
-            if list(self.classes.values()) == ["."]:  # im2rec found all images in one folder
-                self.classes = {}
+            self.classes = shown_classes(self.path)
         except (RecordIOError, OSError) as error:
             self.notes.append(f"names of classes are not shown: {error}")
         listed = f"{self.prefix}.lst"

@@ -150,6 +150,65 @@ def test_classes_are_named(path):
     assert named[0] == named[1] != plain
 
 
+@pytest.fixture
+def names(path):
+    """The names of the classes, beside the pack."""
+    file = path.with_name("a.classes.txt")
+    file.write_text("0\tcat\n1\tdog\n2\thorse\n")
+    return file
+
+
+def test_the_names_beside_a_pack_are_shown(path, names):
+    classes = ["cat", "dog", "horse"]
+    with ImageRecordIter(path_imgrec=path, data_shape=(3, SIDE, SIDE), batch_size=5) as provider:
+        shown = provider.show().tobytes()
+        assert shown == provider.show(classes=classes).tobytes()
+        assert shown != provider.show(classes={}).tobytes()
+        batch = provider.next()
+        assert provider.show(batch).tobytes() == provider.show(batch, classes=names).tobytes()
+        names.unlink()
+        provider.reset()
+        assert provider.show().tobytes() == provider.show(classes={}).tobytes()
+
+
+def test_the_names_of_several_packs_are_those_that_labels_become(path, names):
+    settings = {"data_shape": (3, SIDE, SIDE), "batch_size": 10}
+    for more, expected in (
+        ({"labels": "append"}, ["cat", "dog", "horse", "cat", "dog", "horse"]),
+        ({"labels": {0: 5, 1: 1, 2: 0}}, {1: "dog", 2: "horse", 5: "cat"}),  # 0 has two names
+        ({"labels": None}, ["cat", "dog", "horse"]),
+    ):
+        packs = [Pack(path), Pack(path, **more)]
+        with ImageRecordIter(path_imgrec=packs, **settings) as provider:
+            assert provider.show().tobytes() == provider.show(classes=expected).tobytes(), more
+
+
+def test_names_are_taken_from_a_pack(path, names, images):
+    batch = batch_of(images)
+    expected = show(batch, classes=["cat", "dog", "horse"]).tobytes()
+    for place in (path, str(path), str(path)[: -len(".rec")], names, str(names)):
+        assert show(batch, classes=place).tobytes() == expected
+    names.write_text("nonsense")
+    with pytest.raises(recordio.RecordIOError, match=r"a\.classes\.txt, line 1"):
+        show(batch, classes=path)
+    names.write_text("0\t.\n")
+    with pytest.raises(ValueError, match="no names of classes"):
+        show(batch, classes=path)
+    with pytest.raises(recordio.RecordIOError, match="none"):
+        show(batch, classes=path.with_name("none"))
+
+
+def test_other_labels_than_the_class_have_no_names(tmp_path, images):
+    path = tmp_path / "two.rec"
+    (tmp_path / "two.classes.txt").write_text("0\tcat\n1\tdog\n")
+    with recordio.RecordWriter(path) as writer:
+        header = recordio.IRHeader(0, [1, 0], 0, 0)
+        writer.write(recordio.pack_img(header, images[0], img_fmt=".png"))
+    settings = {"data_shape": (3, SIDE, SIDE), "batch_size": 1, "label_width": 2}
+    with ImageRecordIter(path_imgrec=path, **settings) as provider:
+        assert provider.show().tobytes() == provider.show(classes={}).tobytes()
+
+
 def test_boxes_are_drawn(tmp_path, images):
     path = tmp_path / "boxes.rec"
     with recordio.RecordWriter(path) as writer:

@@ -92,7 +92,7 @@ CLASSES = {0: "cat", 1: "dog", 2: "class 'x'", 3: "hen", 7: "hen"}
         ("class not in ('cat', 'dog')", "0011"),
         ("'dog' in labels", "0100"),
         ("'dog' not in labels and len(labels) > 1", "0001"),
-        ('class == "class \'x\'"', "0010"),
+        ("class == \"class 'x'\"", "0010"),
         ("class == 'class \\'x\\''", "0010"),
         ("format == 'class' or class == 'cat' == label", "1000"),
         ("class == 'dog' and format == 'png'", "0100"),

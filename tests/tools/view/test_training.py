@@ -245,8 +245,8 @@ def test_the_form_stands_above_its_batch(client):
     asked = query({"data_shape": (3, 8, 8), "batch_size": 4}, show=1)
     for more in ({}, {"record": 3}):
         text = client.get("/pack/plain/training", params={**asked, **more}).text
-        assert text.index("<form class=\"training\"") < text.index("<form class=\"paste\"")
-        assert text.index("<form class=\"paste\"") < text.index("<section aria-label=")
+        assert text.index('<form class="training"') < text.index('<form class="paste"')
+        assert text.index('<form class="paste"') < text.index("<section aria-label=")
 
 
 def test_fields_that_name_files_are_not_taken(client):
