@@ -115,6 +115,41 @@ def test_every_example_of_the_page_runs(path, name, folder, capfd, request):
             value.close()
 
 
+@pytest.mark.libjpeg
+@pytest.mark.parametrize("stop", [1, 5, "epoch", "epoch and 1", "end"])
+def test_the_loop_of_the_start_page_goes_on_where_it_was_stopped(folder, stop, capfd):
+    """However the run is cut in two, the loop of the page sees every batch once."""
+    path = DOCS / "start" / "index.md"
+    command, *_ = [text for language, _, text in fences(path) if language == "console"]
+    run_console(path, 1, command, capfd)
+    train, save, load = [text for language, _, text in fences(path) if language == "python"]
+    train = train.replace("optimizer.step()\n", "optimizer.step()\n        seen(batch)\n")
+    begin, loop = re.fullmatch(r"(.*)(^for .*)", train, re.S | re.M).groups()
+
+    def run(blocks, last=None):
+        met = []
+
+        def seen(batch):
+            met.append((batch.index.tolist(), batch.data[0].sum().item()))
+            if len(met) == last:
+                raise InterruptedError
+
+        space = {"seen": seen}
+        for block in blocks:
+            with contextlib.suppress(InterruptedError):
+                exec(block, space)
+        space["train"].close()
+        return met, len(space["train"])
+
+    whole, length = run([begin, loop])
+    last = {"epoch": length, "epoch and 1": length + 1, "end": 3 * length}.get(stop, stop)
+    assert len(whole) == 3 * length and last <= len(whole)
+    first, _ = run([begin, loop, save], last)
+    (parts,) = re.findall(r"^parts = .*\n", save, re.M)
+    rest, _ = run([begin, parts, load, loop])
+    assert first + rest == whole
+
+
 def run_python(path, line, text, space):
     text = text.replace("https://example.org/", f"file://{os.getcwd()}/")
     for pattern, smaller in SMALLER:
