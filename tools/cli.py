@@ -13,6 +13,7 @@ if not __package__:
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
 import sys
@@ -146,8 +147,8 @@ def _head(settings: argparse.Namespace, interruption: Interruption) -> int:
 
 def _cat(settings: argparse.Namespace, interruption: Interruption) -> int:
     words = (settings.pack, settings.keys, settings.position, settings.raw)
-    if settings.output is None:
-        write_records(*words, sys.stdout.buffer)
+    if settings.output in (None, "-"):
+        write_records(*words, sys.stdout.buffer, force=settings.output == "-")
         return 0
     with interruption.deferring():
         paths = save_records(*words, settings.output, settings.force)
@@ -186,7 +187,8 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
             threads=settings.threads or default_threads(),
             cancelled=interruption.requested,
         )
-    _print(str(report))
+    found = {"ok": report.ok, **dataclasses.asdict(report)}
+    _print(json.dumps(found, indent=2) if settings.json else str(report))
     return int(not report.ok)
 
 

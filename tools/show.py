@@ -101,7 +101,12 @@ def content_of(record: Any, raw: bool) -> memoryview:
 
 
 def write_records(
-    path: str, numbers: Sequence[int], by_position: bool, raw: bool, output: BinaryIO
+    path: str,
+    numbers: Sequence[int],
+    by_position: bool,
+    raw: bool,
+    output: BinaryIO,
+    force: bool = False,
 ) -> None:
     """Write contents one after the other.
 
@@ -117,24 +122,35 @@ def write_records(
         Whole records, with their image headers.
     output : binary file
         Where to.
+    force : bool
+        Also what is no text to a terminal.
 
     Raises
     ------
     RecordIOError
-        There is no such record, or it is damaged.
+        There is no such record, it is damaged, or it would spoil a terminal.
     OSError
         Something cannot be read or written.
     """
     reader = RecordPack(path, progress=False).reader
     for record in chosen(reader, numbers, by_position):
         content = content_of(record, raw)
-        if output.isatty() and any(byte < 32 and byte not in b"\t\r\n" for byte in content):
+        if not force and output.isatty() and not _is_text(content):
             raise RecordIOError(
-                "binary content would spoil the terminal; redirect it, or name a folder with "
-                "--output",
+                "binary content would spoil the terminal: redirect it (> FILE), name a folder with "
+                "--output FOLDER, or give --output - to write it all the same",
                 path=path,
             )
         output.write(content)
+
+
+def _is_text(content: memoryview) -> bool:
+    """Whether a terminal shows it as it is."""
+    try:
+        text = str(content, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return all(letter.isprintable() or letter in "\t\r\n" for letter in text)
 
 
 def save_records(

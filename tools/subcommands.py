@@ -138,7 +138,12 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
         action="store_true",
         help="whole records, with their image headers if they have one",
     )
-    cat.add_argument("-o", "--output", metavar="FOLDER", help="write a file for each record")
+    cat.add_argument(
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        help="write a file for each record; - for standard output, a terminal too",
+    )
     cat.add_argument("--force", action="store_true", help="replace existing files")
 
     check = add("check", "look for damage in a record file and its index, and repair it")
@@ -175,6 +180,7 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
         metavar="N",
         help="with --decode: number of threads (default: all cores)",
     )
+    check.add_argument("--json", action="store_true", help="print one JSON object")
     check.add_argument("--force", action="store_true", help="replace existing files")
 
     _add_optimize(add)

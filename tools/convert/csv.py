@@ -246,4 +246,6 @@ FROM_CSV = Import(
     add_import_options,
     "Each row becomes a record: labels in the image header, the other numbers as a .npy array.",
 )
-TO_CSV = Export("csv", "rows of numbers; TARGET is a file", one_file, write_csv, add_export_options)
+TO_CSV = Export(
+    "csv", "rows of numbers; TARGET is a file", one_file, write_csv, add_export_options, ".csv"
+)

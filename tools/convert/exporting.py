@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recordio.errors import EmptyRecordFileError, RecordIOError
+from recordio.packs.source import pack_prefix
 from recordio.storage import naming_output
 
 from ..outputs import check_outputs, temporary_folder
@@ -22,6 +23,9 @@ from .format import Export
 from .shards import older_shards, plan_shards
 
 __all__ = ["ExportReport", "export_records"]
+
+#: With which the names of folders may end.
+SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
 @dataclass
@@ -81,6 +85,7 @@ def export_records(
         raise EmptyRecordFileError(
             "there is nothing to export: the file holds no records", path=pack.path
         )
+    _check_target(pack, target, export)
     positions = pack.everything() if getattr(settings, "raw", False) else pack.positions()
     sizes = (getattr(settings, "shard_records", None), getattr(settings, "shard_bytes", None))
     shards = None
@@ -106,6 +111,19 @@ def export_records(
         else:
             records = _write_shards(pack, shards, export, settings)
     return ExportReport(paths or [target], records, left_out, time.perf_counter() - start)
+
+
+def _check_target(pack: RecordPack, target: str, export: Export) -> None:
+    """Refuse a folder where files are written."""
+    files = export.outputs(target)
+    if not files or not (target.endswith(SEPARATORS) or any(map(os.path.isdir, files))):
+        return
+    name = os.path.basename(pack_prefix(pack.path)) + export.suffix
+    example = export.outputs(os.path.join(target, name))[0]
+    raise RecordIOError(
+        f"this is a folder, and --to {export.name} writes files: name one, such as {example}",
+        path=target,
+    )
 
 
 def _write_shards(

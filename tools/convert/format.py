@@ -182,6 +182,8 @@ class Export:
         records; for a folder `paths` is the target alone.
     add_options : callable
         ``add_options(parser)`` adds the options of the format.
+    suffix : str
+        Of a target that is a file, as people name it.
     """
 
     name: str
@@ -189,6 +191,7 @@ class Export:
     outputs: Callable[[str], Sequence[str]]
     write: Callable[[RecordPack, Sequence[str], argparse.Namespace], int]
     add_options: Callable[[argparse._ActionsContainer], None] = no_options
+    suffix: str = ""
 
 
 def unreadable(path: str, error: BaseException) -> RecordIOError:

@@ -45,5 +45,9 @@ def write_labels(pack: RecordPack, paths: Sequence[str], settings: argparse.Name
 
 
 TO_LABELS = Export(
-    "labels", "a table of keys, ids and labels; TARGET is a CSV file", one_file, write_labels
+    "labels",
+    "a table of keys, ids and labels; TARGET is a CSV file",
+    one_file,
+    write_labels,
+    suffix=".csv",
 )

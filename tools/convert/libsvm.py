@@ -117,5 +117,5 @@ FROM_LIBSVM = Import(
     "index (int64, counted from 0) and value.  Weights, qid and comments are dropped.",
 )
 TO_LIBSVM = Export(
-    "libsvm", "sparse rows; TARGET is a file", one_file, write_libsvm, add_export_options
+    "libsvm", "sparse rows; TARGET is a file", one_file, write_libsvm, add_export_options, ".libsvm"
 )

@@ -251,4 +251,5 @@ TO_TFRECORD = Export(
     one_file,
     write_tfrecord,
     add_export_options,
+    ".tfrecord",
 )

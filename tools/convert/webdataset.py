@@ -364,4 +364,5 @@ TO_WEBDATASET = Export(
     "KEY.jpg and KEY.cls for each record; TARGET is a tar file",
     one_file,
     write_webdataset,
+    suffix=".tar",
 )
