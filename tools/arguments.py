@@ -14,6 +14,7 @@ from recordio.files import StoredFile
 from recordio.image_size import DEFAULT_MAX_PIXELS
 from recordio.remote.settings import is_url
 
+from .completion import add_completion
 from .console import add_version
 from .image_list import split_entries
 from .outputs import local_path, output_place
@@ -121,6 +122,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_version(parser)
+    add_completion(parser)
     parser.add_argument(
         "prefix",
         metavar="PREFIX",

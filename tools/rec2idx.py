@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from recordio import build_index
 
+from .completion import add_completion
 from .console import Interruption, add_version, run_command, say
 from .outputs import local_path
 
@@ -35,6 +36,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_version(parser)
+    add_completion(parser)
     parser.add_argument("record", metavar="RECORD", type=local_path, help="the record file")
     parser.add_argument(
         "index", metavar="INDEX", type=local_path, help="the index to write or to replace"

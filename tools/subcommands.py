@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from .completion import add_completion
 from .console import add_version
 from .convert.format import Import
 from .convert.registry import EXPORTS, IMPORTS
@@ -70,6 +71,7 @@ def build_parser(target: str | None = None) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_version(parser)
+    add_completion(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, summary: str, description: str = "") -> argparse.ArgumentParser:
