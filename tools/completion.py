@@ -21,6 +21,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
         "--print-completion",
         action=_PrintCompletion,
         choices=SHELLS,
+        default=argparse.SUPPRESS,
         help="print a script with which that shell completes the options and files of this "
         "command, and exit; needs shtab",
     )
