@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -152,6 +152,9 @@ class Minibatches(Dataset):
 
     def _readonly(self, flag: bool = True) -> Any:
         return self._like(self._source._readonly(flag), self._batches, self._index)
+
+    def _described(self, meta: Mapping[str, Any]) -> Any:
+        return self._like(self._source._described(meta), self._batches, self._index)
 
     def _copy(self) -> Any:
         return self._like(self._source._copy(), self._batches, self._index)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.backend import is_tensor
+from ..core.collate import SeesData
 from .arithmetic import computed, equal
 from .fields import Group, Selector, check_name, declared, on_axis, remaining, selects
 from .region import ReadOnlyError, Region
@@ -26,13 +27,14 @@ __all__ = ["Dataset", "Sample"]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Sample:
+class Sample(SeesData):
     """Data that are seen, not held: reading, indexing and fields are views until they are called.
 
     Parameters
     ----------
     data : numpy.ndarray, torch.Tensor, list or object with ``__getitem__``, optional
-        The stored data.  Without them the sample is a *composite* of its fields.
+        The stored data.  Without them the sample is a *composite* of its fields.  A mapping is
+        `fields` without data: ``Dataset({"input": x, "target": y})``.
     fields : mapping of str to object, optional
         With `data`: an int, slice, list of ints or a tuple that begins with one of them selects
         from the data - along the first axis of a sample, the second axis of a dataset; anything
@@ -47,7 +49,7 @@ class Sample:
         The field of a composite that stands for the whole: calls, lengths, indices, iteration and
         shapes are its own.
     fields_meta : mapping of str to mapping, optional
-        `meta` of the fields.
+        `meta` of the fields, added to what a field that is a sample knows itself.
 
     Notes
     -----
@@ -93,6 +95,10 @@ class Sample:
         *,
         fields_meta: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
+        if isinstance(data, Mapping):
+            if fields:
+                raise TypeError("data that are a mapping are fields: give them without fields=")
+            data, fields = None, data
         if data is None and not fields:
             raise ValueError("a sample needs data, fields or both")
         entries = declared(dict(fields or {}), data is not None, self._stored)
@@ -102,10 +108,15 @@ class Sample:
             region = None if data is None else region_of(data)
         if primary is not None and primary not in entries:
             raise ValueError(f"the primary field {primary!r} is none of {tuple(entries)}")
-        for name in fields_meta or {}:
+        selected: dict[str, Mapping[str, Any]] = {}
+        for name, facts in (fields_meta or NOTHING).items():
             if name not in entries:
                 raise ValueError(f"fields_meta is about {name!r}, the fields are {tuple(entries)}")
-        self._set(region, entries, meta or NOTHING, readonly, primary, fields_meta or NOTHING)
+            if isinstance(entries[name], Sample):
+                entries[name] = entries[name]._described(facts)
+            else:
+                selected[name] = facts
+        self._set(region, entries, meta or NOTHING, readonly, primary, selected)
 
     def _set(
         self,
@@ -121,6 +132,7 @@ class Sample:
         self._own_meta = dict(meta)
         self._is_readonly = bool(readonly)
         self._primary = primary
+        #: Of fields that are selected from the data; a field that is a sample has its own.
         self._fields_meta = dict(fields_meta)
 
     def _view(
@@ -267,6 +279,12 @@ class Sample:
         view._is_readonly = bool(flag)
         return view
 
+    def _described(self, meta: Mapping[str, Any]) -> Any:
+        """The same view, with more facts about the data."""
+        view = self._readonly(self._is_readonly)
+        view._own_meta.update(meta)
+        return view
+
     # -- writing ----------------------------------------------------------------------------------
 
     def _write(self, value: Any) -> None:
@@ -309,6 +327,7 @@ class Sample:
         check_name(name)
         fields = sample if isinstance(sample, Mapping) else None
         self._entries[name] = self._stored(None if fields else sample, fields)
+        self._fields_meta.pop(name, None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
