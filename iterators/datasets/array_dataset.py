@@ -112,16 +112,16 @@ class ArrayDataset:
         rng : seed or generator, optional
             By default the dataset's own, which goes on from iterator to iterator.
         data_specs : (Space, source), optional
-            Flat; what a batch must look like.  By default the features as they are stored.
+            What a batch must look like; nested requests give nested tuples.  By default the
+            features as they are stored.
         return_tuple : bool
             Give a tuple for a single source as well.
 
         Raises
         ------
         ValueError
-            For a mode or source that does not exist, and more batches than there are examples for.
-        AssertionError
-            If `data_specs` is not flat.
+            For a mode or source that does not exist, a source that does not fit into what is asked
+            for, and more batches than there are examples for.
         """
         scheme = self._iteration
         if batch_size is None and num_batches is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..core.finite_iterator import flat_parts
+from ..core.finite_iterator import Request
 from ..core.layout import Layout
 from ..core.spec import FieldSpec
 from ..spaces.composite import CompositeSpace
@@ -83,15 +84,19 @@ class TransformerDataset:
         ValueError
             On the way, if the transformer gives what cannot become what was asked for.
         """
-        wanted = None if data_specs is None else flat_parts(data_specs)
-        forms, sources = wanted or ((None,), (FEATURES,))
+        request = None if data_specs is None else Request(data_specs)
+        forms: Any = (None,) if request is None else request.forms
+        sources = (FEATURES,) if request is None else request.sources
         asked: list[Any] = [
             self._taken(form) if source == FEATURES else form
             for form, source in zip(forms, sources, strict=True)
         ]
         specs = (CompositeSpace(asked), tuple(sources))
         raw = self.raw.iterator(mode, batch_size, num_batches, rng, specs, return_tuple=True)
-        return TransformerIterator(self, raw, forms, sources, return_tuple)
+        nest = tuple if request is None else request.nest
+        return TransformerIterator(
+            self, raw, list(zip(forms, sources, strict=True)), nest, return_tuple
+        )
 
     def _taken(self, form: Any) -> Any:
         """The form in which the transformer takes features that are asked for in a form."""
@@ -99,8 +104,8 @@ class TransformerDataset:
             return form
         if hasattr(self.transformer, "get_input_space"):
             return self.transformer.get_input_space()
-        forms, sources = flat_parts(self.raw.get_data_specs())
-        return forms[sources.index(FEATURES)]
+        stored = Request(self.raw.get_data_specs())
+        return stored.forms[stored.sources.index(FEATURES)]
 
     def _given(self, features: Any, form: Any) -> Any:
         """What the transformer made of features, in a form."""
@@ -157,10 +162,11 @@ class TransformerDataset:
             return space, source
         if not hasattr(self.transformer, "get_output_space"):
             raise NotImplementedError("the transformer does not say what it gives")
-        forms, sources = flat_parts((space, source))
+        stored = Request((space, source))
         out = self.transformer.get_output_space()
         given: list[Any] = [
-            out if name == FEATURES else f for f, name in zip(forms, sources, strict=True)
+            out if name == FEATURES else form
+            for form, name in zip(stored.forms, stored.sources, strict=True)
         ]
         return (given[0] if isinstance(source, str) else CompositeSpace(given)), source
 
@@ -169,11 +175,17 @@ class TransformerIterator:
     """The batches of a raw iterator, their features transformed; made by `TransformerDataset`."""
 
     def __init__(
-        self, dataset: TransformerDataset, raw: Any, forms: Any, sources: Any, return_tuple: bool
+        self,
+        dataset: TransformerDataset,
+        raw: Any,
+        wanted: list[tuple[Any, str]],
+        nest: Callable[[Any], tuple],
+        return_tuple: bool,
     ) -> None:
         self._dataset = dataset
         self._raw = raw
-        self._wanted = list(zip(forms, sources, strict=True))
+        self._wanted = wanted
+        self._nest = nest
         self._return_tuple = return_tuple
 
     def __getattr__(self, name: str) -> Any:
@@ -186,9 +198,11 @@ class TransformerIterator:
 
     def __next__(self) -> Any:
         parts = zip(next(self._raw), self._wanted, strict=True)
-        batch = tuple(
-            self._dataset._given(part, form) if source == FEATURES else part
-            for part, (form, source) in parts
+        batch = self._nest(
+            [
+                self._dataset._given(part, form) if source == FEATURES else part
+                for part, (form, source) in parts
+            ]
         )
         return batch[0] if len(batch) == 1 and not self._return_tuple else batch
 

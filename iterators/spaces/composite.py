@@ -172,6 +172,7 @@ class CompositeSpace(Space):
         ValueError
             If the components disagree.
         """
+        self._check_family(batch, True, "batch_size")
         self.np_validate(batch)
         sizes = {
             size for space, part in self._leaves(batch) if (size := space._size(part)) is not None

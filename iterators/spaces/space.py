@@ -155,21 +155,23 @@ class Space(Form):
         ValueError
             For a wrong number of axes, or an axis of the wrong size.
         """
-        self._check_family(batch, numeric=True)
+        self._check_family(batch, True, "validate")
         self._validate(batch, numeric=True)
 
     def validate(self, batch: Any) -> None:
         """Check that torch tensors have the form of this space; raises as `np_validate`."""
-        self._check_family(batch, numeric=False)
+        self._check_family(batch, False, "validate")
         self._validate(batch, numeric=False)
 
     def np_batch_size(self, batch: Any) -> int:
         """Number of samples; 0 when there is no data."""
+        self._check_family(batch, True, "batch_size")
         self.np_validate(batch)
         return self._size(batch) or 0
 
     def batch_size(self, batch: Any) -> int:
         """Number of samples in tensors; 0 when there is no data."""
+        self._check_family(batch, False, "batch_size")
         self.validate(batch)
         return self._size(batch) or 0
 
@@ -197,12 +199,12 @@ class Space(Form):
         NotImplementedError
             If the two kinds of spaces have nothing in common.
         """
-        self._check_family(batch, numeric=True)
+        self._check_family(batch, True, "format_as")
         return self._convert(batch, space, numeric=True)
 
     def format_as(self, batch: Any, space: Space) -> Any:
         """Convert tensors as `np_format_as` does; the result is differentiable."""
-        self._check_family(batch, numeric=False)
+        self._check_family(batch, False, "format_as")
         return self._convert(batch, space, numeric=False)
 
     def undo_np_format_as(self, batch: Any, space: Space) -> Any:
@@ -227,10 +229,15 @@ class Space(Form):
         return self._conversion(space)(batch)
 
     @staticmethod
-    def _check_family(batch: Any, numeric: bool) -> None:
-        if not (is_numeric_batch(batch) if numeric else is_symbolic_batch(batch)):
-            wanted = "numpy arrays or scipy sparse matrices" if numeric else "torch tensors"
-            raise TypeError(f"expected {wanted}, not {type(batch).__name__}")
+    def _check_family(batch: Any, numeric: bool, method: str) -> None:
+        """Refuse what a method is not for, and name its twin that is: ``np_`` takes arrays."""
+        here, there = is_numeric_batch, is_symbolic_batch
+        wanted, twin = "numpy arrays or scipy sparse matrices", method
+        if not numeric:
+            here, there, wanted, twin = there, here, "torch tensors", f"np_{method}"
+        if not here(batch):
+            advice = f": use {twin}" if there(batch) else ""
+            raise TypeError(f"expected {wanted}, not {type(batch).__name__}{advice}")
 
     def _no_conversion(self, space: Space) -> NotImplementedError:
         return NotImplementedError(f"there is no conversion from {self} to {space}")
