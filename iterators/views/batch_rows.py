@@ -14,6 +14,9 @@ from ..core.backend import backend_of, is_sparse, is_tensor
 
 __all__ = ["assign", "copy", "row_numbers", "row_range", "take", "window"]
 
+#: Size of the pieces in which rows are copied where NumPy cannot copy them to their place.
+GATHERED_BYTES = 1 << 18
+
 
 def row_numbers(ids: Any, size: int) -> np.ndarray:
     """Row numbers as int64, checked.
@@ -142,8 +145,20 @@ def take(x: Any, axis: int, rows: np.ndarray | slice, memory: Any = None) -> Any
         return torch.index_select(x, axis, index, out=memory)
     if is_sparse(x):
         return x.tocsr()[rows] if axis == 0 else x.tocsc()[:, rows]
-    # mode="raise" would make take() go through a buffer when it is given memory.
-    return np.take(x, rows, axis, out=memory, mode="clip")
+    if x.flags.c_contiguous:
+        # mode="raise" would make take() go through a buffer when it is given memory.
+        return np.take(x, rows, axis, out=memory, mode="clip")
+    result = np.empty_like(x, order="C", shape=shape) if memory is None else memory
+    _gather(np.moveaxis(x, axis, 0), rows, np.moveaxis(result, axis, 0))
+    return result
+
+
+def _gather(x: np.ndarray, rows: np.ndarray, target: np.ndarray) -> None:
+    """Fill an array with rows of one that is not contiguous, of which take() would copy all."""
+    step = max(GATHERED_BYTES // max(target[:1].nbytes, 1), 1)
+    for start in range(0, len(rows), step):
+        piece = slice(start, start + step)
+        target[piece] = x[rows[piece]]
 
 
 def assign(memory: Any, x: Any) -> None:

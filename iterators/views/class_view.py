@@ -33,6 +33,7 @@ class ClassView(DataView):
     'gnu'
     """
 
+    letters = forms.LETTERS
     offered = ("default", "b", "bt")
 
     def __init__(self, view: str | None = None, data: Any = None) -> None:

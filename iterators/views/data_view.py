@@ -27,7 +27,7 @@ class DataView(View):
     view : str, optional
         Order of the axes of `data`, one letter each, the batch being ``b``: ``f`` features,
         ``t`` class or slot, ``c`` channel, ``h`` height, ``w`` width or position in a sequence,
-        ``d`` depth; other letters are allowed.
+        ``d`` depth.  Other letters are allowed here, and refused by the subclasses.
     data : array, optional
         NumPy array, torch tensor, or - with two axes - scipy sparse matrix.  With both given,
         `forward_put` is called.
@@ -54,6 +54,8 @@ class DataView(View):
     [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
     """
 
+    #: Axes that a base may have; any letters if there are none here.
+    letters: ClassVar[str] = ""
     #: What can be asked for besides the order of the base itself.
     offered: ClassVar[tuple[str, ...]] = ("default", "bf", "b")
 
@@ -115,6 +117,12 @@ class DataView(View):
             return self._view
         if Layout(view).axes != view:
             raise ValueError(f"view {view!r}: axes are lower-case letters, {Layout(view).axes!r}")
+        unknown = [axis for axis in view if self.letters and axis not in self.letters]
+        if unknown:
+            raise ValueError(
+                f"view {view!r}: {type(self).__name__} knows no axis {unknown[0]!r}, only "
+                f"{', '.join(self.letters)}; a DataView may have any"
+            )
         self.find_axis("b", view)
         return view
 

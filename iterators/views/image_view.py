@@ -6,6 +6,7 @@ The forms it offers and nothing else; `DataView` does the work.
 from __future__ import annotations
 
 from ..core.layout import Plan
+from . import view_layouts as forms
 from .data_view import DataView
 
 __all__ = ["ImageView"]
@@ -26,6 +27,7 @@ class ImageView(DataView):
     torch.Size([1, 3, 2, 2])
     """
 
+    letters = forms.LETTERS
     offered = ("default", "bf", "b", "bhwc", "bchw", "chwb")
 
     def bhwc(self) -> Plan:

@@ -6,6 +6,7 @@ The forms it offers and nothing else; `DataView` does the work.
 from __future__ import annotations
 
 from ..core.layout import Plan
+from . import view_layouts as forms
 from .data_view import DataView
 
 __all__ = ["SequenceView"]
@@ -23,6 +24,7 @@ class SequenceView(DataView):
     (8, 50, 10)
     """
 
+    letters = forms.LETTERS
     offered = ("default", "bf", "b", "bwc", "bcw")
 
     def bwc(self) -> Plan:
