@@ -5,8 +5,9 @@ These are plain containers with the field names of MXNet.  They hold arrays and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import html
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -154,7 +155,12 @@ class DataBatch(AbstractDataBatch):
     (3, (4,))
     >>> batch
     DataBatch(data=(4, 2) float64, softmax_label=(4,) float64, pad=1)
+    >>> print(batch)  # MXNet's text
+    DataBatch: data shapes: [(4, 2)] label shapes: [(4,)]
     """
+
+    #: Its images as HTML, "" if it holds none; the floor that knows pictures sets it.
+    pictures: ClassVar[Callable[[Any], str]] = staticmethod(lambda batch: "")
 
     def __init__(
         self,
@@ -223,13 +229,33 @@ class DataBatch(AbstractDataBatch):
             "tuples"
         )
 
-    def __repr__(self) -> str:
+    def _arrays(self) -> Iterator[tuple[str, Any]]:
+        """Names and arrays; without descriptions the names are empty."""
         descriptions = [*(self.provide_data or ()), *(self.provide_label or ())]
         arrays = [*self.data, *self.label]
         names = [desc[0] for desc in descriptions] or [""] * len(arrays)
-        found = zip(names, arrays, strict=False)
-        texts = [shown(name, a.shape, getattr(a, "dtype", None)) for name, a in found]
+        return zip(names, arrays, strict=False)
+
+    def __repr__(self) -> str:
+        texts = [shown(name, a.shape, getattr(a, "dtype", None)) for name, a in self._arrays()]
         return f"{type(self).__name__}({', '.join([*texts, f'pad={self.pad}'])})"
+
+    def __str__(self) -> str:
+        data = [tuple(array.shape) for array in self.data]
+        label = [tuple(array.shape) for array in self.label] or None
+        return f"{type(self).__name__}: data shapes: {data} label shapes: {label}"
+
+    def _repr_html_(self) -> str:
+        """The arrays in a table, and images as pictures, for notebooks."""
+        rows = [
+            (name, shown("", array.shape, getattr(array, "dtype", None)))
+            for name, array in self._arrays()
+        ]
+        rows.append(("samples", f"{self.count}, pad {self.pad}"))
+        cells = [
+            f"<tr><th>{html.escape(str(a))}</th><td>{html.escape(b)}</td></tr>" for a, b in rows
+        ]
+        return f"<table>{''.join(cells)}</table>{type(self).pictures(self)}"
 
 
 def shown(name: str, shape: Sequence[int], dtype: Any = None) -> str:

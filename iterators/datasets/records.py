@@ -204,8 +204,8 @@ class ImageRecordDataset(DatasetMixin):
     ...         _ = writer.write(recordio.pack_img(header, pixels, img_fmt=".png"))
     >>> images = ImageRecordDataset(path, layout="CHW", label_dtype="int64")
     >>> image, label = images[1]
-    >>> image.shape, image.max(), label
-    ((3, 4, 6), np.uint8(50), np.int64(5))
+    >>> image.shape, image.max(), label, len(images)
+    ((3, 4, 6), np.uint8(50), np.int64(5), 2)
     >>> views = [{"auto_augment": "randaugment"}, {"data_shape": (3, 2, 2), "mean_r": 1}]
     >>> first, second, label = ImageRecordDataset(path, data_shape=(3, 4, 4), views=views)[0]
     >>> first.shape, second[:, 0, 0].tolist(), label
@@ -277,6 +277,15 @@ class ImageRecordDataset(DatasetMixin):
         if channels not in (None, self._channels):
             raise ValueError(f"channels={channels!r}, but data_shape has {self._channels}: drop it")
         self._examples = found
+
+    def __repr__(self) -> str:
+        packs, found = ", ".join(map(repr, self.packs)), self._examples
+        if found is None:
+            form = f"{self._layout} {self._dtype}"
+        else:
+            shapes = " and ".join(str(tuple(recipe.data_shape)) for recipe in found.recipes)
+            form = f"{found.options.layout} {found.options.dtype} of {shapes}, epoch {self.epoch}"
+        return f"<{type(self).__name__} of {packs}: {len(self)} images, {form}>"
 
     @property
     def epoch(self) -> int:

@@ -13,8 +13,11 @@ from typing import Any
 from ..core.batch import DataBatch, DataDesc, shown
 from .protocol import AbstractDataProviderState, MXNetJlProtocol, MXNetProtocol
 from .sample_iterator import DatasetProtocol
+from .show import pictures
 
 __all__ = ["AbstractDataProvider", "described_size", "shown_arrays"]
+
+DataBatch.pictures = staticmethod(pictures)
 
 
 class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):

@@ -6,6 +6,8 @@ method `show`; of a batch alone the numbers are shown as well as that goes, and 
 
 from __future__ import annotations
 
+import base64
+import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
 
     from .image_provider import RecordImageProvider
 
-__all__ = ["Classes", "objects_of_row", "show", "show_batch", "undo_normalisation"]
+__all__ = ["Classes", "objects_of_row", "pictures", "show", "show_batch", "undo_normalisation"]
+
+#: Images of a batch that a notebook shows by itself.
+MOST_PICTURES = 16
 
 #: Names of labels: as they are, or where they are.
 Classes = Mapping[int, str] | Sequence[str] | str | os.PathLike[str] | None
@@ -84,9 +89,10 @@ def show_batch(
     title: str,
     classes: Classes,
     columns: int,
+    most: int | None = None,
 ) -> Image:
-    """A batch as a contact sheet; see `show`."""
-    images = _images(batch)
+    """A batch, or the first `most` of its images, as a contact sheet; see `show`."""
+    images = _images(batch)[:most]
     note = ""
     if pixels is not None:
         images = pixels(images, batch.source)
@@ -103,6 +109,23 @@ def show_batch(
         tiles.append(Tile(image, caption, objects, faint=padding))
     parts = [title, f"{count} images", f"pad {batch.pad}" if batch.pad else "", note]
     return contact_sheet(tiles, ", ".join(part for part in parts if part), columns, names)
+
+
+def pictures(batch: DataBatch) -> str:
+    """The first images of a batch as HTML, for notebooks; "" if it holds none.
+
+    Examples
+    --------
+    >>> pictures(DataBatch([np.zeros((4, 2))])), pictures(DataBatch([np.zeros((4, 3, 8, 8))]))[:32]
+    ('', '<br><img src="data:image/png;bas')
+    """
+    try:
+        sheet = show_batch(batch, None, "", None, 8, MOST_PICTURES)
+    except (ValueError, ModuleNotFoundError):  # no images, or no Pillow that would draw them
+        return ""
+    stored = io.BytesIO()
+    sheet.save(stored, "PNG")
+    return f'<br><img src="data:image/png;base64,{base64.b64encode(stored.getvalue()).decode()}">'
 
 
 def _images(batch: DataBatch) -> np.ndarray:

@@ -15,7 +15,9 @@ import torch
 import torch.distributed
 import torch.utils.data
 
-from ..core.batch import DataBatch
+from recordio.remote.objects import shown as shown_url
+
+from ..core.batch import DataBatch, shown
 from ..core.device import as_tensor
 from ..core.parameters import integer
 from ..providers.abstract import AbstractDataProvider
@@ -270,6 +272,15 @@ class RecordBatches(torch.utils.data.IterableDataset):
         if self._given is not None:
             self._given.close()
 
+    def __repr__(self) -> str:
+        made = repr(self._given)
+        if self._given is None:
+            keywords = ", ".join(f"{name}={_told(v)}" for name, v in self._arguments.items())
+            made = f"{getattr(self._make, '__name__', type(self._make).__name__)}({keywords})"
+        rank, world_size = self.world
+        part = f", rank {rank} of {world_size}" if world_size > 1 else ""
+        return f"<{type(self).__name__} of {made}{part}, epoch {self._epoch}>"
+
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the provider; torch.distributed is not known in a worker."""
         if self._given is not None:
@@ -284,6 +295,18 @@ class RecordBatches(torch.utils.data.IterableDataset):
             "_provider_of": None,
             "_running": False,
         }
+
+
+def _told(value: Any) -> str:
+    """A parameter in a line of text: arrays by their shape, URLs without what may be secret."""
+    if isinstance(value, (str, os.PathLike)):
+        return repr(shown_url(str(value)))
+    if isinstance(value, (list, tuple)):
+        return f"({', '.join(map(_told, value[:4]))}{', ...' * (len(value) > 4)})"
+    if hasattr(value, "shape"):
+        return f"<{shown('', value.shape, getattr(value, 'dtype', None))}>"
+    plain = value is None or isinstance(value, (bool, int, float))
+    return repr(value) if plain else f"<{type(value).__name__}>"
 
 
 def begin_epoch(provider: AbstractDataProvider, epoch: int) -> bool:

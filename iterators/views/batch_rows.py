@@ -149,16 +149,17 @@ def take(x: Any, axis: int, rows: np.ndarray | slice, memory: Any = None) -> Any
         # mode="raise" would make take() go through a buffer when it is given memory.
         return np.take(x, rows, axis, out=memory, mode="clip")
     result = np.empty_like(x, order="C", shape=shape) if memory is None else memory
-    _gather(np.moveaxis(x, axis, 0), rows, np.moveaxis(result, axis, 0))
+    _gather(x, axis, rows, result)
     return result
 
 
-def _gather(x: np.ndarray, rows: np.ndarray, target: np.ndarray) -> None:
+def _gather(x: np.ndarray, axis: int, rows: np.ndarray, target: np.ndarray) -> None:
     """Fill an array with rows of one that is not contiguous, of which take() would copy all."""
-    step = max(GATHERED_BYTES // max(target[:1].nbytes, 1), 1)
+    before = (slice(None),) * axis
+    step = max(GATHERED_BYTES * len(rows) // max(target.nbytes, 1), 1)
     for start in range(0, len(rows), step):
         piece = slice(start, start + step)
-        target[piece] = x[rows[piece]]
+        target[(*before, piece)] = x[(*before, rows[piece])]
 
 
 def assign(memory: Any, x: Any) -> None:

@@ -111,6 +111,21 @@ def test_a_provider_that_exists_is_used_as_it_is():
             list(provider)
 
 
+def test_it_describes_itself_without_making_a_provider():
+    def make(**keywords):
+        raise AssertionError("not asked for")
+
+    url = "https://user:word@host/a.rec?signature=12"
+    options = {"shape": (3, 4), "data": np.zeros((5, 2)), "remote_options": {"key": "secret"}}
+    dataset = RecordBatches(make, path_imgrec=url, **options, rank=1, world_size=4, epoch=2)
+    assert repr(dataset) == (
+        "<RecordBatches of make(path_imgrec='https://host/a.rec', shape=(3, 4), "
+        "data=<(5, 2) float64>, remote_options=<dict>), rank 1 of 4, epoch 2>"
+    )
+    provider = ArrayDataProvider(np.arange(5), batch_size=2)
+    assert repr(RecordBatches(provider)) == f"<RecordBatches of {provider!r}, epoch 0>"
+
+
 def test_any_function_that_makes_a_provider_will_do():
     def make():
         inside = ArrayDataProvider(np.arange(4.0), batch_size=2)

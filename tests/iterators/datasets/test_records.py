@@ -287,6 +287,16 @@ def test_bad_images_are_named(tmp_path, threads):
         ImageRecordDataset(path, max_pixels=10)[0]
 
 
+def test_a_dataset_of_images_describes_itself(pictures):
+    name = f"ImageRecordDataset of Pack({str(pictures)!r}): {len(ImageRecordDataset(pictures))}"
+    assert repr(ImageRecordDataset(pictures, layout="CHW")) == f"<{name} images, CHW uint8>"
+    views = [{}, {"data_shape": (3, 2, 2)}]
+    augmented = ImageRecordDataset(pictures, data_shape=(3, 4, 4), views=views)
+    augmented.set_epoch(3)
+    form = "CHW float32 of (3, 4, 4) and (3, 2, 2), epoch 3"
+    assert repr(augmented) == f"<{name} images, {form}>"
+
+
 def test_several_files_are_numbered_through(pictures, tmp_path):
     for name in ("a.rec", "b.rec"):
         shutil.copy(pictures, tmp_path / name)

@@ -1,5 +1,9 @@
 """Batches as contact sheets."""
 
+import base64
+import io
+import re
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -263,6 +267,16 @@ def test_tensors_are_shown_as_arrays(images):
     batch.data = [torch.from_numpy(batch.data[0])]
     batch.label = [torch.from_numpy(batch.label[0])]
     assert show(batch).tobytes() == expected
+
+
+@pytest.mark.parametrize("size", [5, 20])
+def test_notebooks_show_the_first_images_of_a_batch(images, size):
+    batch = batch_of(np.resize(images, (size, SIDE, SIDE, 3)))
+    stored = re.search(r'<img src="data:image/png;base64,([^"]+)">', batch._repr_html_())[1]
+    with Image.open(io.BytesIO(base64.b64decode(stored))) as sheet:
+        for number in range(min(size, 16)):
+            assert (image_of(sheet, number) == images[number % 5]).all()
+        assert sheet.size == show(batch_of(np.resize(images, (min(size, 16), SIDE, SIDE, 3)))).size
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
