@@ -8,7 +8,9 @@ are described only.
 
 import contextlib
 import importlib
+import importlib.util
 import os
+import pkgutil
 import re
 import shlex
 import shutil
@@ -223,3 +225,39 @@ def test_every_public_name_is_in_the_reference():
         for name in package.__all__:
             if not isinstance(getattr(package, name), type(os)):  # a module
                 assert name in documented, f"{package.__name__}.{name}: add it in reference/api"
+
+
+def named_objects():
+    """What pages call by its whole name, and the pages."""
+    found = {}
+    for path in pages():
+        for name in re.findall(r"`((?:iterators|recordio)(?:\.\w+)+)", path.read_text()):
+            found.setdefault(name, name_of(path))
+    return found
+
+
+def test_what_pages_call_by_its_whole_name_is_there():
+    """Tables for people who come from other libraries name counterparts that no example uses."""
+    no_ray = importlib.util.find_spec("ray") is None
+    for name, page in named_objects().items():
+        if no_ray and ".ray" in name:
+            continue
+        try:
+            pkgutil.resolve_name(name)
+        except (ModuleNotFoundError, AttributeError) as error:
+            raise AssertionError(f"{page}: there is no {name}") from error
+
+
+def test_every_name_of_gluon_has_its_line():
+    """The names of `gluon.data.vision` that scripts import: each has a counterpart or a reason."""
+    page = (DOCS / "coming-from" / "mxnet.md").read_text()
+    for name in (
+        "SequentialSampler RandomSampler BatchSampler FilterSampler IntervalSampler SplitSampler "
+        "MNIST FashionMNIST CIFAR10 CIFAR100 ImageRecordDataset ImageFolderDataset "
+        "ImageListDataset Compose HybridCompose Cast ToTensor Normalize Resize CenterCrop "
+        "RandomCrop RandomResizedCrop CropResize RandomFlipLeftRight RandomFlipTopBottom "
+        "RandomBrightness RandomContrast RandomSaturation RandomHue RandomColorJitter "
+        "RandomLighting RandomGray Rotate RandomRotation RandomApply HybridRandomApply DataLoader"
+    ).split():
+        row = re.search(rf"^\| (?:[^|]*\W)?{name}\b[^|]*\|[^|]*\w", page, re.M)
+        assert row, f"no line about {name}"
