@@ -31,6 +31,15 @@ ELSEWHERE = {"how-to/packs.md", "reference/recordio-command.md"}
 #: What this page calls needs a cluster, and is called by the tests of `make test-ray`.
 WITH_A_CLUSTER = {"how-to/ray.md"}
 COMMANDS = {"im2rec": im2rec.main, "rec2idx": rec2idx.main, "recordio": cli.main}
+#: What scripts import from `gluon.data`, its `vision` and its `vision.transforms`.
+GLUON = """
+SequentialSampler RandomSampler BatchSampler FilterSampler IntervalSampler SplitSampler
+MNIST FashionMNIST CIFAR10 CIFAR100 ImageRecordDataset ImageFolderDataset ImageListDataset
+Compose HybridCompose Cast ToTensor Normalize Resize CenterCrop RandomCrop RandomResizedCrop
+CropResize RandomFlipLeftRight RandomFlipTopBottom RandomBrightness RandomContrast RandomSaturation
+RandomHue RandomColorJitter RandomLighting RandomGray Rotate RandomRotation RandomApply
+HybridRandomApply DataLoader
+"""
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.S | re.M)
 #: What a machine for tests has less of: memory, time, devices, a network.
 SMALLER = (
@@ -251,13 +260,6 @@ def test_what_pages_call_by_its_whole_name_is_there():
 def test_every_name_of_gluon_has_its_line():
     """The names of `gluon.data.vision` that scripts import: each has a counterpart or a reason."""
     page = (DOCS / "coming-from" / "mxnet.md").read_text()
-    for name in (
-        "SequentialSampler RandomSampler BatchSampler FilterSampler IntervalSampler SplitSampler "
-        "MNIST FashionMNIST CIFAR10 CIFAR100 ImageRecordDataset ImageFolderDataset "
-        "ImageListDataset Compose HybridCompose Cast ToTensor Normalize Resize CenterCrop "
-        "RandomCrop RandomResizedCrop CropResize RandomFlipLeftRight RandomFlipTopBottom "
-        "RandomBrightness RandomContrast RandomSaturation RandomHue RandomColorJitter "
-        "RandomLighting RandomGray Rotate RandomRotation RandomApply HybridRandomApply DataLoader"
-    ).split():
+    for name in GLUON.split():
         row = re.search(rf"^\| (?:[^|]*\W)?{name}\b[^|]*\|[^|]*\w", page, re.M)
         assert row, f"no line about {name}"
