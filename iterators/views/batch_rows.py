@@ -155,7 +155,7 @@ def take(x: Any, axis: int, rows: np.ndarray | slice, memory: Any = None) -> Any
 
 def _gather(x: np.ndarray, axis: int, rows: np.ndarray, target: np.ndarray) -> None:
     """Fill an array with rows of one that is not contiguous, of which take() would copy all."""
-    before = (slice(None),) * axis
+    before: tuple[Any, ...] = (slice(None),) * axis
     step = max(GATHERED_BYTES * len(rows) // max(target.nbytes, 1), 1)
     for start in range(0, len(rows), step):
         piece = slice(start, start + step)
