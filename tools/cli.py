@@ -110,6 +110,8 @@ def _import(settings: argparse.Namespace, interruption: Interruption) -> int:
         )
     for note in source.notes():
         _tell(note)
+    if left_out := report.not_stored():
+        _tell(f"note: {left_out}")
     if report.skipped:
         say_skipped("recordio", prefix, report.skipped)
     rate = report.records / max(report.seconds, 1e-9)

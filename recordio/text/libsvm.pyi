@@ -17,4 +17,5 @@ def read_libsvm(
     *,
     max_line_bytes: int = ...,
     max_array_bytes: int | None = None,
+    dropped: dict[str, int] | None = None,
 ) -> tuple[Any, NDArray[Any]]: ...

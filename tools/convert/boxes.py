@@ -12,7 +12,8 @@ import io
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..image_header import read_image_header
 from ..image_list import UNLISTED, Skipped
 from ..outputs import url_refused
 from .folders import add_check_option, read_content
-from .format import Item
+from .format import Counts, Item, LeftOut
 
 __all__ = [
     "Box",
@@ -117,7 +118,7 @@ def check_folder(path: str) -> None:
 
 @dataclass
 class BoxLabels:
-    """Makes labels of boxes, and counts what is not stored.
+    """Makes labels of boxes, and says which boxes are not in them.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ class BoxLabels:
     --------
     >>> labels = BoxLabels("refuse", "drop", False)
     >>> labels.of([Box("box 0", 3, (0.25, 0, 0.5, 1))], (100, 100))
-    [2.0, 5.0, 3.0, 0.25, 0.0, 0.5, 1.0]
+    ([2.0, 5.0, 3.0, 0.25, 0.0, 0.5, 1.0], Counter())
     >>> labels.of([Box("box 0", 3, (0.5, 0, 0.5, 1))], (100, 100))
     Traceback (most recent call last):
         ...
@@ -142,7 +143,6 @@ class BoxLabels:
     bad_boxes: str
     marked: str
     background: bool
-    counts: collections.Counter[str] = field(default_factory=collections.Counter)
     clipped: int = 0
 
     @classmethod
@@ -150,8 +150,10 @@ class BoxLabels:
         """What the options of `add_box_options` ask for."""
         return cls(settings.bad_boxes, settings.marked, settings.background)
 
-    def of(self, boxes: Iterable[Box], size: Size) -> list[float] | None:
-        """The label of an image.
+    def of(
+        self, boxes: Iterable[Box], size: Size
+    ) -> tuple[list[float] | None, collections.Counter[str]]:
+        """The label of an image, and what is not in it.
 
         Parameters
         ----------
@@ -162,8 +164,10 @@ class BoxLabels:
 
         Returns
         -------
-        list of float or None
+        label : list of float or None
             None if nothing is left of the boxes, and such images are not stored.
+        left_out : Counter of str
+            Boxes that were dropped, and the image if there is no label.
 
         Raises
         ------
@@ -172,20 +176,22 @@ class BoxLabels:
         """
         width = 6.0 if self.marked == "mark" else 5.0
         values: list[float] = []
+        left_out: collections.Counter[str] = collections.Counter()
         for box in boxes:
             if box.marked and self.marked == "drop":
-                self.counts["crowds or difficult objects"] += 1
+                left_out["crowds or difficult objects"] += 1
                 continue
             corners = self._checked(box, size)
-            if corners is not None:
-                values += [float(box.label), *corners]
-                values += [float(box.marked)] if self.marked == "mark" else []
-        if not values:
-            if not self.background:
-                self.counts["images without boxes (--background stores them)"] += 1
-                return None
-            values = [*NO_OBJECT, 0.0][: int(width)]
-        return [HEADER, width, *values]
+            if corners is None:
+                left_out["bad boxes"] += 1
+                continue
+            values += [float(box.label), *corners]
+            values += [float(box.marked)] if self.marked == "mark" else []
+        if not values and not self.background:
+            left_out["images without boxes (--background stores them)"] += 1
+            return None, left_out
+        values = values or [*NO_OBJECT, 0.0][: int(width)]
+        return [HEADER, width, *values], left_out
 
     def _checked(self, box: Box, size: Size) -> list[float] | None:
         """The corners inside of the image; None if the box is dropped."""
@@ -212,19 +218,15 @@ class BoxLabels:
                 f"{box.name}: {problem} ({shown}); --bad-boxes clips or drops such boxes"
             )
         if problem and (self.bad_boxes == "drop" or not _has_area(inside)):
-            self.counts["bad boxes"] += 1
             return None
         self.clipped += bool(problem)
         return inside
 
     def notes(self) -> list[str]:
         """What was not stored as it was, for the messages of a command."""
-        notes = []
-        if left_out := ", ".join(f"{count} {what}" for what, count in self.counts.items()):
-            notes.append(f"note: not stored: {left_out}")
-        if self.clipped:
-            notes.append(f"note: {self.clipped} boxes were clipped at the edges of their images")
-        return notes
+        if not self.clipped:
+            return []
+        return [f"note: {self.clipped} boxes were clipped at the edges of their images"]
 
 
 def _has_area(corners: Sequence[float]) -> bool:
@@ -241,7 +243,8 @@ def item_of(
     labels: BoxLabels,
     settings: argparse.Namespace,
     place: str,
-) -> Item | Skipped | None:
+    beside: Counts = MappingProxyType({}),
+) -> Item | Skipped | LeftOut:
     """One image with its boxes.
 
     Parameters
@@ -258,11 +261,13 @@ def item_of(
         `check`: ``"header"`` to look whether the file is whole and has the stated size.
     place : str
         Where the annotations are, for the report.
+    beside : mapping of str to int
+        What else the annotations say about the image, which no record holds.
 
     Returns
     -------
-    Item, Skipped or None
-        None for an image without boxes that is not to be stored.
+    Item, Skipped or LeftOut
+        `LeftOut` for an image without boxes that is not to be stored.
     """
     try:
         content = read_content(os.path.join(folder, name), settings.check)
@@ -280,10 +285,11 @@ def item_of(
             f"and it has {size[0]} x {size[1]} when it stands upright",
         )
     try:
-        label = labels.of(boxes_at(size), size)
+        label, left_out = labels.of(boxes_at(size), size)
     except LabelError as error:
         return Skipped(place, error.reason)
-    return None if label is None else Item(label, content, name)
+    left_out.update(beside)
+    return LeftOut(left_out) if label is None else Item(label, content, name, left_out)
 
 
 def upright_size(content: bytes) -> Size:

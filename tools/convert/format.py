@@ -7,8 +7,9 @@ rest, record files, reports and the command line, is the same for all of them an
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from recordio.errors import RecordIOError
@@ -18,10 +19,12 @@ from ..image_list import Skipped
 from ..record_pack import RecordPack
 
 __all__ = [
+    "Counts",
     "Export",
     "Import",
     "Item",
     "Items",
+    "LeftOut",
     "Source",
     "add_array_limit",
     "add_content_limit",
@@ -31,6 +34,9 @@ __all__ = [
     "no_options",
     "unreadable",
 ]
+
+#: Names and numbers of things that no record holds.
+Counts: TypeAlias = Mapping[str, int]
 
 DEFAULT_CONTENT_BYTES = 1 << 28
 DEFAULT_METADATA_BYTES = 1 << 22
@@ -48,15 +54,32 @@ class Item(NamedTuple):
         What follows the header.
     name : str
         Path of the file it comes from, relative, with ``/``; kept in PREFIX.lst.  Empty: none.
+    left_out : mapping of str to int
+        What belongs to it in the source and is not stored, with numbers.
     """
 
     labels: Sequence[float] | None
     content: bytes
     name: str = ""
+    left_out: Counts = MappingProxyType({})
 
 
-#: What a source yields, in its order: items, and what had to be left out.
-Items: TypeAlias = Iterator["Item | Skipped"]
+class LeftOut(NamedTuple):
+    """Something in a source that gets no record although nothing is wrong with it.
+
+    It is counted, and has no id; `Skipped` is for what is wrong.
+
+    Attributes
+    ----------
+    things : mapping of str to int
+        What is not stored, with numbers.
+    """
+
+    things: Counts
+
+
+#: What a source yields, in its order: items, what had to be left out, and what is never stored.
+Items: TypeAlias = Iterator["Item | Skipped | LeftOut"]
 
 
 @dataclass
@@ -65,8 +88,9 @@ class Source:
 
     Attributes
     ----------
-    items : iterator of Item or Skipped
-        In the order of the source; the position is the id of the record.
+    items : iterator of Item, Skipped or LeftOut
+        In the order of the source; the position among items and skipped ones is the id of the
+        record.
     total : int or None
         How many, where that is known.
     classes : sequence of str

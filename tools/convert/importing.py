@@ -5,6 +5,7 @@ What cannot be converted is reported; files appear whole or not at all.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
 import time
@@ -19,12 +20,24 @@ from recordio.packs.lists import ListEntry
 from recordio.storage import AtomicOutput, naming_output
 
 from ..console import progress_bar
-from ..image_list import Skipped, format_line, safe_name, write_classes, write_skipped
+from ..image_list import (
+    UNLISTED,
+    Skipped,
+    format_line,
+    safe_name,
+    write_classes,
+    write_skipped,
+)
 from ..outputs import temporary_folder
 from ..payloads import EXACT_IN_FLOAT32
-from .format import Item, Source
+from .format import Counts, Item, LeftOut, Source
 
 __all__ = ["ImportReport", "companions", "import_records"]
+
+#: Kinds of things left out that are told apart, and shown: their names are the source's.
+MOST_KINDS, SHOWN_KINDS = 1000, 20
+LONGEST_KIND = 80
+OTHER_KINDS = "others"
 
 
 @dataclass
@@ -40,7 +53,11 @@ class ImportReport:
     bytes_written : int
         Sum of their sizes.
     skipped : list of Skipped
-        What was left out, and why.
+        What could not be converted, and why.
+    left_out : Counter of str
+        What the records do not hold although nothing is wrong with it, with numbers: outlines,
+        other files of a sample, images without boxes.  What belongs to skipped items is not
+        counted.
     seconds : float
         Wall-clock time.
     """
@@ -49,7 +66,35 @@ class ImportReport:
     records: int = 0
     bytes_written: int = 0
     skipped: list[Skipped] = field(default_factory=list)
+    left_out: collections.Counter[str] = field(default_factory=collections.Counter)
     seconds: float = 0.0
+
+    def count(self, things: Counts) -> None:
+        """Add what was left out."""
+        for name, number in things.items():
+            kind = UNLISTED.sub("?", name)[:LONGEST_KIND]
+            if kind not in self.left_out and len(self.left_out) >= MOST_KINDS:
+                kind = OTHER_KINDS
+            self.left_out[kind] += number
+
+    def not_stored(self) -> str:
+        """What was left out, for people; empty if nothing was.
+
+        Examples
+        --------
+        >>> report = ImportReport("a.rec")
+        >>> report.count({".json": 2, ".txt": 1})
+        >>> report.count({".txt": 3})
+        >>> report.not_stored()
+        'not stored: 4 .txt, 2 .json'
+        """
+        if not self.left_out:
+            return ""
+        ordered = self.left_out.most_common()
+        shown = [f"{number} {kind}" for kind, number in ordered[:SHOWN_KINDS]]
+        if rest := ordered[SHOWN_KINDS:]:
+            shown.append(f"{sum(number for _, number in rest)} of {len(rest)} other kinds")
+        return f"not stored: {', '.join(shown)}"
 
 
 def companions(prefix: str) -> list[str]:
@@ -153,16 +198,22 @@ def _watched(
     ):
         if hasattr(source.items, "close"):
             stack.callback(source.items.close)  # its threads and files
-        for number, item in enumerate(source.items):
+        number = -1
+        for item in source.items:
             if cancelled():
                 raise KeyboardInterrupt
+            if isinstance(item, LeftOut):
+                report.count(item.things)
+                continue
             advance(1)
+            number += 1
             if isinstance(item, Item):
                 try:
                     record = _as_record(number, item)
                 except (LabelError, RecordTooLargeError) as error:
                     item = Skipped(item.name or f"item {number}", error.reason)
                 else:
+                    report.count(item.left_out)
                     yield number, item, record
                     continue
             if strict:
@@ -248,11 +299,14 @@ def _write_shuffled(
 def _check_any(report: ImportReport) -> None:
     if report.records:
         return
+    left_out = report.not_stored()
     if not report.skipped:
-        raise RecordIOError("there is nothing to convert: the source is empty", path=report.path)
+        why = left_out or "the source is empty"
+        raise RecordIOError(f"there is nothing to convert: {why}", path=report.path)
     path, reason = report.skipped[0]
     raise RecordIOError(
-        f"not one of {len(report.skipped)} items could be converted; the first, {path}: {reason}",
+        f"not one of {len(report.skipped)} items could be converted; the first, {path}: {reason}"
+        + (f"; {left_out}" if left_out else ""),
         path=report.path,
     )
 

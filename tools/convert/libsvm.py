@@ -18,9 +18,12 @@ from ..npy import SPARSE_FIELDS, decode_npy, encode_npy, is_sparse, sparse_dtype
 from ..payloads import number_text, numbers_text
 from ..record_pack import RecordPack
 from .csv import one_file
-from .format import Export, Import, Item, Items, Source, add_array_limit, add_text_limit
+from .format import Export, Import, Item, Items, LeftOut, Source, add_array_limit, add_text_limit
 
 __all__ = ["FROM_LIBSVM", "TO_LIBSVM"]
+
+#: How the numbers at the end call what `read_libsvm` drops.
+CALLED = {"weights": "weights of labels", "queries": "qid", "comments": "comments"}
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
@@ -42,14 +45,21 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
 
 def open_libsvm(settings: argparse.Namespace) -> Source:
     """Read a LibSVM file."""
+    dropped: dict[str, int] = {}
     data, labels = read_libsvm(
         settings.source,
         dtype=settings.dtype,
         zero_based=not settings.one_based,
         max_line_bytes=settings.max_line_bytes,
         max_array_bytes=settings.max_array_bytes,
+        dropped=dropped,
     )
-    return Source(read_items(data, labels), len(labels))
+
+    def items() -> Items:
+        yield from read_items(data, labels)
+        yield LeftOut({CALLED[key]: number for key, number in dropped.items() if number})
+
+    return Source(items(), len(labels))
 
 
 def read_items(data: object, labels: np.ndarray) -> Items:
@@ -114,7 +124,8 @@ FROM_LIBSVM = Import(
     open_libsvm,
     add_import_options,
     "Each line becomes a record: the label in the image header, and a .npy array of pairs of\n"
-    "index (int64, counted from 0) and value.  Weights, qid and comments are dropped.",
+    "index (int64, counted from 0) and value.  Weights, qid and comments are counted\n"
+    "and dropped.",
 )
 TO_LIBSVM = Export(
     "libsvm", "sparse rows; TARGET is a file", one_file, write_libsvm, add_export_options, ".libsvm"

@@ -27,7 +27,7 @@ from ..image_list import Skipped
 from ..images import add_pixel_limit, decode_image, encode_image, swap_red_and_blue
 from ..npy import HEADER_ERRORS, decode_npy, npy_header
 from ..record_pack import Record, RecordPack
-from .format import Export, Import, Item, Items, Source, add_array_limit, unreadable
+from .format import Export, Import, Item, Items, LeftOut, Source, add_array_limit, unreadable
 
 __all__ = ["FROM_NUMPY", "TO_NPY"]
 
@@ -64,7 +64,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
 
 def open_arrays(settings: argparse.Namespace) -> Source:
     """Open the data and the labels."""
-    data, labels = load_pair(settings)
+    data, labels, others = load_pair(settings)
     if data.ndim < 1:
         raise RecordIOError("an array without axes has no rows", path=settings.source)
     if data.dtype.hasobject:
@@ -78,22 +78,32 @@ def open_arrays(settings: argparse.Namespace) -> Source:
             )
         if labels.dtype.kind not in "biuf":
             raise RecordIOError(f"labels are numbers, not {labels.dtype}", path=where)
-    return Source(read_items(data, labels, settings.encoding, settings.source), len(data))
+
+    def items() -> Items:
+        yield from read_items(data, labels, settings.encoding, settings.source)
+        yield LeftOut({f"array {name}": 1 for name in others})
+
+    return Source(items(), len(data))
 
 
-def load_pair(settings: argparse.Namespace) -> tuple[np.ndarray, np.ndarray | None]:
-    """The arrays that the arguments name."""
+def load_pair(
+    settings: argparse.Namespace,
+) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
+    """The arrays that the arguments name, and the names of the others in the same archive."""
     path, labels, limit = settings.source, None, settings.max_array_bytes
+    others: list[str] = []
     if is_archive(path):
         # NumPy would not close a file that it fails to read.
         with open_bytes(path)[0] as file, naming_damage(path):
             size = file.seek(0, os.SEEK_END)
             with zipfile.ZipFile(file) as archive:
                 name = member(archive, settings.data_name, path, "--data-name", settings.label_name)
+                others = [stored for stored in archive.namelist() if stored != name]
                 with archive.open(name) as packed:
                     data = bounded_array(packed, size, limit, path)
                 if settings.label_name:
                     name = member(archive, settings.label_name, path, "--label-name")
+                    others = [stored for stored in others if stored != name]
                     with archive.open(name) as packed:
                         labels = bounded_array(packed, size, limit, path)
     else:
@@ -106,7 +116,7 @@ def load_pair(settings: argparse.Namespace) -> tuple[np.ndarray, np.ndarray | No
         if is_archive(settings.labels):
             raise RecordIOError("labels must be a .npy file", path=settings.labels)
         labels = load(settings.labels, limit)
-    return data, labels
+    return data, labels, [name.removesuffix(SUFFIX) for name in others]
 
 
 @contextlib.contextmanager

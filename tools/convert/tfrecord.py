@@ -7,6 +7,7 @@ google-crc32c computes them.
 from __future__ import annotations
 
 import argparse
+import collections
 import gzip
 import struct
 import zlib
@@ -172,7 +173,8 @@ def read_fully(file: BinaryIO, count: int) -> bytes:
 
 def as_item(features: dict[str, Feature], settings: argparse.Namespace) -> Item:
     """One example as an item."""
-    content = chosen(features, settings.content, CONTENTS, "--content")
+    taken = [chosen(features, settings.content, CONTENTS, "--content")]
+    content = features[taken[0]]
     if len(content) != 1 or not isinstance(content[0], bytes):
         raise RecordIOError(
             "the content must be one string of bytes; --raw stores examples as they are"
@@ -181,19 +183,21 @@ def as_item(features: dict[str, Feature], settings: argparse.Namespace) -> Item:
         check_content(content[0])
     labels: Any = []
     if not settings.no_labels:
-        labels = chosen(features, settings.label, LABELS, "--label")
+        taken.append(chosen(features, settings.label, LABELS, "--label"))
+        labels = features[taken[1]]
         if not labels or isinstance(labels[0], bytes):
             raise RecordIOError("the label feature holds no number")
-    return Item(labels, content[0])
+    left_out = collections.Counter(name for name in features if name not in taken)
+    return Item(labels, content[0], left_out=left_out)
 
 
 def chosen(
     features: dict[str, Feature], wanted: str | None, usual: Sequence[str], option: str
-) -> Feature:
-    """The feature with the wanted name, or with one of the usual ones."""
+) -> str:
+    """The name of the feature that is wanted, or of one of the usual ones."""
     for name in [wanted] if wanted else usual:
         if name in features:
-            return features[name]
+            return name
     raise RecordIOError(
         f"it has no feature {wanted or ' or '.join(usual)}; {option} chooses one of"
         f" {', '.join(features) or 'none'}"

@@ -6,6 +6,7 @@ LabelImg and many others write the same.  Nothing of XML but elements and text i
 from __future__ import annotations
 
 import argparse
+import collections
 import os
 from collections.abc import Sequence
 from typing import NoReturn
@@ -32,6 +33,12 @@ from .format import Import, Items, Source, add_metadata_limit
 __all__ = ["FROM_VOC", "read_limited"]
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
+#: Elements that are read, and those that say where an image came from.
+OF_IMAGES = frozenset(["filename", "folder", "object", "owner", "path", "size", "source"])
+OF_OBJECTS = frozenset(["bndbox", "difficult", "name"])
+#: What tools write where there is nothing to say.
+NOTHING = frozenset(["", "0", "Unspecified"])
+CALLED = {"segmented": "segmentation masks (segmented)"}
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
@@ -93,11 +100,22 @@ def open_voc(settings: argparse.Namespace) -> Source:
             def boxes_at(size: Size, objects: list[Box] = objects) -> list[Box]:
                 return [in_fractions(box, size, settings.zero_based) for box in objects]
 
-            item = item_of(settings.images, image, boxes_at, size, labels, settings, path)
-            if item is not None:
-                yield item
+            beside = left_out_of(root)
+            yield item_of(settings.images, image, boxes_at, size, labels, settings, path, beside)
 
     return Source(items(), len(chosen), classes, labels.notes)
+
+
+def left_out_of(root: ElementTree.Element) -> collections.Counter[str]:
+    """How often an annotation says something that no record holds."""
+    others = [entry for entry in root if entry.tag not in OF_IMAGES]
+    for found in root.iterfind("object"):
+        others += [entry for entry in found if entry.tag not in OF_OBJECTS]
+    return collections.Counter(
+        CALLED.get(entry.tag, entry.tag)
+        for entry in others
+        if len(entry) or (entry.text or "").strip() not in NOTHING
+    )
 
 
 class PlainBuilder(ElementTree.TreeBuilder):

@@ -60,9 +60,7 @@ def open_yolo(settings: argparse.Namespace) -> Source:
             def boxes_at(size: Size, boxes: list[Box] = boxes) -> list[Box]:
                 return boxes
 
-            item = item_of(settings.images, entry.path, boxes_at, None, labels, settings, path)
-            if item is not None:
-                yield item
+            yield item_of(settings.images, entry.path, boxes_at, None, labels, settings, path)
         yield from found.skipped
 
     def all_notes() -> list[str]:

@@ -9,7 +9,7 @@ import os
 import numpy as np
 
 from recordio.tools.convert.coco import FROM_COCO
-from recordio.tools.convert.format import Import, Item
+from recordio.tools.convert.format import Import, Item, LeftOut
 from recordio.tools.convert.voc import FROM_VOC
 from recordio.tools.convert.yolo import FROM_YOLO
 from recordio.tools.image_list import Skipped
@@ -39,7 +39,7 @@ def check(kind: Import, suffix: str, data: bytes) -> None:
         sources["annotations"] = path
     source = kind.open(argparse.Namespace(**sources, **vars(parser.parse_args(options))))
     for item in source.items:
-        assert isinstance(item, (Item, Skipped))
+        assert isinstance(item, (Item, Skipped, LeftOut))
         if isinstance(item, Item):
             label = np.array(item.labels, np.float32)
             assert label[0] == 2 and label[1] == 5

@@ -14,7 +14,7 @@ import numpy as np
 
 from recordio import RecordIOError
 from recordio.image_sets import read_cifar
-from recordio.tools.convert.format import Import, Item, Source
+from recordio.tools.convert.format import Import, Item, LeftOut, Source
 from recordio.tools.convert.tf_example import decode_example, encode_example
 from recordio.tools.convert.tfrecord import FROM_TFRECORD, checksums, read_frames
 from recordio.tools.convert.webdataset import FROM_WEBDATASET
@@ -62,7 +62,7 @@ def check_tfrecord(data: bytes) -> None:
     options = draw.choice([[], [], ["--content", "image"], ["--label", "x"], ["--no-labels"]])
     try:
         for item in opened(FROM_TFRECORD, path, options).items:
-            assert isinstance(item, (Item, Skipped))
+            assert isinstance(item, (Item, Skipped, LeftOut))
     except RecordIOError:
         pass
     frames = []
@@ -132,7 +132,7 @@ def check_webdataset(data: bytes) -> None:
     ]
     source = opened(FROM_WEBDATASET, path, options)
     for item in source.items:
-        assert isinstance(item, (Item, Skipped))
+        assert isinstance(item, (Item, Skipped, LeftOut))
         if isinstance(item, Item):
             assert len(item.content) <= 2**20  # inputs are small, and so is what they hold
             assert all(isinstance(label, (int, float)) for label in item.labels)
