@@ -15,7 +15,7 @@ from recordio.image_size import DEFAULT_MAX_PIXELS
 from recordio.remote.settings import is_url
 
 from .completion import add_completion
-from .console import add_version
+from .console import Parser, add_version
 from .image_list import split_entries
 from .outputs import local_path, output_place
 from .scan import DEFAULT_EXTENSIONS, READABLE_EXTENSIONS
@@ -115,7 +115,7 @@ exit codes:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the current spelling."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="im2rec",
         description=DESCRIPTION,
         epilog=EPILOG,

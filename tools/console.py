@@ -10,13 +10,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
-from typing import TextIO
+from typing import Any, TextIO
+
+from iterators.core.parameters import did_you_mean
 
 from .image_list import Skipped, skipped_path
 
 __all__ = [
     "UNNOTICED",
     "Interruption",
+    "Parser",
     "add_version",
     "printable",
     "progress_bar",
@@ -85,6 +88,50 @@ class Interruption:
             yield
         finally:
             self.deferred = False
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors name the closest sub-command, choice or option.
+
+    Examples
+    --------
+    >>> parser = Parser("demo")
+    >>> _ = parser.add_subparsers(dest="command").add_parser("info").add_argument("--json")
+    >>> parser.parse_args(["inof"])  # doctest: +SKIP
+    demo: error: argument command: invalid choice: 'inof'; did you mean 'info'?
+    >>> parser.parse_args(["info", "--jsn"])  # doctest: +SKIP
+    demo info: error: unrecognized arguments: --jsn; did you mean '--json'?
+    """
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The settings; what is not understood ends the process."""
+        settings, rest = self.parse_known_args(args, namespace)
+        if not rest:
+            return settings
+        parsers: list[argparse.ArgumentParser] = [self]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers.append(action.choices[getattr(settings, action.dest)])
+        known = [
+            option
+            for parser in parsers
+            for action in parser._actions
+            if action.help != argparse.SUPPRESS
+            for option in action.option_strings
+        ]
+        unknown = (word.partition("=")[0] for word in rest if word.startswith("--"))
+        hints = " ".join(filter(None, (did_you_mean(word, known) for word in unknown)))
+        problem = f"unrecognized arguments: {' '.join(rest)}"
+        parsers[-1].error(f"{problem}; {hints}" if hints else problem)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError:
+            hint = did_you_mean(value, action.choices or ()) if isinstance(value, str) else ""
+            if not hint:
+                raise
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {hint}") from None
 
 
 def add_version(parser: argparse.ArgumentParser) -> None:

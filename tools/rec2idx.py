@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from recordio import build_index
 
 from .completion import add_completion
-from .console import Interruption, add_version, run_command, say
+from .console import Interruption, Parser, add_version, run_command, say
 from .outputs import local_path
 
 __all__ = ["build_parser", "main"]
@@ -30,7 +30,7 @@ The index appears whole or not at all; damage in the record file is reported wit
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="rec2idx",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable
 
 from .completion import add_completion
-from .console import add_version
+from .console import Parser, add_version
 from .convert.format import Import
 from .convert.registry import EXPORTS, IMPORTS
 from .convert.shards import add_shard_options
@@ -64,7 +64,7 @@ def build_parser(target: str | None = None) -> argparse.ArgumentParser:
     target : str, optional
         The format whose options ``export`` has; that of folders by default.
     """
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="recordio",
         description=DESCRIPTION,
         epilog=EPILOG,

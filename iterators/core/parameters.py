@@ -19,6 +19,7 @@ import numpy as np
 __all__ = [
     "boolean",
     "choice",
+    "did_you_mean",
     "entries",
     "integer",
     "integers",
@@ -203,5 +204,17 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
     ImageRecordIter() has no parameter 'shuffel'; did you mean 'shuffle'?
     """
     text = f"{function}() has no parameter {name!r}"
+    hint = did_you_mean(name, known)
+    return TypeError(f"{text}; {hint}" if hint else text)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The closest of the names that exist, as a question; empty if none is close.
+
+    Examples
+    --------
+    >>> did_you_mean("shuffel", ["shuffle", "seed"])
+    "did you mean 'shuffle'?"
+    """
     close = difflib.get_close_matches(name, list(known), n=1)
-    return TypeError(f"{text}; did you mean {close[0]!r}?" if close else text)
+    return f"did you mean {close[0]!r}?" if close else ""

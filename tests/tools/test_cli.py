@@ -96,6 +96,42 @@ def test_wrong_words_give_exit_code_2(command, words):
     assert ended.value.code == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["inof"],
+            "recordio: error: argument COMMAND: invalid choice: 'inof'; did you mean 'info'?",
+        ),
+        (["coco", "a"], "did you mean 'from-coco'?"),
+        (["nonsense"], "invalid choice: 'nonsense' (choose from "),
+        (
+            ["info", "a", "--jsn"],
+            "recordio info: error: unrecognized arguments: --jsn; did you mean",
+        ),
+        (["from-csv", "a", "b", "--label-column=0"], "did you mean '--label-columns'?"),
+        (["from-coco", "a", "b", "c", "--crowds"], "did you mean '--crowd'?"),
+        (["from-coco", "a", "b", "c", "--crowd", "marks"], "'marks'; did you mean 'mark'?"),
+        (["check", "a", "--wombat"], "recordio check: error: unrecognized arguments: --wombat\n"),
+        (["export", "a", "b", "--to", "webdatset"], "did you mean 'webdataset'?"),
+        (["export", "a", "b", "--to", "csv", "--no-label"], "did you mean '--no-labels'?"),
+    ],
+)
+def test_the_closest_word_is_named(command, words, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command(*words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_letter_too_much_is_noticed_by_every_command(command, name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command(f"{name}s")
+    assert ended.value.code == 2
+    assert f"did you mean '{name}'?" in capsys.readouterr().err
+
+
 def test_nothing_is_replaced_without_force(rows, tmp_path, command, capsys):
     for name in ("t.rec", "t.idx", "t.lst", "t.classes.txt"):
         (tmp_path / name).write_text("precious")

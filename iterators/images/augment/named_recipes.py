@@ -6,13 +6,13 @@ mean is said in `recipe` and `policy_options`.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.options import Options, option, optional
+from ...core.parameters import did_you_mean
 
 __all__ = ["MOST_VIEWS", "NAMED_RECIPES", "NamedRecipe", "NamedRecipeOptions", "expanded"]
 
@@ -61,8 +61,7 @@ class NamedRecipe:
             if recipe.name == name:
                 return recipe
         names = [recipe.name for recipe in NAMED_RECIPES]
-        close = difflib.get_close_matches(str(name), names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(names)}"
+        hint = did_you_mean(str(name), names) or f"expected one of {', '.join(names)}"
         raise ValueError(f"recipe={name!r}: {hint}")
 
     @classmethod
