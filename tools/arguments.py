@@ -410,8 +410,9 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     Returns
     -------
     argparse.Namespace
-        `root` is absolute, and so is `prefix` if it is no URL; `exts` is a tuple of lower-case
-        suffixes with their dot; `recursive` is None when nothing was said.
+        `root` is absolute, and so is `prefix` if it is no URL; `slash` says whether `prefix` ended
+        with one; `exts` is a tuple of lower-case suffixes with their dot; `recursive` is None when
+        nothing was said.
 
     Raises
     ------
@@ -427,6 +428,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = build_parser()
     settings = parser.parse_args(modern_spelling(words))
     settings.prefix = StoredFile.at(settings.prefix).name  # file:// is a path
+    settings.slash = settings.prefix.endswith(("/", os.sep))
     if not is_url(settings.prefix):
         settings.prefix = os.path.abspath(settings.prefix)
     settings.root = os.path.abspath(settings.root)
