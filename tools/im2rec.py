@@ -80,6 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _check_places(settings: argparse.Namespace) -> None:
     if not os.path.isdir(settings.root):
         what = "is not a folder" if os.path.exists(settings.root) else "does not exist"
+        if os.path.isdir(settings.prefix):
+            what += "; PREFIX, which stands before it, is one"
         raise RecordIOError(f"ROOT, the folder with the images, {what}", path=settings.root)
 
 
@@ -244,6 +246,7 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
     prefix = settings.prefix
     paths = find_lists(prefix, settings.folder)
     if paths:
+        say("im2rec", f"packing the images of {', '.join(paths)}; --list makes a list again")
         _note_without_effect(settings, LIST_OPTIONS, "the list exists; --list makes it again")
     if any(value is not None for value in (settings.shards, settings.part, settings.ray)):
         from .im2rec_shards import pack_in_shards

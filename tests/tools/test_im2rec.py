@@ -76,7 +76,9 @@ def test_an_existing_list_is_used_as_it_is(photo_folder, output, capsys):
     assert run("--recursive", output / "p", photo_folder) == 0
     assert names(output) == ["p.idx", "p.lst", "p.rec"]
     assert (output / "p.idx").read_text() == "4\t0\n"
-    assert "no effect of --recursive" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"packing the images of {output / 'p.lst'}; --list makes a list again\n" in said
+    assert "no effect of --recursive" in said
 
 
 def test_list_mode_packs_nothing(photo_folder, output, capsys):
@@ -257,6 +259,8 @@ def test_missing_folders_are_named(photo_folder, output, capsys, mode):
     (output / "file").touch()
     assert run(*mode, output / "new" / "p", output / "file") == 1
     assert "ROOT, the folder with the images, is not a folder" in capsys.readouterr().err
+    assert run(*mode, photo_folder, output / "set") == 1
+    assert "does not exist; PREFIX, which stands before it, is one\n" in capsys.readouterr().err
     assert names(output) == ["file"]
 
 

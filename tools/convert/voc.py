@@ -71,6 +71,8 @@ def open_voc(settings: argparse.Namespace) -> Source:
     for path in (folder, settings.images):
         check_folder(path)
     every = sorted(name for name in os.listdir(folder) if name.lower().endswith(".xml"))
+    if not every:
+        raise RecordIOError("no file in it ends with .xml", path=folder)
     if settings.classes is None:
         classes = checked_classes(class_names(folder, every, settings.max_metadata_bytes), folder)
     else:

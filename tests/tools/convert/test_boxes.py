@@ -317,6 +317,11 @@ def test_what_belongs_to_a_skipped_image_is_not_counted(annotated, command, caps
     assert "not stored: 1 outlines (segmentation)" in capsys.readouterr().err
 
 
+def test_a_folder_without_annotations_is_named(annotated, command, capsys):
+    assert command("from-voc", annotated.photos, annotated.photos, annotated.folder / "out") == 1
+    assert f"{annotated.photos}: no file in it ends with .xml\n" in capsys.readouterr().err
+
+
 def test_what_voc_records_do_not_hold_is_counted(annotated, command, capsys):
     said = "<pose>Left</pose><truncated>1</truncated><part><name>head</name></part>"
     unsaid = "<pose>Unspecified</pose><truncated>0</truncated><difficult>0</difficult>"
