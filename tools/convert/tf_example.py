@@ -24,6 +24,8 @@ Feature: TypeAlias = "list[bytes] | list[float] | list[int]"
 MOST_NUMBERS = 1 << 22
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+#: Those of an Example, or the context of a SequenceExample; and what the latter has besides.
+FEATURES, FEATURE_LISTS = 1, 2
 BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3
 
 
@@ -41,7 +43,7 @@ def decode_example(data: bytes, wanted: Collection[str] | None = None) -> dict[s
     -------
     dict of str to list
         The values of each feature; floats are 32-bit floats, integers 64-bit ones.  Those that
-        are not wanted have none.
+        are not wanted have none, and neither have the feature lists of a SequenceExample.
 
     Raises
     ------
@@ -56,11 +58,13 @@ def decode_example(data: bytes, wanted: Collection[str] | None = None) -> dict[s
     features: dict[str, Feature] = {}
     try:
         for number, kind, message in fields(memoryview(data)):
-            if (number, kind) != (1, BYTES):
+            if kind != BYTES or number not in (FEATURES, FEATURE_LISTS):
                 continue
             for entry_number, entry_kind, entry in fields(message):
-                if (entry_number, entry_kind) == (1, BYTES):
-                    name, feature = read_entry(entry, wanted)
+                if (entry_number, entry_kind) != (1, BYTES):
+                    continue
+                name, feature = read_entry(entry, wanted if number == FEATURES else ())
+                if number == FEATURES or name not in features:
                     features[name] = feature
     except (ValueError, struct.error) as error:
         raise RecordIOError(f"the data are no tf.train.Example: {error}") from None

@@ -78,7 +78,7 @@ class StrictInfo(tarfile.TarInfo):
                 f"the archive ends at offset {offset} without its end marker: it is truncated, or "
                 f"was never finished; if all is there, append {END_MARKER} zero bytes"
             ) from None
-        except (tarfile.HeaderError, ValueError) as error:  # ValueError: numbers in pax headers
+        except (tarfile.HeaderError, ValueError, OverflowError) as error:  # pax headers: numbers
             raise tarfile.ReadError(f"damaged at offset {offset}: {error}") from None
 
 

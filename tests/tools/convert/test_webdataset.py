@@ -226,9 +226,8 @@ def test_records_of_one_name_stay_apart(tmp_path, command, images):
     assert names == ["5.jpg", "5.cls", "5-1.jpg", "5-1.cls", "5-1-2.jpg", "5-1-2.cls"]
 
 
-def test_a_pax_header_whose_numbers_are_none_is_damage(tmp_path):
-    entry = b"GNU.sparse.map=0,x,9,4"
-    entry = b"%d %s\n" % (len(entry) + 4, entry)
+@pytest.mark.parametrize("entry", [b"26 GNU.sparse.map=0,x,9,4\n", b"9" * 30 + b" path=b\n"])
+def test_a_pax_header_whose_numbers_are_none_is_damage(tmp_path, entry):
     extended = tarfile.TarInfo("pax")
     extended.type, extended.size = tarfile.XHDTYPE, len(entry)
     path = tmp_path / "a.tar"
