@@ -8,27 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from recordio.extras import need
 
+from .axes import LabelError, Layout, LayoutError
 from .backend import SPARSE, Backend, backend_of, is_stored_sparse, merges_in_place
 from .dtypes import dtype_name
 
-if TYPE_CHECKING:
-    from .layout import Layout
-
-__all__ = ["LabelError", "LayoutError", "Step"]
-
-
-class LayoutError(ValueError):
-    """Two layouts, or a layout and an array, that do not fit each other."""
-
-
-class LabelError(LayoutError, IndexError):
-    """A label that is not a position along the axis that it stands for."""
+__all__ = ["Step"]
 
 
 class Step:

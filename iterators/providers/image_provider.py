@@ -18,8 +18,7 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
-from ..core.effects import refuse_ineffective, warn_of_ineffective
-from ..core.options import divided
+from ..core.options import divided, refuse_ineffective, warn_of_ineffective
 from ..core.order import BatchPlan, Order, check_of
 from ..core.order.parts import zeros
 from ..core.parameters import choice

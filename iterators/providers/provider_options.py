@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 from recordio.text.lines import MAX_LINE_BYTES
 
-from ..core.effects import Rule
-from ..core.options import Options, option
+from ..core.options import Options, Rule, option
 from ..core.parameters import boolean, choice, integer
 
 __all__ = ["FileOptions", "NamedOptions", "ProviderOptions", "TextOptions"]

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.effects import Rule
-from ...core.options import accepts, described, divided, option
+from ...core.options import Rule, accepts, described, divided, option
 from ...core.parameters import boolean, integer, real, unknown_keyword
 from .policy_options import PolicyOptions
 from .recipe import Recipe

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ...core.effects import Rule
-from ...core.options import accepts, option
+from ...core.options import Rule, accepts, option
 from ...core.parameters import choice, integer, real
 from .policy_options import ChangeOptions, interval
 from .recipe import MAX_SHIFT, BaseRecipe

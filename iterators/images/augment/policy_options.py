@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ...core.effects import Rule
-from ...core.options import Options, option, optional
+from ...core.options import Options, Rule, option, optional
 from ...core.parameters import boolean, choice, integer, integers, real
 from .policies import INTERPOLATIONS, MOST_LAYERS, TABLES, Policy, policy_of
 

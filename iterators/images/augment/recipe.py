@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ...core.effects import Rule, refuse_ineffective
-from ...core.options import Options, accepts, option, optional
+from ...core.options import Options, Rule, accepts, option, optional, refuse_ineffective
 from ...core.parameters import boolean, choice, integer, integers, real
 from .policy_options import PolicyOptions
 from .rules import RULES

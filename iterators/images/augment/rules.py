@@ -1,6 +1,6 @@
 """Which parameters of images do nothing, or contradict others: the tables of all recipes.
 
-`core.effects` says what becomes of them.  Refused is what MXNet refuses as well and what MXNet does
+`core.options` says what becomes of them.  Refused is what MXNet refuses as well and what MXNet does
 not have; what MXNet runs is run, with a warning.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.effects import Rule
+from ...core.options import Rule
 
 __all__ = ["CHANNEL_RULES", "DET_RULES", "EXPOSURE_RULE", "NEEDS_RGB", "PIXEL_RULES", "RULES"]
 
