@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .dataset import TabularDataset
+from .dataset import DelegateDataset, TabularDataset
 from .stack import GeneratedKey, Join
 
 __all__ = ["from_data"]
@@ -76,7 +76,7 @@ def _has_key(item: Any) -> bool:
 def _join(entries: list[tuple[Any, Any]], size: int | None) -> TabularDataset:
     if not entries:
         raise ValueError("from_data needs at least one column")
-    return Join(*_members(entries, size))
+    return DelegateDataset(Join(*_members(entries, size)))
 
 
 def _members(entries: list[tuple[Any, Any]], size: int | None) -> list[TabularDataset]:

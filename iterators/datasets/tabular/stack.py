@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.backend import backend_of, is_tensor
 from ...core.indexing import resolve_rows, rows_as_index
-from .dataset import TabularDataset
+from .columns import Columns
 
 __all__ = ["Concatenation", "GeneratedKey", "Join"]
 
@@ -38,35 +38,22 @@ class GeneratedKey(str):
         return key
 
 
-class Concatenation(TabularDataset):
-    """The rows of several tables with the same keys."""
+class Concatenation(Columns):
+    """The rows of several tables with the same keys; the first says what keys and mode are."""
 
-    def __init__(self, *datasets: TabularDataset) -> None:
+    def __init__(self, *datasets: Any) -> None:
         wanted = _given(datasets[0].keys)
         for i, dataset in enumerate(datasets):
             if _given(dataset.keys) != wanted:
                 raise ValueError(
                     f"table {i} has the keys {dataset.keys}, but table 0 has {datasets[0].keys}"
                 )
+        super().__init__(datasets[0])
         self._datasets = datasets
         self._starts = [0, *accumulate(map(len, datasets))]
 
     def __len__(self) -> int:
         return self._starts[-1]
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return self._datasets[0].keys
-
-    @property
-    def mode(self) -> Any:
-        """The first table's mode."""
-        return self._datasets[0].mode
-
-    def convert(self, data: Any) -> Any:
-        """Make arrays of columns, as the first table does."""
-        return self._datasets[0].convert(data)
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
         """Columns of some rows; every table that has some of them is asked once."""
@@ -123,10 +110,10 @@ def _joined(pieces: tuple[Any, ...]) -> Any:
     return [item for piece in pieces for item in piece]
 
 
-class Join(TabularDataset):
-    """The columns of several tables with the same number of rows."""
+class Join(Columns):
+    """The columns of several tables with the same number of rows; the first converts."""
 
-    def __init__(self, *datasets: TabularDataset) -> None:
+    def __init__(self, *datasets: Any) -> None:
         keys: list[str] = []
         for i, dataset in enumerate(datasets):
             if len(dataset) != len(datasets[0]):
@@ -137,14 +124,12 @@ class Join(TabularDataset):
                 if key in keys:
                     raise ValueError(f"table {i} has the key {key!r}, as a table before it")
                 keys.append(key)
+        super().__init__(datasets[0])
         self._datasets = datasets
         self._keys = tuple(keys)
         self._places = [
             (member, i) for member, dataset in enumerate(datasets) for i in range(len(dataset.keys))
         ]
-
-    def __len__(self) -> int:
-        return len(self._datasets[0])
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -155,10 +140,6 @@ class Join(TabularDataset):
     def mode(self) -> Any:
         """The mode of the first table that has one, else tuple."""
         return next((d.mode for d in self._datasets if d.mode is not None), tuple)
-
-    def convert(self, data: Any) -> Any:
-        """Make arrays of columns, as the first table does."""
-        return self._datasets[0].convert(data)
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
         """Columns of some rows; only tables that have one of the columns are asked, once each."""
