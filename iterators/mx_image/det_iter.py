@@ -304,8 +304,6 @@ class ImageDetIter(ImageIter):
         mean: Any = None,
         std: Any = None,
         clip: bool = True,
-        waitKey: int | None = None,
-        window_name: str = "draw_next",
         id2labels: Mapping[int, str] | None = None,
     ) -> Iterator[np.ndarray]:
         """The images of the rest of the epoch with their boxes, one by one.
@@ -321,11 +319,6 @@ class ImageDetIter(ImageIter):
             ImageNet.
         clip : bool
             Limit values to 0 to 255; otherwise those beyond wrap around.
-        waitKey : int, optional
-            Show each image in a window, too, and wait so many milliseconds for a key (0: for ever).
-            Needs OpenCV with windows (the package opencv-python).
-        window_name : str
-            Name of the window.
         id2labels : mapping of int to str, optional
             Names of classes to write beside the boxes.
 
@@ -347,10 +340,4 @@ class ImageDetIter(ImageIter):
                 if clip:
                     pixels = np.clip(pixels, 0, 255)
                 bgr = np.rint(pixels[:, :, ::-1]).astype(np.int64).astype(np.uint8)
-                drawn = drawn_boxes(bgr, np.asarray(label), color, thickness, id2labels)
-                if waitKey is not None:
-                    import cv2
-
-                    cv2.imshow(window_name, drawn)
-                    cv2.waitKey(waitKey)
-                yield drawn
+                yield drawn_boxes(bgr, np.asarray(label), color, thickness, id2labels)
