@@ -7,7 +7,8 @@ mix-ins that it is made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.batch import DataBatch, DataDesc, shown
@@ -32,6 +33,9 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     ``for batch in provider`` runs one epoch; iterating again runs the next one, and a loop that was
     left early is followed by a new epoch.  Only one loop can use a provider at a time: an older
     loop that goes on after a newer one has begun gets a RuntimeError.
+
+    A class of your own that has states defines `state_dict` and `load_state_dict` as well; a loop
+    after `load_state_dict` goes on where that has left it, without a `reset`.
 
     Examples
     --------
@@ -66,6 +70,18 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     #: Whether anything was asked for since the epoch began or was resumed, as far as is known. None
     #: for what may be in use by others or not ready: only a call of `reset` resets it, no loop.
     _provider_asked: bool | None = True
+    #: Whether the class itself keeps that up to date; for others its methods do when they return.
+    _provider_keeps_notes = False
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls._provider_keeps_notes:
+            return
+        for name in ("next", "iter_next", "reset", "set_epoch", "load_state_dict"):
+            method = getattr(cls, name)
+            inherited = method is getattr(AbstractDataProvider, name)
+            if not inherited and not hasattr(method, "_provider_notes"):
+                setattr(cls, name, _noting(method, asked=name in ("next", "iter_next")))
 
     # -- what a class of its own defines ----------------------------------------------------------
 
@@ -79,6 +95,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
         if self._provider_batches is None:
             _needs_eachbatch(type(self), "next")
             self._provider_batches = iter(self.eachbatch())
+        self._provider_asked = True
         return next(self._provider_batches)
 
     def reset(self) -> None:
@@ -127,6 +144,26 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _noting(method: Callable[..., Any], asked: bool) -> Callable[..., Any]:
+    """The method, which notes whether anything was asked for since the epoch began."""
+
+    @functools.wraps(method)
+    def noting(self: AbstractDataProvider, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            result = method(self, *arguments, **keywords)
+        except BaseException:  # a batch may be lost; a reset that failed is none
+            if asked:
+                self._provider_asked = True
+            raise
+        self._provider_asked = asked
+        if not asked:
+            self._provider_batches = None  # the generator of the epoch that was left
+        return result
+
+    noting._provider_notes = True  # type: ignore[attr-defined]
+    return noting
 
 
 def _needs_eachbatch(kind: type[AbstractDataProvider], missing: str) -> None:

@@ -15,7 +15,7 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.parameters import unknown_keyword
 from .abstract import AbstractDataProvider, described_size
 from .data_iter import batch_of_parts, listed
-from .wrapper import Wrapper, described
+from .wrapper import Saved, Wrapper, described
 
 __all__ = ["MXDataIter", "MXDataProvider"]
 
@@ -114,10 +114,10 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the run."""
-        state = self._own_state()
-        if _has_state(self.data_iter):
-            state["inside"] = self.data_iter.state_dict()
-        return state
+        if not _has_state(self.data_iter):
+            return self._own_state()
+        inside = Saved.of(self.data_iter)
+        return {**self._own_state([inside]), "inside": inside.state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
@@ -135,7 +135,7 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
             self._number, self._over = 0, False
             for _ in range(number):
                 self._advance()
-        self._go_to(place)
+        self._resume(state, place)
 
     def close(self) -> None:
         """Close the object inside, if it can be closed."""

@@ -94,6 +94,8 @@ class PlannedProvider(AbstractDataProvider):
     `next` may be called by several threads; each batch goes to one of them.
     """
 
+    _provider_keeps_notes = True
+
     def __init__(
         self,
         plan: BatchPlan,
