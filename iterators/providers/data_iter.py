@@ -19,10 +19,11 @@ __all__ = ["DataIter", "batch_of_parts", "listed"]
 class DataIter(AbstractDataProvider):
     """Base class in place of MXNet's ``mx.io.DataIter``.
 
-    A class of your own describes its batches in `provide_data` and `provide_label`, by `DataDesc`
-    or by plain pairs of a name and a shape, and makes them in one of two ways: it defines `next`,
-    or `iter_next` and `getdata`, with `getlabel`, `getpad` and `getindex` where there is more than
-    data.  `reset` is its own as well, if there is something to begin with again.
+    A class of your own makes its batches in one of two ways: it defines `next`, or `iter_next` and
+    `getdata`, with `getlabel`, `getpad` and `getindex` where there is more than data.  It describes
+    them in `provide_data` and `provide_label`, by `DataDesc` or by plain pairs of a name and a
+    shape; without descriptions arrays have no names.  `reset` is its own as well, if there is
+    something to begin with again.
 
     Parameters
     ----------
@@ -57,6 +58,9 @@ class DataIter(AbstractDataProvider):
     >>> [batch.data[0].max() for batch in Countdown()]
     [np.int64(1), np.int64(0)]
     """
+
+    #: MXNet's base class asks for no descriptions.
+    provide_data = provide_label = ()
 
     _provider_asked = None
     _provider_size = 0
@@ -126,8 +130,8 @@ def batch_of_parts(it: Any) -> DataBatch:
         listed(it.getlabel()),
         pad=it.getpad() or 0,
         index=None if index is None else np.array(index, np.uint64),
-        provide_data=it.provide_data,
-        provide_label=it.provide_label,
+        provide_data=it.provide_data or None,
+        provide_label=it.provide_label or None,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.parameters import unknown_keyword
-from .abstract import AbstractDataProvider, described_size
+from .abstract import AbstractDataProvider, check_announced, described_size
 from .data_iter import batch_of_parts, listed
 from .wrapper import Saved, Wrapper, described
 
@@ -98,11 +98,14 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
     def _advance(self) -> DataBatch:
         inside = self.data_iter
         batch = inside.next() if hasattr(inside, "next") else batch_of_parts(inside)
-        index = batch.index
+        index, data, label = batch.index, listed(batch.data), listed(batch.label)
+        if not self._provider_checked and getattr(batch, "bucket_key", None) is None:
+            check_announced(inside, data, label)
+        self._provider_checked = True
         return self._batch(
             DataBatch(
-                [_copied(array) for array in listed(batch.data)],
-                [_copied(array) for array in listed(batch.label)] if self._has_labels else [],
+                [_copied(array) for array in data],
+                [_copied(array) for array in label] if self._has_labels else [],
                 pad=batch.pad or 0,
                 index=None if index is None else np.array(index, np.uint64),
                 provide_data=self._described,
