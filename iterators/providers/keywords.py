@@ -37,6 +37,8 @@ class ArrayKeywords(ProviderKeywords, total=False):
     batch_size: int
     data_padding: float
     label_padding: float
+    round_batch: bool
+    last_batch_handle: str
     dtype: DTypeLike | None
     layout: str | None
     data_layout: str | None

@@ -199,6 +199,8 @@ PROVIDERS = {
     "arrays, shuffled": lambda f: arrays(shuffle=True, seed=4, epoch=6),
     "arrays, even parts": lambda f: arrays(shuffle=True, num_parts=3, part_index=2, even=True),
     "arrays, a block": lambda f: arrays(num_parts=3, part_index=1, batch_size=2),
+    "arrays, round_batch": lambda f: arrays(shuffle=True, round_batch=True),
+    "arrays, roll over": lambda f: arrays(shuffle=True, last_batch_handle="roll_over"),
     "arrays, a form": lambda f: arrays(data_specs=(IndexSpace(max_labels=4, dim=1), "targets")),
     "arrays, tensors": lambda f: arrays(shuffle=True, device="cpu"),
     "NDArrayIter": lambda f: arrays(NDArrayIter, shuffle=True),
