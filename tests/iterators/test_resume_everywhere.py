@@ -40,7 +40,17 @@ from iterators import (
     ShuffleOrderSampler,
 )
 from iterators.torch import RecordBatches
-from iterators.views import DataSet, RandomSampler, Sampler
+from iterators.views import (
+    DataSet,
+    ImageClassSet,
+    RandomSampler,
+    Sampler,
+    SentenceSampler,
+    SentenceSet,
+    ShuffleSampler,
+    TextSampler,
+    TextSet,
+)
 
 COUNT, SIZE = 11, 4
 CLASSES = np.arange(COUNT) % 4
@@ -408,17 +418,35 @@ def test_an_iterator_over_a_data_set_goes_on_from_every_place(name):
 SAMPLERS = {
     "in order": lambda: Sampler(3),
     "short epochs": lambda: Sampler(3, epoch_size=4),
+    "shuffled": lambda: ShuffleSampler(3, random_seed=2),
+    "shuffled, short epochs": lambda: ShuffleSampler(3, epoch_size=5, random_seed=2),
     "random": lambda: RandomSampler(3, random_seed=2),
+    "asked in advance": lambda: ShuffleSampler(2, random_seed=2).asynchronous(2),
+    "text": lambda: TextSampler(3),
+    "sentences": lambda: SentenceSampler(2, random_seed=2),
 }
 
 
-def loop_of_rows(it):
-    """The rows of the next epoch."""
+@pytest.fixture(scope="module")
+def sets(folder):
+    for i in range(5):
+        (folder / "classes" / str(i % 2)).mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(folder / "classes" / str(i % 2) / f"{i}.png"), pixels(i))
+    images = ImageClassSet(folder / "classes", load_size=(3, 8, 8), n_thread=1)
+    sets = {
+        "asked in advance": images,
+        "text": TextSet(np.arange(10), context_size=1),
+        "sentences": SentenceSet([[1], [2], [3], [4], [5]], 0, context_size=1),
+    }
     rows = DataSet("train", DataView("bf", np.arange(7.0)[:, None]))
-    for batch, _, _ in it.inside.sample_epoch(rows):
-        yield batch.indices.tolist()
+    yield lambda name: sets.get(name, rows)
+    images.close()
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_a_sampler_goes_on_from_every_place(name):
-    check(lambda: Looped(SAMPLERS[name]()), loop_of_rows, True)
+def test_a_sampler_goes_on_from_every_place(sets, name):
+    def loop(it):
+        for batch, seen, _ in it.inside.sample_epoch(sets(name)):
+            yield batch.indices.tolist(), seen
+
+    check(lambda: Looped(SAMPLERS[name]()), loop, False)
