@@ -210,6 +210,9 @@ class PrefetchingIter(Wrapper):
                 engine.submit(None, 0)
         collected = [engine.collect() for engine in self._engines]
         errors = [failures[0][1] for _, _, _, failures in collected if failures]
+        # Without a state nothing was asked of an iterator, or it was interrupted.
+        pairs = zip(collected, self._states, strict=True)
+        self._states = [state or before for (_, state, _, _), before in pairs]
         if not any(isinstance(error, StopIteration) for error in errors):
             for engine in self._engines:
                 engine.submit(None, 0)
@@ -218,15 +221,11 @@ class PrefetchingIter(Wrapper):
                 raise error
         batches = [batch for batch, _, _, failures in collected if not failures]
         if not batches:
-            for engine in self._engines:
-                engine.cancel()
-            self._states = [_state_of(it) for it in self.iters]  # now they know that they ended
             raise StopIteration
         if len(batches) < len(self.iters):
             raise ValueError("one of the iterators ended before the others")
         if len({batch.pad for batch in batches}) > 1:
             raise ValueError(f"the batches are padded differently: {[b.pad for b in batches]}")
-        self._states = [state for _, state, _, _ in collected]
         if len(batches) == 1:
             return self._batch(batches[0])
         return self._batch(
@@ -302,10 +301,13 @@ class PrefetchingIter(Wrapper):
 
 def _advance(
     it: AbstractDataProvider, records: Any, epoch: int
-) -> tuple[DataBatch, Any, None, list]:
-    """The next batch of an iterator, and the state behind it."""
-    batch = it.next()
-    return batch, _state_of(it), None, []
+) -> tuple[DataBatch | None, Any, None, list]:
+    """The next batch of an iterator or why there is none, and the state behind it."""
+    try:
+        batch, failures = it.next(), []
+    except Exception as error:
+        batch, failures = None, [(0, error)]
+    return batch, _state_of(it), None, failures
 
 
 def _joined(kinds: Sequence[type[DataBatch]]) -> type[DataBatch]:

@@ -170,6 +170,24 @@ def test_an_exception_in_a_thread_reaches_the_consumer(fail_at):
             assert provider.next().data[0][0] == 1
 
 
+class Resumable(Failing):
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+def test_a_state_behind_a_batch_that_failed_is_behind_it():
+    for wrap in (lambda it: it, MXDataProvider, lambda it: ResizeIter(it, 4), PrefetchingIter):
+        with wrap(Resumable(2)) as provider, wrap(Resumable(2)) as again:
+            provider.next()
+            with pytest.raises(OSError, match="the disk is gone"):
+                provider.next()
+            again.load_state_dict(provider.state_dict())
+            assert [int(it.next().data[0][0]) for it in (provider, again)] == [3, 3]
+
+
 def test_iterators_must_end_together_and_be_padded_alike():
     with PrefetchingIter(
         [arrays(8), arrays(12)], [{}, {"data": "b"}], [{}, {"softmax_label": "c"}]
