@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..core.effects import Rule
-from ..core.options import accepts, described, option
+from ..core.options import Rule, accepts, described, option
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
 from ..core.parameters import boolean, choice, integer
 from .array_rows import Columns, DenseColumn, SparseColumn, column_of
