@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from recordio.errors import RemoteChangedError, RemoteFileError
 from recordio.extras import command, need
+from recordio.remote.fsspec_ranges import RangeAnswer, range_reader
 from recordio.remote.retrying import FIRST_DELAY, LONGEST_DELAY
 from recordio.remote.settings import RemoteSettings
 
@@ -284,20 +285,27 @@ def obstore_at(url: str, settings: RemoteSettings, write: bool = False) -> tuple
 
 
 class _Fsspec:
-    """An object through fsspec, which has no conditions: the version is looked up after a read."""
+    """An object through fsspec, which has no conditions: versions are compared after a request.
+
+    That of the answer, where the library shows it; otherwise the object is looked up once more.
+    """
 
     def __init__(self, url: str, settings: RemoteSettings) -> None:
         self._url, self._seconds = url, min(settings.timeout, REQUEST_SECONDS)
         self._files, self._path = fsspec_at(url, settings)
+        self._read_range = range_reader(self._files)
 
     def _ask(self, name: str, **keywords: Any) -> Any:
         """Call a method of the file system, for so long as one request may take."""
         if not self._files.async_impl:
             return getattr(self._files, name)(self._path, **keywords)
+        return self._wait_for(getattr(self._files, f"_{name}"), self._path, **keywords)
+
+    def _wait_for(self, function: Any, *arguments: Any, **keywords: Any) -> Any:
+        """What a coroutine returns that runs for so long as one request may take."""
         from fsspec.asyn import sync
 
-        method = getattr(self._files, f"_{name}")
-        return sync(self._files.loop, method, self._path, timeout=self._seconds, **keywords)
+        return sync(self._files.loop, function, *arguments, timeout=self._seconds, **keywords)
 
     def head(self) -> Version:
         self._files.invalidate_cache()
@@ -313,15 +321,41 @@ class _Fsspec:
         size = found.get("size")
         if size is None:
             raise RemoteFileError("the server does not tell its size", path=shown(self._url))
-        names = ("ETag", "etag", "e_tag", "LastModified", "mtime", "last_modified", "created")
+        names = ("ETag", "etag", "e_tag", "LastModified", "Last-Modified", "mtime",
+                 "last_modified", "created")  # fmt: skip
         tags = [str(found[name]) for name in names if found.get(name) is not None]
         return Version(int(size), tags[0] if tags else "")
 
     def read(self, start: int, end: int, version: Version) -> Any:
-        data = self._ask("cat_file", start=start, end=end)
-        if self.head() != version:
+        if self._read_range is None:
+            data, known = self._ask("cat_file", start=start, end=end), None
+        else:
+            data, known = self._checked_range(start, end, version)
+        if known is None and self.head() != version:
             raise _changed(self._url)
         return data
+
+    def _checked_range(self, start: int, end: int, version: Version) -> tuple[bytes, bool | None]:
+        """Bytes that are those by what the server says; with them whether it says the version."""
+        known: bool | None = None
+
+        def check(answer: RangeAnswer) -> None:
+            nonlocal known
+            known = answer.is_of(version.tag)
+            came, _, size = answer.content_range.partition("/")
+            if known is False or size not in ("", "*", str(version.size)):
+                raise _changed(self._url)
+            wanted = f"bytes {start}-{end - 1}"
+            if came != wanted:
+                came = came or "bytes without saying which (no Content-Range)"
+                raise RemoteFileError(
+                    f"the server sent {came} instead of {wanted}",
+                    path=shown(self._url),
+                    offset=start,
+                )
+
+        read = self._read_range
+        return self._wait_for(read, self._files, self._path, start, end, check), known
 
 
 def fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:

@@ -13,6 +13,7 @@ import pytest
 
 import recordio
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
+from recordio.remote import objects
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.remote.mirror import Mirror
 from recordio.remote.opening import open_mirror, open_mirrors
@@ -76,13 +77,26 @@ def test_a_mirror_outlives_its_process(server, url, settings):
     assert len(server.requests) == count
 
 
-@pytest.mark.parametrize("fault", ["503", "403", "reset", "short"])
+FAULTS = ["503", "403", "reset", "short", "elsewhere", "unsaid", "whole"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_tried_again(server, url, settings, fault):
     mirror = open_mirror(url, settings())
     server.faults.extend([fault] * 2)
-    with mirror.hold_bytes(0, 10):
-        assert bytes(mirror.view[:10]) == DATA[:10]
+    with mirror.hold_bytes(BLOCK, BLOCK + 10):
+        assert mirror.view[BLOCK : 2 * BLOCK] == DATA[BLOCK : 2 * BLOCK]
     assert not server.faults
+
+
+def test_bytes_that_trickle_in_are_given_up(server, url, settings, monkeypatch):
+    monkeypatch.setattr(objects, "REQUEST_SECONDS", 0.5)
+    server.slow_seconds = 0.1
+    mirror = open_mirror(url, settings())
+    server.faults.append("trickle")
+    with mirror.hold_bytes(0, 10):
+        assert mirror.view[:10] == DATA[:10]
+    assert mirror.counters["retries"] == 1
 
 
 def test_slow_answers_are_given_up(server, url, settings):
