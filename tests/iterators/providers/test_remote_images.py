@@ -191,6 +191,24 @@ def test_packs_larger_than_the_cache(server, packs, remote, chunks):
         assert epochs(it) == found
 
 
+@needs_locks
+def test_what_is_closed_makes_room_for_others(server, packs, remote):
+    keywords = settings(shuffle=True, shuffle_chunk_size=1, batch_size=4)
+    url, size = f"{server.url}/a.rec", packs[0].stat().st_size // 3
+    closed = ImageRecordIter(path_imgrec=url, **keywords, **remote)
+    wanted, chosen = epochs(closed), closed.iterator(mode="sequential", batch_size=4)
+    next(chosen)
+    closed.close()
+    with ImageRecordIter(path_imgrec=url, remote_cache_size=size, **keywords, **remote) as it:
+        assert epochs(it) == wanted
+        assert it.stats()["remote_evicted"] > 0
+    assert closed.stats()["remote_requests"] > 0 == closed.stats()["remote_evicted"]
+    closed.reset()
+    for provider in (closed, chosen):
+        with pytest.raises(ValueError, match="the provider is closed"):
+            next(provider)
+
+
 def test_the_second_epoch_asks_for_nothing(server, remote):
     with ImageRecordIter(
         path_imgrec=f"{server.url}/a.rec", **settings(shuffle=True), **remote
@@ -242,6 +260,27 @@ def test_faults_do_not_change_batches(server, packs, remote):
         found = epochs(it)
         assert it.stats()["remote_retries"] > 0
     with ImageRecordIter(path_imgrec=packs[0], **keywords) as it:
+        assert epochs(it) == found
+
+
+@pytest.mark.parametrize("damage", ["shorter", "gone", "noise"])
+def test_a_mirror_that_is_damaged_between_runs_costs_no_records(
+    server, packs, remote, tmp_path, damage
+):
+    keywords = settings(shuffle=True, on_error="skip")
+    with ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **keywords, **remote) as it:
+        found = epochs(it)
+    (data,) = (tmp_path / "mirrors").glob("a.rec-*/data")
+    content = data.read_bytes()
+    del it
+    if damage == "gone":
+        data.unlink()
+    elif damage == "shorter":
+        data.write_bytes(content[: len(content) // 2])
+    else:
+        noise = np.random.default_rng(0).bytes(len(content) // 2)
+        data.write_bytes(content[: len(content) - len(noise)] + noise)
+    with ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **keywords, **remote) as it:
         assert epochs(it) == found
 
 
