@@ -77,6 +77,8 @@ class ClosedEngine:
 
     def __init__(self, engine: Engine) -> None:
         self.depth, self.pending, self._stats = engine.depth, 0, engine.stats()
+        #: How images were made, where they are made in Python.
+        self.plan = getattr(engine, "plan", None)
 
     def stats(self) -> dict[str, float]:
         """The counters as they were in the end."""
@@ -91,7 +93,7 @@ class ClosedEngine:
         """Refuse."""
         raise ValueError("the provider is closed")
 
-    needed = collect = retry = submit
+    needed = collect = retry = reform = submit
 
 
 class Skipped:

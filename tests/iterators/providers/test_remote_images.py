@@ -12,6 +12,7 @@ import pytest
 import recordio
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter, Pack
 from iterators.datasets import ImageRecordDataset, RecordDataset
+from iterators.mx_image import ImageDetIter
 from recordio.errors import RemoteChangedError, RemoteFileError
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
 
@@ -396,4 +397,28 @@ def test_lists_of_labels_come_from_the_same_server(server, packs, remote, tmp_pa
         given = {"path_imgrec": urls["path"], "path_imglist": urls["path_imglist"], **remote}
         with kind(data_shape=SHAPE, batch_size=8, **given) as provider:
             assert next(iter(provider)).label[0].tolist() == list(range(100, 108))
+    assert list((tmp_path / "mirrors").glob("a.lst-*"))
+
+
+@pytest.mark.parametrize("with_pack", [True, False])
+@pytest.mark.parametrize("kind", [ImageIter, ImageDetIter])
+def test_lists_of_images_come_from_the_same_server(server, remote, tmp_path, kind, with_pack):
+    objects = "2\t5\t" if kind is ImageDetIter else ""
+    label = "1\t0.1\t0.1\t0.9\t0.9\t" if objects else "7\t"
+    path = tmp_path / "a.rec"
+    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
+        for i in range(4):
+            jpeg = cv2.imencode(".jpg", np.full((50, 50, 3), 60 * i, np.uint8))[1].tobytes()
+            (tmp_path / f"{i}.jpg").write_bytes(jpeg)
+            writer.write(recordio.pack(recordio.IRHeader(0, 0.0, i, 0), jpeg), key=i)
+    lines = "".join(f"{i}\t{objects}{label}{i}.jpg\n" for i in range(4))
+    server.objects["l/a.lst"] = lines.encode()
+    given = {"path_imgrec": path} if with_pack else {"path_root": str(tmp_path)}
+    given["path_imglist"] = f"{server.url}/l/a.lst"
+    if kind is ImageIter and with_pack:
+        given["path_imgidx"] = path.with_suffix(".idx")
+    with kind(data_shape=SHAPE, batch_size=4, **given, **remote) as provider:
+        labels = provider.next().label[0]
+    wanted = [1.0, 0.1, 0.1, 0.9, 0.9] if objects else 7.0
+    assert np.allclose(labels.reshape(4, -1), wanted)
     assert list((tmp_path / "mirrors").glob("a.lst-*"))
