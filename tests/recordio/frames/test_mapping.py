@@ -109,7 +109,7 @@ def test_maps_and_their_descriptors_are_let_go(tmp_path):
         assert part[0] == 1  # a part keeps the map
         del part
     if sys.platform == "linux":
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_of_many_maps_just_the_right_one_is_lost(tmp_path):
