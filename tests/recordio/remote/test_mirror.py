@@ -229,7 +229,7 @@ def test_bytes_that_trickle_in_are_given_up(server, url, settings, monkeypatch):
     server.faults.append("trickle")
     with mirror.hold_bytes(0, 10):
         assert mirror.view[:10] == DATA[:10]
-    assert mirror.counters["retries"] == 1
+    assert mirror.counters["retries"] >= 1
 
 
 def test_slow_answers_are_given_up(server, url, settings):
