@@ -27,6 +27,7 @@ __all__ = [
     "Version",
     "copy_object",
     "delete_object",
+    "fsspec_options",
     "list_urls",
     "redacted",
     "shown",
@@ -358,14 +359,21 @@ class _Fsspec:
         return self._wait_for(read, self._files, self._path, start, end, check), known
 
 
-def fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:
-    url_to_fs = need("fsspec.core", f"URLs such as {shown(url)}").url_to_fs
+def fsspec_options(url: str, settings: RemoteSettings) -> dict[str, Any]:
+    """The options as the file system of a URL calls them."""
     options = settings.options
     if urlsplit(url).scheme in ("s3", "s3a"):
         options = {S3FS_NAMES.get(name, name): value for name, value in options.items()}
         region = options.pop("region", None) or options.pop("aws_region", None)
         if region is not None:
             options["client_kwargs"] = {**options.get("client_kwargs", {}), "region_name": region}
+    return options
+
+
+def fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:
+    url_to_fs = need("fsspec.core", f"URLs such as {shown(url)}").url_to_fs
+    options = fsspec_options(url, settings)
+    if urlsplit(url).scheme in ("s3", "s3a"):
         # Requests that fail are made again here, for `remote_timeout`.
         once = {"retries": {"total_max_attempts": 1}}
         options["config_kwargs"] = {**once, **options.get("config_kwargs", {})}

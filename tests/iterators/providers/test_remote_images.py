@@ -1,5 +1,6 @@
 """Image providers and datasets over URLs: batches equal those of the local files to the byte."""
 
+import pickle
 import signal
 import sys
 import threading
@@ -10,8 +11,8 @@ import numpy as np
 import pytest
 
 import recordio
-from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter, Pack
-from iterators.datasets import ImageRecordDataset, RecordDataset
+from iterators import CSVIter, ImageDetRecordIter, ImageIter, ImageRecordIter, LibSVMIter, Pack
+from iterators.datasets import ImageRecordDataset, RecordDataset, TextDataset
 from iterators.mx_image import ImageDetIter
 from recordio.errors import RemoteChangedError, RemoteFileError
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
@@ -422,3 +423,30 @@ def test_lists_of_images_come_from_the_same_server(server, remote, tmp_path, kin
     wanted = [1.0, 0.1, 0.1, 0.9, 0.9] if objects else 7.0
     assert np.allclose(labels.reshape(4, -1), wanted)
     assert list((tmp_path / "mirrors").glob("a.lst-*"))
+
+
+@pytest.mark.parametrize("kind", [CSVIter, LibSVMIter, TextDataset])
+def test_text_comes_from_the_server_that_is_named(bucket, s3_endpoint, tmp_path, kind):
+    """Nothing in the environment says where it is."""
+    pytest.importorskip("s3fs")
+    access = {
+        "endpoint_url": s3_endpoint, "access_key_id": "me", "library": "fsspec",
+        "secret_access_key": "hunter2-hunter2", "region": "us-east-1",
+    }  # fmt: skip
+    url = f"s3://bucket/{kind.__name__}.txt"
+    text = "1 0:5\n2 1:6\n" if kind is LibSVMIter else "1,2\n3,4\n"
+    bucket.put_object(Bucket="bucket", Key=f"{kind.__name__}.txt", Body=text.encode())
+    if kind is TextDataset:
+        lines = TextDataset(url, remote_cache=tmp_path / "mirrors", remote_options=access)
+        assert lines[:] == pickle.loads(pickle.dumps(lines))[:] == ["1,2\n", "3,4\n"]
+        return
+    name = "data_libsvm" if kind is LibSVMIter else "data_csv"
+    found = []
+    for part in range(2):
+        given = {name: url, "data_shape": (2,), "batch_size": 1, "num_parts": 2}
+        with kind(**given, part_index=part, remote_options=access) as provider:
+            for batch in provider:
+                row = batch.data[0]
+                found += (row.toarray() if kind is LibSVMIter else row).tolist()
+            assert "hunter2" not in repr(provider) + str(provider.state_dict())
+    assert found == ([[5, 0], [0, 6]] if kind is LibSVMIter else [[1, 2], [3, 4]])
