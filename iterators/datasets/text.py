@@ -93,7 +93,7 @@ class TextDataset(DatasetMixin):
             for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline))
         ]
         self._files = [
-            _LinesOfFile(path, *own, settings) for path, *own in zip(paths, *options, strict=True)
+            _LinesOfFile(path, settings, *own) for path, *own in zip(paths, *options, strict=True)
         ]
         counts = [len(file) for file in self._files]
         if len(set(counts)) > 1:
@@ -130,10 +130,10 @@ class _LinesOfFile:
     def __init__(
         self,
         path: str | os.PathLike[str],
+        settings: RemoteSettings,
         encoding: str | None,
         errors: str | None,
         newline: str | None,
-        settings: RemoteSettings,
     ) -> None:
         if newline not in NEWLINES:
             raise ValueError(f"newline={newline!r}: expected one of {NEWLINES}")

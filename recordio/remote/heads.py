@@ -71,8 +71,9 @@ def record_heads(
             checksum = 0
             for begin in range(0, len(begins), HEADS_AT_ONCE):
                 heads = _fetched(mirror, begins[begin : begin + HEADS_AT_ONCE], nbytes)
-                _write(file.fileno(), heads.tobytes(), mirror)
-                checksum = crc32c(heads, checksum)
+                data = heads.tobytes()
+                _write(file.fileno(), data, mirror)
+                checksum = crc32c(data, checksum)
                 yield begin, heads
             _write(file.fileno(), _CHECKSUM.pack(checksum), mirror)
             os.fsync(file.fileno())
