@@ -268,7 +268,13 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
     in_parts = encode(MAGIC * 3) + encode(b"abc" + MAGIC + b"d") + encode(b"\0" + MAGIC)
     ppm = pnm.encode(picture(5, 7))
     return {
-        "frames": {"golden": frames[:1400], "six": RECORDS, "parts": in_parts, "empty": b""},
+        "frames": {
+            "golden": frames[:1400],
+            "six": RECORDS,
+            "parts": in_parts,
+            "unescaped": b"".join(MAGIC + bytes([8, 0, 0, 0]) + MAGIC + bytes(4) for _ in "ab"),
+            "empty": b"",
+        },
         "index": {
             "six": b"".join(b"%d\t%d\n" % (i, RECORDS.index(encode(p))) for i, p in enumerate(SIX)),
             "odd": b"7\t0\r\n 3 \t 8 \textra\n+5\t56",
