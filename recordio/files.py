@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 from recordio.errors import RecordIOError
 from recordio.extras import command, need
 from recordio.frames.mapping import map_file
+from recordio.regular_files import open_regular
 
 if TYPE_CHECKING:
     from recordio.remote.mirror import Mirror
@@ -114,16 +115,19 @@ class StoredFile:
         return StoredFile(f"{path.rpartition('/')[0]}/{name}{mark}{query}")
 
     def open(self, buffering: int = -1, settings: RemoteSettings | None = None) -> BinaryIO:
-        """Open it for reading; `buffering` is for local files, as that of the function `open`."""
+        """Open it for reading: a regular file, or a URL.
+
+        `buffering` is for local files, as that of the function `open`.
+        """
         if self.is_local:
-            return open(self.name, "rb", buffering=buffering)
+            return open_regular(self.name, buffering)
         files, inside = filesystem(self.name, settings)
         return files.open(inside, "rb")
 
     def first_bytes(self, count: int, settings: RemoteSettings | None = None) -> bytes:
         """Its first bytes; none if there is no such file, or none that can be opened here."""
         if self.is_local:
-            with contextlib.suppress(OSError), open(self.name, "rb") as file:
+            with contextlib.suppress(OSError), open_regular(self.name) as file:
                 return file.read(count)
             return b""
         from recordio.remote.asking import first_bytes

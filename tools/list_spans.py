@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from recordio.limits import LONGEST_LINE
+from recordio.regular_files import open_regular
 
 from .image_list import ImageList, listed
 
@@ -38,7 +39,7 @@ class ListSpan:
 
     def read(self) -> bytes:
         """The bytes of the lines."""
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             file.seek(self.begin)
             return file.read(self.end - self.begin)
 
@@ -96,7 +97,7 @@ def cut_list(path: str, count: int | None, most: int) -> list[ListSpan]:
 
 def _lines(path: str) -> Iterator[tuple[int, bool]]:
     """Size in bytes of each line, and whether it names an image; too long ones come in pieces."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         while line := file.readline(4 * LONGEST_LINE):
             words = line.removeprefix(codecs.BOM_UTF8).lstrip()
             yield len(line), bool(words) and not words.startswith(b"#")
