@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..at_end import at_end
 from ..storage import AtomicOutput
-from ..temporary import Temporary
+from ..temporary import JOURNAL_SUFFIX, Temporary
 
 __all__ = ["Journal", "Progress"]
 
@@ -53,7 +53,7 @@ class Journal:
 
     def __init__(self, path: str, fingerprint: str) -> None:
         self.found: dict[int, Progress] = {}
-        self._temporary = Temporary(f"{os.path.realpath(path)}.journal")
+        self._temporary = Temporary(os.path.realpath(path) + JOURNAL_SUFFIX)
         self._cleanup = at_end(self, _remove, self._temporary, os.getpid())
         descriptor = self._temporary.take_over()
         if descriptor is not None:

@@ -11,11 +11,14 @@ from recordio import (
     RecordIOError,
     RecordWriter,
     TruncatedRecordError,
+    repair,
 )
 from recordio.packs import copying
 from recordio.packs.copying import Edit
+from recordio.packs.journal import Journal
 from recordio.packs.output import Plan, write_packs
 from recordio.packs.source import SourcePack
+from recordio.tools.optimize import optimize_records
 
 MAGIC_ID = 0xCED7230A
 
@@ -206,6 +209,35 @@ def test_what_another_run_left_is_not_continued(packs, killed_after, change):
     assert packs.names() == ["a.idx", "a.rec", "b.idx", "b.rec"]
     with SourcePack(path) as old, SourcePack(packs.path("b")) as new:
         assert new.labels.values.tolist() == old.labels.values[rows].tolist()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_any_other_output_removes_what_a_killed_run_left(packs, killed_after):
+    path = packs.plain("a", range(60))
+    target = packs.path("b")
+
+    def make(progress=None):
+        with SourcePack(path) as source:
+            plan = Plan(str(packs.path("b")), np.zeros(60, int), np.arange(60))
+            return write_packs([source], [plan], progress=progress)
+
+    for write in (
+        lambda: optimize_records(path, target.with_suffix("")),
+        lambda: repair(path, target),
+        lambda: RecordWriter(target, target.with_suffix(".idx")).close(),
+    ):
+        killed_after(40, make)
+        assert "b.rec.journal.00000000.partial" in packs.names()
+        write()
+        assert packs.names() == ["a.idx", "a.rec", "b.idx", "b.rec"]
+
+
+def test_the_journal_of_a_run_that_goes_on_stays(packs):
+    target = packs.path("b")
+    journal = Journal(str(target), "a run")
+    RecordWriter(target).close()
+    assert packs.names() == ["b.rec", "b.rec.journal.00000000.partial"]
+    journal.remove()
 
 
 @given(data=st.data())
