@@ -7,6 +7,7 @@ which output is safely on the disk.  What it says is believed only by a run that
 from __future__ import annotations
 
 import os
+import re
 from typing import NamedTuple
 
 from ..at_end import at_end
@@ -14,6 +15,9 @@ from ..storage import AtomicOutput
 from ..temporary import JOURNAL_SUFFIX, Temporary
 
 __all__ = ["Journal", "Progress"]
+
+#: Number of the output, bytes of it, device and inode.
+STEP_LINE = re.compile("[0-9]{1,9}( [0-9]{1,20}){3}")
 
 
 class Progress(NamedTuple):
@@ -103,6 +107,8 @@ def _read(path: str, fingerprint: str) -> dict[int, Progress]:
         return {}
     found = {}
     for line in lines[1:]:
+        if not STEP_LINE.fullmatch(line):
+            break  # no run wrote this: what follows is not believed either
         number, *words = map(int, line.split())
         found[number] = Progress(*words)
     return found

@@ -3,8 +3,11 @@
 from .annotations import COCO, VOC, YOLO
 from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
+from .checksums import CHECKSUMS
 from .detection import DETECTION
+from .expressions import EXPRESSIONS
 from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
+from .journals import JOURNALS
 from .png import PNG
 from .recipes import RECIPES
 from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
@@ -45,5 +48,8 @@ TARGETS = {
         YOLO,
         STATES,
         SHARDS,
+        EXPRESSIONS,
+        CHECKSUMS,
+        JOURNALS,
     )
 }

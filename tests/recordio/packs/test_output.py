@@ -180,6 +180,34 @@ def test_a_killed_run_goes_on(packs, killed_after, faces):
     assert len(packs.names()) == 10
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["0 x 1 2", "0 1 2", "0 1 2 3 4", "0 -4 DEVICE INODE", "0 99999999999999999999 DEVICE INODE",
+     "9" * 5000, "0 13 DEVICE INODE", "\xe9", ""],
+)  # fmt: skip
+def test_lines_that_no_run_wrote_are_not_believed(packs, line):
+    """Beside whole first records of the output, in the journal of the same run."""
+    path, target = packs.plain("a", range(60)), packs.path("b")
+    lines = []
+
+    def make(progress=None):
+        with SourcePack(path) as source:
+            plan = Plan(str(target), np.zeros(60, int), np.arange(60)[::-1])
+            return write_packs([source], [plan], progress=progress)
+
+    journal = packs.folder / "b.rec.journal.00000000.partial"
+    make(lambda done, total: lines.append(journal.read_bytes().split(b"\n")[0]))
+    expected = target.read_bytes()
+    partial = packs.folder / "b.rec.00000000.partial"
+    partial.write_bytes(expected[: len(expected) // 2])
+    status = os.stat(partial)
+    line = line.replace("DEVICE", str(status.st_dev)).replace("INODE", str(status.st_ino))
+    journal.write_bytes(lines[0] + b"\n" + line.encode("latin-1") + b"\n")
+    assert make().continued == 0
+    assert target.read_bytes() == expected
+    assert packs.names() == ["a.idx", "a.rec", "b.idx", "b.rec"]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("change", ["plan", "source", "partial", "journal", "other"])
 def test_what_another_run_left_is_not_continued(packs, killed_after, change):
