@@ -8,6 +8,7 @@ from .detection import DETECTION
 from .expressions import EXPRESSIONS
 from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
 from .journals import JOURNALS
+from .pages import PAGES_OF_PACKS
 from .png import PNG
 from .recipes import RECIPES
 from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
@@ -51,5 +52,6 @@ TARGETS = {
         EXPRESSIONS,
         CHECKSUMS,
         JOURNALS,
+        PAGES_OF_PACKS,
     )
 }
