@@ -8,6 +8,7 @@ from .detection import DETECTION
 from .expressions import EXPRESSIONS
 from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
 from .journals import JOURNALS
+from .mirrors import MIRRORS
 from .pages import PAGES_OF_PACKS
 from .png import PNG
 from .recipes import RECIPES
@@ -53,5 +54,6 @@ TARGETS = {
         CHECKSUMS,
         JOURNALS,
         PAGES_OF_PACKS,
+        MIRRORS,
     )
 }
