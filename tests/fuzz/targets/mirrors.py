@@ -39,6 +39,8 @@ def read_with(folder: str, positions: list[int]) -> list[bytes | None]:
                 except (RecordIOError, OSError):
                     found.append(None)
     finally:
+        if not gc.get_freeze_count():
+            gc.freeze()  # looking at every module each time takes long
         gc.collect()  # the mirror is closed with its last user, as a process does at its end
     return found
 
