@@ -363,7 +363,8 @@ def pages() -> dict[str, bytes]:
     settings = "batch_size=2&data_shape=(3,8,8)"
     asked = {
         "images": [
-            "?where=decodable+and+width+>+1", "record/0", "image/0/224", "search?q=jpg", "key?key=0",
+            "?where=decodable+and+width+>+1", "record/0", "image/0/224", "search?q=jpg",
+            "key?key=0",
         ],
         "contents": [
             "record/1", "raw/0?whole=1", "record/2", "numbers?by=label", "damage/check?decode=1",
