@@ -47,6 +47,7 @@ class ImageFileSource:
     """
 
     identities: np.ndarray | None = None
+    num_identities: int | None = None
 
     def __init__(
         self,

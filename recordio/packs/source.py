@@ -31,7 +31,7 @@ from ..frames.index_file import read_index
 from ..frames.reader import RecordReader
 from ..header import HEADER
 from ..remote.objects import shown
-from .identities import face_pack, label_pair
+from .identities import ROUNDED, face_pack, identity_keys, label_pair, records_by_key
 from .labels import LabelSource
 
 __all__ = ["CHUNK", "ClassLabels", "SourcePack", "pack_files", "pack_prefix"]
@@ -218,24 +218,40 @@ class SourcePack:
 
     def _find_identities(self, index: str | None) -> None:
         """Keep the images of a face-recognition pack, and note how many identities it has."""
-        pair = self._first_pair()
-        if pair is None:
-            return
-        if self.problems:  # its first record says what it is; identities are written again
-            self.identities = pair[1] - pair[0]
-            self._keep((self.keys >= 1) & (self.keys < pair[0]))
+        if self.problems:
+            self._find_among_damaged()
             return
         with RecordReader(self.file.name, index) as reader:
             found = face_pack(reader, self.offsets)
         if found is not None:
-            self.identities = len(found.identities)
+            self.identities = len(found)
             self._keep(np.isin(self.offsets, found.images))
 
-    def _first_pair(self) -> tuple[int, int] | None:
-        """The keys of the identity records, if the record with key 0 says that there are any."""
-        rows = np.flatnonzero(self.keys == 0)[-1:].tolist()
-        pair = label_pair(self.record(rows[0])) if rows else None
-        return pair if pair is not None and 1 < pair[0] < pair[1] else None
+    def _find_among_damaged(self) -> None:
+        """The same where identity records may be damaged: they are written again in any case."""
+        read = records_by_key(self._by_key)
+        pair = label_pair(read([0])[0])
+        if pair is None:
+            return
+        last_key = max([int(self.keys.max()), *(problem.key or 0 for problem in self.problems)])
+        if self.index_path is None:  # numbers of records are keys no more
+            if pair[1] >= ROUNDED:
+                raise RecordHeaderError(
+                    "its keys were rounded to 32-bit floats, and behind a damaged record only an "
+                    "index says which record has which",
+                    path=self.path,
+                )
+            last_key = max(last_key, pair[1])
+        keys = identity_keys(pair, read, last_key, self.path)
+        if keys is not None:
+            self.identities = len(keys)
+            self._keep((self.keys >= 1) & (self.keys < keys.start))
+
+    def _by_key(self, key: int) -> memoryview:
+        rows = np.flatnonzero(self.keys == key)
+        if not len(rows):
+            raise self.key_error(key)
+        return self.record(int(rows[-1]))
 
     def part(self, rows: np.ndarray) -> SourcePack:
         """The same pack with some of its records only, by their numbers, ascending."""
