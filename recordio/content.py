@@ -7,10 +7,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from recordio.errors import RecordHeaderError
 from recordio.header import IRHeader, unpack
 
-__all__ = ["IMAGE_KINDS", "Payload", "kind_of", "read_payload", "suffixes_of"]
+__all__ = [
+    "IMAGE_KINDS",
+    "Payload",
+    "kind_of",
+    "read_payload",
+    "rests_on_labels",
+    "suffixes_of",
+]
 
 #: Kind, suffixes (the first is given to new files), and where which bytes must stand.
 SIGNATURES: tuple[tuple[str, tuple[str, ...], tuple[tuple[int, bytes], ...]], ...] = (
@@ -90,8 +99,9 @@ def read_payload(record: Any) -> Payload:
     r"""Take a record apart.
 
     Nothing in the format says whether a record begins with an image header.  It is believed when
-    known content or nothing at all follows it, or when the last 8 of its 24 bytes are zero, as all
-    tools write them; but not when the record as a whole is known content.
+    known content follows it, when the last 8 of its 24 bytes are zero, as most tools write them, or
+    when its labels look like labels; but not when the record as a whole is known content.
+    `rests_on_labels` tells when there are only the labels to go by.
 
     Parameters
     ----------
@@ -118,6 +128,29 @@ def read_payload(record: Any) -> Payload:
     except RecordHeaderError:
         return Payload(None, view, whole)
     kind = kind_of(content)
-    if whole == "other" and (kind != "other" or header.id2 == 0):
-        return Payload(header, content, kind)
+    found = Payload(header, content, kind)
+    if whole == "other" and (not rests_on_labels(found) or look_like_labels(header.label)):
+        return found
     return Payload(None, view, whole)
+
+
+def rests_on_labels(payload: Payload) -> bool:
+    """Whether a header is believed only because its labels look like labels."""
+    if payload.header is None or payload.header.id2 == 0:
+        return False
+    return payload.kind in ("other", "empty")
+
+
+def look_like_labels(values: Any) -> bool:
+    """Whether 32-bit floats are 0, NaN, or of a size that labels have; integers and text are not.
+
+    Examples
+    --------
+    >>> look_like_labels([0, -1, 0.25, 1e6])
+    True
+    >>> look_like_labels(np.array([7], "<i4").view("<f4")), look_like_labels(1e20)
+    (False, False)
+    """
+    sizes = np.abs(np.asarray(values, np.float32))
+    usual = (sizes >= 2**-24) & (sizes <= 2**24)
+    return bool((usual | (sizes == 0) | np.isnan(sizes)).all())

@@ -7,6 +7,7 @@ read before it is asked for.  What each row says is described by `SourcePack`.
 from __future__ import annotations
 
 import copy
+import logging
 import os
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..boxes import LEAST_HEADER, LEAST_OBJECT
-from ..content import read_payload
+from ..content import read_payload, rests_on_labels
 from ..errors import (
     CorruptRecordError,
     IndexFileError,
@@ -35,6 +36,8 @@ from .identities import ROUNDED, face_pack, identity_keys, label_pair, records_b
 from .labels import LabelSource
 
 __all__ = ["CHUNK", "ClassLabels", "SourcePack", "pack_files", "pack_prefix"]
+
+logger = logging.getLogger("recordio")
 
 #: Records whose tables are worked on at a time.
 CHUNK = 1 << 16
@@ -289,14 +292,27 @@ class SourcePack:
     def _heads(self) -> np.ndarray:
         """The image header of each record, and the sizes, as fields of one table."""
         heads = np.zeros(len(self), HEADS)
+        unsure: list[int] = []
         for first in range(0, len(self), CHUNK):
             rows = slice(first, first + CHUNK)
-            self._read_heads(self.offsets[rows] // 4, self.ends[rows] // 4, first, heads[rows])
+            unsure += self._read_heads(self.offsets[rows] // 4, first, heads[rows])
+        strange = [row for row in unsure if heads["header"]["id"][row] != self.keys[row]]
+        if strange and (~heads["headed"] & (heads["size"] > 0)).any():
+            # Where others have no header, these are rather data that begin like one.
+            heads["headed"][strange] = False
+            place = "{path}, offset {offset}, record {record}".format(**self.place(strange[0]))
+            logger.warning(
+                "%s: it begins like an image header with a second id, and so do %d more, but "
+                "others have no header: these are taken for data without one, and have no label "
+                "and no id",
+                place,
+                len(strange) - 1,
+            )
+        heads["header"][~heads["headed"]] = 0
         return heads
 
-    def _read_heads(
-        self, begin: np.ndarray, end: np.ndarray, first: int, heads: np.ndarray
-    ) -> None:
+    def _read_heads(self, begin: np.ndarray, first: int, heads: np.ndarray) -> list[int]:
+        """Fill in some rows; returns the numbers of those whose header rests on its labels."""
         lrec = self.words[begin + 1]
         heads["size"] = lrec & ((1 << 29) - 1)
         heads["whole"] = lrec >> 29 == 0
@@ -307,14 +323,18 @@ class SourcePack:
         flags = heads["header"]["flag"][long].astype(np.int64)
         fits = HEADER.size + 4 * flags <= sizes
         heads["headed"][long] = fits
+        unsure = []
         doubtful = long[fits & ((heads["header"]["id2"][long] != 0) | (flags > USUAL_LABELS))]
         for row in [*np.flatnonzero(~heads["whole"]).tolist(), *doubtful.tolist()]:
             record = self.record(first + row)
             heads["size"][row] = len(record)
-            header = read_payload(record).header
-            heads["headed"][row] = header is not None
-            if header is not None:
+            payload = read_payload(record)
+            heads["headed"][row] = payload.header is not None
+            if payload.header is not None:
                 heads["header"][row] = HEADER.unpack_from(record)
+            if rests_on_labels(payload):
+                unsure.append(first + row)
+        return unsure
 
     @property
     def headed(self) -> np.ndarray:
