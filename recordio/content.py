@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio.errors import RecordHeaderError
-from recordio.header import IRHeader, unpack
+from recordio.header import WIDE_HEADER, IRHeader, unpack
 
 __all__ = [
     "IMAGE_KINDS",
+    "WIDE",
     "Payload",
+    "has_wide_header",
     "kind_of",
     "read_payload",
     "rests_on_labels",
@@ -129,9 +131,38 @@ def read_payload(record: Any) -> Payload:
         return Payload(None, view, whole)
     kind = kind_of(content)
     found = Payload(header, content, kind)
+    if kind == "other" and has_wide_header(view):
+        return Payload(None, view, whole)
     if whole == "other" and (not rests_on_labels(found) or look_like_labels(header.label)):
         return found
     return Payload(None, view, whole)
+
+
+#: What to do about `has_wide_header`, for errors.
+WIDE = (
+    "its header looks like one of 32 bytes with labels of 64 bits, which `recordio narrow` turns "
+    "into the usual ones and recordio.unpack(record, label_dtype='float64') reads"
+)
+
+
+def has_wide_header(record: Any) -> bool:
+    r"""Whether a record seems to begin with a header of 32 bytes, before content that is known.
+
+    Examples
+    --------
+    >>> import struct
+    >>> image = b"\xff\xd8\xff"
+    >>> has_wide_header(struct.pack("IdQQ", 0, 3, 7, 0) + image)
+    True
+    >>> from recordio import pack
+    >>> has_wide_header(pack((0, 3, 7, 0), image))
+    False
+    """
+    if len(record) <= WIDE_HEADER.size:
+        return False
+    flag, unused, _, _, id2 = WIDE_HEADER.unpack_from(record)
+    begin = WIDE_HEADER.size + 8 * flag
+    return unused == id2 == 0 and kind_of(record[begin : begin + 16]) not in ("other", "empty")
 
 
 def rests_on_labels(payload: Payload) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio import IRHeader, RecordReader
-from recordio.content import read_payload
+from recordio.content import WIDE, has_wide_header, read_payload
 from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.files import StoredFile
 from recordio.frames.frame import find_head, survey
@@ -175,8 +175,11 @@ class RecordPack:
             whole = self.reader[position]
             header, content, kind = read_payload(whole)
             if header is None:
+                wide = has_wide_header(whole)
                 raise RecordHeaderError(
-                    "it has no image header; recordio cat --raw gives records as they are",
+                    WIDE
+                    if wide
+                    else "it has no image header; recordio cat --raw gives records as they are",
                     path=self.path,
                     record=position,
                 )

@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from ..content import WIDE
 from ..errors import KeyNotFoundError, RecordHeaderError, RecordIOError, RemoteFileError
 from ..frames.reader import RecordReader
-from ..header import HEADER
+from ..header import HEADER, WIDE_HEADER
 
 __all__ = [
     "ROUNDED",
@@ -97,7 +98,8 @@ def face_pack(reader: RecordReader, table: np.ndarray) -> FacePack | None:
     Raises
     ------
     RecordHeaderError
-        If keys were rounded so that it cannot be told which records list identities.
+        If keys were rounded so that it cannot be told which records list identities, or the headers
+        are not the usual ones.
 
     Examples
     --------
@@ -177,7 +179,10 @@ def find_identities(read: RecordsByKey, last_key: int | None, path: str) -> Iden
     path : str
         The record file, for errors.
     """
-    pair = label_pair(read([0])[0])
+    (record,) = read([0])
+    if record is not None and lists_widely(record):
+        raise RecordHeaderError(f"the record with key 0 is not as usual: {WIDE}", path=path)
+    pair = label_pair(record)
     keys = None if pair is None else identity_keys(pair, read, last_key, path)
     listed = None if keys is None else Identities(read, keys, path)
     # Two labels alone could be those of an ordinary image; that a record they point to is empty
@@ -465,6 +470,14 @@ def label_pair(record: memoryview | bytes | None) -> tuple[int, int] | None:
         return None
     first, second = struct.unpack_from("<2f", record, HEADER.size)
     return (int(first), int(second)) if first.is_integer() and second.is_integer() else None
+
+
+def lists_widely(record: memoryview | bytes) -> bool:
+    """Whether a record holds two whole numbers of 64 bits, which name identity records."""
+    if len(record) != WIDE_HEADER.size + 16 or WIDE_HEADER.unpack_from(record)[:3] != (2, 0, 0):
+        return False
+    first, end = struct.unpack_from("<2d", record, WIDE_HEADER.size)
+    return 1 < first < end and first.is_integer() and end.is_integer()
 
 
 def first_label(record: memoryview | bytes) -> float:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..boxes import LEAST_HEADER, LEAST_OBJECT
-from ..content import read_payload, rests_on_labels
+from ..content import WIDE, has_wide_header, read_payload, rests_on_labels
 from ..errors import (
     CorruptRecordError,
     IndexFileError,
@@ -445,8 +445,9 @@ class SourcePack:
             If a record has none and errors are not skipped.
         """
         bare = np.flatnonzero(~self.headed)
-        reason = "it has no image header, hence no label"
         for number in bare.tolist():
+            wide = has_wide_header(self.record(number))
+            reason = WIDE if wide else "it has no image header, hence no label"
             if not self.skip_errors:
                 raise RecordHeaderError(reason, **self.place(number))
             offset, key = int(self.offsets[number]), int(self.keys[number])
