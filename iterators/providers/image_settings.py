@@ -39,8 +39,10 @@ class ImagePack(Protocol):
 
     #: What messages call it.
     name: str
-    #: For a face-recognition pack, how many identities it has.
-    num_identities: int | None
+
+    @property
+    def num_identities(self) -> int | None:
+        """For a face-recognition pack, how many identities it has."""
 
     @property
     def identities(self) -> np.ndarray | None:

@@ -60,10 +60,12 @@ class FacePack:
         The identities.
     images : numpy.ndarray of int64
         Offsets of the images, ascending.
+    reader : RecordReader
+        The file.
     """
 
-    def __init__(self, listed: Identities, images: np.ndarray) -> None:
-        self.listed, self.images = listed, images
+    def __init__(self, listed: Identities, images: np.ndarray, reader: RecordReader) -> None:
+        self.listed, self.images, self.reader = listed, images, reader
 
     def __len__(self) -> int:
         return len(self.listed)
@@ -83,6 +85,27 @@ class FacePack:
             If a range was rounded, and the labels of the images do not tell which was meant.
         """
         return self.listed.ranges()
+
+    def places(self) -> np.ndarray:
+        """The same by the places of images in the file, from 0 on, which are not always the keys.
+
+        Raises
+        ------
+        RecordIOError
+            If the images of an identity do not lie together.
+        """
+        if self.reader.index_path is None:
+            return self.identities - 1
+        keys = self.reader.keys
+        wanted = (keys >= 1) & (keys < self.keys.start)
+        keys = keys[wanted][np.argsort(self.reader.offsets[wanted], kind="stable")]
+        if (keys[1:] < keys[:-1]).any():
+            raise RecordIOError(
+                "its images do not lie identity by identity: `recordio sort PACK PREFIX --by key` "
+                "writes them so",
+                path=self.reader.path,
+            )
+        return np.searchsorted(keys, self.identities)
 
 
 def face_pack(reader: RecordReader, table: np.ndarray) -> FacePack | None:
@@ -130,7 +153,7 @@ def face_pack(reader: RecordReader, table: np.ndarray) -> FacePack | None:
         images = in_file_order(reader.offsets[wanted])
     else:
         images = table[1:first]
-    return FacePack(listed, images)
+    return FacePack(listed, images, reader)
 
 
 class _Records:
@@ -281,7 +304,7 @@ class Identities:
         if self._all is not None:
             return self._all[begin:end]
         most = float(np.float32(self.keys.start))
-        found = np.empty((end - begin, 2), np.float32)
+        found = np.empty((max(end - begin, 0), 2), np.float32)
         for place in range(begin, end, READ_AT_ONCE):
             stop = min(place + READ_AT_ONCE, end)
             pairs = [label_pair(record) for record in self.read(self.keys[place:stop])]
@@ -340,9 +363,9 @@ class Identities:
 
     def _begins(self, begin: int, end: int) -> np.ndarray:
         """Where identities begin, as it is stored; behind the last one, where the images end."""
-        rows = self._rows(begin, min(end, len(self)))[:, 0] if begin < min(end, len(self)) else []
-        behind = [np.float32(self.keys.start)] * (end - begin - len(rows))
-        return np.concatenate([rows, behind]).astype(np.float32)
+        rows = self._rows(begin, min(end, len(self)))[:, 0]
+        behind = np.full(end - begin - len(rows), self.keys.start, np.float32)
+        return np.concatenate([rows, behind])
 
     def _begin(self, number: int) -> float:
         return float(self._begins(number, number + 1)[0])
@@ -374,14 +397,13 @@ class Identities:
 
         Their numbers; that behind the last one stands for the end of all images.
         """
-        images_end = self.keys.start if window.stop == self.keys.start else None
+        behind = [self.keys.start] if window.stop == self.keys.start else []
         # Usually labels number the identities.
         last = len(self) - 1
         shown = [(key, label) for key, label in known if key > window[0] and label <= last]
-        begins = [
-            next((key for key, label in shown if label >= number), images_end) for number in numbers
-        ]
-        if None not in begins:
+        chosen = [[key for key, label in shown if label >= number] + behind for number in numbers]
+        if all(chosen):
+            begins = [keys[0] for keys in chosen]
             counted = [numbers[0] - 1 + bisect_right(begins, key) for key, _ in known]
             if counted == [label for _, label in known]:
                 return begins
@@ -391,15 +413,15 @@ class Identities:
         if numbers[0] == 0 and known and known[0][0] != before:
             before = known[0][0]
             begins.insert(0, before)
-        if numbers[-1] == len(self) and images_end is not None:
-            begins.append(images_end)
+        if numbers[-1] == len(self):
+            begins += behind
         if len(known) == window.stop - before and len(begins) == len(numbers):
             return begins
         number = min(numbers[0], len(self) - 1)
         raise RecordHeaderError(
             f"the images that the record with key {self.keys[number]} lists "
             f"{'begin' if number == numbers[0] else 'end'} at key {window[0] + 1} to "
-            f"{window[-1] + (images_end is not None)}, rounded to a 32-bit float, and the labels "
+            f"{window[-1] + len(behind)}, rounded to a 32-bit float, and the labels "
             "of the images with these keys do not tell at which",
             path=self.path,
         )

@@ -118,7 +118,10 @@ class _Named(Protocol):
     """A source of images, as far as it matters here."""
 
     name: str
-    num_identities: int | None
+
+    @property
+    def num_identities(self) -> int | None:
+        """How many identities it has, if it is a face-recognition pack."""
 
 
 def as_packs(value: Any) -> tuple[Pack, ...] | None:
