@@ -172,7 +172,7 @@ class RecordHeaderError(RecordIOError, struct.error):
 
 
 class LabelError(RecordIOError):
-    """The labels of a record do not fit the label width that was asked for."""
+    """Labels do not fit the label width that was asked for, or a line of a list cannot be read."""
 
 
 class ImageDecodeError(RecordIOError):

@@ -6,7 +6,7 @@ thousands of times as large, and then it is as a rule no data.
 
 from __future__ import annotations
 
-import itertools
+from functools import partial
 
 from recordio.errors import RecordIOError
 
@@ -74,10 +74,7 @@ def bounded_lines(file, path):
     >>> list(bounded_lines(io.StringIO("one\ntwo"), "a.lst"))
     [(1, 'one\n'), (2, 'two')]
     """
-    for number in itertools.count(1):
-        line = file.readline(LONGEST_LINE)
-        if not line:
-            return
+    for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), ""), 1):
         if len(line) == LONGEST_LINE:
             raise RecordIOError(
                 f"the line has {LONGEST_LINE} characters or more: this is no list",

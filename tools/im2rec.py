@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from recordio.errors import RecordIOError
-from recordio.packs.lists import ListEntry
+from recordio.lists import ListEntry
 from recordio.remote.objects import list_urls
 from recordio.remote.settings import RemoteSettings, is_url
 

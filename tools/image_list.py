@@ -15,9 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TextIO
 
 from recordio.errors import RecordIOError
-from recordio.files import open_text
-from recordio.limits import bounded_lines
-from recordio.packs.lists import ListEntry, parse_line
+from recordio.lists import ListEntry, entry_lines, open_list, parse_line
 from recordio.storage import open_output, remove_output
 
 __all__ = [
@@ -41,6 +39,7 @@ SHUFFLE_SEED = 100
 #: Multiples of it, taken modulo 1, are spread evenly however many there are.
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 
+LARGEST_KEY = 2**63 - 1
 LONGEST_NAME = 4096
 #: Control characters, line ends of Unicode among them.
 UNLISTED = re.compile("[\0-\x1f\x7f\x85\u2028\u2029]")
@@ -206,7 +205,7 @@ def safe_name(name: str) -> str:
 def read_list(path: str | os.PathLike[str]) -> ImageList:
     """Read a ``.lst`` file; lines that cannot be used are in ``skipped`` with their number.
 
-    Blank lines and lines that start with ``#`` are passed over.  Names that are not UTF-8 survive.
+    The grammar is that of `recordio.lists.parse_line`, but an id is also a key, and so smaller.
 
     Parameters
     ----------
@@ -224,20 +223,21 @@ def read_list(path: str | os.PathLike[str]) -> ImageList:
     OSError
         The file cannot be read.
     """
-    with open_text(path, "surrogateescape", "utf-8-sig") as lines:
+    with open_list(path) as lines:
         return listed(lines, os.fspath(path))
 
 
 def listed(lines: TextIO, path: str, before: int = 0) -> ImageList:
     """What lines of a list hold; `before` others stand before them."""
     found = ImageList()
-    for number, line in bounded_lines(lines, path):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
+    for number, line in entry_lines(lines, path, before):
         try:
-            found.entries.append(parse_line(line))
+            entry = parse_line(line)
+            if entry.id > LARGEST_KEY:
+                raise RecordIOError(f"the id {entry.id}, which is also the key, is above 2**63 - 1")
+            found.entries.append(entry)
         except RecordIOError as error:
-            found.skipped.append(Skipped(f"{path}, line {before + number}", error.reason))
+            found.skipped.append(Skipped(f"{path}, line {number}", error.reason))
     return found
 
 

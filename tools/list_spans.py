@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from recordio.limits import LONGEST_LINE
+from recordio.lists import names_image
 from recordio.regular_files import open_regular
 
 from .image_list import ImageList, listed
@@ -99,5 +99,4 @@ def _lines(path: str) -> Iterator[tuple[int, bool]]:
     """Size in bytes of each line, and whether it names an image; too long ones come in pieces."""
     with open_regular(path) as file:
         while line := file.readline(4 * LONGEST_LINE):
-            words = line.removeprefix(codecs.BOM_UTF8).lstrip()
-            yield len(line), bool(words) and not words.startswith(b"#")
+            yield len(line), names_image(line)

@@ -18,8 +18,8 @@ from typing import TypeAlias
 import cv2
 
 from recordio import RecordIOError, RecordWriter
+from recordio.lists import ListEntry
 from recordio.ordered import default_threads
-from recordio.packs.lists import ListEntry
 from recordio.storage import naming_output
 
 from .console import progress_bar

@@ -20,9 +20,9 @@ from recordio.files import StoredFile
 from recordio.frames.frame import find_head, survey
 from recordio.frames.index_file import read_index
 from recordio.frames.mapping import check_kept
+from recordio.lists import ListEntry
 from recordio.packs.classes import find_classes, read_classes
 from recordio.packs.identities import FacePack, face_pack, in_file_order
-from recordio.packs.lists import ListEntry
 from recordio.packs.source import pack_files, pack_prefix
 
 from .console import progress_bar

@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from recordio.packs.lists import ListEntry
+from recordio.lists import ListEntry
 
 from .image_list import ImageList, Skipped
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, boxes_of
 from recordio.errors import LabelError
+from recordio.lists import read_entries
 from recordio.remote.settings import RemoteSettings
 
-from ..images.sources.record_source import list_lines
 from ..providers.file_source import listed_items
 
 __all__ = ["Vectors", "described_files", "listed_labels_of", "objects_of"]
@@ -77,10 +77,10 @@ def described_files(
         names, rows = listed_items(imglist)
         ids = list(range(len(names)))
     else:
-        lines = list(list_lines(path_imglist, remote))
-        ids = [key for _, key, _, _ in lines]
-        rows = [values for _, _, values, _ in lines]
-        names = [name for _, _, _, name in lines]
+        entries = [entry for _, entry in read_entries(path_imglist, settings=remote)]
+        ids = [entry.id for entry in entries]
+        rows = [entry.labels for entry in entries]
+        names = [entry.path for entry in entries]
     keys, counts = np.unique(np.array(ids, np.uint64), return_counts=True)
     if (counts > 1).any():
         raise LabelError(

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
+from recordio.lists import read_entries
 from recordio.remote.settings import RemoteSettings
 
-from ..images.sources.record_source import file_versions, list_lines
+from ..images.sources.record_source import file_versions
 from ..images.sources.source import ImageFiles, Source
 
 __all__ = [
@@ -132,8 +133,7 @@ def read_image_list(
     Parameters
     ----------
     path : path
-        Lines of id, `label_width` labels and a path, separated by tabs or, in lines without any, by
-        other white space; blank lines are ignored.
+        Its lines are those of `recordio.lists.parse_line`, with `label_width` labels in each.
     label_width : int
     remote : RemoteSettings, optional
         How a URL is reached.
@@ -150,16 +150,16 @@ def read_image_list(
         If a line has another number of labels, or something else where a number should be.
     """
     names, ids, rows = [], [], []
-    for line, key, values, name in list_lines(path, remote):
-        if len(values) != label_width:
+    for line, entry in read_entries(path, settings=remote):
+        if len(entry.labels) != label_width:
             raise LabelError(
-                f"the line has {len(values)} labels, label_width is {label_width}",
+                f"the line has {len(entry.labels)} labels, label_width is {label_width}",
                 path=path,
                 line=line,
             )
-        names.append(name)
-        ids.append(key)
-        rows.append(values)
+        names.append(entry.path)
+        ids.append(entry.id)
+        rows.append(entry.labels)
     table = np.array(rows, np.float64).reshape(-1, label_width)
     return names, np.array(ids, np.uint64), _exactly(table)
 

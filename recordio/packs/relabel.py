@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import LabelError, RecordIOError
+from ..lists import is_list, read_entries
 from .changes import class_files, label_edits, output_path
 from .copying import Edit, Vectors
-from .lists import is_list, read_entries
 from .output import PackReport, Plan, Progress, write_packs
 from .source import SourcePack
 
@@ -110,7 +110,7 @@ def _dense(labels: np.ndarray) -> np.ndarray:
 
 def _listed(source: SourcePack, path: str | os.PathLike[str]) -> Edit:
     """The labels that a list has for each id."""
-    ids, lines, counts, values = array("q"), array("q"), array("q"), array("f")
+    ids, lines, counts, values = array("Q"), array("q"), array("q"), array("f")
     for line, entry in read_entries(path):
         ids.append(entry.id)
         lines.append(line)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from recordio import ImageDecodeError, LabelError, RecordTooLargeError, unpack
-from recordio.packs.lists import ListEntry
+from recordio.lists import ListEntry
 from recordio.tools import encode as encode_module
 from recordio.tools.encode import EncodeOptions, encode_image, encode_record
 

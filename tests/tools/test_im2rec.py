@@ -225,7 +225,7 @@ def test_a_wrong_root_keeps_the_old_records_even_with_skip_errors(photo_folder, 
 
 
 def test_a_bad_list_line_is_reported(photo_folder, output):
-    (output / "p.lst").write_text("0\t0\tcat/00.jpg\n1 0 cat/01.jpg\n")
+    (output / "p.lst").write_text("0\t0\tcat/00.jpg\n1 cat/01.jpg\n")
     assert run(output / "p", photo_folder) == 1
     report = (output / "p.skipped.txt").read_text()
     assert report.startswith(f"{output / 'p.lst'}, line 2\t")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordio import RecordIOError
-from recordio.packs.lists import ListEntry, parse_line
+from recordio.lists import ListEntry, parse_line
 from recordio.tools.image_list import (
     Skipped,
     format_line,
@@ -66,38 +66,6 @@ def test_names_that_are_not_utf8_survive(tmp_path):
     write_list(path, [entry])
     assert path.read_bytes() == b"0\t1.000000\t\xff.jpg\n"
     assert read_list(path).entries == [entry]
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("", "field"),
-        ("1\t2", "2 field"),
-        ("1 2 a.jpg", "1 field"),
-        ("1\t2\t", "2 field"),
-        ("x\t2\ta.jpg", "id 'x'"),
-        ("1.0\t2\ta.jpg", "id '1.0'"),
-        ("1\tcat\ta.jpg", "not a number"),
-        ("1\t2\tx\ta.jpg", "not a number"),
-        ("-1\t2\ta.jpg", "outside"),
-        (f"{2**63}\t2\ta.jpg", "outside"),
-        ("1\t1e39\ta.jpg", "too large"),
-        ("1\t-3.4028236e38\ta.jpg", "too large"),
-    ],
-)
-def test_bad_lines_are_explained(line, reason):
-    with pytest.raises(RecordIOError, match=reason):
-        parse_line(line)
-
-
-def test_infinite_and_missing_labels_are_accepted():
-    entry = parse_line("1\tinf\tnan\ta.jpg")
-    assert entry.labels[0] == math.inf
-    assert math.isnan(entry.labels[1])
-
-
-def test_spaces_round_fields_are_dropped():
-    assert parse_line("  7 \t 1.5\t my photo.jpg \r\n") == ListEntry(7, (1.5,), "my photo.jpg")
 
 
 def test_bad_lines_of_a_file_are_skipped_with_their_number(tmp_path):

@@ -16,7 +16,7 @@ import numpy as np
 
 from recordio import IRHeader, RecordReader, RecordWriter, pack
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
-from recordio.packs.lists import ListEntry
+from recordio.lists import ListEntry
 from recordio.storage import AtomicOutput, naming_output
 
 from ..console import progress_bar

@@ -13,6 +13,7 @@ from recordio.errors import (
     KeyNotFoundError,
     RecordIOError,
 )
+from recordio.lists import entries_among
 from recordio.packs.expression import NAMES, Condition
 
 from .contents import read_content
@@ -379,11 +380,12 @@ def _files_named(pack: ShownPack, text: str, start: int) -> tuple[list[tuple[int
         while (found := lowered.find(wanted, place)) >= 0:
             stop = lines.find(b"\n", found)
             stop = len(lines) if stop < 0 else stop
-            items = lines[lines.rfind(b"\n", 0, found) + 1 : stop].rstrip(b"\r").split(b"\t")
+            line = lines[lines.rfind(b"\n", 0, found) + 1 : stop]
             place = stop + 1
-            if len(items) < 3 or not items[0].isdigit() or wanted not in items[-1].lower():
+            entry = next(entries_among([line]), None)
+            if entry is None or text.casefold() not in entry.path.casefold():
                 continue
-            files.append((int(items[0]), items[-1].decode("utf-8", "surrogateescape")))
+            files.append((entry.id, entry.path))
             if len(files) == MOST_NAMES:
                 return files, start + place
         start += end

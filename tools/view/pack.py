@@ -22,6 +22,7 @@ from recordio.errors import IndexFileError, KeyNotFoundError, LabelError, Record
 from recordio.files import StoredFile
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader
+from recordio.lists import entries_among
 from recordio.packs.classes import shown_classes
 from recordio.packs.identities import Identities, find_identities, records_by_key
 from recordio.packs.source import pack_files, pack_prefix
@@ -236,9 +237,10 @@ class ShownPack:
             lines = self.list.read(first, record.position + NEAR)
         except (NotCounted, RecordIOError):
             return ""
-        wanted = b"%d\t" % record.header.id
-        line = next((line for line in lines if line.startswith(wanted)), b"")
-        return line.rpartition(b"\t")[2].decode("utf-8", "replace")
+        number = b"%d" % record.header.id
+        entries = entries_among(line for line in lines if line.lstrip().startswith(number))
+        name = next((entry.path for entry in entries if entry.id == record.header.id), "")
+        return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
     @functools.cached_property
     def identities(self) -> Identities | None:

@@ -11,20 +11,20 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from recordio.errors import (
     EmptyRecordFileError,
-    LabelError,
     RecordIOError,
     RemoteFileError,
 )
-from recordio.files import StoredFile, open_text
+from recordio.files import StoredFile
 from recordio.frames.frame import find_head, survey
 from recordio.frames.reader import RecordReader
-from recordio.limits import bounded_lines
+from recordio.lists import read_entries
 from recordio.packs.identities import (
     FacePack,
     count_identities,
@@ -52,7 +52,7 @@ from .fetched import (
 from .header_labels import label_of, longest_labels, plain_labels, whole_labels
 from .source import RecordFiles, Source
 
-__all__ = ["RecordSource", "file_versions", "list_lines", "read_label_list", "read_label_vectors"]
+__all__ = ["RecordSource", "file_versions", "read_label_list", "read_label_vectors"]
 
 
 class RecordSource:
@@ -296,17 +296,7 @@ def file_versions(paths: Sequence[str]) -> bytes:
 def read_label_list(
     path: str | os.PathLike[str], label_width: int, remote: RemoteSettings | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of a list file, to be used instead of those in the records.
-
-    Parameters
-    ----------
-    path : path
-        Lines of id, `label_width` labels and, usually, a path, separated by white space; blank
-        lines are ignored.
-    label_width : int
-        Labels to read from a line.
-    remote : RemoteSettings, optional
-        How a URL is reached.
+    """Read `label_width` labels of each line of a list, to be used instead of those of the records.
 
     Returns
     -------
@@ -319,41 +309,16 @@ def read_label_list(
     LabelError
         If a line has too few numbers; MXNet reads the path as 0 instead.
     """
-    table: dict[int, list[float]] = {}
-    with open_text(path, "surrogateescape", settings=remote) as file:
-        for number, line in enumerate(file, 1):
-            fields = line.split(maxsplit=label_width + 1)
-            if not fields:
-                continue
-            try:
-                if len(fields) <= label_width:
-                    raise ValueError
-                table[int(fields[0])] = [float(item) for item in fields[1 : label_width + 1]]
-                if not 0 <= int(fields[0]) < 1 << 64:
-                    raise ValueError
-            except ValueError:
-                raise LabelError(
-                    f"expected an id and {label_width} labels, found {line.strip()[:80]!r}",
-                    path=path,
-                    line=number,
-                ) from None
-    ids = np.array(sorted(table), np.uint64)
-    labels = np.array([table[int(i)] for i in ids], np.float32).reshape(len(ids), label_width)
-    return ids, labels
+    ids, _, labels = read_label_vectors(path, remote, label_width)
+    return ids, labels.reshape(len(ids), label_width)
 
 
 def read_label_vectors(
-    path: str | os.PathLike[str], remote: RemoteSettings | None = None
+    path: str | os.PathLike[str],
+    remote: RemoteSettings | None = None,
+    label_width: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels of any number from a list file, to be used instead of those in the records.
-
-    Parameters
-    ----------
-    path : path
-        Lines of id, labels and a path, separated by tabs or, in lines without any, by other white
-        space; blank lines are ignored.
-    remote : RemoteSettings, optional
-        How a URL is reached.
+    """Read labels from a list, any number of each line, to be used instead of those of the records.
 
     Returns
     -------
@@ -366,41 +331,14 @@ def read_label_vectors(
     Raises
     ------
     LabelError
-        If a line has no labels, or something else where a number should be.
+        If a line cannot be read; see `recordio.lists.read_entries`.
     """
-    table = {key: values for _, key, values, _ in list_lines(path, remote)}
-    rows = [table[i] for i in sorted(table)]
+    table = {key: labels for _, (key, labels, _) in read_entries(path, label_width, remote)}
+    ids = sorted(table)
+    rows = [table[i] for i in ids]
     starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    labels = np.array([value for row in rows for value in row], np.float32)
-    return np.array(sorted(table), np.uint64), starts, labels
-
-
-def list_lines(
-    path: str | os.PathLike[str], remote: RemoteSettings | None = None
-) -> Iterator[tuple[int, int, list[float], str]]:
-    """Lines of a list file: their number, id, labels (at least one) and path.
-
-    Raises
-    ------
-    LabelError
-        If a line has no labels, or something else where a number should be.
-    """
-    with open_text(path, "surrogateescape", settings=remote) as file:
-        for number, line in bounded_lines(file, path):
-            if not line.strip():
-                continue
-            items = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
-            try:
-                if len(items) < 3 or not 0 <= int(items[0]) < 1 << 64:
-                    raise ValueError
-                values = [float(item) for item in items[1:-1]]
-            except ValueError:
-                raise LabelError(
-                    f"expected an id, labels and a path, found {line.strip()[:80]!r}",
-                    path=path,
-                    line=number,
-                ) from None
-            yield number, int(items[0]), values, items[-1]
+    labels = np.fromiter(chain.from_iterable(rows), np.float32, starts[-1])
+    return np.array(ids, np.uint64), starts, labels
 
 
 def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:

@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 
-from iterators.images.sources.record_source import list_lines, read_label_list, read_label_vectors
+from iterators.images.sources.record_source import read_label_list, read_label_vectors
 from iterators.providers.file_source import read_image_list
 from recordio import (
     IndexFileError,
@@ -31,7 +31,7 @@ from recordio.content import read_payload
 from recordio.frames.encoder import MAGIC, encode
 from recordio.frames.frame import find_head, scan_offsets
 from recordio.frames.index_file import read_index
-from recordio.packs.lists import parse_line
+from recordio.lists import parse_line, read_entries
 from recordio.tools.image_list import format_line, read_list
 from recordio.tools.npy import decode_npy, encode_npy
 from recordio.tools.payloads import check_content, describe, labels_of
@@ -284,7 +284,7 @@ def check_lists(data: bytes) -> None:
         assert labels.shape == (len(ids), width)
     ids, starts, labels = read_label_vectors(path)
     assert len(starts) == len(ids) + 1
-    assert starts[-1] == len(labels) <= sum(len(row[2]) for row in list_lines(path))
+    assert starts[-1] == len(labels) <= sum(len(entry.labels) for _, entry in read_entries(path))
 
 
 def change_lists(data: bytes, draw: random.Random) -> bytes:

@@ -1,0 +1,186 @@
+"""Lines of ``.lst`` files: an id, labels and the path of an image, read by one grammar for all.
+
+Lists are written by the tools; which records of a pack one names is found in `packs.lists`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+from .errors import LabelError
+from .files import open_text
+from .limits import bounded_lines
+
+if TYPE_CHECKING:
+    from .remote.settings import RemoteSettings
+
+__all__ = [
+    "ListEntry",
+    "entries_among",
+    "entry_lines",
+    "is_list",
+    "names_image",
+    "open_list",
+    "parse_line",
+    "read_entries",
+]
+
+#: Image headers have 64 bits for an id.
+LARGEST_ID = 2**64 - 1
+LARGEST_FLOAT32 = 3.4028235677973366e38  # the first double that rounds to infinity
+
+
+class ListEntry(NamedTuple):
+    """One line of a list: the record id, its labels, and the image's path below the root."""
+
+    id: int
+    labels: tuple[float, ...]
+    path: str
+
+
+def is_list(path: object) -> bool:
+    """Tell by its name whether something is the path of a ``.lst`` file."""
+    return isinstance(path, (str, os.PathLike)) and os.fsdecode(path).endswith(".lst")
+
+
+def names_image(line: str | bytes) -> bool:
+    """Tell whether a line is to be read: it is neither blank nor a comment.
+
+    Examples
+    --------
+    >>> names_image("0 1 a.jpg"), names_image(" # by hand"), names_image("")
+    (True, False, False)
+    """
+    if line[:1].isdigit():  # as nearly all do
+        return True
+    if isinstance(line, bytes):
+        line = line.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
+    first = line.lstrip()[:1]
+    return first != "" and first != "#"
+
+
+def parse_line(line: str, label_width: int | None = None) -> ListEntry:
+    r"""Read one line: an integer id, labels and a path.
+
+    Parameters
+    ----------
+    line : str
+        Its fields have a TAB between them, or white space where there is no TAB.  Spaces round them
+        are dropped.
+    label_width : int, optional
+        How many labels to read: any white space ends them, and what follows is the path, which may
+        be missing.  Otherwise the last field is the path, and all between it and the id are labels.
+
+    Raises
+    ------
+    LabelError
+        The line is not of that form, or the id or a label does not fit an image header.
+
+    Examples
+    --------
+    >>> parse_line("3\t2.0\tant/s 0.png")
+    ListEntry(id=3, labels=(2.0,), path='ant/s 0.png')
+    >>> parse_line("3 2.0 0.5", 2)
+    ListEntry(id=3, labels=(2.0, 0.5), path='')
+    """
+    if label_width is None:
+        words = line.split("\t") if "\t" in line else line.split()
+        if len(words) < 3:
+            raise LabelError(
+                f"{len(words)} field(s) with TABs or blanks between them instead of at least 3: "
+                f"an id, one or more labels, a path; found {line.strip()[:80]!r}"
+            )
+        path = words.pop().strip()
+        if not path:
+            raise LabelError("the line ends with a TAB where the path of the image should be")
+    else:
+        words = line.split(None, label_width + 1)
+        path = words.pop().rstrip() if len(words) > label_width + 1 else ""
+        if len(words) <= label_width:
+            raise LabelError(
+                f"expected an id and {label_width} labels, found {line.strip()[:80]!r}"
+            )
+    try:
+        number = int(words[0])
+    except ValueError:
+        raise LabelError(f"the id {words[0].strip()[:80]!r} is not an integer") from None
+    if not 0 <= number <= LARGEST_ID:
+        raise LabelError(f"the id {number} is outside 0 to 2**64 - 1")
+    try:
+        labels = tuple(map(float, words[1:]))
+    except ValueError:
+        raise LabelError(
+            f"expected an id and {len(words) - 1} labels, but one of {' '.join(words[1:])[:80]!r} "
+            "is not a number"
+        ) from None
+    for label in labels:
+        if not -LARGEST_FLOAT32 < label < LARGEST_FLOAT32 and math.isfinite(label):
+            raise LabelError(f"the label {label} is too large for a 32-bit float")
+    return ListEntry(number, labels, path)
+
+
+def entries_among(lines: Iterable[bytes]) -> Iterator[ListEntry]:
+    """Read those of some lines that can be read."""
+    for line in lines:
+        try:
+            yield parse_line(line.decode("utf-8", "surrogateescape"))
+        except LabelError:
+            continue
+
+
+def open_list(path: str | os.PathLike[str], settings: RemoteSettings | None = None) -> TextIO:
+    """Open a list at a path or a URL; names that are not UTF-8 survive."""
+    return open_text(path, "surrogateescape", "utf-8-sig", settings)
+
+
+def entry_lines(
+    file: TextIO, path: str | os.PathLike[str], before: int = 0
+) -> Iterator[tuple[int, str]]:
+    """Number, from 1, and text of the lines that are to be read; `before` others stand before them.
+
+    Raises
+    ------
+    RecordIOError
+        A line has 2**22 characters or more.
+    """
+    for number, line in bounded_lines(file, path):
+        if names_image(line):
+            yield number + before, line
+
+
+def read_entries(
+    path: str | os.PathLike[str],
+    label_width: int | None = None,
+    settings: RemoteSettings | None = None,
+) -> Iterator[tuple[int, ListEntry]]:
+    """Read the entries of a list, with the numbers of their lines, from 1.
+
+    Parameters
+    ----------
+    path : path
+        The file, or its URL.
+    label_width : int, optional
+        As `parse_line` takes it.
+    settings : RemoteSettings, optional
+        How a URL is reached.
+
+    Raises
+    ------
+    LabelError
+        A line cannot be read.
+    RecordIOError
+        A line has 2**22 characters or more.
+    OSError
+        The file cannot be read.
+    """
+    with open_list(path, settings) as file:
+        for number, line in entry_lines(file, path):
+            try:
+                entry = parse_line(line, label_width)
+            except LabelError as error:
+                raise LabelError(error.reason, path=path, line=number) from None
+            yield number, entry
