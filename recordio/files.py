@@ -33,7 +33,6 @@ __all__ = [
     "named_files",
     "open_bytes",
     "open_text",
-    "stored_files",
     "unpacked",
     "with_mirrors",
 ]
@@ -205,38 +204,6 @@ class StoredFile:
             )
 
 
-def stored_files(
-    path: str | os.PathLike[str], suffix: str = "", settings: RemoteSettings | None = None
-) -> list[StoredFile]:
-    """The file at a path or URL, or if that is a folder, its files in the order of their names.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-    suffix : str
-        How the names in a folder must end.
-    settings : RemoteSettings, optional
-        How a URL is reached.
-
-    Returns
-    -------
-    list of StoredFile
-        None for a folder without such a file.
-    """
-    file = StoredFile.at(path)
-    if file.is_local:
-        if not os.path.isdir(file.name):
-            return [file]
-        names = [entry.path for entry in os.scandir(file.name) if entry.is_file()]
-    else:
-        files, inside = filesystem(file.name, settings)
-        if not files.isdir(inside):
-            return [file]
-        entries = files.ls(inside, detail=True)
-        names = [files.unstrip_protocol(e["name"]) for e in entries if e["type"] == "file"]
-    return [StoredFile(name) for name in sorted(names) if name.endswith(suffix)]
-
-
 def listed_files(
     paths: str | Sequence[str], suffix: str, settings: RemoteSettings | None = None
 ) -> list[StoredFile]:
@@ -269,33 +236,49 @@ def listed_files(
 
 
 def named_files(
-    paths: str | Sequence[str], suffix: str, settings: RemoteSettings | None = None
+    paths: str | Sequence[str],
+    suffix: str = "",
+    settings: RemoteSettings | None = None,
+    look: bool = False,
 ) -> list[StoredFile]:
-    """The same, where objects on servers are listed, but not looked at."""
+    """Name the same files, where objects on servers are listed, but not opened.
+
+    With `look`, the server is asked whether a URL without a slash at its end is a folder, too.
+    """
     found: list[StoredFile] = []
+    kind = f" {suffix}" if suffix else ""
     if isinstance(paths, str):
         paths = [paths] if os.path.exists(paths) else [p for p in paths.split(";") if p]
     for path in paths:
         file = StoredFile.at(path)
         if not file.is_local:
-            files = _listed_urls(file.name, suffix, settings)
+            files = _listed_urls(file.name, suffix, settings, look)
         elif glob.has_magic(file.name) and not os.path.exists(file.name):
             names = sorted(filter(os.path.isfile, glob.glob(file.name, recursive=True)))
             files = [StoredFile(name) for name in names if name.endswith(suffix)]
-        else:
-            files = stored_files(file.name, suffix)
+        elif os.path.isdir(file.name):
+            names = sorted(entry.path for entry in os.scandir(file.name) if entry.is_file())
+            files = [StoredFile(name) for name in names if name.endswith(suffix)]
             if not files:
-                raise FileNotFoundError(f"{path}: the folder holds no {suffix} file")
+                raise FileNotFoundError(f"{path}: the folder holds no{kind} file")
+        else:
+            files = [file]
         if not files:
-            raise FileNotFoundError(f"{path}: no {suffix} file has a name like that")
+            raise FileNotFoundError(f"{path}: no{kind} file has a name like that")
         found += files
     return found
 
 
-def _listed_urls(url: str, suffix: str, settings: RemoteSettings | None) -> list[StoredFile]:
+def _listed_urls(
+    url: str, suffix: str, settings: RemoteSettings | None, look: bool
+) -> list[StoredFile]:
     from recordio.remote.objects import list_urls
     from recordio.remote.settings import RemoteSettings
 
+    # An HTTP server would be asked for all of the file: it knows no folders, only pages with links.
+    if look and not url.startswith(("http://", "https://")) and not url.endswith("/"):
+        files, inside = filesystem(url, settings)
+        url += "/" * files.isdir(inside)
     return [StoredFile(name) for name in list_urls(url, suffix, settings or RemoteSettings())]
 
 

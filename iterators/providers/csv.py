@@ -47,8 +47,8 @@ class CSVOptions(TextOptions):
 
     data_csv: str | os.PathLike[str] = option(
         kind="str or os.PathLike",
-        text="""A file of numbers, a folder of such files, or an fsspec URL of either; ``.gz`` as
-        well.""",
+        text="""A file of numbers, a folder of such files, a pattern, several with semicolons in
+        between, or fsspec URLs; ``.gz`` as well.""",
     )
     data_shape: tuple[int, ...] = option(
         kind="tuple of int",

@@ -38,7 +38,8 @@ class LibSVMOptions(TextOptions):
     data_libsvm: str | os.PathLike[str] = option(
         kind="str or os.PathLike",
         text="""A file of lines ``label index:value ...`` with indices from 0, a folder of such
-        files, or an fsspec URL of either; ``.gz`` as well.""",
+        files, a pattern, several of them with semicolons in between, or fsspec URLs; ``.gz`` as
+        well.""",
     )
     data_shape: tuple[int, ...] = option(
         kind="tuple of int",

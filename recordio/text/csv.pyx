@@ -309,8 +309,9 @@ def read_csv(
     Parameters
     ----------
     path : str or os.PathLike
-        A file, a folder (all its files, in the order of their names), or an fsspec URL of either;
-        any file may be gzip.
+        A file, a folder (all its files, in the order of their names), a pattern such as
+        ``part-*.csv``, several of them with semicolons in between, or fsspec URLs; any file may be
+        gzip.
     shape : tuple of int, optional
         Shape of a row, filled in C order; every line must have as many fields.  By default
         ``(columns,)`` with the number of fields in the first line.

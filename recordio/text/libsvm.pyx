@@ -279,8 +279,9 @@ def read_libsvm(
     Parameters
     ----------
     path : str or os.PathLike
-        A file, a folder (all its files, in the order of their names), or an fsspec URL of either;
-        any file may be gzip.
+        A file, a folder (all its files, in the order of their names), a pattern such as
+        ``part-*.csv``, several of them with semicolons in between, or fsspec URLs; any file may be
+        gzip.
     num_features : int, optional
         Columns of the matrix; by default as many as the largest index needs.
     dtype : {"float32", "float64"}

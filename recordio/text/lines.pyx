@@ -5,6 +5,7 @@ line if that is longer, is read at a time.
 """
 
 import gzip
+import os
 import zlib
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -12,7 +13,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memchr
 
 from recordio.errors import TextFormatError
-from recordio.files import stored_files, unpacked
+from recordio.files import named_files, unpacked
 from recordio.remote.settings import RemoteSettings
 
 __all__ = [
@@ -117,8 +118,9 @@ class LineChunks:
     Parameters
     ----------
     path : str or os.PathLike
-        File, folder (its files in the order of their names; folders inside are left out), or
-        fsspec URL of either.  Files may be gzip.
+        As `recordio.files.named_files` takes them: a file, a folder (its files in the order of
+        their names; folders inside are left out), a pattern such as ``part-*.csv``, several of them
+        with semicolons in between, or fsspec URLs.  Files may be gzip.
     chunk_bytes : int
         Text in a chunk, about: it ends at a line end, and a line that is longer gets a chunk of
         its own.
@@ -158,9 +160,14 @@ class LineChunks:
         self._max_line_bytes = max_line_bytes
         self.stored_read = 0
         self._before = 0        # of that in the files before the one that is open
-        self._files = stored_files(path, settings=self._settings)
+        try:
+            self._files = named_files(os.fsdecode(path), settings=self._settings, look=True)
+        except FileNotFoundError:
+            self._files = []
         if not self._files:
-            raise TextFormatError("the folder holds no file", path=str(path))
+            raise TextFormatError(
+                "there is no file of that name, or the folder holds no file", path=str(path)
+            )
         self.sizes = []
         self._next = 0
         self._most_bytes = chunk_bytes

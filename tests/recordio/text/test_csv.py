@@ -181,6 +181,23 @@ def test_folder_is_its_files_by_name(tmp_path):
         read_csv(folder / "inner")
 
 
+def test_patterns_and_several_names_are_their_files(tmp_path):
+    for name, text in (("b.csv", "3,4"), ("a.csv", "1,2"), ("c.txt", "5,6"), ("x[1].csv", "7,8")):
+        (tmp_path / name).write_text(text)
+    assert both(f"{tmp_path}/[ab].csv").tolist() == [[1, 2], [3, 4]]
+    assert both(f"{tmp_path}/c.txt;{tmp_path}/a*").tolist() == [[5, 6], [1, 2]]
+    assert both(tmp_path / "x[1].csv").tolist() == [[7, 8]]
+    for nothing in (f"{tmp_path}/n*.csv", "", ";"):
+        with pytest.raises(TextFormatError, match="no file of that name"):
+            read_csv(nothing)
+
+
+def test_http_servers_are_not_asked_for_a_whole_file_to_learn_whether_it_is_a_folder():
+    url = "http://127.0.0.1:9/a.csv"  # where nothing answers
+    with recordio.text.lines.LineChunks(url) as chunks:
+        assert [file.name for file in chunks._files] == [url]
+
+
 def test_urls_are_read_through_fsspec(tmp_path):
     fsspec = pytest.importorskip("fsspec")
     files = fsspec.filesystem("memory")
@@ -188,7 +205,8 @@ def test_urls_are_read_through_fsspec(tmp_path):
         files.pipe("/csv-test/a.csv", b"1,2\n")
         files.pipe("/csv-test/b.csv", gzip.compress(b"3,4\n"))
         assert both("memory://csv-test/b.csv").tolist() == [[3, 4]]
-        assert both("memory://csv-test").tolist() == [[1, 2], [3, 4]]
+        for url in ("memory://csv-test", "memory://csv-test/", "memory://csv-test/*.csv"):
+            assert both(url).tolist() == [[1, 2], [3, 4]]
         files.pipe("/csv-test/a.csv", b"1,2\n1,z\n")
         error = error_of("memory://csv-test/a.csv")
         assert (error.path, error.line) == ("memory://csv-test/a.csv", 2)
