@@ -1,6 +1,8 @@
 """Find the images below a folder and number the classes, as MXNet 1.9.1's ``im2rec.py`` does.
 
-Only names are looked at: image files are never opened, and nothing is written.
+Only names are looked at: image files are never opened, and nothing is written.  A folder at any
+depth is a class of its own if it holds images; the folders of Gluon's and dp's data sets follow
+the rules of those libraries, which give the same files other labels.
 """
 
 from __future__ import annotations

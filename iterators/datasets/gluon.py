@@ -266,6 +266,7 @@ class ImageFolderDataset(Dataset):
         self.synsets: list[str] = []
         self.items: list[tuple[str, int]] = []
         left_out: list[str] = []
+        # Each folder in the root has a label, as in Gluon, one without images too; im2rec differs.
         root = os.path.expanduser(root)
         for name in sorted(os.listdir(root)):
             folder = os.path.join(root, name)

@@ -253,7 +253,10 @@ def _stop(threads: ThreadPoolExecutor, process: int) -> None:
 
 
 def _images(folders: Iterable[Any], endings: tuple[str, ...]) -> Iterable[tuple[str, str]]:
-    """Class and path of every image."""
+    """Find class and path of every image.
+
+    The first folder is the class of all that is below it, as in dp; im2rec makes one of each folder.
+    """
     for folder in folders:
         if not os.path.isdir(folder):
             raise ValueError(f"{os.fspath(folder)} is not a folder")

@@ -97,7 +97,10 @@ def _too_many(pattern: str) -> RecordIOError:
 
 
 def matching_files(patterns: Sequence[str]) -> list[str]:
-    """The files that arguments stand for: names, ``{000..009}`` and ``*`` in paths and URLs.
+    """List the files of arguments: names, ``{000..009}`` and ``*`` in paths and URLs.
+
+    These are the patterns of WebDataset, not those of `recordio.files.named_files`: a folder stands
+    for itself, a semicolon is part of a name, and folders of URLs may have wildcards.
 
     Parameters
     ----------
