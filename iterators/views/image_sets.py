@@ -255,7 +255,7 @@ def _stop(threads: ThreadPoolExecutor, process: int) -> None:
 def _images(folders: Iterable[Any], endings: tuple[str, ...]) -> Iterable[tuple[str, str]]:
     """Find class and path of every image.
 
-    The first folder is the class of all that is below it, as in dp; im2rec makes one of each folder.
+    The first folder is the class of all that is below it, as in dp; im2rec takes each as one.
     """
     for folder in folders:
         if not os.path.isdir(folder):
