@@ -13,13 +13,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from recordio import RecordReader, verify
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.packs.source import pack_files
-from recordio.packs.statistics import sizes_in_short
+from recordio.packs.statistics import RecordCounts
 
 from .console import progress_bar
 from .payloads import describe, labels_of
@@ -30,7 +28,6 @@ __all__ = ["PackInfo", "collect_info", "format_info"]
 SHOWN_SHAPES = 5
 SHOWN_PROBLEMS = 5
 MANY_LABELS = 1000
-NAN = float("nan")  # one object, of which a set holds one
 
 
 @dataclass
@@ -158,14 +155,9 @@ def _look_at_records(
     progress: bool | None,
     cancelled: Callable[[], bool],
 ) -> None:
-    sizes = np.zeros(info.records, np.int64)
-    kinds: collections.Counter[str] = collections.Counter()
+    counts = RecordCounts(MANY_LABELS)
     shapes: collections.Counter[str] = collections.Counter()
-    widths: collections.Counter[int] = collections.Counter()
-    first_labels: set[float] = set()
-    smallest, largest = float("inf"), float("-inf")
     agree = keys is not None
-    number = 0
     with (
         RecordReader(info.path) as reader,
         progress_bar(info.records, os.path.basename(info.path), "records", progress) as advance,
@@ -175,11 +167,10 @@ def _look_at_records(
                 raise KeyboardInterrupt
             record, _ = reader.read_at(offset)
             assert record is not None
-            sizes[number] = len(record)
-            number += 1
             advance(1)
             header, content, kind = read_payload(record)
-            kinds[kind] += 1
+            labels = [] if header is None else labels_of(header)
+            counts.add(kind, len(record), len(labels), labels[:1])
             try:
                 if shape := describe(content, kind):
                     shapes[shape] += 1
@@ -187,26 +178,19 @@ def _look_at_records(
                 info.damaged_contents += 1
             if header is None:
                 continue
-            labels = labels_of(header)
             info.headers += 1
-            widths[len(labels)] += 1
-            label = labels[0] if labels[0] == labels[0] else NAN
-            smallest, largest = min(smallest, label), max(largest, label)
-            if len(first_labels) <= MANY_LABELS:
-                first_labels.add(label)
             agree = agree and keys is not None and keys.get(offset) == header.id
-    info.sizes = sizes_in_short(sizes[:number])
-    info.kinds = dict(kinds.most_common())
+    info.sizes = counts.sizes_in_short()
+    info.kinds = dict(counts.kinds.most_common())
     info.shapes = dict(shapes.most_common(SHOWN_SHAPES))
     if others := sum(shapes.values()) - sum(info.shapes.values()):
         info.shapes["others"] = others
     if info.headers:
-        info.label_widths = {str(width): widths[width] for width in sorted(widths)}
-        distinct = len(first_labels) if len(first_labels) <= MANY_LABELS else None
+        info.label_widths = {str(width): count for width, count in sorted(counts.widths.items())}
         info.labels = {
-            "min": smallest if math.isfinite(smallest) else None,
-            "max": largest if math.isfinite(largest) else None,
-            "distinct": distinct,
+            "min": counts.least if math.isfinite(counts.least) else None,
+            "max": counts.greatest if math.isfinite(counts.greatest) else None,
+            "distinct": None if counts.more_labels else len(counts.labels),
         }
         info.ids_are_keys = agree if keys is not None else None
 

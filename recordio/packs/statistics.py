@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,8 +26,8 @@ __all__ = [
     "Measured",
     "PackStatistics",
     "PixelStatistics",
+    "RecordCounts",
     "measure",
-    "sizes_in_short",
     "stats",
 ]
 
@@ -267,6 +267,108 @@ def stats(
     return found.statistics()
 
 
+class RecordCounts:
+    """Counts of records as they come: kinds of content, sizes, numbers of labels, and labels.
+
+    Memory holds a number for each different value, and no record.
+
+    Attributes
+    ----------
+    kinds : Counter of str
+    sizes, widths : Counter of int
+    labels : Counter of float
+    more_labels : bool
+        Whether there were more than `most_labels` different ones, which are not told apart.
+    least, greatest : float
+        Of all labels but NaN; infinite without any.
+
+    Examples
+    --------
+    >>> counts = RecordCounts(most_labels=2)
+    >>> for label in (7.0, 3.0, 8.0, 7.0):
+    ...     counts.add("jpeg", 100, 1, [label])
+    >>> counts.labels, counts.more_labels, counts.greatest
+    (Counter({7.0: 2, 3.0: 1}), True, 8.0)
+    """
+
+    def __init__(self, most_labels: int | None = None) -> None:
+        self.kinds: collections.Counter[str] = collections.Counter()
+        self.sizes: collections.Counter[int] = collections.Counter()
+        self.widths: collections.Counter[int] = collections.Counter()
+        self.labels: collections.Counter[float] = collections.Counter()
+        self.more_labels = False
+        self.least, self.greatest = math.inf, -math.inf
+        self._most_labels = math.inf if most_labels is None else most_labels
+
+    def add(
+        self, kind: str, size: int | None = None, width: int = 0, labels: Iterable[float] = ()
+    ) -> None:
+        """Count one record; what is not given does not count."""
+        self.kinds[kind] += 1
+        if size is not None:
+            self.sizes[size] += 1
+        if width:
+            self.widths[width] += 1
+        for label in labels:
+            self._add_label(label if label == label else math.nan, 1)
+
+    def add_columns(self, sizes: np.ndarray, widths: np.ndarray, labels: np.ndarray) -> None:
+        """Count many records whose kinds are counted already."""
+        for counter, values in ((self.sizes, sizes), (self.widths, widths)):
+            counter.update(_counted(values))
+        for label, count in _counted(labels).items():
+            self._add_label(label if label == label else math.nan, count)
+
+    def _add_label(self, label: float, count: int) -> None:
+        self.least, self.greatest = min(self.least, label), max(self.greatest, label)
+        if label in self.labels or len(self.labels) < self._most_labels:
+            self.labels[label] += count
+        else:
+            self.more_labels = True
+
+    def __add__(self, other: RecordCounts) -> RecordCounts:
+        both = RecordCounts()
+        for one in (self, other):
+            both.kinds.update(one.kinds)
+            both.sizes.update(one.sizes)
+            both.widths.update(one.widths)
+            both.more_labels |= one.more_labels
+            for label, count in one.labels.items():
+                both._add_label(label, count)
+        both.least, both.greatest = min(self.least, other.least), max(self.greatest, other.greatest)
+        return both
+
+    def sizes_in_short(self) -> dict[str, float]:
+        """Least, median and greatest size; nothing without any.
+
+        Examples
+        --------
+        >>> counts = RecordCounts()
+        >>> counts.add_columns(np.array([9, 4, 8, 8]), np.ones(4, np.int64), np.zeros(0))
+        >>> counts.sizes_in_short()
+        {'min': 4, 'median': 8.0, 'max': 9}
+        """
+        sizes, counts = columns(self.sizes)
+        if not len(sizes):
+            return {}
+        ends = np.cumsum(counts)
+        middle = np.searchsorted(ends, [(ends[-1] - 1) // 2, ends[-1] // 2], side="right")
+        median = float(sizes[middle].mean())
+        return {"min": int(sizes[0]), "median": median, "max": int(sizes[-1])}
+
+
+def _counted(values: np.ndarray) -> dict[Any, int]:
+    found, counts = np.unique(values, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+
+
+def columns(counter: collections.Counter[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Order different values, ascending, and how often each occurs."""
+    values = np.array(list(counter.keys()))
+    order = np.argsort(values)
+    return values[order], np.array(list(counter.values()), np.int64)[order]
+
+
 @dataclass
 class Measured:
     """What was counted in one pack, or in several that are the parts of one.
@@ -275,10 +377,7 @@ class Measured:
     ----------
     path : str
     bytes, records, skipped : int
-    sizes, widths, labels : tuple of numpy.ndarray
-        Different sizes of records, numbers of labels and class labels, ascending, and how many
-        records or objects have each.
-    kinds : Counter of str
+    counts : RecordCounts
     identities : int or None
     is_detection : bool
     pixels : int
@@ -290,10 +389,7 @@ class Measured:
     bytes: int
     records: int
     skipped: int
-    sizes: tuple[np.ndarray, np.ndarray]
-    widths: tuple[np.ndarray, np.ndarray]
-    labels: tuple[np.ndarray, np.ndarray]
-    kinds: collections.Counter[str]
+    counts: RecordCounts
     identities: int | None
     is_detection: bool
     pixels: int
@@ -307,7 +403,8 @@ class Measured:
         LabelError
             If the labels of one alone are those of objects, so that classes cannot be added.
         """
-        if len(self.labels[0]) and len(other.labels[0]) and self.is_detection != other.is_detection:
+        differ = self.is_detection != other.is_detection
+        if self.counts.labels and other.counts.labels and differ:
             one, rest = (self, other) if self.is_detection else (other, self)
             raise LabelError(
                 f"its labels are those of objects, and those in {rest.path} are not: measure them "
@@ -320,10 +417,7 @@ class Measured:
             self.bytes + other.bytes,
             self.records + other.records,
             self.skipped + other.skipped,
-            _together(self.sizes, other.sizes),
-            _together(self.widths, other.widths),
-            _together(self.labels, other.labels),
-            self.kinds + other.kinds,
+            self.counts + other.counts,
             self.identities,
             self.is_detection or other.is_detection,
             self.pixels + other.pixels,
@@ -340,17 +434,17 @@ class Measured:
         """
         if self.sums is not None and not self.pixels:
             raise EmptyRecordFileError("there is no image to measure", path=self.path)
-        sizes, counts = self.sizes
-        values, occurrences = self.labels
+        counts = self.counts
+        values, occurrences = columns(counts.labels)
         return PackStatistics(
             path=self.path,
             bytes=self.bytes,
             records=self.records,
-            payload_bytes=int((sizes.astype(np.int64) * counts).sum()),
+            payload_bytes=sum(size * count for size, count in counts.sizes.items()),
             skipped=self.skipped,
-            sizes=sizes_in_short(np.repeat(sizes, counts)),
-            kinds={kind: count for kind, count in self.kinds.most_common() if count},
-            labels=dict(zip(*(array.tolist() for array in self.widths), strict=True)),
+            sizes=counts.sizes_in_short(),
+            kinds={kind: count for kind, count in counts.kinds.most_common() if count},
+            labels=dict(sorted(counts.widths.items())),
             identities=self.identities,
             objects=int(occurrences.sum()) if self.is_detection else None,
             classes=ClassStatistics.of(values, occurrences),
@@ -358,21 +452,6 @@ class Measured:
             if self.sums is None
             else _pixels(self.records, self.pixels, self.sums[0], self.sums[1]),
         )
-
-
-def _counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    found, counts = np.unique(values, return_counts=True)
-    return found, counts
-
-
-def _together(
-    one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The counts of different values, added up."""
-    values, places = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
-    counts = np.zeros(len(values), np.int64)
-    np.add.at(counts, places, np.concatenate([one[1], other[1]]))
-    return values, counts
 
 
 def measure(
@@ -389,7 +468,7 @@ def measure(
     Parameters, errors and meaning are those of `stats`.
     """
     with SourcePack(path, skip_errors) as pack:
-        kinds: collections.Counter[str] = collections.Counter()
+        counts = RecordCounts()
         sums = np.zeros((2, len(CHANNELS)))
         pixels = 0
         good = np.ones(len(pack), bool)
@@ -415,36 +494,23 @@ def measure(
                     pixels += measured[0]
                     sums += measured[1]
                     good[number] = measured[0] > 0
-                kinds[kind] += int(good[number])
+                if good[number]:
+                    counts.add(kind)
         rows = np.flatnonzero(good)
         flags = pack.flags[rows[pack.headed[rows]]]
+        labels = pack.labels.values[pack.labels.numbers_of(rows)]
+        counts.add_columns(pack.sizes[rows], np.maximum(flags, 1), labels)
         return Measured(
             path=pack.path,
             bytes=len(pack.data),
             records=len(rows),
             skipped=len(pack.problems) + len(pack) - len(rows),
-            sizes=_counted(pack.sizes[rows]),
-            widths=_counted(np.maximum(flags, 1)),
-            labels=_counted(pack.labels.values[pack.labels.numbers_of(rows)]),
-            kinds=kinds,
+            counts=counts,
             identities=pack.identities,
             is_detection=pack.is_detection,
             pixels=pixels,
             sums=sums if mean_std else None,
         )
-
-
-def sizes_in_short(sizes: np.ndarray) -> dict[str, float]:
-    """Least, median and greatest of some sizes; nothing of none.
-
-    Examples
-    --------
-    >>> sizes_in_short(np.array([4, 8, 9]))
-    {'min': 4, 'median': 8.0, 'max': 9}
-    """
-    if not len(sizes):
-        return {}
-    return {"min": int(sizes.min()), "median": float(np.median(sizes)), "max": int(sizes.max())}
 
 
 def _pixels(images: int, pixels: int, sums: np.ndarray, squares: np.ndarray) -> PixelStatistics:

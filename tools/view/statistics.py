@@ -15,6 +15,7 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError
 from recordio.image_size import image_size
+from recordio.packs.statistics import RecordCounts
 
 from .lines import BLOCK, NotCounted
 from .pack import ShownPack, ShownRecord
@@ -76,9 +77,7 @@ class Statistics:
         self.done = self.images = self.damaged = 0
         self.failed = ""
         self.finished = False
-        self.labels: collections.Counter[float] = collections.Counter()
-        self.more_labels = False
-        self.formats: collections.Counter[str] = collections.Counter()
+        self.counts = RecordCounts(MOST_CLASSES)
         self._fine: dict[str, collections.Counter[int]] = {
             name: collections.Counter() for name in ("width", "height", "ratio", "bytes")
         }
@@ -138,14 +137,11 @@ class Statistics:
         with self._lock:
             self.done += len(records)
             for record, size in zip(records, measured, strict=True):
-                self.formats[record.kind] += 1
                 if record.damage:
+                    self.counts.add(record.kind)
                     self.damaged += 1
                     continue
-                if len(self.labels) < MOST_CLASSES:
-                    self.labels.update(_classes_of(record))
-                else:
-                    self.more_labels = True
+                self.counts.add(record.kind, labels=_classes_of(record))
                 self._fine["bytes"][_octave(len(record.content))] += 1
                 if size is not None:
                     self.images += 1
@@ -158,7 +154,7 @@ class Statistics:
     def classes(self, first: int, count: int, by: str = "count") -> list[tuple[float, str, int]]:
         """Label, name and number of records of some classes: the largest first, or by label."""
         with self._lock:
-            found = list(self.labels.items())
+            found = list(self.counts.labels.items())
         found.sort(key=(lambda item: -item[1]) if by == "count" else (lambda item: item[0]))
         return [
             (label, self.pack.class_name(label), records)

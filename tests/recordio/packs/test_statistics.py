@@ -8,7 +8,7 @@ from PIL import Image
 
 import recordio
 from recordio import EmptyRecordFileError, ImageDecodeError, IRHeader, LabelError, pack
-from recordio.packs.statistics import measure
+from recordio.packs.statistics import RecordCounts, measure
 
 
 def picture(seed, height=20, width=30, channels=3):
@@ -139,6 +139,22 @@ def test_counts_of_parts_are_those_of_the_whole(packs):
     found = (parts[0] + parts[1]).statistics()
     assert found.classes == whole.classes and found.objects == whole.objects == 7
     assert (found.records, found.labels) == (whole.records, whole.labels)
+
+
+def test_records_one_by_one_are_counted_as_columns_are():
+    sizes, labels = [9, 4, 4, 8, 8, 70], [2.0, np.nan, -1.5, np.nan, 2.0, np.inf]
+    one, many = RecordCounts(), RecordCounts()
+    for size, label in zip(sizes, labels, strict=True):
+        one.add("png", size, 1, [label])
+        many.add("png")
+    many.add_columns(np.array(sizes), np.ones(6, np.int64), np.array(labels, np.float32))
+    for found, times in ((many, 1), (one + many, 2), (RecordCounts() + one, 1)):
+        for name in ("kinds", "sizes", "widths", "labels"):
+            expected = {value: times * count for value, count in getattr(one, name).items()}
+            assert getattr(found, name) == expected
+        assert (found.least, found.greatest) == (-1.5, np.inf)
+        assert found.sizes_in_short() == {"min": 4, "median": 8.0, "max": 70}
+    assert len(one.labels) == 4 and RecordCounts().sizes_in_short() == {}
 
 
 def test_counts_of_objects_and_of_others_are_not_added(packs):

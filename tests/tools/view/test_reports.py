@@ -25,9 +25,9 @@ def test_everything_is_counted_once(opened, request, name):
     pack = opened(request.getfixturevalue(name))
     statistics = counted(pack)
     total = pack.places.count
-    assert statistics.done == total == sum(statistics.formats.values())
+    assert statistics.done == total == sum(statistics.counts.kinds.values())
     records = pack.records(pack.places.read(0, total))
-    assert statistics.formats == collections.Counter(record.kind for record in records)
+    assert statistics.counts.kinds == collections.Counter(record.kind for record in records)
 
 
 def test_every_bar_is_a_filter_that_finds_as_many(opened, plain):
@@ -46,7 +46,16 @@ def test_every_bar_is_a_filter_that_finds_as_many(opened, plain):
 def test_classes_are_counted_and_named(opened, plain, mixed):
     statistics = counted(opened(plain))
     assert statistics.classes(0, 2, "label") == [(0.0, "cat", 10), (1.0, "dog", 10)]
-    assert counted(opened(mixed)).labels[7.0] == 1  # of an object
+    assert counted(opened(mixed)).counts.labels[7.0] == 1  # of an object
+
+
+def test_classes_beyond_the_most_are_left_out_but_the_others_are_still_counted(
+    opened, plain, monkeypatch
+):
+    monkeypatch.setattr("recordio.tools.view.statistics.MOST_CLASSES", 2)
+    statistics = counted(opened(plain))
+    assert statistics.counts.more_labels
+    assert statistics.classes(0, 9, "label") == [(0.0, "cat", 10), (1.0, "dog", 10)]
 
 
 def test_blocks_are_counted_in_a_spread_order(opened, plain, monkeypatch):
