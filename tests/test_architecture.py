@@ -28,6 +28,7 @@ FLOORS = {
     "iterators.providers": 3,
     "iterators.torch": 4,
     "iterators.ray": 4,
+    "iterators.testing": 4,
     "recordio.ray": 4,
     "iterators": 4,
     "recordio.tools": 5,
