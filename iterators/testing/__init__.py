@@ -18,8 +18,9 @@ from .material import (
     write_list,
     write_pack,
     write_records,
+    write_rows,
 )
-from .runs import check_dataset, check_provider, check_states
+from .runs import check_dataset, check_provider, check_states, maker
 
 __all__ = [
     "assert_same",
@@ -33,6 +34,7 @@ __all__ = [
     "copies",
     "encode",
     "encode_jpeg",
+    "maker",
     "noise",
     "picture",
     "same",
@@ -42,4 +44,5 @@ __all__ = [
     "write_list",
     "write_pack",
     "write_records",
+    "write_rows",
 ]

@@ -27,6 +27,7 @@ __all__ = [
     "write_list",
     "write_pack",
     "write_records",
+    "write_rows",
 ]
 
 #: Labels as the functions take them: of every record, or a function of its number.
@@ -269,9 +270,48 @@ def write_pack(
     ...         [recordio.unpack(record)[0].label for record in reader]
     [0.0, 1.0, 0.0]
     """
+    columns = _rows(_images(contents, size), labels=labels, ids=ids)
+    rows = ((number, label, image) for image, label, number in columns)
+    return write_rows(path, rows, keys=keys, kind=kind, index=index, checksums=checksums)
+
+
+def write_rows(
+    path: str | os.PathLike[str],
+    rows: Iterable[tuple[int, Any, bytes | np.ndarray]],
+    *,
+    keys: Iterable[int] | None = None,
+    kind: str = ".png",
+    index: bool = True,
+    checksums: bool = False,
+) -> Path:
+    """Write a pack of images that are given as rows, in the order of the fields of a list.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The record file, ``PREFIX.rec``.
+    rows : iterable of tuple
+        Id, label, and content of each record: bytes, or an image as RGB pixels.
+    keys, kind, index, checksums
+        As for `write_pack`.
+
+    Returns
+    -------
+    pathlib.Path
+        Of the record file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_rows(f"{folder}/a.rec", [(7, 1.0, b"text"), (9, [2, 3], noise())])
+    ...     with recordio.RecordReader(path) as reader:
+    ...         [recordio.unpack(record)[0].id for record in reader]
+    [7, 9]
+    """
     records = (
-        recordio.pack(recordio.IRHeader(0, label, number, 0), _encoded(image, kind))
-        for image, label, number in _rows(_images(contents, size), labels=labels, ids=ids)
+        recordio.pack(recordio.IRHeader(0, label, number, 0), _encoded(content, kind))
+        for number, label, content in rows
     )
     return write_records(path, records, keys=keys, index=index, checksums=checksums)
 

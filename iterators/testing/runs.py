@@ -16,7 +16,38 @@ from ..providers.abstract import AbstractDataProvider
 from .checks import require
 from .comparing import assert_same, copies, same
 
-__all__ = ["check_dataset", "check_provider", "check_states"]
+__all__ = ["check_dataset", "check_provider", "check_states", "maker"]
+
+
+def maker(kind: Callable[..., Any], **defaults: Any) -> Callable[..., Any]:
+    """Give a provider of record files other defaults, and its file by position.
+
+    Parameters
+    ----------
+    kind : callable
+        `ImageRecordIter`, or another that has the keyword `path_imgrec`.
+    **defaults : object
+        Keyword arguments, small ones for tests.
+
+    Returns
+    -------
+    callable
+        ``make(path, **more)``, where `more` goes before `defaults`.
+
+    Examples
+    --------
+    >>> from iterators import ImageRecordIter
+    >>> make = maker(ImageRecordIter, data_shape=(3, 8, 8), batch_size=4)
+    >>> make("missing.rec", batch_size=2)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: ...
+    """
+
+    def make(path: Any, **more: Any) -> Any:
+        return kind(path_imgrec=path, **(defaults | more))
+
+    return make
 
 
 def check_provider(

@@ -342,8 +342,8 @@ def test_what_is_the_same():
         assert_same([make()], [make()])
     different = [
         np.zeros(2), np.zeros(2, "f4"), np.zeros((2, 1)), np.array([0, nan]), [0.0, 0.0],
-        (0.0, 0.0), torch.zeros(2), {"a": 1}, {"b": 1}, {"a": 2}, 1, 1.5, None, DataBatch([np.zeros(2)]),
-        DataBatch([np.zeros(2)], pad=1), sparse.csr_array(np.eye(2)),
+        (0.0, 0.0), torch.zeros(2), {"a": 1}, {"b": 1}, {"a": 2}, 1, 1.5, None,
+        DataBatch([np.zeros(2)]), DataBatch([np.zeros(2)], pad=1), sparse.csr_array(np.eye(2)),
     ]  # fmt: skip
     for number, first in enumerate(different):
         for second in different[:number]:
