@@ -34,13 +34,14 @@ __all__ = [
 Labels = Iterable[Any] | Callable[[int], Any] | None
 
 
-def noise(height: int = 24, width: int = 28, channels: int = 3, seed: Any = 0) -> np.ndarray:
+def noise(height: int = 24, width: int = 28, seed: Any = 0, channels: int = 3) -> np.ndarray:
     """Make an image in which every value is drawn by chance.
 
     Parameters
     ----------
-    height, width, channels : int
+    height, width : int
     seed : int or sequence of int
+    channels : int
 
     Returns
     -------
@@ -55,14 +56,15 @@ def noise(height: int = 24, width: int = 28, channels: int = 3, seed: Any = 0) -
 
 
 def picture(
-    height: int = 40, width: int = 50, channels: int = 3, seed: int = 0, noise: int = 20
+    height: int = 40, width: int = 50, seed: int = 0, channels: int = 3, noise: int = 20
 ) -> np.ndarray:
     """Make an image of coloured blobs with noise: detail in every channel, at every scale.
 
     Parameters
     ----------
-    height, width, channels : int
+    height, width : int
     seed : int
+    channels : int
     noise : int
         Largest difference from the smooth image; 0 for one that compresses well.
 
@@ -117,7 +119,6 @@ def encode_jpeg(
     image: np.ndarray,
     sampling: str = "420",
     quality: int = 90,
-    *,
     restart: int = 0,
     optimize: bool = False,
     progressive: bool = False,

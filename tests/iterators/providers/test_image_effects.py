@@ -20,7 +20,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "reference"
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
-    return write_pack(tmp_path_factory.mktemp("effects") / "noise.rec", 4, size=(30, 40))
+    return str(write_pack(tmp_path_factory.mktemp("effects") / "noise.rec", 4, size=(30, 40)))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-import recordio
 from iterators import (
     ArrayDataProvider,
     CompositeSpace,
@@ -24,6 +23,7 @@ from iterators import (
 from iterators.images.augment.augmenter import CreateAugmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
+from iterators.testing import box_label, write_pack
 
 SHAPE = (3, 8, 8)
 
@@ -33,12 +33,9 @@ def parts(tmp_path_factory):
     """Three record files of two images each, with the labels 0 to 5, and files beside them."""
     folder = tmp_path_factory.mktemp("parts")
     for part in range(3):
-        path = folder / f"part-{part}.rec"
-        with recordio.RecordWriter(path, folder / f"part-{part}.idx") as writer:
-            for i in (2 * part, 2 * part + 1):
-                image = np.full((8, 8, 3), i, np.uint8)
-                header = recordio.IRHeader(0, float(i), i, 0)
-                writer.write(recordio.pack_img(header, image, img_fmt=".png"), i)
+        numbers = [2 * part, 2 * part + 1]
+        images = [np.full((8, 8, 3), i, np.uint8) for i in numbers]
+        write_pack(folder / f"part-{part}.rec", images, numbers, ids=numbers, keys=numbers)
     return folder
 
 
@@ -194,9 +191,7 @@ def test_types_that_labels_cannot_have(parts, tmp_path):
         ImageRecordIter(**keywords, label_dtype="int64", data_specs=specs)
     with pytest.raises(ValueError, match="label_dtype, not both"):
         ImageIter(**keywords, label_dtype="int64", dtype="int64")
-    with recordio.RecordWriter(tmp_path / "half.rec") as writer:
-        header = recordio.IRHeader(0, 0.5, 0, 0)
-        writer.write(recordio.pack_img(header, np.zeros((8, 8, 3), np.uint8), img_fmt=".png"))
+    write_pack(tmp_path / "half.rec", 1, [0.5])
     with (
         ImageRecordIter(
             path_imgrec=tmp_path / "half.rec", data_shape=SHAPE, batch_size=1, label_dtype="int64"
@@ -207,9 +202,7 @@ def test_types_that_labels_cannot_have(parts, tmp_path):
 
 
 def test_boxes_may_be_doubles(tmp_path):
-    with recordio.RecordWriter(tmp_path / "boxes.rec") as writer:
-        header = recordio.IRHeader(0, [2, 5, 0, 0.25, 0.25, 0.5, 0.5], 0, 0)
-        writer.write(recordio.pack_img(header, np.zeros((8, 8, 3), np.uint8), img_fmt=".png"))
+    write_pack(tmp_path / "boxes.rec", 1, [box_label((0, 0.25, 0.25, 0.5, 0.5))])
     with ImageDetRecordIter(
         path_imgrec=tmp_path / "boxes.rec", data_shape=SHAPE, batch_size=1, label_dtype="float64"
     ) as provider:
