@@ -172,6 +172,7 @@ def check_states(
     make: Callable[[], Any],
     loop: Callable[[Any], Iterable[Any]] = _content,
     *,
+    resets: bool = True,
     empty_loops: bool = False,
 ) -> None:
     """Check that something goes on from its states as if it had not stopped.
@@ -182,12 +183,13 @@ def check_states(
     Parameters
     ----------
     make : callable
-        ``make()`` gives a new object every time, with `state_dict` and `load_state_dict`; `reset`
-        and `close` are called where there are such methods.  States of providers go through JSON,
-        others through pickle.
+        ``make()`` gives a new object every time, with `state_dict` and `load_state_dict`; `close`
+        is called where there is one.  States of providers go through JSON, others through pickle.
     loop : callable
         ``loop(it)`` gives the items of one epoch, one by one, as things that `same` compares; by
         default what a loop over the object gives, with the number of the epoch.
+    resets : bool
+        Whether `reset` is called before each epoch, where there is such a method.
     empty_loops : bool
         Whether a loop without an item may come first, where the object cannot tell that its epoch
         is over.
@@ -203,7 +205,7 @@ def check_states(
     >>> check_states(lambda: ArrayDataProvider(np.arange(7), batch_size=3, shuffle=True))
     """
     with _closing(make()) as it:
-        epochs, states = _run_with_states(it, loop)
+        epochs, states = _run_with_states(it, loop, resets)
     with _closing(make()) as it:
         assert_same([list(loop(it)) for _ in epochs], epochs)
     with _closing(make()) as used:
@@ -248,7 +250,9 @@ def _saved(it: Any) -> Any:
     return pickle.loads(pickle.dumps(state))
 
 
-def _run_with_states(it: Any, loop: Callable[[Any], Iterable[Any]]) -> tuple[list, list]:
+def _run_with_states(
+    it: Any, loop: Callable[[Any], Iterable[Any]], resets: bool
+) -> tuple[list, list]:
     """Run four epochs, and save at all places of the first two.
 
     A state comes with the name of its place, its epoch and the number of items before it.
@@ -259,8 +263,9 @@ def _run_with_states(it: Any, loop: Callable[[Any], Iterable[Any]]) -> tuple[lis
         found: list[Any] = []
         if epoch < 2:
             states.append(("before", epoch, 0, _saved(it)))
-            getattr(it, "reset", lambda: None)()
-            states.append(("reset", epoch, 0, _saved(it)))
+            if resets and hasattr(it, "reset"):
+                it.reset()
+                states.append(("reset", epoch, 0, _saved(it)))
         for item in loop(it):
             found.append(item)
             if epoch < 2:
