@@ -324,18 +324,19 @@ def write_faces(
     *,
     kind: str = ".png",
     size: tuple[int, int] = (24, 28),
+    index: bool = True,
 ) -> Path:
     """Write a face-recognition pack: a record for the whole, the images, and one for each identity.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The record file, ``PREFIX.rec``; its index stands beside it.
+        The record file, ``PREFIX.rec``.
     counts : sequence of int
         Images of each identity.  Images have the keys from 1 on, and the keys as ids.
     contents : iterable of (bytes or numpy.ndarray), optional
         As for `write_pack`; noise by default.
-    kind, size : str, tuple of int
+    kind, size, index
         As for `write_pack`.
 
     Returns
@@ -362,7 +363,7 @@ array([3., 4.], dtype=float32)]
     ]
     pixels = _images(images if contents is None else contents, size)
     encoded = [_encoded(image, kind) for image, _ in _rows(pixels, people=people)]
-    return write_pack(path, [b"", *encoded, *[b""] * len(counts)], labels)
+    return write_pack(path, [b"", *encoded, *[b""] * len(counts)], labels, index=index)
 
 
 def write_images(
