@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
+from iterators.testing import write_rows
+from recordio import RecordReader, unpack
 from recordio.tools.material.labels import mapping
 
 
@@ -15,9 +16,8 @@ def rows(tmp_path, monkeypatch):
     """Packs a and b of some records of three classes, in the current folder."""
     monkeypatch.chdir(tmp_path)
     for name, first in (("a", 0), ("b", 90)):
-        with RecordWriter(f"{name}.rec", f"{name}.idx") as writer:
-            for number in range(first, first + 30):
-                writer.write(pack(IRHeader(0, number % 3, number, 0), name.encode() * number))
+        rows = [(n, n % 3, name.encode() * n) for n in range(first, first + 30)]
+        write_rows(f"{name}.rec", rows)
     return tmp_path
 
 
