@@ -37,7 +37,7 @@ def check_space(space: Any, batch: Any, others: Iterable[Any] = ()) -> None:
     ----------
     space : Space
     batch : array or tuple
-        In its form, with at least two samples.
+        In its form.
     others : iterable of Space
         Spaces that hold the same values: converting to them loses nothing.
 

@@ -35,7 +35,15 @@ from iterators import (
     SerialIterator,
     ShuffleOrderSampler,
 )
-from iterators.testing import box_label, check_states, noise, write_images, write_list, write_pack
+from iterators.testing import (
+    box_label,
+    check_provider,
+    check_states,
+    noise,
+    write_images,
+    write_list,
+    write_pack,
+)
 from iterators.torch import RecordBatches
 from iterators.views import (
     DataSet,
@@ -265,6 +273,14 @@ def csv(folder, **more):
 def test_a_provider_goes_on_from_every_place(folder, name):
     empty = name in EMPTY_LOOPS or name.startswith(EMPTY_INSIDE)
     check_states(lambda: PROVIDERS[name](folder), empty_loops=empty)
+
+
+@pytest.mark.parametrize("name", [name for name in PROVIDERS if "without batches" not in name])
+def test_a_provider_has_the_epochs_and_batches_that_it_says(folder, name):
+    rolls = "roll over" in name or name.startswith("arrays in")  # what is rolled over is left out
+    check_provider(
+        lambda: PROVIDERS[name](folder), resets=not rolls and "resized" not in name, states=False
+    )
 
 
 # -- data sets of torch, iterators over data sets, samplers ----------------------------------------

@@ -13,6 +13,7 @@ from iterators.images.augment.recipe import Recipe
 from iterators.images.kernels.operations import operate
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
+from iterators.testing import noise
 from recordio import IRHeader, pack_img
 
 RARE = 1e-5
@@ -38,8 +39,7 @@ def test_mixes_have_the_distributions_of_augmix():
 
 
 def picture(channels=3, height=40, width=48):
-    rng = np.random.default_rng(channels)
-    return rng.integers(0, 256, (height, width, channels), dtype=np.uint8)
+    return noise(height, width, channels, channels)
 
 
 def rendered(recipe, image, record=0, epoch=0, dtype="uint8", **more):

@@ -18,6 +18,7 @@ import iterators.__main__ as installation
 from iterators.images.codecs import by_pillow
 from iterators.images.codecs import general as codec
 from iterators.images.codecs.jpeg import jpeg
+from iterators.testing import check_decoder, strategies
 from recordio.errors import ImageDecodeError
 
 RANDOM = np.random.default_rng(5)
@@ -365,3 +366,12 @@ def test_upright_size_is_that_of_the_decoded_image(with_libjpeg, kind, orientati
     Image.new("RGB", (6, 4), "red").save(file, kind, exif=exif)
     pixels = codec.decode(file.getvalue())
     assert codec.upright_size(file.getvalue()) == (pixels.shape[1], pixels.shape[0])
+
+
+@given(strategies.blobs(most=20))
+def test_every_codec_decodes_as_opencv_does(blob):
+    def by_opencv(blob):
+        pixels = np.frombuffer(blob, np.uint8)
+        return cv2.imdecode(pixels, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)[..., ::-1]
+
+    check_decoder(codec.decode, by_opencv, [blob], errors=(ImageDecodeError,))
