@@ -350,8 +350,8 @@ def _check_indices(
         compare(dataset[index], examples[index], str(index))
     rows = [count - 1, 0, last, 0]
     mask = [number % 2 == 0 for number in range(count)]
-    for index, wanted, kind in ((rows, rows, int), ([], [], int), (mask, range(0, count, 2), bool)):
-        for form in (index, np.array(index, kind)):
+    for asked, wanted, kind in ((rows, rows, int), ([], [], int), (mask, range(0, count, 2), bool)):
+        for form in (asked, np.array(asked, kind)):
             compare(dataset[form], [examples[row] for row in wanted], repr(form))
     if hasattr(dataset, "__getitems__"):
         compare(dataset.__getitems__(rows), [examples[row] for row in rows], f"getitems {rows}")

@@ -35,8 +35,6 @@ def looks_alike(packs, photos):
 
 def test_labels_that_are_no_numbers_and_keys_that_repeat(packs):
     rows = [(0, np.nan, b"x"), (0, np.inf, b"x"), (0, 1, b"y"), (0, 2, b"y")]
-        (0, label, data) for label, data in zip([np.nan, np.inf, 1, 2], [b"x", b"x", b"y", b"y"])
-    ]
     path = write_rows(packs.path("a"), rows, keys=[5] * 4)
     found = recordio.dedup(path)
     assert list(found.lines()) == ["5: 5 (label inf, not nan)", "5: 5 (label 2, not 1)"]
