@@ -133,7 +133,7 @@ def images(most: int = 40, channels: tuple[int, ...] = (1, 3)) -> Any:
     >>> test()
     """
     return st.builds(
-        lambda size, count, seed: noise(*size, seed=seed, channels=count),
+        lambda size, count, seed: noise(size[0], size[1], seed, count),
         sizes(most), st.sampled_from(channels), st.integers(0, 2**16),
     )  # fmt: skip
 
