@@ -30,13 +30,7 @@ WORDS = {"keep": "keep", "append": "append", "none": None}
 
 
 def mapping(text: str) -> dict[float, float]:
-    r"""What labels become, ``OLD=NEW,OLD=NEW``, or the lines ``OLD TAB NEW`` of a file.
-
-    Examples
-    --------
-    >>> mapping("0=3,1=3")
-    {0.0: 3.0, 1.0: 3.0}
-    """
+    """Read new labels of old ones, ``OLD=NEW,OLD=NEW``, or the lines ``OLD TAB NEW`` of a file."""
     if "=" in text and not os.path.exists(text):
         pairs = [(part.partition("="), f"{part!r} is not OLD=NEW") for part in text.split(",")]
     else:
@@ -67,7 +61,7 @@ def _lines(path: str) -> list[tuple[int, str]]:
 
 
 def labels(text: str) -> Any:
-    """What becomes of the labels of a pack."""
+    """Read the argument of ``--labels``: a word, or new labels of old ones."""
     return WORDS[text] if text in WORDS else mapping(text)
 
 
