@@ -30,8 +30,7 @@ class Check:
 
     def __init__(self, pack: ShownPack) -> None:
         self.pack = pack
-        self.stage = ""  # the work under way
-        self.failed = ""  # the reason why there is no report
+        self.stage = self.failed = ""  # the work under way; the reason why there is no report
         self.share = 0.0  # of the stage, 0 to 1
         self.decoded = False
         self.report: Report | None = None
