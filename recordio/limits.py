@@ -1,6 +1,6 @@
 """Limits: bytes of an array beside those of its file, and characters of a line.
 
-A plain file of numbers becomes at most a few times as large in memory.  What gzip packed can become
+A plain file of numbers becomes at most a few times as large in memory.  A gzip file can become
 thousands of times as large, and then it is as a rule no data.
 """
 

@@ -139,8 +139,8 @@ def format_line(entry: ListEntry) -> str:
 def safe_name(name: str) -> str:
     """Return a name that a list can hold and that leads nowhere else; empty if nothing is left.
 
-    What leads upwards or to the root is left out.  Names that a line cannot hold, and those longer
-    than a path can be, are given up.
+    Parts that lead upwards or to the root are left out.  Names that a line cannot hold, and those
+    longer than a path can be, give an empty one.
     """
     if UNLISTED.search(name) or name != name.strip() or len(name) > LONGEST_NAME:
         return ""

@@ -1,7 +1,7 @@
 """`recordio info`: the contents of a record file, in numbers.
 
-Every record is looked at, in damaged files every whole one; no pixel is decoded.  What the records
-are as a data set, classes and pixels, is for `recordio stats`.
+Every record is looked at, in damaged files every whole one; no pixel is decoded.  Classes and
+pixels are left to `recordio stats`.
 """
 
 from __future__ import annotations

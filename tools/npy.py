@@ -38,7 +38,7 @@ HEADER_ERRORS = (
     RecursionError,
     tokenize.TokenError,
 )
-LONGEST_HEADER = 10_000  # what NumPy takes from files that nobody vouches for
+LONGEST_HEADER = 10_000  # NumPy's limit for files that are not trusted
 
 
 def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:

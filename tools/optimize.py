@@ -1,8 +1,7 @@
 """Rewrite the JPEG images of a record file, or one image, without loss, and count them.
 
-How a file is rewritten is decided in `iterators.images.codecs.transcode`.  What is no JPEG image,
-or cannot be rewritten, is copied as it is; nothing is ever left out, repaired or decoded to
-pixels.
+`iterators.images.codecs.transcode` does the rewriting.  Everything that is no JPEG image, or cannot
+be rewritten, is copied as it is; nothing is ever left out, repaired or decoded to pixels.
 """
 
 from __future__ import annotations

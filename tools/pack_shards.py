@@ -1,8 +1,8 @@
 """Pack a list into shards, each made on its own: by one process, or by many on many machines.
 
-Where the list is cut depends on the list alone, and so does what is in a shard.  A note beside each
-says of which lines and options it was made and what it became; with the last of them the manifest
-is written.  What is whole is not made again.
+The cuts depend on the list alone, and so do the contents of a shard.  A note beside each shard has
+its lines, its options and its result; with the last of them the manifest is written.  A shard that
+is whole is not made again.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ShardTask:
         The parameters are those of `recordio.tools.pack.pack`.
         """
         job = self.job()
-        # A manifest is no longer true from here on; whoever makes the last shard writes it.
+        # A manifest is no longer true from here on; the maker of the last shard writes it.
         _remove(self.manifest)
         _remove(self.note_path)
         try:

@@ -1,6 +1,6 @@
 """`recordio head` and `recordio cat`: the first records as a table, and contents as they are.
 
-Nothing is decoded; files are written only where `cat` is told to.
+Nothing is decoded; `cat` writes files only into a folder that is named.
 """
 
 from __future__ import annotations

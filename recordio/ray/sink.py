@@ -54,7 +54,7 @@ class RecordDatasink(Datasink):
 
     Each shard is renamed to its name when it is complete, so that a task that was killed leaves
     nothing and is repeated by Ray.  The manifest is written when all tasks are done, which makes
-    the shards one pack; without it they are not.  What is there under these names is refused.
+    the shards one pack; without it they are not.  Existing files of these names are refused.
 
     Examples
     --------

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 #: Repetitions of a task whose worker or node died; an exception that a task raises is final.
 RETRIES = 10
-#: Seconds after which somebody is asked whether to go on.
+#: Seconds between two calls of `cancelled`.
 PATIENCE = 0.2
 #: Tasks that are handed to Ray for each processor of the cluster; the others wait here.
 TASKS_PER_CPU = 4

@@ -1,6 +1,6 @@
 """Items of a source become a record file, an index and, where files had names, a list.
 
-What cannot be converted is reported; files appear whole or not at all.
+Items that cannot be converted are reported; files appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .format import Counts, Item, LeftOut, Source
 
 __all__ = ["ImportReport", "companions", "import_records"]
 
-#: Kinds of things left out that are told apart, and shown: their names are the source's.
+#: Kinds of things left out that are counted one by one, and shown; the source names them.
 MOST_KINDS, SHOWN_KINDS = 1000, 20
 LONGEST_KIND = 80
 OTHER_KINDS = "others"

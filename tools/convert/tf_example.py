@@ -2,7 +2,7 @@
 
 The message is fixed and has five field numbers, so that reading its wire format takes fewer lines
 than describing it to the protobuf package, whose version TensorFlow, Ray and others pin against one
-another.  What is read here is every valid encoding; nothing else of protobuf is known.
+another.  Every valid encoding is read; nothing else of protobuf is known here.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from recordio.files import open_bytes
 
 __all__ = ["UNPACKING_ERRORS", "BoundedReader", "open_unpacked"]
 
-#: Memory that an xz file may ask for; 64 MiB are what the highest level takes.
+#: Most memory for an xz file; the highest level takes 64 MiB.
 MOST_LZMA_MEMORY = 1 << 28
 PIECE = 1 << 16
 UNPACKING_ERRORS = (EOFError, lzma.LZMAError)

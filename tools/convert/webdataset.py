@@ -320,7 +320,7 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
         for record in pack:
             suffixes = suffixes_of(record.kind)
             name = name_of(record, names, suffixes)
-            if not safe_parts(name):  # whoever unpacks the archive would write elsewhere
+            if not safe_parts(name):  # unpacking would write elsewhere
                 name = f"{record.key}{suffixes[0]}"
             match = NAME.fullmatch(name)
             key, ending = match.groups() if match else (str(record.key), name.rpartition(".")[2])
@@ -338,7 +338,7 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
 
 
 def add_file(archive: tarfile.TarFile, name: str, content: Any) -> None:
-    """Add a file that looks the same whoever writes it, and whenever."""
+    """Add a file without owner and time, so that the same records give the same archive."""
     info = tarfile.TarInfo(name)
     info.size = len(content)
     archive.addfile(info, io.BytesIO(content))

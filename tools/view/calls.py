@@ -2,7 +2,7 @@
 
 Only names of keywords and literals have a meaning.  The files are those of the pack that is shown;
 keywords that would name others are refused, and those that make no difference are left out, with a
-note.  What the iterator refuses is refused here as well, with its own error.
+note.  Values that the iterator refuses are refused here as well, with its own error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lines of a large text file by number; their positions are counted in the background.
 
-Memory holds the places of some lines, one of 4096, and the blocks that were read last.  Nothing is
-written, and a page that needs a line which was not reached yet is told so.
+Memory holds the positions of some lines, one of 4096, and the blocks that were read last.  Nothing
+is written, and a line that was not reached yet is an error.
 """
 
 from __future__ import annotations

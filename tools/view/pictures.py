@@ -1,6 +1,6 @@
 """Images as browsers show them: decoded by our own decoder, at a fraction of their size.
 
-What is sent is always made of pixels; no bytes of a pack reach an `img` element.
+Every picture is made of pixels; no bytes of a pack reach an `img` element.
 """
 
 from __future__ import annotations

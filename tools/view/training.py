@@ -1,7 +1,7 @@
 """Batches that training gets: from the image iterators themselves, for settings from a form.
 
 One iterator is open at a time; it and the last batches are kept for the pictures of a page, which
-browsers ask for one by one.
+browsers request one by one.
 """
 
 from __future__ import annotations
