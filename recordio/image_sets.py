@@ -19,6 +19,7 @@ import numpy as np
 from recordio.errors import ArrayFileError
 from recordio.idx_array import read_idx_array
 from recordio.limits import SMALLEST_LIMIT
+from recordio.regular_files import open_regular
 
 __all__ = ["read_cifar", "read_mnist"]
 
@@ -141,10 +142,11 @@ def _contents(path, names):
     if path.is_dir():
         for name in names:
             _check_size(os.path.getsize(path / name), path / name)
-            found[name] = (path / name).read_bytes()
+            with open_regular(path / name) as file:
+                found[name] = file.read()
         return found
     try:
-        with tarfile.open(path) as archive:
+        with open_regular(path) as file, tarfile.open(fileobj=file) as archive:
             for member in archive:
                 name = os.path.basename(member.name)
                 if name in names and member.isfile():

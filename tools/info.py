@@ -94,8 +94,8 @@ def collect_info(
 
 
 def _count_identities(path: str) -> int | None:
-    without_images = RecordPack(path).without_images
-    return without_images - 1 if without_images else None
+    faces = RecordPack(path).faces
+    return None if faces is None else len(faces)
 
 
 def _look_at_records(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from recordio.limits import LONGEST_LINE
+from recordio.regular_files import open_regular
 
 from .image_list import ImageList, listed
 
@@ -26,7 +27,7 @@ class ListSpan:
 
     def read(self) -> bytes:
         """Return the bytes of the lines."""
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             file.seek(self.begin)
             return file.read(self.end - self.begin)
 
@@ -60,7 +61,7 @@ def cut_list(path: str, count: int | None, most: int) -> list[ListSpan]:
 
 def _lines(path: str) -> Iterator[tuple[int, bool]]:
     """Yield size in bytes of each line, and if it names an image; too long ones come in pieces."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         while line := file.readline(4 * LONGEST_LINE):
             words = line.removeprefix(codecs.BOM_UTF8).lstrip()
             yield len(line), bool(words) and not words.startswith(b"#")

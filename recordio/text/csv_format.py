@@ -19,9 +19,15 @@ __all__ = ["CSVFormat", "whole_number"]
 _DTYPES = {np.dtype(name): name for name in ("float32", "float64", "int32", "int64", "uint8")}
 
 
-def _count_fields(path, delimiter, skip_header, max_line_bytes):
+def _count_fields(path, delimiter, skip_header, max_line_bytes, remote_options):
     """Count the fields of the first line that is not blank."""
-    with LineChunks(path, 1 << 16, skip_header, max_line_bytes=max_line_bytes) as chunks:
+    with LineChunks(
+        path,
+        1 << 16,
+        skip_header,
+        max_line_bytes=max_line_bytes,
+        remote_options=remote_options,
+    ) as chunks:
         while (chunk := chunks.read()) is not None:
             blank = b" \t\r".replace(delimiter.encode(), b"")
             for line in bytes(chunk.buffer[: chunk.length]).split(b"\n"):
@@ -38,7 +44,16 @@ class CSVFormat:
     """Parameters about the text that `read_csv` and `CSVReader` share."""
 
     def __init__(
-        self, path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes
+        self,
+        path,
+        shape,
+        dtype,
+        delimiter,
+        skip_header,
+        threads,
+        max_line_bytes,
+        max_array_bytes,
+        remote_options,
     ):
         self.dtype = np.dtype(dtype)
         if self.dtype not in _DTYPES:
@@ -61,8 +76,12 @@ class CSVFormat:
             max_array_bytes = whole_number("max_array_bytes", max_array_bytes, 1)
         self.max_array_bytes = max_array_bytes
         self.path = path if isinstance(path, str) else os.fsdecode(path)
+        self.remote_options = remote_options
         if shape is None:
-            shape = (_count_fields(self.path, delimiter, self.skip_header, self.max_line_bytes),)
+            columns = _count_fields(
+                self.path, delimiter, self.skip_header, self.max_line_bytes, remote_options
+            )
+            shape = (columns,)
         elif not isinstance(shape, tuple):
             shape = tuple(shape) if np.iterable(shape) else (shape,)
         self.shape = tuple(whole_number("every length in shape", length, 1) for length in shape)

@@ -272,7 +272,7 @@ cdef object _error(TextChunk chunk, start, Place place, base, limit):
 
 def read_libsvm(
     path, num_features=None, dtype="float32", zero_based=True, threads=None, bad_rows=None,
-    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None, dropped=None,
+    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None, dropped=None, remote_options=None,
 ):
     """Read a LibSVM file into a sparse matrix and labels.
 
@@ -300,6 +300,8 @@ def read_libsvm(
     dropped : dict, optional
         If given, ``dropped["weights"]``, ``["queries"]`` and ``["comments"]`` become the numbers of
         weights, of ``qid:n`` and of lines with a comment.
+    remote_options : mapping, optional
+        How the server of a URL is reached, as for `read_csv`.
 
     Returns
     -------
@@ -354,7 +356,9 @@ def read_libsvm(
     labels, counts, indices, values = parts = [], [], [], []
     largest, nbytes, first = -1, 0, 0
     totals = dict.fromkeys(("weights", "queries", "comments"), 0)
-    with LineChunks(name, max_line_bytes=max_line_bytes) as chunks:
+    with LineChunks(
+        name, max_line_bytes=max_line_bytes, remote_options=remote_options
+    ) as chunks:
         work = OrderedWork(
             chunks.read,
             lambda chunk: _parse_chunk(

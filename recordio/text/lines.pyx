@@ -13,6 +13,7 @@ from libc.string cimport memchr
 
 from recordio.errors import TextFormatError
 from recordio.files import stored_files, unpacked
+from recordio.remote.settings import RemoteSettings
 
 __all__ = [
     "MAX_BAD_ROWS", "MAX_LINE_BYTES", "LineChunks", "TextChunk", "note_bad_row",
@@ -102,12 +103,13 @@ class LineChunks:
 
     def __init__(
         self, path, chunk_bytes=1 << 20, skip_header=0, first_bytes=None,
-        max_line_bytes=MAX_LINE_BYTES,
+        max_line_bytes=MAX_LINE_BYTES, remote_options=None,
     ):
+        self._settings = RemoteSettings(remote_options=remote_options)
         self._max_line_bytes = max_line_bytes
         self.stored_read = 0
         self._before = 0        # of that in the files before the one that is open
-        self._files = stored_files(path)
+        self._files = stored_files(path, settings=self._settings)
         if not self._files:
             raise TextFormatError("the folder holds no file", path=str(path))
         self.sizes = []
@@ -147,7 +149,7 @@ class LineChunks:
         file = self._files[self._next]
         self._next += 1
         self._path = file.name
-        self._file, packed = unpacked(file.open(buffering=0))
+        self._file, packed = unpacked(file.open(0, self._settings))
         self._place = self._file.stored_read if packed else self._file.tell
         self._before = self.stored_read
         self._offset = 0

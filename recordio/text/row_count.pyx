@@ -38,7 +38,7 @@ cdef int64_t starts_in(const uint8_t* text, int64_t length, int64_t offset, uint
     return rows
 
 
-def row_starts(path, comment="#", max_line_bytes=MAX_LINE_BYTES):
+def row_starts(path, comment="#", max_line_bytes=MAX_LINE_BYTES, remote_options=None):
     """Find the rows of a text file, or of all files in a folder.
 
     It returns the bytes of text in each file, and the first byte of each row, counted through all
@@ -50,7 +50,9 @@ def row_starts(path, comment="#", max_line_bytes=MAX_LINE_BYTES):
     cdef int64_t rows, offset
     cdef uint8_t first = ord(comment)
     buffer, found, files = None, [], []
-    with LineChunks(os.fsdecode(path), max_line_bytes=max_line_bytes) as chunks:
+    with LineChunks(
+        os.fsdecode(path), max_line_bytes=max_line_bytes, remote_options=remote_options
+    ) as chunks:
         while (chunk := chunks.read(buffer)) is not None:
             buffer = chunk.buffer
             text = buffer
@@ -79,7 +81,7 @@ class RowPlaces:
 
     def __init__(
         self, path, skip_header=0, delimiter=",", chunk_bytes=1 << 20,
-        max_line_bytes=MAX_LINE_BYTES,
+        max_line_bytes=MAX_LINE_BYTES, remote_options=None,
     ):
         cdef TextChunk chunk
         cdef const uint8_t[::1] text
@@ -88,7 +90,8 @@ class RowPlaces:
         self._columns = [array.array("q") for _ in range(4)]
         buffer = None
         with LineChunks(
-            os.fsdecode(path), chunk_bytes, skip_header, max_line_bytes=max_line_bytes
+            os.fsdecode(path), chunk_bytes, skip_header, max_line_bytes=max_line_bytes,
+            remote_options=remote_options,
         ) as chunks:
             while (chunk := chunks.read(buffer)) is not None:
                 place = rows, chunk.file_number, chunk.offset, chunk.first_line

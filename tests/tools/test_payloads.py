@@ -47,8 +47,25 @@ def test_headers_are_recognised(label, content):
     assert bytes(payload.content) == content
 
 
+@pytest.mark.parametrize("label", [0.0, 3.0, -1.0, 0.25, np.nan, [1, 2, 3]])
+def test_headers_with_a_second_id_are_recognised(label):
+    payload = read_payload(pack(IRHeader(0, label, 7, 9), b"bytes of any kind"))
+    assert (payload.header.id, payload.header.id2) == (7, 9)
+    assert bytes(payload.content) == b"bytes of any kind"
+
+
 @pytest.mark.parametrize(
-    "record", [b"", b"short", b"a text of more than twenty-four bytes", encoded("png")]
+    "record",
+    [
+        b"",
+        b"short",
+        b"a text of more than twenty-four bytes",
+        encoded("png"),
+        np.arange(20, dtype="<i4").tobytes(),
+        np.arange(1, 20, dtype="<f4").tobytes(),
+        np.arange(60, dtype="u1").tobytes(),
+        struct.pack("<5Q", *[3 << 40] * 5),
+    ],
 )
 def test_records_without_header_are_recognised(record):
     payload = read_payload(record)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from recordio import RecordIOError
 from recordio.content import IMAGE_KINDS, suffixes_of
+from recordio.regular_files import open_regular
 
 from ..image_list import ImageList, Skipped
 from ..outputs import new_folder, url_refused
@@ -86,7 +87,7 @@ def find_images(root: str, suffixes: str) -> tuple[ImageList, list[str]]:
 
 def read_content(path: str, check: str) -> bytes:
     """Return the content of an image file, examined as `add_check_option` says."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         content = file.read(2**29 + 1)
     if check == "header":
         check_content(content)

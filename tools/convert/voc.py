@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 from recordio import RecordIOError
 from recordio.errors import LabelError
 from recordio.limits import bounded_lines
+from recordio.regular_files import open_regular
 
 from ..image_list import Skipped, safe_name
 from ..scan import DEFAULT_EXTENSIONS
@@ -215,7 +216,7 @@ def in_fractions(box: Box, size: Size, zero_based: bool) -> Box:
 
 def read_limited(path: str, limit: int) -> bytes:
     """Return the bytes of a file that must not be large."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise RecordIOError(

@@ -312,14 +312,14 @@ def identities(site: Site, request: Any) -> Any:
     pack = site.pack(request)
     if pack.places.count is None:
         pack.places.wait_for(1 << 62, 3)
-    keys = pack.identity_keys
-    if keys is None:
+    if pack.identities is None:
         raise KeyNotFoundError("the pack lists no identities", path=pack.path)
+    total = len(pack.identities)
     count = number_from(request, "n", USUAL, 1, MOST)
     at = number_from(request, "at", 0)
-    at = min(at, max(len(keys) - 1, 0))
+    at = min(at, max(total - 1, 0))
     shown = []
-    for number in range(at, min(at + count, len(keys))):
+    for number in range(at, min(at + count, total)):
         images = pack.identity(number)
         shown.append((number, images, pack.places.position_of(images[0]) if images else None))
     here = ("pack", pack.name, "identities")
@@ -328,10 +328,10 @@ def identities(site: Site, request: Any) -> Any:
         pack=pack,
         title=f"{pack.name}, identities",
         shown=shown,
-        total=len(keys),
+        total=total,
         at=at,
         previous=address(*here, at=max(at - count, 0) or "") if at else "",
-        next=address(*here, at=at + count) if at + count < len(keys) else "",
+        next=address(*here, at=at + count) if at + count < total else "",
     )
 
 

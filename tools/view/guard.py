@@ -62,6 +62,8 @@ class Guard:
             await _answer(headed, 303, b"", location="/", **{"set-cookie": text})
         elif not self._is_token(self._token_in(headers.get(b"cookie", b""))):
             await _answer(headed, 403, REFUSAL)
+        elif not scope["query_string"].isascii():  # browsers send %XX instead
+            await _answer(headed, 400, b"An address has characters of ASCII alone.\n")
         elif scope["method"] not in ("GET", "HEAD", "POST"):
             await _answer(headed, 405, b"Only GET, HEAD and POST are answered.\n")
         elif scope["method"] == "POST" and not self._is_own(headers):

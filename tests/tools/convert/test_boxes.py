@@ -1,6 +1,7 @@
 """Annotations of COCO, VOC and YOLO become records that `ImageDetRecordIter` reads."""
 
 import json
+import os
 import sys
 import types
 
@@ -102,6 +103,16 @@ every_kind = pytest.mark.parametrize("kind", ["coco", "voc", "yolo"])
 
 def labels_in(contents, prefix):
     return [header.label.tolist() for header, _ in contents(prefix)]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders")
+@pytest.mark.timeout(60)
+def test_a_pipe_with_the_name_of_an_image_is_skipped(annotated, command):
+    (annotated.photos / "b.jpg").unlink()
+    os.mkfifo(annotated.photos / "b.jpg")
+    command(*annotated.words("coco"), annotated.folder / "out")
+    report = (annotated.folder / "out.skipped.txt").read_text()
+    assert report.count("\n") == 1 and "image b.jpg: it is no regular file" in report
 
 
 @every_kind

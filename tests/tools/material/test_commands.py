@@ -1,6 +1,7 @@
 import argparse
 import os
 import signal
+import struct
 import subprocess
 import sys
 
@@ -70,6 +71,15 @@ def test_relabel(rows, command):
         assert command("relabel", "a", "out", "--force", *words) == 0
         assert labels("out")[:3] == expected
     assert command("relabel", "a", "out", "--force", "--map", "0=1") == 1
+
+
+def test_narrow(rows, command, capsys):
+    with RecordWriter("wide.rec") as writer:
+        writer.write(struct.pack("IdQQ", 0, 4, 7, 0) + b"content")
+    assert command("narrow", "wide", "out") == 0
+    assert labels("out") == [4]
+    assert command("narrow", "a", "more") == 1
+    assert "record 0: 24 bytes are too few for an image header of 32" in capsys.readouterr().err
 
 
 def test_filter(rows, command):
