@@ -270,7 +270,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         if self._given is None:
             keywords = ", ".join(f"{name}={_told(v)}" for name, v in self._arguments.items())
             made = f"{getattr(self._make, '__name__', type(self._make).__name__)}({keywords})"
-        rank, world_size = self.world
+        rank, world_size = self._world.used or (0, 1)
         part = f", rank {rank} of {world_size}" if world_size > 1 else ""
         return f"<{type(self).__name__} of {made}{part}, epoch {self._epoch}>"
 

@@ -64,6 +64,11 @@ class World:
             )
         return self._used
 
+    @property
+    def used(self) -> tuple[int, int] | None:
+        """Rank and world size if they are fixed already."""
+        return self._given or self._used
+
     def __getstate__(self) -> dict[str, Any]:
         known = self._used is not None or _found()[0] is not None
         return {"_given": self._given, "_used": self.get() if known else None}

@@ -129,6 +129,17 @@ def test_it_describes_itself_without_making_a_provider():
     assert repr(RecordBatches(provider)) == f"<RecordBatches of {provider!r}, epoch 0>"
 
 
+def test_a_description_settles_no_rank(monkeypatch):
+    dataset = RecordBatches(ArrayDataProvider, data=np.arange(4.0), batch_size=2)
+    assert "rank" not in repr(dataset)
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert dataset.world == (1, 2)
+    assert "rank 1 of 2" in repr(dataset)
+    monkeypatch.setenv("WORLD_SIZE", "")
+    assert "rank 1 of 2" in repr(dataset)
+
+
 def test_any_function_that_makes_a_provider_will_do():
     def make():
         inside = ArrayDataProvider(np.arange(4.0), batch_size=2)
