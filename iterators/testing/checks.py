@@ -20,12 +20,7 @@ __all__ = ["check_decoder", "check_pack", "check_space", "require"]
 
 
 def require(condition: Any, text: str) -> None:
-    """Raise AssertionError with a text unless the condition holds, with ``python -O`` too.
-
-    Examples
-    --------
-    >>> require(1 < 2, "one is less than two")
-    """
+    """Raise AssertionError with a text unless the condition holds, with ``python -O`` too."""
     if not condition:
         raise AssertionError(text)
 
