@@ -11,7 +11,6 @@ import numpy as np
 
 from ..content import IMAGE_KINDS, kind_of
 from ..errors import ImageDecodeError
-from ..frames.check import Problem
 from .hashes import HASH_BYTES, hash_of, word_of
 from .near import MOST_DISTANCE, groups_of, near_pairs
 from .passes import label_bytes, pass_over
@@ -79,12 +78,7 @@ class ContentTable:
             rows = slice(first, first + len(found))
             self.contents[rows] = np.frombuffer(b"".join(found), "<u8").reshape(-1, 2)
         for number in np.flatnonzero(self.damaged).tolist():
-            place = self.pack.place(number)
-            reason = "the image cannot be decoded"
-            problem = Problem(
-                "image", reason, place["offset"], number, 0, int(self.pack.keys[number])
-            )
-            self.pack.problems.append(problem)
+            self.pack.problem(number, "image", "the image cannot be decoded")
 
     def _look(self, number: int, content: memoryview) -> bytes:
         if not len(content):

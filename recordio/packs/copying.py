@@ -207,7 +207,7 @@ class Copier:
         """The frame of one record that has several parts, or will have."""
         edit, source = self.edits[number], self.sources[number]
         payload = bytearray(source.record(record))
-        check_kept(source.data, path=source.path, record=record)
+        check_kept(source.data, **source.place(record))
         if edit.labels is not None:
             for label in source.labels.numbers_of(np.array([record])).tolist():
                 place = 4 * int(source.labels.places[label])

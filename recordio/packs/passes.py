@@ -71,7 +71,7 @@ def pass_over(
         contents = _contents(pack, data, chunk.begin, chunk.end)
         results = [work(row, content) for row, content in zip(rows, contents, strict=True)]
         begin, end = int(pack.offsets[chunk.begin]), int(pack.ends[chunk.end - 1])
-        check_kept(data[begin:end], path=pack.path, offset=begin, record=chunk.begin)
+        check_kept(data[begin:end], **pack.place(chunk.begin))
         return chunk.begin, results
 
     working = OrderedWork(

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import ImageDecodeError
-from ..frames.check import Problem
 from ..image_size import image_size
 from .changes import output_path
 from .output import PackReport, Progress, write_packs
@@ -159,7 +158,5 @@ def _pixels(
     found = [pixels for _, some in pass_over(pack, measure, threads, look) for pixels in some]
     values = np.array(found, np.int64)
     for number in np.flatnonzero(values < 0).tolist():
-        place = int(pack.offsets[number])
-        key = int(pack.keys[number])
-        pack.problems.append(Problem("image", "it is no image with a size", place, number, 0, key))
+        pack.problem(number, "image", "it is no image with a size")
     return values, np.flatnonzero(values >= 0)
