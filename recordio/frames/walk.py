@@ -73,7 +73,7 @@ def walk(
     >>> data = encode(b"a") + bytes(8) + encode(b"b") + encode(b"c")
     >>> for piece in walk(data):
     ...     print(piece.kind, piece.numbers, piece.offsets, piece.end)
-    ok [0] [ 0] 12
+    ok [0] [0] 12
     zeros [1] [12] 20
     ok [2 3] [20 32] 44
     """
