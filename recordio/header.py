@@ -14,11 +14,17 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordHeaderError
 from recordio.extras import need
+from recordio.frames.head import HEAD
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_chunks, check_pixels, image_size
 
 __all__ = ["IRHeader", "pack", "pack_img", "unpack", "unpack_img"]
 
 HEADER = struct.Struct("<IfQQ")
+#: The same for NumPy, and with the head of the record's first part before it.
+HEADER_FIELDS = np.dtype([("flag", "<u4"), ("label", "<f4"), ("id", "<u8"), ("id2", "<u8")])
+FRAMED_HEADER = np.dtype([*HEAD.descr, *HEADER_FIELDS.descr])
+#: Where the label and the id stand in it, in bytes.
+LABEL_OFFSET, ID_OFFSET = (HEADER_FIELDS.fields[name][1] for name in ("label", "id"))
 #: The same with labels of 64 bits, as ``struct.pack("IdQQ", ...)`` lays it out: 4 bytes are unused.
 WIDE_HEADER = struct.Struct("<IIdQQ")
 

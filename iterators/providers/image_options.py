@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
+from recordio.frames.encoder import MAX_RECORD_LENGTH
 from recordio.remote.settings import RemoteSettings
 
 from ..core.dtypes import dtype_name
@@ -33,7 +34,7 @@ __all__ = [
 
 #: Seeds, and sizes that the image stage has room for.
 SEED = partial(integer, low=-(1 << 63), high=(1 << 64) - 1)
-MOST_LABELS = (1 << 27) - 1  # those of the longest record
+MOST_LABELS = MAX_RECORD_LENGTH // 4  # those of the longest record
 MOST_PIXELS = (1 << 62) - 1
 MOST_SAMPLES = (1 << 31) - 1
 MOST_SCANS = (1 << 31) - 1

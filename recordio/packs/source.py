@@ -27,10 +27,11 @@ from ..errors import (
 from ..files import StoredFile
 from ..frames.check import Problem
 from ..frames.frame import scan_offsets
+from ..frames.head import HEAD_WORDS, flag_of, length_of
 from ..frames.index_file import read_index
 from ..frames.reader import RecordReader
 from ..frames.walk import walk
-from ..header import HEADER
+from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
 from ..remote.objects import shown
 from .identities import ROUNDED, face_pack, identity_keys, label_pair, records_by_key
 from .labels import LabelSource
@@ -41,9 +42,8 @@ logger = logging.getLogger("recordio")
 
 #: Records whose tables are worked on at a time.
 CHUNK = 1 << 16
-#: Words of the head of a part, and of the image header after it.
-HEAD_WORDS = 2
-HEADER_WORDS = HEADER.size // 4
+#: Words of the image header, and where a single label stands in it.
+HEADER_WORDS, LABEL_WORD = HEADER.size // 4, LABEL_OFFSET // 4
 #: More labels than these are rather the first bytes of something else than an image header.
 USUAL_LABELS = 4096
 
@@ -292,7 +292,7 @@ class SourcePack:
     @cached_property
     def _heads(self) -> np.ndarray:
         """The image header of each record, and the sizes, as fields of one table."""
-        heads = np.zeros(len(self), HEADS)
+        heads = np.zeros(len(self), ROW)
         unsure: list[int] = []
         for first in range(0, len(self), CHUNK):
             rows = slice(first, first + CHUNK)
@@ -315,8 +315,8 @@ class SourcePack:
     def _read_heads(self, begin: np.ndarray, first: int, heads: np.ndarray) -> list[int]:
         """Fill in some rows; returns the numbers of those whose header rests on its labels."""
         lrec = self.words[begin + 1]
-        heads["size"] = lrec & ((1 << 29) - 1)
-        heads["whole"] = lrec >> 29 == 0
+        heads["size"] = length_of(lrec)
+        heads["whole"] = flag_of(lrec) == 0
         long = np.flatnonzero(heads["whole"] & (heads["size"] >= HEADER.size))
         words = self.words[begin[long, None] + np.arange(HEAD_WORDS, HEAD_WORDS + HEADER_WORDS)]
         heads["header"][long] = np.ascontiguousarray(words).view(HEADER_FIELDS)[:, 0]
@@ -420,7 +420,7 @@ class SourcePack:
         else:
             counts[records] = 1
             # A single label stands in the header, after the flag; a vector after the header.
-            first = np.where(self.flags == 0, 1, HEADER_WORDS)
+            first = np.where(self.flags == 0, LABEL_WORD, HEADER_WORDS)
             step = np.zeros(len(self), np.int64)
         owners = np.repeat(np.arange(len(self)), counts)
         places = first[owners] + step[owners] * spans(np.zeros(len(self), np.int64), counts)
@@ -434,7 +434,7 @@ class SourcePack:
         """How many labels of any meaning records have, and all of these: int64, float32."""
         flags = self.flags[records].astype(np.int64)
         counts = np.where(self.headed[records], np.maximum(flags, 1), 0)
-        places = spans(np.where(flags == 0, 1, HEADER_WORDS), counts)
+        places = spans(np.where(flags == 0, LABEL_WORD, HEADER_WORDS), counts)
         return counts, self.label_words(np.repeat(records, counts), places).view("<f4")
 
     def need_labels(self) -> None:
@@ -474,10 +474,8 @@ class SourcePack:
         self.close()
 
 
-HEADER_FIELDS = np.dtype([("flag", "<u4"), ("label", "<f4"), ("id", "<u8"), ("id2", "<u8")])
-HEADS = np.dtype(
-    [("header", HEADER_FIELDS), ("size", np.uint32), ("headed", bool), ("whole", bool)]
-)
+#: What is known of a record: its header, its bytes, and whether it has a header and one part.
+ROW = np.dtype([("header", HEADER_FIELDS), ("size", np.uint32), ("headed", bool), ("whole", bool)])
 
 
 def record_file(path: str | os.PathLike[str]) -> StoredFile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,8 @@ import numpy as np
 
 from recordio.errors import IndexFileError, RemoteMissingError
 from recordio.files import StoredFile
+from recordio.frames.encoder import MAX_RECORD_LENGTH
+from recordio.frames.head import HEAD, part_at
 from recordio.remote.mirror import Hold, Mirror, blocks_of
 from recordio.remote.objects import shown
 from recordio.remote.opening import open_mirror
@@ -25,10 +26,8 @@ __all__ = ["RemoteRecords", "local_copy"]
 AHEAD = 1 << 25
 #: Records that are taken at a time.
 RUN = 128
-_HEAD = struct.Struct("<II")
-_MAGIC = 0xCED7230A
 #: A record has at most this many bytes, so that a gap in an index is not fetched.
-MOST_RECORD = 1 << 29
+MOST_RECORD = MAX_RECORD_LENGTH + 1
 
 
 def local_copy(url: str, settings: RemoteSettings | None = None) -> Mirror:
@@ -127,16 +126,12 @@ class RemoteRecords:
             place = int(np.searchsorted(self._table, offset))
             if place < len(self._table) and self._table[place] == offset:
                 return self.hold(np.array([offset]))
-        end = offset
-        while end + _HEAD.size <= size:
-            with self.mirror.hold_bytes(end, end + _HEAD.size):
-                magic, word = _HEAD.unpack_from(self.mirror.view, end)
-            if magic != _MAGIC:
-                break
-            end += _HEAD.size + (word & (1 << 29) - 1) + 3 & ~3
-            if word >> 29 not in (1, 2):
-                break
-        return self.mirror.hold_bytes(offset, max(end, offset + _HEAD.size))
+        end, last = offset, False
+        while not last and end + HEAD.itemsize <= size:
+            with self.mirror.hold_bytes(end, end + HEAD.itemsize):
+                part = part_at(self.mirror.view, end)
+            end, last = part or (end, True)
+        return self.mirror.hold_bytes(offset, max(end, offset + HEAD.itemsize))
 
     def ask_ahead(self, offset: int) -> None:
         """Have what follows an offset fetched, where a file is read from its start to its end."""

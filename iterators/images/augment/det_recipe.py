@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from recordio.frames.encoder import MAX_RECORD_LENGTH
+
 from ...core.options import Rule, accepts, option
 from ...core.parameters import choice, integer, real
 from .policy_options import ChangeOptions, interval
@@ -25,7 +27,7 @@ MAX_SAMPLERS = 64
 #: Most trials of a sampler: each has random numbers of its own.
 MAX_TRIALS = (1 << 20) - 1
 #: Values that the longest record has room for.
-MOST_LABELS = (1 << 29) // 4
+MOST_LABELS = (MAX_RECORD_LENGTH + 1) // 4
 
 EMIT_MODES = ("center", "overlap")
 RESIZE_MODES = ("force", "shrink", "fit")
