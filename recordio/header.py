@@ -24,7 +24,7 @@ HEADER = struct.Struct("<IfQQ")
 HEADER_FIELDS = np.dtype([("flag", "<u4"), ("label", "<f4"), ("id", "<u8"), ("id2", "<u8")])
 FRAMED_HEADER = np.dtype([*HEAD.descr, *HEADER_FIELDS.descr])
 #: Where the label and the id stand in it, in bytes.
-LABEL_OFFSET, ID_OFFSET = (HEADER_FIELDS.fields[name][1] for name in ("label", "id"))
+LABEL_OFFSET, ID_OFFSET = 4, 8
 #: The same with labels of 64 bits, as ``struct.pack("IdQQ", ...)`` lays it out: 4 bytes are unused.
 WIDE_HEADER = struct.Struct("<IIdQQ")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from typing_extensions import Buffer
 
 from recordio.frames.encoder import MAGIC, MAX_RECORD_LENGTH
 
@@ -33,7 +32,7 @@ def length_of(lrec: Any) -> Any:
     return lrec & MAX_RECORD_LENGTH
 
 
-def part_at(data: Buffer, offset: int) -> tuple[int, bool] | None:
+def part_at(data: bytes | memoryview, offset: int) -> tuple[int, bool] | None:
     """Read where the part at an offset ends, and whether its record does; None without a head.
 
     Examples

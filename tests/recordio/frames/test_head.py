@@ -35,4 +35,5 @@ def test_a_header_in_its_frame():
     assert record.item() == (MAGIC_WORD, HEADER.size + 7, *header)
     assert HEADER.size == HEADER_FIELDS.itemsize and HEADER_FIELDS.names == IRHeader._fields
     assert HEADER.unpack(record.tobytes()[HEAD.itemsize :]) == header
-    assert (LABEL_OFFSET, ID_OFFSET) == (4, 8)
+    assert HEADER_FIELDS.fields["label"][1] == LABEL_OFFSET
+    assert HEADER_FIELDS.fields["id"][1] == ID_OFFSET
