@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .sample import Dataset, Sample
+from .dataset import Dataset
+from .sample import Sample
 
 __all__ = ["fields", "minibatches", "shape"]
 

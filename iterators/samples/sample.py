@@ -1,4 +1,4 @@
-"""`Sample` and `Dataset`: objects that see data, and read them only when they are called.
+"""`Sample`: an object that sees data, and reads them only when it is called.
 
 Indexing and field access build further views of the same storage.  Every public method begins with
 an underscore, so that the names of fields, which may not, never collide with them.
@@ -13,16 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from ..core.backend import is_tensor
 from ..core.collate import SeesData
 from .arithmetic import computed, equal
-from .fields import Group, Selector, check_name, declared, on_axis, remaining, selects
+from .fields import Group, Selector, check_name, declared, on_axis, remaining
 from .region import ReadOnlyError, Region
 from .sequence_region import region_of
 
-__all__ = ["Dataset", "Sample"]
+__all__ = ["Sample"]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -390,7 +388,7 @@ class Sample(SeesData):
 
     def _seen(self, entry: Any, meta: Mapping[str, Any] = NOTHING) -> Any:
         """The sample that sees a field."""
-        if isinstance(entry, _Later):
+        if isinstance(entry, Later):
             entry = entry()
         if isinstance(entry, Sample):
             return entry._readonly() if self._is_readonly and not entry._is_readonly else entry
@@ -445,94 +443,12 @@ class Sample(SeesData):
         return self._region.same_as(other._region)
 
 
-class Dataset(Sample):
-    """Samples along the first axis: a `Sample` whose fields are parts of every row.
-
-    Parameters
-    ----------
-    data, fields, meta, readonly, primary, fields_meta
-        As for `Sample`; selectors apply to the second axis, to every row.
-
-    Notes
-    -----
-    ``d[i]`` is a `Sample`; ``d[i:j]``, ``d[[3, 1]]`` and ``d[mask]`` are data sets of those rows,
-    repeats allowed, and ``d[numpy.random.permutation(len(d))]`` is the shuffled one.  Row numbers
-    and fields commute: ``d[i].name == d.name[i]``.
-
-    Examples
-    --------
-    >>> d = Dataset(
-    ...     np.array([[1, 2, 3, 9], [4, 5, 6, 8], [7, 8, 9, 7]]),
-    ...     fields={"input": slice(0, 3), "target": 3},
-    ... )
-    >>> d[1].input(), d.target(), d.input._width()
-    (array([4, 5, 6]), array([9, 8, 7]), 3)
-    >>> d[[2, 0]].target(), d.input[:, 1]()
-    (array([7, 9]), array([2, 5, 8]))
-    >>> for batch in d._minibatches(2):
-    ...     print(len(batch), batch.target())
-    2 [9 8]
-    1 [7]
-    """
-
-    __slots__ = ()
-    _field_axis = 1
-
-    def __getitem__(self, index: Any) -> Any:
-        if self._primary is not None:
-            return self._chief[index]
-        if self._region is None:
-            return self._parts_at(index)
-        region = self._region.select(index, rowwise=True)
-        axes = self._axes()
-        rows, columns = on_axis(index, 0, axes), on_axis(index, 1, axes)
-        single = hasattr(rows, "__index__") and np.ndim(rows) == 0
-        kind = Sample if single else Dataset
-        if isinstance(index, tuple) and not (isinstance(columns, slice) and columns == slice(None)):
-            fields = remaining(self._entries, columns, self._region.axis_length(1))
-            kept = {name: meta for name, meta in self._fields_meta.items() if name in fields}
-            return self._view(kind, region, fields, NOTHING, kept)
-        # Fields with storage of their own are indexed when they are asked for: they may be shorter.
-        later: dict[str, Any] = {
-            name: field if selects(field) else _Later(self, name, rows)
-            for name, field in self._entries.items()
-        }
-        meta = NOTHING if isinstance(index, tuple) and len(index) > 2 else self._own_meta
-        return self._view(kind, region, later, meta, self._fields_meta)
-
-    def _minibatches(self, batch_size: int, drop_last: bool = False) -> Any:
-        """The data set whose elements are this one's rows, `batch_size` at a time.
-
-        Parameters
-        ----------
-        batch_size : int
-            Rows of a minibatch, at least 1.
-        drop_last : bool
-            Leave out the last one if it has fewer rows.
-
-        Returns
-        -------
-        Minibatches
-            ``mb[j]`` sees ``d[j * batch_size:(j + 1) * batch_size]``; ``mb.name`` are minibatches
-            of that field.
-
-        Examples
-        --------
-        >>> mb = Dataset(np.arange(6).reshape(3, 2))._minibatches(2)
-        >>> len(mb), mb[1]()
-        (2, array([[4, 5]]))
-        """
-        from .batching import Minibatches
-
-        return Minibatches(self, batch_size, drop_last)
-
-
-class _Later:
+class Later:
     """The rows of a field that has storage of its own, once somebody asks for them."""
 
     __slots__ = ("index", "name", "owner")
 
-    def __init__(self, owner: Dataset, name: str, index: Any) -> None:
+    def __init__(self, owner: Sample, name: str, index: Any) -> None:
         self.owner = owner
         self.name = name
         self.index = index

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from .dataset import Dataset
 from .fields import Selector, check_name, is_selector
-from .sample import NOTHING, Dataset, Sample
+from .sample import NOTHING, Sample
 from .sequence_region import Rows, region_of, stacked
 
 __all__ = ["StreamDataset"]
