@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from recordio.errors import IndexFileError, RemoteMissingError
 from recordio.files import StoredFile
+from recordio.frames.index_file import read_index
 from recordio.remote.mirror import Hold, Mirror, blocks_of
 from recordio.remote.objects import shown
-from recordio.remote.opening import open_mirror
 from recordio.remote.settings import RemoteSettings
 
-if TYPE_CHECKING:
-    from recordio.frames.reader import RecordReader
-
-__all__ = ["RemoteRecords", "local_copy"]
+__all__ = ["RemoteRecords"]
 
 #: Bytes that are asked for ahead when a file is read from its start to its end.
 AHEAD = 1 << 25
@@ -29,13 +26,6 @@ _HEAD = struct.Struct("<II")
 _MAGIC = 0xCED7230A
 #: A record has at most this many bytes, so that a gap in an index is not fetched.
 MOST_RECORD = 1 << 29
-
-
-def local_copy(url: str, settings: RemoteSettings | None = None) -> Mirror:
-    """The mirror of an object, all of it there."""
-    mirror = open_mirror(url, settings)
-    mirror.fetch_all()
-    return mirror
 
 
 class RemoteRecords:
@@ -77,25 +67,23 @@ class RemoteRecords:
         IndexFileError
             If there is none: finding the records would read all of the file.
         """
-        from recordio.frames.index_file import read_index
-
-        url = StoredFile(self.url).beside(".idx").name
+        index = StoredFile(self.url).beside(".idx")
+        url = shown(index.name)
         try:
-            copy = local_copy(url, self._settings)
+            offsets = np.sort(index.parsed(read_index, self._settings)[1])
         except RemoteMissingError:
             raise IndexFileError(
                 "there is no such index, and without one all of the record file would have to be "
                 f"read to find its records: `recordio index {shown(self.url)}` makes it",
-                path=shown(url),
+                path=url,
             ) from None
-        offsets = np.sort(read_index(copy.path)[1])
         outside = offsets[offsets >= self.mirror.size]
         if len(outside):
             raise IndexFileError(
                 f"offset {outside[0]} lies outside {self.mirror.url} of {self.mirror.size} bytes: "
                 "the index is that of another file; "
                 f"`recordio index {self.mirror.url}` writes it again",
-                path=shown(url),
+                path=url,
             )
         return offsets
 
@@ -151,44 +139,63 @@ class RemoteRecords:
             self._asked = end
 
     def read_many(
-        self, reader: RecordReader, positions: np.ndarray, copy: bool
+        self,
+        take_many: Callable[[np.ndarray, bool], list[Any]],
+        offsets: np.ndarray,
+        positions: np.ndarray,
+        copy: bool,
     ) -> list[memoryview] | list[bytes]:
-        """`RecordReader.read_many`: what comes next is fetched while records are taken."""
+        """Records at many positions: what comes next is fetched while records are taken.
+
+        Parameters
+        ----------
+        take_many : callable
+            ``take_many(positions, copy)`` gives records that are there.
+        offsets : numpy.ndarray
+            Where the records begin, by position.
+        positions : numpy.ndarray
+        copy : bool
+            As for `RecordReader.read_many`.
+        """
         owned = copy or not self.resident
         pieces = [positions[begin : begin + RUN] for begin in range(0, len(positions), RUN)]
-        holds = deque(self._hold_positions(reader, piece) for piece in pieces[:2])
+        holds = deque(self._hold_positions(offsets, piece) for piece in pieces[:2])
         records: list[Any] = []
         try:
             for number, piece in enumerate(pieces):
                 with holds[0]:
-                    taken = reader._take_many(piece, owned)
+                    taken = take_many(piece, owned)
                 records += taken if owned == copy else map(memoryview, taken)
                 holds.popleft()
                 if number + 2 < len(pieces):
-                    holds.append(self._hold_positions(reader, pieces[number + 2]))
+                    holds.append(self._hold_positions(offsets, pieces[number + 2]))
         finally:
             for hold in holds:
                 hold.release()
         return records
 
-    def _hold_positions(self, reader: RecordReader, positions: np.ndarray) -> Hold:
-        count = len(reader)
+    def _hold_positions(self, offsets: np.ndarray, positions: np.ndarray) -> Hold:
+        count = len(offsets)
         places = np.where(positions < 0, positions + count, positions)
-        return self.hold(reader.offsets[places[(places >= 0) & (places < count)]])
+        return self.hold(offsets[places[(places >= 0) & (places < count)]])
 
-    def iterate(self, reader: RecordReader) -> Iterator[memoryview]:
-        """The records in the order of the reader."""
-        if reader.index_path is not None or reader.checksums is not None:
-            offsets = reader.offsets
-            for begin in range(0, len(offsets), RUN):
-                if begin + RUN < len(offsets):
-                    self.hold(offsets[begin + RUN : begin + 3 * RUN], urgent=False).let_go()
-                yield from reader.read_many(range(begin, min(begin + RUN, len(offsets))))
-            return
+    def in_order(
+        self, offsets: np.ndarray, read_many: Callable[[range], list[memoryview]]
+    ) -> Iterator[memoryview]:
+        """Yield the records that begin at `offsets`, read by position, and ask for the next."""
+        for begin in range(0, len(offsets), RUN):
+            if begin + RUN < len(offsets):
+                self.hold(offsets[begin + RUN : begin + 3 * RUN], urgent=False).let_go()
+            yield from read_many(range(begin, min(begin + RUN, len(offsets))))
+
+    def from_start(
+        self, read_at: Callable[[int, int], tuple[memoryview | None, int]]
+    ) -> Iterator[memoryview]:
+        """Yield all records of the file, each read where the one before it ends."""
         offset = record = 0
         while True:
             self.ask_ahead(offset)
-            payload, offset = reader.read_at(offset, record)
+            payload, offset = read_at(offset, record)
             if payload is None:
                 return
             yield payload
