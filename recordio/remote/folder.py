@@ -14,7 +14,8 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -24,9 +25,7 @@ from recordio.remote.block_table import BLOCK, HAS_LOCKS, USE, BlockTable
 if TYPE_CHECKING:
     from filelock import FileLock
 
-    from recordio.remote.mirror import Mirror
-
-__all__ = ["MirrorFolder", "folder_at", "punch"]
+__all__ = ["MirrorFolder", "OpenMirror", "folder_at", "punch"]
 
 #: Seconds between two looks at what other mirrors take.
 LOOK_SECONDS = 5.0
@@ -37,6 +36,29 @@ PUNCH_HOLE, KEEP_SIZE = 2, 1
 SLACK = 64
 
 logger = logging.getLogger("recordio")
+
+
+class OpenMirror(Protocol):
+    """The part of a mirror that its folder uses; `recordio.remote.mirror.Mirror` says more."""
+
+    url: str
+    path: str
+    size: int
+    table: BlockTable
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of the blocks that are there."""
+
+    @property
+    def resident(self) -> bool:
+        """Whether all of it stays."""
+
+    def stay(self) -> None:
+        """Have all blocks stay from now on."""
+
+    def evict(self, block: int) -> bool:
+        """Give up a block, if nobody holds it; whether that was done."""
 
 
 class MirrorFolder:
@@ -57,7 +79,7 @@ class MirrorFolder:
         os.makedirs(path, exist_ok=True)
         self.path = path
         self.limit = 0
-        self._mirrors: weakref.WeakSet[Mirror] = weakref.WeakSet()
+        self._mirrors: weakref.WeakSet[OpenMirror] = weakref.WeakSet()
         self._used: OrderedDict[tuple[int, int], None] = OrderedDict()
         self._looked, self._others = -LOOK_SECONDS, 0
         self._lock = threading.RLock()
@@ -95,12 +117,12 @@ class MirrorFolder:
             os.replace(f"{about}.new", about)
         return place
 
-    def add(self, mirror: Mirror) -> None:
+    def add(self, mirror: OpenMirror) -> None:
         """Count a mirror as open in this process."""
         with self._lock:
             self._mirrors.add(mirror)
 
-    def admit(self, mirrors: list[Mirror]) -> None:
+    def admit(self, mirrors: Sequence[OpenMirror]) -> None:
         """Decide whether mirrors that are used together stay as a whole."""
         new = {id(m): m for m in mirrors if not m.resident}
         if not new:
@@ -120,7 +142,7 @@ class MirrorFolder:
             )
         self.make_room(0)
 
-    def note_used(self, mirror: Mirror, blocks: np.ndarray) -> None:
+    def note_used(self, mirror: OpenMirror, blocks: np.ndarray) -> None:
         """Blocks were used, and are the last to make room."""
         if mirror.resident:
             return
@@ -155,7 +177,7 @@ class MirrorFolder:
                     self.limit,
                 )
 
-    def _other_bytes(self, mirrors: list[Mirror]) -> int:
+    def _other_bytes(self, mirrors: Sequence[OpenMirror]) -> int:
         """Bytes that mirrors take which are not open in this process."""
         now = time.monotonic()
         if now - self._looked >= LOOK_SECONDS:
@@ -165,7 +187,7 @@ class MirrorFolder:
             self._looked = now
         return self._others
 
-    def _remove_others(self, mirrors: list[Mirror], excess: int) -> int:
+    def _remove_others(self, mirrors: Sequence[OpenMirror], excess: int) -> int:
         """Remove mirrors that no process has open, those unused for longest first."""
         if not self._others:
             return 0
@@ -182,7 +204,7 @@ class MirrorFolder:
         self._others = max(self._others - gained, 0)
         return gained
 
-    def _evict(self, mirrors: list[Mirror], excess: int, protects: bool) -> int:
+    def _evict(self, mirrors: Sequence[OpenMirror], excess: int, protects: bool) -> int:
         """Give up blocks at random, those used lately excepted; what that gained."""
         there = [mirror.table.present() for mirror in mirrors]
         owners = np.repeat(np.arange(len(mirrors)), [len(blocks) for blocks in there])
