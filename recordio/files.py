@@ -22,9 +22,9 @@ from recordio.extras import command, need
 from recordio.frames.mapping import map_file
 from recordio.regular_files import open_regular
 from recordio.remote.asking import first_bytes, is_there
+from recordio.remote.folder import open_mirror, open_mirrors
 from recordio.remote.mirror import Mirror
 from recordio.remote.objects import fsspec_options, list_urls
-from recordio.remote.opening import open_mirror, open_mirrors
 from recordio.remote.output import RemoteOutput, remove
 from recordio.remote.settings import RemoteSettings
 from recordio.storage import AtomicOutput
@@ -408,7 +408,8 @@ def open_output(
             "or paths",
             path=files[local.index(True)].name,
         )
-    return RemoteOutput(*(file.name for file in files), without=without, settings=settings)
+    gone = [os.fsdecode(path) for path in without]
+    return RemoteOutput(*(file.name for file in files), without=gone, settings=settings)
 
 
 def remove_output(path: str | os.PathLike[str]) -> None:

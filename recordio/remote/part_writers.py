@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from recordio.errors import RemoteFileError
+from recordio.remote.asking import retried
 from recordio.remote.objects import fsspec_at, library_for, obstore_at, shown
-from recordio.remote.retrying import retried
 from recordio.remote.settings import RemoteSettings
 
 if TYPE_CHECKING:

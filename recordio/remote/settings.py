@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RemoteSettings", "default_cache", "is_url"]
+__all__ = ["FIRST_DELAY", "LONGEST_DELAY", "RemoteSettings", "default_cache", "is_url"]
 
 #: Seconds for which a request that fails is tried again.
 TIMEOUT = 60.0
+#: Seconds between two attempts: the first, and the longest.
+FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
 #: Names the folder of mirrors when nothing else does.
 CACHE_VARIABLE = "RECORDIO_REMOTE_CACHE"
 
