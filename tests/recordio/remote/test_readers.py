@@ -101,9 +101,10 @@ def test_indexes_that_do_not_belong(server, url, settings):
     with pytest.raises(IndexFileError, match="99999996 lies outside http"):
         RecordReader(url, url.replace(".rec", ".idx"), **vars(settings()))
     server.objects["a.idx"] = b"0\t0\nx\n"
-    with pytest.raises(IndexFileError, match=r"a.idx, line 2") as caught:
-        RecordReader(url, url.replace(".rec", ".idx"), **vars(settings()))
-    assert "mirrors" not in str(caught.value)
+    for index in (url.replace(".rec", ".idx"), None):
+        with pytest.raises(IndexFileError, match=r"a.idx, line 2") as caught:
+            len(RecordReader(url, index, **vars(settings())))
+        assert "mirrors" not in str(caught.value)
 
 
 def test_missing_files(server, url, settings):
