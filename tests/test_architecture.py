@@ -37,16 +37,15 @@ FLOORS = {
 #: The same for the rooms and files of `recordio`, from the ground up, a row for each floor.  Some
 #: files of `frames` know nothing of records: memory, and checksums of bytes.
 ROWS = [
-    ["at_end", "errors", "extras", "format_sizes", "little_endian", "ordered", "partition"]
-    + ["regular_files", "temporary", "frames.crc32c", "frames.map_guard"],
-    ["boxes", "image_size", "limits", "storage", "frames.mapping"],
-    ["header", "remote"],
-    ["content", "files"],
-    ["frames", "idx_array", "text"],
+    ["at_end", "errors", "extras", "little_endian", "ordered", "partition", "regular_files"]
+    + ["temporary", "frames.crc32c", "frames.map_guard"],
+    ["boxes", "format_sizes", "limits", "storage", "frames.mapping"],
+    ["image_size", "remote"],
+    ["files", "header"],
+    ["content", "frames", "idx_array", "text"],
     ["image_sets", "mxnet", "packs"],
     ["ray"],
 ]
-
 RECORDIO = {f"recordio.{room}": floor for floor, row in enumerate(ROWS) for room in row}
 #: What stands beside rooms that have floors is above all of them.
 RECORDIO["recordio"] = len(ROWS)
