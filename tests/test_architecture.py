@@ -17,6 +17,7 @@ MAX_LINES = 600
 #: A room may import itself and every room on a lower floor; never a sibling, never upwards: by
 #: statement, by a string given to `import_module`, by cimport or by include.
 FLOORS = {
+    "recordio.keywords": -1,
     "recordio": 0,
     "iterators.core": 1,
     "iterators.spaces": 2,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from typing import Any, TextIO
 
-from iterators.core.parameters import did_you_mean
+from recordio.keywords.checks import did_you_mean
 
 from .image_list import Skipped, skipped_path
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError
 from recordio.header import IRHeader, pack
+from recordio.keywords.checks import choice
 
 from ..core.indexing import examples_at, resolve_rows
 from ..core.layout import plan
-from ..core.parameters import choice
 from ..images.codecs.pnm import encode
 from ..images.examples import LAYOUTS, AugmentedExamples
 from .decoding import DecodingThreads

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.process import parent_process
 from typing import Any
 
-from ..core.parameters import integer
+from recordio.keywords.checks import integer
 
 __all__ = ["DecodingThreads"]
 

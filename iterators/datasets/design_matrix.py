@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from recordio.keywords.checks import integer, real
+
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.finite_iterator import FiniteDatasetIterator
 from ..core.layout import Layout, plan
 from ..core.order.modes import draw
-from ..core.parameters import integer, real
 from ..core.spec import FieldSpec, Form, SpecError
 from ..spaces.space import space_of
 from .array_dataset import FEATURES, TARGETS, ArrayDataset

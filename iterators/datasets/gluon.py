@@ -17,9 +17,9 @@ import numpy as np
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.files import StoredFile
 from recordio.header import unpack
+from recordio.keywords.checks import choice, integer
 
 from ..core.indexing import resolve_rows
-from ..core.parameters import choice, integer
 from ..images.codecs.general import decode
 from .mixin import DatasetMixin
 from .records import RecordDataset

@@ -19,13 +19,13 @@ from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
 from recordio.frames.mapping import LOST, is_lost
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader, unpack
+from recordio.keywords.checks import choice, integer, unknown_keyword
 from recordio.packs.labels import label_changes
 from recordio.remote.settings import RemoteSettings
 
 from ..core.backend import backend_of
 from ..core.indexing import resolve_rows
 from ..core.layout import plan
-from ..core.parameters import choice, integer, unknown_keyword
 from ..images.codecs import general as codec
 from ..images.codecs.jpeg import jpeg
 from ..images.examples import AUGMENTATION, AugmentedExamples

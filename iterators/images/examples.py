@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.options import Rule, divided, option, refuse_ineffective, warn_of_ineffective
-from ..core.parameters import choice, integer
+from recordio.keywords.checks import choice, integer
+from recordio.keywords.options import Rule, divided, option, refuse_ineffective, warn_of_ineffective
+
 from ..core.shared_number import SharedNumber
 from .augment.named_recipes import NamedRecipeOptions, expanded
 from .augment.recipe import Recipe

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import boolean, entries, integer, real
+
 from ..core.order.position import Position
 from ..core.order.sweep_orders import ShuffleOrderSampler
 from ..core.order.sweeps import NO_DETAIL, Sweep, advance, checked_order, first_sweep
-from ..core.parameters import boolean, entries, integer, real
 from ..core.turns import Turns
 
 __all__ = ["DatasetIterator", "Iterator", "Planned", "fetch"]

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.parameters import integer, real
+from recordio.keywords.checks import integer, real
+
 from .iterator import Planned
 from .prefetching import PrefetchingIterator, shares
 from .worker_pool import WorkerDiedError, WorkerPool

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..core.parameters import integer
+from recordio.keywords.checks import integer
+
 from ..core.prefetch import Prefetcher
 from .iterator import Planned, fetch
 from .prefetching import PrefetchingIterator, shares

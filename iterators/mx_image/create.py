@@ -9,8 +9,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..core.options import Options, accepts, described, option
-from ..core.parameters import real
+from recordio.keywords.checks import real
+from recordio.keywords.options import Options, accepts, described, option
+
 from ..images.augment import augmenter as description
 from ..images.augment.augmenter import AugmenterOptions
 from ..images.augment.policy_options import PolicyOptions

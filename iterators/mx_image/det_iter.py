@@ -15,11 +15,11 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 from recordio.header import IRHeader
+from recordio.keywords.checks import integers
+from recordio.keywords.options import accepts
 
 from ..core.batch import DataDesc
 from ..core.layout import plan as layout_plan
-from ..core.options import accepts
-from ..core.parameters import integers
 from ..images.augment.augmenter import Augmenter, per_channel
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan

@@ -15,9 +15,9 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.files import StoredFile
+from recordio.keywords.checks import choice, integer
 
 from ..core.example_random import example_random
-from ..core.parameters import choice, integer
 from ..images.codecs.general import decode
 from ..images.kernels.resample import resize as resize_uint8
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..core.options import Rule, accepts, described, option
+from recordio.keywords.checks import boolean, choice, integer
+from recordio.keywords.options import Rule, accepts, described, option
+
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
-from ..core.parameters import boolean, choice, integer
 from .array_rows import Columns, DenseColumn, SparseColumn, column_of
 from .provider_options import ProviderOptions
 from .roll_over import FullBatch, RollingProvider

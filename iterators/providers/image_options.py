@@ -11,11 +11,11 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
+from recordio.keywords.checks import boolean, choice, integer, path, paths, real
+from recordio.keywords.options import Rule, described, option, optional
 from recordio.remote.settings import RemoteSettings
 
 from ..core.dtypes import dtype_name
-from ..core.options import Rule, described, option, optional
-from ..core.parameters import boolean, choice, integer, path, paths, real
 from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.codecs.jpeg import jpeg
 from ..images.sources.packs import as_packs

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from recordio.keywords.checks import choice
+from recordio.keywords.options import divided, refuse_ineffective, warn_of_ineffective
+
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
-from ..core.options import divided, refuse_ineffective, warn_of_ineffective
 from ..core.order import BatchPlan, Order, check_of
 from ..core.order.parts import zeros
-from ..core.parameters import choice
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.codecs.jpeg.jpeg import DEFAULT_LIMITS
 from ..images.plan import RenderPlan

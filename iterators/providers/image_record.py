@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from recordio.keywords.options import accepts
+
 from ..core.batch import DataDesc
-from ..core.options import accepts
 from ..images.augment.named_recipes import expanded
 from ..images.augment.recipe import Recipe
 from ..images.plan import RenderPlan

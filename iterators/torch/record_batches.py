@@ -15,11 +15,11 @@ import torch
 import torch.distributed
 import torch.utils.data
 
+from recordio.keywords.checks import integer
 from recordio.remote.objects import shown as shown_url
 
 from ..core.batch import DataBatch, shown
 from ..core.device import as_tensor
-from ..core.parameters import integer
 from ..providers.abstract import AbstractDataProvider
 from ..providers.sample_iterator import first_samples
 from .world import World

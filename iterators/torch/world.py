@@ -11,7 +11,7 @@ from typing import Any
 import torch.distributed
 import torch.utils.data
 
-from ..core.parameters import integer
+from recordio.keywords.checks import integer
 
 __all__ = ["World"]
 

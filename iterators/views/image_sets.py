@@ -18,8 +18,8 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
+from recordio.keywords.checks import integer, integers
 
-from ..core.parameters import integer, integers
 from . import batch_rows as rows
 from .image_view import ImageView
 from .made_sets import MadeSet

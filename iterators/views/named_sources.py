@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from recordio.image_sets import read_cifar, read_mnist
+from recordio.keywords.checks import boolean, integer, real
 
-from ..core.parameters import boolean, integer, real
 from .class_view import ClassView
 from .image_sets import ImageClassSet
 from .image_view import ImageView

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import boolean, integer, integers, real
+
 from ..core.backend import is_sparse, is_tensor
-from ..core.parameters import boolean, integer, integers, real
 from . import batch_rows as rows
 from .data_view import DataView
 from .kinds import Kind, convert, kind_of, place

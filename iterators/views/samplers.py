@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import integer
+
 from ..core.order.position import Position
 from ..core.order.sampling import drawn, in_turn
-from ..core.parameters import integer
 from .sets import Batch, DataSet, DataSource
 from .view import View
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.parameters import integer
+from recordio.keywords.checks import integer
+
 from .class_view import ClassView
 from .data_view import DataView
 from .list_view import ListView

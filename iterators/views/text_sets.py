@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.parameters import boolean, integer
+from recordio.keywords.checks import boolean, integer
+
 from .made_sets import MadeSet
 from .sets import Batch
 

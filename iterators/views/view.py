@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import integer
+
 from ..core.backend import is_sparse, is_tensor
-from ..core.parameters import integer
 
 __all__ = ["View", "is_array"]
 

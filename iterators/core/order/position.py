@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..parameters import entries, integer
+from recordio.keywords.checks import entries, integer
 
 __all__ = ["Position"]
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..parameters import entries, integer
+from recordio.keywords.checks import entries, integer
+
 from .epochs import ShuffledOrder
 
 __all__ = ["OrderSampler", "SeededOrderSampler", "ShuffleOrderSampler"]

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.options import Rule, accepts, described, divided, option
-from ...core.parameters import boolean, integer, real, unknown_keyword
+from recordio.keywords.checks import boolean, integer, real, unknown_keyword
+from recordio.keywords.options import Rule, accepts, described, divided, option
+
 from .policy_options import PolicyOptions
 from .recipe import Recipe
 from .rules import NEEDS_RGB

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ...core.options import Rule, accepts, option
-from ...core.parameters import choice, integer, real
+from recordio.keywords.checks import choice, integer, real
+from recordio.keywords.options import Rule, accepts, option
+
 from .policy_options import ChangeOptions, interval
 from .recipe import MAX_SHIFT, BaseRecipe
 from .rules import DET_RULES

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.options import Options, option, optional
-from ...core.parameters import did_you_mean
+from recordio.keywords.checks import did_you_mean
+from recordio.keywords.options import Options, option, optional
 
 __all__ = ["MOST_VIEWS", "NAMED_RECIPES", "NamedRecipe", "NamedRecipeOptions", "expanded"]
 

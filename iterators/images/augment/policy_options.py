@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ...core.options import Options, Rule, option, optional
-from ...core.parameters import boolean, choice, integer, integers, real
+from recordio.keywords.checks import boolean, choice, integer, integers, real
+from recordio.keywords.options import Options, Rule, option, optional
+
 from .policies import INTERPOLATIONS, MOST_LAYERS, TABLES, Policy, policy_of
 
 __all__ = ["ERASING_VALUES", "ChangeOptions", "PolicyOptions"]

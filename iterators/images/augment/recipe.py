@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ...core.options import Options, Rule, accepts, option, optional, refuse_ineffective
-from ...core.parameters import boolean, choice, integer, integers, real
+from recordio.keywords.checks import boolean, choice, integer, integers, real
+from recordio.keywords.options import Options, Rule, accepts, option, optional, refuse_ineffective
+
 from .policy_options import PolicyOptions
 from .rules import RULES
 

@@ -1,7 +1,7 @@
 """Which parameters of images do nothing, or contradict others: the tables of all recipes.
 
-`core.options` says what becomes of them.  Refused is what MXNet refuses as well and what MXNet does
-not have; what MXNet runs is run, with a warning.
+`recordio.keywords.options` says what becomes of them.  Refused is what MXNet refuses as well and
+what MXNet does not have; what MXNet runs is run, with a warning.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.options import Rule
+from recordio.keywords.options import Rule
 
 __all__ = ["CHANNEL_RULES", "DET_RULES", "EXPOSURE_RULE", "NEEDS_RGB", "PIXEL_RULES", "RULES"]
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 from recordio.files import listed_files
+from recordio.keywords.checks import integer, paths, real
+from recordio.keywords.checks import path as path_of
 from recordio.packs.labels import MOST_CLASSES, LabelChange, LabelSource, unknown_label
 from recordio.remote.objects import shown
 from recordio.remote.settings import RemoteSettings, is_url
 
-from ...core.parameters import integer, paths, real
-from ...core.parameters import path as path_of
 from .record_source import RecordSource
 
 __all__ = ["Pack", "Packs", "as_packs", "changed_labels", "label_source"]

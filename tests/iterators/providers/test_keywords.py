@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from iterators.core.options import Options
-from iterators.core.parameters import boolean, choice, integers, path, paths
 from iterators.images.augment.augmenter import AugmenterOptions
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
@@ -30,6 +28,8 @@ from iterators.providers.image_record import ImageRecordIter
 from iterators.providers.libsvm import LibSVMIter, LibSVMOptions
 from iterators.providers.mix_batches import MixBatches, MixOptions
 from iterators.providers.mnist import MNISTIter, MNISTOptions
+from recordio.keywords.checks import boolean, choice, integers, path, paths
+from recordio.keywords.options import Options
 
 FILE = Path(inspect.getfile(ImageRecordIter)).with_name("keywords.py")
 PROVIDERS = {

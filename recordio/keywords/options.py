@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from .parameters import unknown_keyword
+from .checks import unknown_keyword
 
 __all__ = [
     "Options",
@@ -77,7 +77,7 @@ def optional(check: Check) -> Check:
 
     Examples
     --------
-    >>> from iterators.core.parameters import integer
+    >>> from recordio.keywords.checks import integer
     >>> optional(integer)("threads", None), optional(integer)("threads", "2")
     (None, 2)
     """
@@ -153,7 +153,7 @@ class Options:
     Examples
     --------
     >>> from functools import partial
-    >>> from iterators.core.parameters import integer
+    >>> from recordio.keywords.checks import integer
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Sizes(Options):
     ...     batch_size: int = option(1, "int", "Samples in a batch.", partial(integer, low=1))
@@ -337,7 +337,7 @@ def refuse_ineffective(*families: Options) -> None:
     --------
     >>> from dataclasses import dataclass
     >>> from typing import ClassVar
-    >>> from iterators.core.options import Options, Rule, option
+    >>> from recordio.keywords.options import Options, Rule, option
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Turns(Options):
     ...     turn: int = option(0)
