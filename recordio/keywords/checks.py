@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .synonyms import elsewhere, synonym
+
 __all__ = [
     "boolean",
     "choice",
@@ -196,7 +198,9 @@ def integers(
 
 
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
-    """The error for a keyword that does not exist, with the closest one that does.
+    """The error for a keyword that does not exist, with the one that is meant.
+
+    That is the one that does what another library calls by the unknown name, or the closest one.
 
     Examples
     --------
@@ -204,7 +208,8 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
     ImageRecordIter() has no parameter 'shuffel'; did you mean 'shuffle'?
     """
     text = f"{function}() has no parameter {name!r}"
-    hint = did_you_mean(name, known)
+    known = list(known)
+    hint = synonym(name, known) or elsewhere(name) or did_you_mean(name, known)
     return TypeError(f"{text}; {hint}" if hint else text)
 
 

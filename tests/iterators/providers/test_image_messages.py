@@ -1,6 +1,8 @@
 """What the image providers accept in place of one path, types of labels, and what they say."""
 
+import inspect
 import re
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -21,9 +23,12 @@ from iterators import (
     ResizeIter,
     VectorSpace,
 )
+from iterators.datasets.records import ImageRecordDataset, RecordDataset
 from iterators.images.augment.augmenter import CreateAugmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
+from recordio.keywords.options import Options
+from recordio.keywords.synonyms import SYNONYMS
 
 SHAPE = (3, 8, 8)
 
@@ -214,6 +219,51 @@ def test_boxes_may_be_doubles(tmp_path):
         path_imgrec=tmp_path / "boxes.rec", data_shape=SHAPE, batch_size=1, label_dtype="float64"
     ) as provider:
         assert provider.provide_label[0].dtype == next(provider).label[0].dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        (ImageRecordIter, "num_workers", "did you mean 'preprocess_threads'? It is a number of"),
+        (ImageRecordIter, "drop_last", "did you mean 'round_batch'? It is about what fills"),
+        (ImageIter, "drop_last", "did you mean 'last_batch_handle'? last_batch_handle='discard'"),
+        (MNISTIter, "drop_last", "did you mean 'last_batch'? last_batch='drop' drops"),
+        (ImageRecordIter, "transform", "did you mean 'recipe'?"),
+        (ImageRecordIter, "mean", "did you mean 'mean_r'?"),
+        (ImageRecordIter, "world_size", "did you mean 'num_parts'?"),
+        (ImageRecordIter, "path", "did you mean 'path_imgrec'?"),
+        (CSVIter, "path", "did you mean 'data_csv'?"),
+        (CSVIter, "num_workers", "did you mean 'threads'?"),
+        (NDArrayIter, "num_workers", "nothing here starts worker processes"),
+        (CSVIter, "pin_memory", "did you mean 'device'? device='cuda' uploads"),
+    ],
+)
+def test_keywords_of_other_libraries_are_understood(kind, name, said):
+    with pytest.raises(TypeError, match=rf"has no parameter '{name}'; .*{re.escape(said)}"):
+        next(iter(kind(**{name: 1})))
+
+
+def test_batches_for_torch_understand_them_too():
+    pytest.importorskip("torch")
+    from iterators.torch import RecordBatches
+
+    with pytest.raises(TypeError, match=r"ImageRecordIter\(\) .*'preprocess_threads'"):
+        next(iter(RecordBatches(ImageRecordIter, num_workers=4)))
+
+
+def test_synonyms_mean_keywords_that_exist():
+    families = [kind for kind in below(Options) if kind.__module__.startswith("iterators.")]
+    known = {item.name for family in families for item in fields(family)}
+    for kind in (ImageRecordDataset, RecordDataset):
+        known |= set(inspect.signature(kind).parameters)
+    named = {target for meanings in SYNONYMS.values() for target in meanings if target}
+    # Those are of im2rec and of RecordBatches.
+    assert named - known - {"num_thread", "convert"} == set()
+
+
+def below(kind):
+    """The classes that inherit from one."""
+    return {inner for child in kind.__subclasses__() for inner in {child, *below(child)}}
 
 
 # -- what is shown --------------------------------------------------------------------------------
