@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from recordio.keywords.checks import boolean, choice, integer, path, paths, real
+from recordio.keywords.checks import boolean, choice, integer, path, paths
 from recordio.keywords.options import Rule, described, option, optional
-from recordio.remote.settings import RemoteSettings
+from recordio.remote.settings import RemoteOptions, RemoteSettings
 
 from ..core.dtypes import dtype_name
 from ..images.augment.named_recipes import NamedRecipeOptions
@@ -73,7 +73,7 @@ def _layout(name: str, value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageProviderOptions(NamedOptions):
+class ImageProviderOptions(NamedOptions, RemoteOptions):
     """What all image providers understand."""
 
     batch_size: int = option(
@@ -192,35 +192,12 @@ class ImageProviderOptions(NamedOptions):
         compared again.""",
         boolean,
     )
-    remote_cache: str = option(
-        None,
-        "str or os.PathLike, optional",
-        """Folder for the sparse copies of record files on servers, shared by all processes of the
-        machine and kept for later runs; by default that of ``RECORDIO_REMOTE_CACHE``, or
-        ``~/.cache/recordio/remote``.""",
-        path,
-    )
-    remote_cache_size: int | None = option(
-        None,
-        "int, optional",
-        """Bytes that all copies in that folder may take: by default what they take now and half of
-        what is free.  Record files that are larger are fetched again in every epoch, in part; give
-        `shuffle_chunk_size` then.""",
-        optional(partial(integer, low=1)),
-    )
-    remote_timeout: float | None = option(
-        None,
-        "float, optional",
-        """Seconds for which a request to a server that fails is tried again, 60 by default; then
-        it is a `recordio.RemoteFileError`, and the epoch can go on at the same batch.""",
-        optional(partial(real, low=0)),
-    )
-    remote_options: Any = option(
-        None,
-        "mapping, optional",
-        """How to reach the server: `endpoint_url`, `access_key_id`, `secret_access_key`, `region`
-        and what else obstore's stores or fsspec's file systems understand.  What is not given comes
-        from the standard environment, such as ``AWS_ENDPOINT_URL``.""",
+    remote_cache_size: int | None = described(
+        RemoteOptions,
+        "remote_cache_size",
+        """Bytes that all copies in that folder may take on the disk: by default what they take now
+        and half of what is free.  Record files that are larger are fetched again in every epoch, in
+        part; give `shuffle_chunk_size` then.""",
     )
     max_pixels: int = option(
         jpeg.DEFAULT_MAX_PIXELS,
@@ -240,8 +217,7 @@ class ImageProviderOptions(NamedOptions):
     @property
     def remote(self) -> RemoteSettings:
         """How files on servers are reached, and where they are mirrored."""
-        names = "remote_cache_size", "remote_timeout", "remote_options"
-        return RemoteSettings(self.remote_cache or None, **self.values(*names))
+        return RemoteSettings(**self.values(*(item.name for item in fields(RemoteOptions))))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ about each; nothing imports this at run time.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from numpy.typing import DTypeLike
@@ -83,7 +83,16 @@ class CSVKeywords(_CSVKeywords, TextKeywords, total=False):
     layout: str | None
 
 
-class ImageProviderKeywords(NamedKeywords, total=False):
+class RemoteKeywords(TypedDict, total=False):
+    """Of `RemoteOptions`."""
+
+    remote_cache: str | os.PathLike[str] | None
+    remote_cache_size: int | None
+    remote_timeout: float | None
+    remote_options: Mapping[str, Any] | None
+
+
+class ImageProviderKeywords(NamedKeywords, RemoteKeywords, total=False):
     """Of `ImageProviderOptions`."""
 
     batch_size: int
@@ -100,10 +109,6 @@ class ImageProviderKeywords(NamedKeywords, total=False):
     cache_size: int | None
     strict: bool
     verify: bool
-    remote_cache: str | os.PathLike[str] | None
-    remote_cache_size: int | None
-    remote_timeout: float | None
-    remote_options: Any
     max_pixels: int
     max_scans: int
     max_scan_pixels: int

@@ -50,6 +50,7 @@ def option(
     check: Check | None = None,
     *,
     saved: bool = False,
+    secret: bool = False,
 ) -> Any:
     """A field of a family: one keyword.
 
@@ -66,10 +67,12 @@ def option(
         ``check(name, value)`` returns the value in its proper type, or raises.
     saved : bool
         Whether a saved state must agree with it to be loaded.
+    secret : bool
+        Whether it is left out where a family is printed.
     """
     text = text if text is ... else " ".join(text.split())
     metadata = {"kind": kind, "text": text, "check": check, "saved": saved}
-    return field(default=default, metadata=metadata)
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 def optional(check: Check) -> Check:
@@ -101,6 +104,7 @@ def described(
         text or old.metadata["text"],
         check or old.metadata["check"],
         saved=old.metadata["saved"],
+        secret=not old.repr,
     )
 
 

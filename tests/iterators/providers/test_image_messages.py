@@ -27,6 +27,7 @@ from iterators.datasets.records import ImageRecordDataset, RecordDataset
 from iterators.images.augment.augmenter import CreateAugmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
+from iterators.providers.image_options import ImageClassOptions
 from recordio.keywords.options import Options
 from recordio.keywords.synonyms import SYNONYMS
 
@@ -264,6 +265,31 @@ def test_synonyms_mean_keywords_that_exist():
 def below(kind):
     """The classes that inherit from one."""
     return {inner for child in kind.__subclasses__() for inner in {child, *below(child)}}
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ({"remote_cache": 3}, "remote_cache=3: expected a path"),
+        ({"remote_cache_size": 0}, "remote_cache_size=0: expected an integer of at least 1"),
+        ({"remote_timeout": -1}, "remote_timeout=-1: expected seconds, above 0"),
+        ({"remote_options": 3}, "remote_options: expected a mapping from names to values"),
+    ],
+)
+def test_settings_of_servers_are_the_same_everywhere(keywords, said):
+    for make in (
+        recordio.RemoteSettings,
+        lambda **given: recordio.RecordReader("a.rec", **given),
+        lambda **given: ImageRecordDataset("a.rec", **given),
+        lambda **given: ImageRecordIter(data_shape=SHAPE, batch_size=1, **given),
+    ):
+        with pytest.raises((ValueError, TypeError), match=re.escape(said)):
+            make(**keywords)
+
+
+def test_credentials_are_not_shown():
+    options = ImageClassOptions(batch_size=1, remote_options={"secret_access_key": "hunter2"})
+    assert "hunter2" not in repr(options) and "batch_size=1" in repr(options)
 
 
 # -- what is shown --------------------------------------------------------------------------------

@@ -186,7 +186,8 @@ def test_forked_children_read_what_is_there_and_fetch_nothing(url, settings):
 
 
 def test_unknown_keywords_are_refused(pack):
-    with pytest.raises(TypeError, match="remote_cash"):
+    said = r"^RecordReader\(\) has no parameter 'remote_cash'; did you mean 'remote_cache'"
+    with pytest.raises(TypeError, match=said):
         RecordReader(pack, remote_cash="x")
 
 
