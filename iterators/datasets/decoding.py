@@ -5,15 +5,31 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing.process import parent_process
 from typing import Any
 
 from recordio.keywords.checks import integer
+from recordio.keywords.options import Options, option, optional
 
-__all__ = ["DecodingThreads"]
+__all__ = ["DecodingThreads", "ThreadOptions"]
 
 #: Images decoded together before the next ones are begun, for each thread.
 RUN = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadOptions(Options):
+    """The keyword of data sets that make the images of a batch in threads."""
+
+    threads: int | None = option(
+        None,
+        "int, optional",
+        """How many images of one batch are made at a time, without the GIL.  By default as many as
+        there are processor cores, but one in worker processes, which already share them.""",
+        optional(partial(integer, low=1)),
+    )
 
 
 class DecodingThreads:
@@ -22,8 +38,7 @@ class DecodingThreads:
     Parameters
     ----------
     threads : int, optional
-        By default as many as there are processor cores, but one in worker processes, which already
-        share them.
+        As `ThreadOptions` describes them.
 
     Examples
     --------
@@ -32,7 +47,7 @@ class DecodingThreads:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        self._threads = None if threads is None else integer("threads", threads, low=1)
+        self._threads = threads
         self._pool: tuple[int, ThreadPoolExecutor | None] = (-1, None)
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:

@@ -37,7 +37,7 @@ from .det_labels import Vectors, described_files, listed_labels_of, objects_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..providers.keywords import ImageDetIterParameters
+    from ..core.keywords import ImageDetIterParameters
 
 __all__ = ["ImageDetIter"]
 

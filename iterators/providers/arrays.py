@@ -27,7 +27,7 @@ from .row_provider import RowProvider, order_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import ArrayKeywords, NDArrayKeywords
+    from ..core.keywords import ArrayKeywords, NDArrayKeywords
 
 __all__ = ["ArrayDataProvider", "NDArrayIter"]
 

@@ -29,7 +29,7 @@ from .row_stream import RowStream, StreamedRows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import CSVKeywords
+    from ..core.keywords import CSVKeywords
 
 __all__ = ["CSVIter", "CSVProvider"]
 

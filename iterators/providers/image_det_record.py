@@ -26,7 +26,7 @@ from .image_provider import RecordImageProvider
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import ImageDetRecordIterParameters
+    from ..core.keywords import ImageDetRecordIterParameters
 
 __all__ = ["ImageDetRecordIter"]
 

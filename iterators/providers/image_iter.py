@@ -33,7 +33,7 @@ from .roll_over import FullBatch, RollingProvider
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import ImageIterParameters
+    from ..core.keywords import ImageIterParameters
 
 __all__ = ["ImageIter", "described_step"]
 

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 from recordio.keywords.checks import boolean, choice, integer, path, paths
 from recordio.keywords.options import Rule, described, option, optional
-from recordio.remote.settings import RemoteOptions, RemoteSettings
+from recordio.remote.settings import RemoteOptions
 
 from ..core.dtypes import dtype_name
 from ..images.augment.named_recipes import NamedRecipeOptions
-from ..images.codecs.jpeg import jpeg
+from ..images.limit_options import LimitOptions
 from ..images.sources.packs import as_packs
 from .image_rules import DET_RULES, RECORD_RULES
 from .provider_options import FileOptions, NamedOptions
@@ -34,9 +34,7 @@ __all__ = [
 #: Seeds, and sizes that the image stage has room for.
 SEED = partial(integer, low=-(1 << 63), high=(1 << 64) - 1)
 MOST_LABELS = (1 << 27) - 1  # those of the longest record
-MOST_PIXELS = (1 << 62) - 1
 MOST_SAMPLES = (1 << 31) - 1
-MOST_SCANS = (1 << 31) - 1
 MOST_THREADS = 1 << 10
 
 Path = str | os.PathLike[str]
@@ -73,7 +71,7 @@ def _layout(name: str, value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageProviderOptions(NamedOptions, RemoteOptions):
+class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
     """What all image providers understand."""
 
     batch_size: int = option(
@@ -199,25 +197,6 @@ class ImageProviderOptions(NamedOptions, RemoteOptions):
         and half of what is free.  Record files that are larger are fetched again in every epoch, in
         part; give `shuffle_chunk_size` then.""",
     )
-    max_pixels: int = option(
-        jpeg.DEFAULT_MAX_PIXELS,
-        "int",
-        """Images with more pixels (2**26 by default) are refused as bad records, and so are JPEG
-        images with more scans (256), or whose scans pass over more pixels in all (2**31; each
-        component of a scan counts), as only files made to keep a decoder busy have.""",
-        partial(integer, low=1, high=MOST_PIXELS),
-    )
-    max_scans: int = option(
-        jpeg.DEFAULT_MAX_SCANS, "int", ..., partial(integer, low=1, high=MOST_SCANS)
-    )
-    max_scan_pixels: int = option(
-        jpeg.DEFAULT_MAX_SCAN_PIXELS, "int", ..., partial(integer, low=1, high=MOST_PIXELS)
-    )
-
-    @property
-    def remote(self) -> RemoteSettings:
-        """How files on servers are reached, and where they are mirrored."""
-        return RemoteSettings(**self.values(*(item.name for item in fields(RemoteOptions))))
 
 
 @dataclass(frozen=True, kw_only=True)

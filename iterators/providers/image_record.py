@@ -26,7 +26,7 @@ from .image_views import view_recipes
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import ImageRecordIterParameters
+    from ..core.keywords import ImageRecordIterParameters
 
 __all__ = [
     "ImageRecordInt8Iter",

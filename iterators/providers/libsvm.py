@@ -26,7 +26,7 @@ from .row_provider import RowProvider, order_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import LibSVMKeywords
+    from ..core.keywords import LibSVMKeywords
 
 __all__ = ["LibSVMIter", "LibSVMProvider"]
 

@@ -27,7 +27,7 @@ from .wrapper import Saved, Wrapper
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import MixKeywords
+    from ..core.keywords import MixKeywords
 
 __all__ = ["MixBatches", "Mixture"]
 

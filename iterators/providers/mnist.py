@@ -28,7 +28,7 @@ from .row_provider import RowProvider, order_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import MNISTKeywords
+    from ..core.keywords import MNISTKeywords
 
 __all__ = ["MNISTIter", "MNISTProvider"]
 

@@ -13,7 +13,7 @@ import inspect
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -182,9 +182,24 @@ class Options:
 
     @classmethod
     def of(
-        cls: type[Family], owner: str, keywords: Mapping[str, Any], values: Sequence[Any] = ()
+        cls: type[Family],
+        owner: str,
+        keywords: Mapping[str, Any],
+        values: Sequence[Any] = (),
+        *,
+        also: Iterable[str] = (),
     ) -> Family:
         """What somebody passed to `owner`: keywords, and values by position.
+
+        Parameters
+        ----------
+        owner : str
+            As messages call it.
+        keywords : mapping
+        values : sequence
+            Of those that may be given by position.
+        also : iterable of str
+            Other keywords of the owner, which messages may suggest.
 
         Raises
         ------
@@ -192,7 +207,7 @@ class Options:
             For a keyword that does not exist, the closest one being suggested; for one that is
             missing; for too many values and for one that is given twice.
         """
-        (mine,) = divided(owner, keywords, cls, values=values)
+        (mine,) = divided(owner, keywords, cls, values=values, also=also)
         return cls(**mine)
 
     def values(self, *names: str) -> dict[str, Any]:
@@ -235,9 +250,15 @@ def by_name(
 
 
 def divided(
-    owner: str, keywords: Mapping[str, Any], *families: type[Options], values: Sequence[Any] = ()
+    owner: str,
+    keywords: Mapping[str, Any],
+    *families: type[Options],
+    values: Sequence[Any] = (),
+    also: Iterable[str] = (),
 ) -> list[dict[str, Any]]:
     """What somebody passed to `owner`, for each family apart; values by position for the first.
+
+    Messages may suggest the keywords `also` besides those of the families.
 
     Raises
     ------
@@ -249,7 +270,7 @@ def divided(
     known = {name: item for mine in items for name, item in mine.items()}
     for name in keywords:
         if name not in known:
-            raise unknown_keyword(owner, name, known)
+            raise unknown_keyword(owner, name, [*known, *also])
     missing = [n for n, item in known.items() if item.default is MISSING and n not in keywords]
     if missing:
         raise TypeError(f"{owner}() needs {' and '.join(missing)}")
@@ -266,7 +287,9 @@ def _options(family: type[Options], wanted: str) -> Iterator[Field[Any]]:
                 yield item
 
 
-def accepts(*families: type[Options], first: Sequence[str] = ()) -> Callable[[Taker], Taker]:
+def accepts(
+    *families: type[Options], first: Sequence[str] = (), rest: str = ""
+) -> Callable[[Taker], Taker]:
     """Give a class or function the signature and the documentation of the keywords it takes.
 
     Its docstring has the line ``{parameters}`` where the descriptions belong.
@@ -277,12 +300,14 @@ def accepts(*families: type[Options], first: Sequence[str] = ()) -> Callable[[Ta
         Those of `Options` that it passes its keywords to; by default it is one itself.
     first : sequence of str
         Keywords to be named before the others.
+    rest : str
+        The name of a mapping with further keywords, which its docstring describes.
     """
 
     def decorate(taker: Taker) -> Taker:
         taken: Any = families or (taker,)
         items = _described(taken, first)
-        taker.__signature__ = _signature(taken, items)  # type: ignore[attr-defined]
+        taker.__signature__ = _signature(taken, items, rest)  # type: ignore[attr-defined]
         if taker.__doc__:  # not with python -OO
             # Since Python 3.13 it comes without its indentation.
             taker.__doc__ = inspect.cleandoc(taker.__doc__).replace(PLACE, _document(items))
@@ -299,7 +324,9 @@ def _described(families: Sequence[type[Options]], first: Sequence[str]) -> list[
     return [by_name.pop(name) for name in first] + list(by_name.values())
 
 
-def _signature(families: Sequence[type[Options]], items: Sequence[Field[Any]]) -> inspect.Signature:
+def _signature(
+    families: Sequence[type[Options]], items: Sequence[Field[Any]], rest: str
+) -> inspect.Signature:
     positional = families[0].positional.split()
     by_name = {item.name: item for item in items}
 
@@ -315,6 +342,7 @@ def _signature(families: Sequence[type[Options]], items: Sequence[Field[Any]]) -
             for item in items
             if item.name not in positional
         ]
+        + ([inspect.Parameter(rest, inspect.Parameter.VAR_KEYWORD)] if rest else [])
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,11 @@ class RemoteOptions(Options):
         optional(_access),
         secret=True,
     )
+
+    @property
+    def remote(self) -> RemoteSettings:
+        """These alone."""
+        return RemoteSettings(**self.values(*(item.name for item in fields(RemoteOptions))))
 
 
 @accepts()

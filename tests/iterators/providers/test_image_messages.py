@@ -3,6 +3,7 @@
 import inspect
 import re
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,11 +24,13 @@ from iterators import (
     ResizeIter,
     VectorSpace,
 )
+from iterators.datasets.augmented import AugmentedDataset
 from iterators.datasets.records import ImageRecordDataset, RecordDataset
 from iterators.images.augment.augmenter import CreateAugmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.providers.image_options import ImageClassOptions
+from recordio.frames.reader import RecordReader
 from recordio.keywords.options import Options
 from recordio.keywords.synonyms import SYNONYMS
 
@@ -235,11 +238,16 @@ def test_boxes_may_be_doubles(tmp_path):
         (ImageRecordIter, "path", "did you mean 'path_imgrec'?"),
         (CSVIter, "path", "did you mean 'data_csv'?"),
         (CSVIter, "num_workers", "did you mean 'threads'?"),
+        (ImageRecordDataset, "num_workers", "did you mean 'threads'?"),
+        (AugmentedDataset, "num_workers", "did you mean 'threads'?"),
+        (RecordDataset, "remote_timout", "did you mean 'remote_timeout'?"),
+        (RecordReader, "idx", "did you mean 'index'?"),
         (NDArrayIter, "num_workers", "nothing here starts worker processes"),
         (CSVIter, "pin_memory", "did you mean 'device'? device='cuda' uploads"),
     ],
 )
 def test_keywords_of_other_libraries_are_understood(kind, name, said):
+    kind = partial(kind, "a") if kind is RecordReader else kind
     with pytest.raises(TypeError, match=rf"has no parameter '{name}'; .*{re.escape(said)}"):
         next(iter(kind(**{name: 1})))
 

@@ -1,6 +1,6 @@
-"""`iterators/providers/keywords.py`, which editors read, says what the options say.
+"""`iterators/core/keywords.py`, which editors read, says what the options say.
 
-``python tests/iterators/providers/test_keywords.py`` writes it.
+``python tests/iterators/core/test_keywords.py`` writes it.
 """
 
 import inspect
@@ -9,9 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from iterators.core import dtypes
+from iterators.datasets.augmented import AugmentedDataset, AugmentedDatasetOptions
+from iterators.datasets.records import (
+    ImageRecordDataset,
+    ImageRecordDatasetOptions,
+    RecordDataset,
+    RecordDatasetOptions,
+)
 from iterators.images.augment.augmenter import AugmenterOptions
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
+from iterators.images.examples import ExampleOptions, SeededRecipeOptions
 from iterators.mx_image.create import CreateAugmenter, CreateDetAugmenter, DetAugmenterOptions
 from iterators.mx_image.det_iter import ImageDetIter
 from iterators.providers.arrays import ArrayDataProvider, ArrayOptions, NDArrayIter, NDArrayOptions
@@ -31,8 +40,9 @@ from iterators.providers.mnist import MNISTIter, MNISTOptions
 from recordio.keywords.checks import boolean, choice, integers, path, paths
 from recordio.keywords.options import Options
 
-FILE = Path(inspect.getfile(ImageRecordIter)).with_name("keywords.py")
+FILE = Path(inspect.getfile(dtypes)).with_name("keywords.py")
 PROVIDERS = {
+    RecordDataset: (RecordDatasetOptions,),
     ArrayDataProvider: (ArrayOptions,),
     CSVIter: (CSVOptions,),
     ImageDetRecordIter: (ImageDetOptions, DetRecipe),
@@ -44,24 +54,32 @@ PROVIDERS = {
     MNISTIter: (MNISTOptions,),
     NDArrayIter: (NDArrayOptions,),
 }
+#: What takes those of augmentation as well, where nothing is required of them.
+AUGMENTING = {
+    AugmentedDataset: (AugmentedDatasetOptions, ExampleOptions, Recipe),
+    ImageRecordDataset: (ImageRecordDatasetOptions, SeededRecipeOptions, Recipe),
+}
 FAMILIES = {
     **PROVIDERS,
     CreateAugmenter: (AugmenterOptions,),
     CreateDetAugmenter: (DetAugmenterOptions,),
 }
-HEAD = '''"""The keywords of each provider as type checkers and editors read them.
+HEAD = '''"""The keywords of providers and data sets as type checkers and editors read them.
 
-Written by ``python tests/iterators/providers/test_keywords.py`` from the options, which say more
+Written by ``python tests/iterators/core/test_keywords.py`` from the options, which say more
 about each; nothing imports this at run time.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
+import numpy as np
 from numpy.typing import DTypeLike
+
+Path = str | os.PathLike[str]
 '''
 #: What may be passed where the option itself has another type.
 ACCEPTED = {
@@ -84,8 +102,10 @@ def name_of(family):
 
 
 def dictionary(name, bases, items, what):
-    bases = ", ".join(bases or ["TypedDict"])
-    text = f'\n\nclass {name}({bases}, total=False):\n    """{what}"""\n'
+    bases = ", ".join([*(bases or ["TypedDict"]), "total=False"])
+    head = f"class {name}({bases}):"
+    head = head if len(head) <= 100 else f"class {name}(\n    {bases}\n):"
+    text = f'\n\n{head}\n    """{what}"""\n'
     return text + "\n" * bool(items) + "".join(f"    {i.name}: {accepted(i)}\n" for i in items)
 
 
@@ -98,7 +118,7 @@ def of_family(family, known):
     inherited = {item.name for base in bases for item in fields(base)}
     own = [item for item in fields(family) if item.name not in inherited]
     names = [name_of(base) for base in bases]
-    takers = [other for families in PROVIDERS.values() for other in families]
+    takers = [other for families in (PROVIDERS | AUGMENTING).values() for other in families]
     positional = {
         name for other in takers if issubclass(other, family) for name in other.positional.split()
     }
@@ -112,6 +132,24 @@ def of_family(family, known):
     return text + dictionary(name_of(family), names, own, f"Of `{family.__name__}`.")
 
 
+def needing_nothing(family, known):
+    """The name of a dictionary of a family in which nothing is required, and its text."""
+    if not any(item.default is MISSING for item in fields(family)):
+        return name_of(family), of_family(family, known)
+    name, bases, text = f"Some{name_of(family)}", [], ""
+    for base in family.__bases__:
+        if base is not Options:
+            inner, more = needing_nothing(base, known)
+            bases, text = [*bases, inner], text + more
+    if name in known:
+        return name, text
+    known.add(name)
+    inherited = {item.name for base in family.__bases__ for item in fields(base)}
+    own = [item for item in fields(family) if item.name not in inherited]
+    what = f"Of `{family.__name__}`, none of them required."
+    return name, text + dictionary(name, bases, own, what)
+
+
 def written():
     text, known = HEAD, set()
     for taker, families in PROVIDERS.items():
@@ -119,6 +157,12 @@ def written():
         if len(families) > 1:
             names = [name_of(family) for family in families]
             text += dictionary(f"{taker.__name__}Parameters", names, [], f"Of `{taker.__name__}`.")
+    for taker, (own, *families) in AUGMENTING.items():
+        text, names = text + of_family(own, known), [name_of(own)]
+        for family in families:
+            name, more = needing_nothing(family, known)
+            names, text = [*names, name], text + more
+        text += dictionary(f"{taker.__name__}Parameters", names, [], f"Of `{taker.__name__}`.")
     return text
 
 
