@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import Field
 from typing import Any, NamedTuple
 
+from recordio.keywords.functions import options_of
 from recordio.packs.classes import SUFFIX
 from recordio.packs.output import PackReport
 
@@ -20,10 +23,11 @@ __all__ = [
     "PackCommand",
     "add_output_options",
     "add_pack",
+    "add_parameter",
     "add_prefix",
-    "add_seed",
     "add_skip_errors",
     "natural",
+    "operation",
     "positive",
     "say_written",
     "share",
@@ -60,6 +64,92 @@ class PackCommand(NamedTuple):
     check: Callable[[argparse.Namespace], str] = lambda settings: ""
 
 
+#: Parameters that all of these functions have, whose options are added and read apart.
+NOT_SHOWN = ("path", "out", "skip_errors", "progress", "cancelled")
+
+
+def operation(
+    function: Callable[..., PackReport],
+    summary: str,
+    description: str,
+    check: Callable[[argparse.Namespace], str] = lambda settings: "",
+    one_of: Sequence[str] = (),
+    **different: dict[str, Any],
+) -> PackCommand:
+    """The command of a function that makes one pack of another, with the options that this has.
+
+    Parameters
+    ----------
+    function : callable
+        Its parameters are `checked`, and the first are ``path`` and ``out``.
+    summary, description, check
+        As of `PackCommand`.
+    one_of : sequence of str
+        Parameters of which exactly one has to be given.
+    **different : dict
+        Arguments for ``add_argument`` of the parameter of that name, in place of those that follow
+        from it.
+    """
+    names = [name for name in options_of(function) if name not in NOT_SHOWN]
+
+    def add_options(parser: argparse.ArgumentParser) -> None:
+        add_pack(parser)
+        add_prefix(parser)
+        choice = parser.add_mutually_exclusive_group(required=True) if one_of else parser
+        for name in names:
+            group = choice if name in one_of else parser
+            add_parameter(group, options_of(function)[name], **different.get(name, {}))
+        add_output_options(parser)
+
+    def run(settings: argparse.Namespace, interruption: Interruption) -> int:
+        given = {name: getattr(settings, name) for name in names}
+        with writing(settings, [settings.prefix], interruption) as options:
+            report = function(settings.pack, settings.prefix, **given, **options)
+        return say_written(report)
+
+    name = function.__name__
+    return PackCommand(name, summary, description, add_options, run, check)
+
+
+def add_parameter(group: Any, item: Field[Any], **different: Any) -> None:
+    """The option of a command that is a parameter of a function, described and checked as there."""
+    check, text = item.metadata["check"], item.metadata["text"]
+    found: dict[str, Any] = {"help": _help(text, item.default), "default": item.default}
+    if item.default is False:
+        found["action"] = "store_true"
+    elif "allowed" in getattr(check, "keywords", {}):
+        found["choices"] = list(check.keywords["allowed"])
+    else:
+        found |= {"type": _typed(item.name, check), "metavar": _metavar(item)}
+    group.add_argument(_flag(item.name), dest=item.name, **{**found, **different})
+
+
+def _flag(name: str) -> str:
+    return f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+
+
+def _help(text: str, default: Any) -> str:
+    """A description as ``--help`` has it; names of parameters become those of options."""
+    text = re.sub(r"(?<!`)`(\w+)`(?!`)", lambda found: _flag(found[1]), text)
+    text = text.replace("``", "").replace("%", "%%").rstrip(".")
+    shown = "" if default is None or default is False else " (default: %(default)s)"
+    return f"{text[0].lower()}{text[1:]}{shown}"
+
+
+def _metavar(item: Field[Any]) -> str:
+    return "N" if "int" in str(item.metadata["kind"]) else item.name.upper()
+
+
+def _typed(name: str, check: Callable[[str, Any], Any] | None) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
+        try:
+            return check(name, text) if check else text
+        except (TypeError, ValueError) as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix(f"{name}=")) from None
+
+    return convert
+
+
 def add_pack(parser: argparse.ArgumentParser) -> None:
     """The pack to read."""
     parser.add_argument("pack", metavar="PACK", type=path_or_url, help=PACK_HELP)
@@ -69,13 +159,6 @@ def add_prefix(parser: argparse.ArgumentParser) -> None:
     """The pack to write."""
     parser.add_argument(
         "prefix", metavar="PREFIX", type=local_path, help="write PREFIX.rec and PREFIX.idx"
-    )
-
-
-def add_seed(parser: argparse.ArgumentParser) -> None:
-    """What decides about chance."""
-    parser.add_argument(
-        "--seed", type=natural, default=0, metavar="N", help="another choice (default: 0)"
     )
 
 

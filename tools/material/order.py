@@ -9,7 +9,7 @@ from recordio.packs.manifest import check_shards
 from recordio.packs.rewriting import WINDOW
 from recordio.packs.shard import shard, shard_names
 from recordio.packs.shuffle import shuffle
-from recordio.packs.sort import SORT_KEYS, sort
+from recordio.packs.sort import sort
 
 from ..console import Interruption, say
 from ..outputs import check_outputs, local_path
@@ -18,8 +18,7 @@ from .command import (
     PackCommand,
     add_output_options,
     add_pack,
-    add_prefix,
-    add_seed,
+    operation,
     positive,
     say_written,
     showing_progress,
@@ -31,60 +30,18 @@ __all__ = ["CHECK_SHARDS", "SHARD", "SHUFFLE", "SORT"]
 MEGABYTE = 1 << 20
 
 
-def _add_window(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--window",
-        type=positive,
-        default=WINDOW // MEGABYTE,
-        metavar="MIB",
-        help="put so many MiB together in memory, reading them in the order of the file: more "
-        "spare a slow disk seeks (default: %(default)s)",
-    )
+def _mebibytes(text: str) -> int:
+    return positive(text) * MEGABYTE
 
 
-def _add_shuffle(parser: argparse.ArgumentParser) -> None:
-    add_pack(parser)
-    add_prefix(parser)
-    add_seed(parser)
-    _add_window(parser)
-    add_output_options(parser)
-
-
-def _shuffle(settings: argparse.Namespace, interruption: Interruption) -> int:
-    with writing(settings, [settings.prefix], interruption) as options:
-        report = shuffle(
-            settings.pack,
-            settings.prefix,
-            settings.seed,
-            window=settings.window * MEGABYTE,
-            **options,
-        )
-    return say_written(report)
-
-
-def _add_sort(parser: argparse.ArgumentParser) -> None:
-    add_pack(parser)
-    add_prefix(parser)
-    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in SORT_KEYS.items())
-    parser.add_argument(
-        "--by", choices=list(SORT_KEYS), default="label", help=f"{meanings} (default: label)"
-    )
-    parser.add_argument("--reverse", action="store_true", help="the largest first")
-    _add_window(parser)
-    add_output_options(parser)
-
-
-def _sort(settings: argparse.Namespace, interruption: Interruption) -> int:
-    with writing(settings, [settings.prefix], interruption) as options:
-        report = sort(
-            settings.pack,
-            settings.prefix,
-            settings.by,
-            reverse=settings.reverse,
-            window=settings.window * MEGABYTE,
-            **options,
-        )
-    return say_written(report)
+#: The window in MiB.
+WINDOW_OPTION = {
+    "type": _mebibytes,
+    "default": str(WINDOW // MEGABYTE),
+    "metavar": "MIB",
+    "help": "put so many MiB together in memory, reading them in the order of the file: more spare "
+    "a slow disk seeks (default: %(default)s)",
+}
 
 
 def _add_shard(parser: argparse.ArgumentParser) -> None:
@@ -127,19 +84,17 @@ def _check_shards(settings: argparse.Namespace, interruption: Interruption) -> i
     return 0
 
 
-SHUFFLE = PackCommand(
-    "shuffle",
+SHUFFLE = operation(
+    shuffle,
     "copy a pack in random order",
     "Copy a pack with its records in random order, for readers that can only go forward.",
-    _add_shuffle,
-    _shuffle,
+    window=WINDOW_OPTION,
 )
-SORT = PackCommand(
-    "sort",
+SORT = operation(
+    sort,
     "copy a pack in the order of labels, keys, ids or sizes",
     "Copy a pack with its records in another order; equal ones stay in the order of the file.",
-    _add_sort,
-    _sort,
+    window=WINDOW_OPTION,
 )
 SHARD = PackCommand(
     "shard",
