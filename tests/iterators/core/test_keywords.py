@@ -1,10 +1,11 @@
-"""`iterators/core/keywords.py`, which editors read, says what the options say.
+"""`iterators/core/keywords.py` and `pack_keywords.py`, for editors, say what the options say.
 
-``python tests/iterators/core/test_keywords.py`` writes it.
+``python tests/iterators/core/test_keywords.py`` writes them.
 """
 
 import inspect
 from dataclasses import MISSING, fields
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from iterators.images.augment.augmenter import AugmenterOptions
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.images.examples import ExampleOptions, SeededRecipeOptions
+from iterators.images.sources.packs import AUGMENTATION_FAMILIES, PackOptions
 from iterators.mx_image.create import CreateAugmenter, CreateDetAugmenter, DetAugmenterOptions
 from iterators.mx_image.det_iter import ImageDetIter
 from iterators.providers.arrays import ArrayDataProvider, ArrayOptions, NDArrayIter, NDArrayOptions
@@ -41,6 +43,7 @@ from recordio.keywords.checks import boolean, choice, integers, path, paths
 from recordio.keywords.options import Options
 
 FILE = Path(inspect.getfile(dtypes)).with_name("keywords.py")
+PACK_FILE = FILE.with_name("pack_keywords.py")
 PROVIDERS = {
     RecordDataset: (RecordDatasetOptions,),
     ArrayDataProvider: (ArrayOptions,),
@@ -81,6 +84,18 @@ from numpy.typing import DTypeLike
 
 Path = str | os.PathLike[str]
 '''
+PACK_HEAD = '''"""The keywords of `Pack` as type checkers and editors read them.
+
+Written by ``python tests/iterators/core/test_keywords.py`` from the options, which say more
+about each; nothing imports this at run time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, TypedDict
+'''
 #: What may be passed where the option itself has another type.
 ACCEPTED = {
     path: "str | os.PathLike[str] | None",
@@ -118,7 +133,7 @@ def of_family(family, known):
     inherited = {item.name for base in bases for item in fields(base)}
     own = [item for item in fields(family) if item.name not in inherited]
     names = [name_of(base) for base in bases]
-    takers = [other for families in (PROVIDERS | AUGMENTING).values() for other in families]
+    takers = [PackOptions, *chain(*PROVIDERS.values(), *AUGMENTING.values())]
     positional = {
         name for other in takers if issubclass(other, family) for name in other.positional.split()
     }
@@ -166,8 +181,23 @@ def written():
     return text
 
 
-def test_the_file_says_what_the_options_say():
+def written_of_packs():
+    """The dictionary of `Pack`, whose augmentation is that of any iterator."""
+    found = {}
+    for family in AUGMENTATION_FAMILIES:
+        for item in fields(family):
+            found.setdefault(item.name, []).append(accepted(item))
+    text = PACK_HEAD + of_family(PackOptions, set())
+    text += dictionary("PackParameters", [name_of(PackOptions)], [], "Of `Pack`.") + "\n"
+    for name, types in found.items():
+        kinds = dict.fromkeys(kind for accepted in types for kind in accepted.split(" | "))
+        text += f"    {name}: {'Any' if 'Any' in kinds else ' | '.join(kinds)}\n"
+    return text
+
+
+def test_the_files_say_what_the_options_say():
     assert FILE.read_text() == written()
+    assert PACK_FILE.read_text() == written_of_packs()
 
 
 @pytest.mark.parametrize("taker", FAMILIES)
@@ -188,3 +218,4 @@ def test_signatures_and_docstrings_name_every_keyword(taker):
 
 if __name__ == "__main__":
     FILE.write_text(written())
+    PACK_FILE.write_text(written_of_packs())

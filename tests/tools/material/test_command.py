@@ -4,6 +4,7 @@ from typing import Annotated
 
 import pytest
 
+import recordio
 from recordio.keywords.checks import choice, integer
 from recordio.keywords.functions import checked, options_of
 from recordio.keywords.options import option
@@ -45,20 +46,16 @@ def test_a_command_has_the_options_of_its_function(capsys):
     settings = parser.parse_args(["x", "y", "--most", "7", "--way", "b", "--turn-back"])
     assert (settings.most, settings.way, settings.turn_back) == (7, "b", True)
     shown = " ".join(parser.format_help().split())
-    assert "--most N not with --turn-back (default: 3)" in shown
+    assert "--most N if not --turn-back (default: 3)" in shown
     assert "--way {a,b} up or not (default: a)" in shown
     with pytest.raises(SystemExit):
         parser.parse_args(["x", "y", "--most", "0"])
-    assert (
-        "argument --most: 0: expected an integer of at least 1"
-        in capsys.readouterr().err.replace("'0'", "0")
-    )
+    said = "argument --most: '0': expected an integer of at least 1"
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["shuffle", "sort", "sample", "filter"])
 def test_no_option_of_a_function_is_missing(name):
-    import recordio
-
     options = {action.dest for action in parser_of(PACK_COMMANDS[name])._actions}
     known = set(options_of(getattr(recordio, name))) - {"path", "out", "progress", "cancelled"}
     assert known <= options
