@@ -13,8 +13,9 @@ from ..outputs import local_path
 from .command import (
     PackCommand,
     add_output_options,
+    add_own,
     add_pack,
-    natural,
+    given_to,
     operation,
     say_written,
     share,
@@ -42,19 +43,7 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
         help="write PREFIX.rec and PREFIX.idx with this share of the records or classes, 0.8 for "
         "instance; PREFIX=FILE with --by list",
     )
-    parser.add_argument(
-        "--by",
-        choices=["fraction", "class", "list"],
-        default="fraction",
-        help="fraction: records by chance; class: classes by chance, with all of their records; "
-        "list: files with a key in each line, or .lst files with ids (default: fraction)",
-    )
-    parser.add_argument(
-        "--stratified", action="store_true", help="each file gets its share of every class"
-    )
-    parser.add_argument(
-        "--seed", type=natural, metavar="N", help="another division by chance (default: 0)"
-    )
+    add_own(parser, split, "outputs", seed={"default": None})
     add_output_options(parser)
 
 
@@ -78,15 +67,10 @@ def _split(settings: argparse.Namespace, interruption: Interruption) -> int:
     outputs = {
         prefix: what if settings.by == "list" else float(what) for prefix, what in settings.outputs
     }
+    given = given_to(split, settings, "outputs")
+    given["seed"] = given["seed"] or 0
     with writing(settings, list(outputs), interruption) as options:
-        report = split(
-            settings.pack,
-            outputs,
-            settings.seed or 0,
-            settings.by,
-            stratified=settings.stratified,
-            **options,
-        )
+        report = split(settings.pack, outputs, **given, **options)
     if report.left_out:
         say("recordio", f"note: no list names {report.left_out} records")
     return say_written(report)

@@ -22,10 +22,11 @@ __all__ = [
     "PACK_HELP",
     "PackCommand",
     "add_output_options",
+    "add_own",
     "add_pack",
-    "add_parameter",
     "add_prefix",
     "add_skip_errors",
+    "given_to",
     "natural",
     "operation",
     "positive",
@@ -90,25 +91,50 @@ def operation(
         Arguments for ``add_argument`` of the parameter of that name, in place of those that follow
         from it.
     """
-    names = [name for name in options_of(function) if name not in NOT_SHOWN]
 
     def add_options(parser: argparse.ArgumentParser) -> None:
         add_pack(parser)
         add_prefix(parser)
-        choice = parser.add_mutually_exclusive_group(required=True) if one_of else parser
-        for name in names:
-            group = choice if name in one_of else parser
-            add_parameter(group, options_of(function)[name], **different.get(name, {}))
+        group = parser.add_mutually_exclusive_group(required=True) if one_of else parser
+        for name, item in own_options(function).items():
+            add_parameter(group if name in one_of else parser, item, **different.get(name, {}))
         add_output_options(parser)
 
     def run(settings: argparse.Namespace, interruption: Interruption) -> int:
-        given = {name: getattr(settings, name) for name in names}
+        given = given_to(function, settings)
         with writing(settings, [settings.prefix], interruption) as options:
             report = function(settings.pack, settings.prefix, **given, **options)
         return say_written(report)
 
     name = function.__name__
     return PackCommand(name, summary, description, add_options, run, check)
+
+
+def own_options(function: Callable[..., PackReport], but: str = "") -> dict[str, Field[Any]]:
+    """The options that only this function has, except those that are added by hand."""
+    return {
+        name: item
+        for name, item in options_of(function).items()
+        if name not in (*NOT_SHOWN, *but.split())
+    }
+
+
+def add_own(
+    parser: argparse.ArgumentParser,
+    function: Callable[..., PackReport],
+    but: str,
+    **different: dict[str, Any],
+) -> None:
+    """Add these options to a parser."""
+    for name, item in own_options(function, but).items():
+        add_parameter(parser, item, **different.get(name, {}))
+
+
+def given_to(
+    function: Callable[..., PackReport], settings: argparse.Namespace, but: str = ""
+) -> dict[str, Any]:
+    """What a command line says for these options."""
+    return {name: getattr(settings, name) for name in own_options(function, but)}
 
 
 def add_parameter(group: Any, item: Field[Any], **different: Any) -> None:
@@ -132,7 +158,7 @@ def _help(text: str, default: Any) -> str:
     """A description as ``--help`` has it; names of parameters become those of options."""
     text = re.sub(r"(?<!`)`(\w+)`(?!`)", lambda found: _flag(found[1]), text)
     text = text.replace("``", "").replace("%", "%%").rstrip(".")
-    shown = "" if default is None or default is False else " (default: %(default)s)"
+    shown = "" if default is None or default is False else f" (default: {default})"
     return f"{text[0].lower()}{text[1:]}{shown}"
 
 

@@ -17,8 +17,10 @@ from .command import (
     PACK_HELP,
     PackCommand,
     add_output_options,
+    add_own,
     add_pack,
     add_prefix,
+    given_to,
     natural,
     say_written,
     writing,
@@ -90,6 +92,7 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
         help="number of classes of the packs, once for all or once for each (default: found from "
         "identities or labels)",
     )
+    add_own(parser, join, "packs labels classes")
     add_output_options(parser)
 
 
@@ -110,8 +113,9 @@ def _join(settings: argparse.Namespace, interruption: Interruption) -> int:
         given * len(packs) if len(given) == 1 else given
         for given in (settings.labels or ["keep"], settings.classes or [None])
     )
+    given = given_to(join, settings, "packs labels classes")
     with writing(settings, [settings.prefix], interruption) as options:
-        report = join(packs, settings.prefix, asked, classes, **options)
+        report = join(packs, settings.prefix, asked, classes, **given, **options)
     return say_written(report)
 
 
@@ -141,6 +145,7 @@ def _add_relabel(parser: argparse.ArgumentParser) -> None:
         help="a .lst file: each record gets the labels of the line with its id",
     )
     what.add_argument("--none", action="store_true", help="no labels: all become -1")
+    add_own(parser, relabel, "labels")
     add_output_options(parser)
 
 
@@ -151,8 +156,9 @@ def _list_file(text: str) -> str:
 
 
 def _relabel(settings: argparse.Namespace, interruption: Interruption) -> int:
+    given = given_to(relabel, settings, "labels")
     with writing(settings, [settings.prefix], interruption) as options:
-        report = relabel(settings.pack, settings.prefix, settings.labels, **options)
+        report = relabel(settings.pack, settings.prefix, settings.labels, **given, **options)
     return say_written(report)
 
 

@@ -17,7 +17,9 @@ from ..record_pack import pack_prefix
 from .command import (
     PackCommand,
     add_output_options,
+    add_own,
     add_pack,
+    given_to,
     operation,
     positive,
     say_written,
@@ -54,6 +56,7 @@ def _add_shard(parser: argparse.ArgumentParser) -> None:
         "so on; %%04d in it says where the number stands",
     )
     parser.add_argument("n", metavar="N", type=positive, help="how many files")
+    add_own(parser, shard, "n")
     add_output_options(parser)
 
 
@@ -61,7 +64,8 @@ def _shard(settings: argparse.Namespace, interruption: Interruption) -> int:
     names, manifest = shard_names(pack_prefix(settings.pack), settings.target, settings.n)
     check_outputs([manifest], settings.force)
     with writing(settings, names, interruption) as options:
-        report = shard(settings.pack, settings.target, settings.n, **options)
+        given = given_to(shard, settings, "n")
+        report = shard(settings.pack, settings.target, settings.n, **given, **options)
     code = say_written(report)
     say("recordio", f"wrote {manifest}, which lists these files and their checksums")
     return code

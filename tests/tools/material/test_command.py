@@ -54,7 +54,9 @@ def test_a_command_has_the_options_of_its_function(capsys):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["shuffle", "sort", "sample", "filter"])
+@pytest.mark.parametrize(
+    "name", ["shuffle", "sort", "sample", "filter", "split", "relabel", "shard"]
+)
 def test_no_option_of_a_function_is_missing(name):
     options = {action.dest for action in parser_of(PACK_COMMANDS[name])._actions}
     known = set(options_of(getattr(recordio, name))) - {"path", "out", "progress", "cancelled"}
