@@ -279,8 +279,7 @@ def _needs_no_change(header: ImageHeader | None, options: EncodeOptions) -> bool
 def _decode(data: bytes, color: int, max_pixels: int) -> np.ndarray:
     if not data:
         raise ImageDecodeError("the file is empty")
-    check_for_opencv(data, max_pixels, "--max-pixels")
-    jpeg.check_limits(data, max_pixels=ANY_SIZE)
+    check_for_opencv(data, {"max_pixels": max_pixels}, "--max-pixels")
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), color)
     except cv2.error as error:

@@ -16,7 +16,7 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError
 from recordio.files import StoredFile, open_text
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
+from recordio.image_size import complete_limits, open_within_limits
 
 from ..core.layout import plan
 from .combine import ConcatenatedDataset
@@ -35,21 +35,26 @@ Path = str | os.PathLike[str]
 TO_CHW = plan("hwc", "chw")
 
 
-def read_image(file: Any, dtype: Any, max_pixels: int | None) -> np.ndarray:
+#: Larger members of archives are not read: a record cannot be larger either.
+MOST_BYTES = 1 << 29
+
+Limits = dict[str, int]
+
+
+def read_image(content: bytes, dtype: Any, limits: Limits) -> np.ndarray:
     """The pixels of an image file, (channels, height, width)."""
-    with open_image(file) as image:
-        check_pixels(image.size, max_pixels)
+    with open_within_limits(content, limits) as image:
         pixels = np.array(image, dtype=dtype)
     if pixels.ndim == 2:
         return pixels[None]
     return TO_CHW(pixels)
 
 
-def read_file(path: str, dtype: Any, max_pixels: int | None) -> np.ndarray:
+def read_file(path: str, dtype: Any, limits: Limits) -> np.ndarray:
     """The same of a file with a name, which errors have."""
     with StoredFile.at(path).open() as file:
         try:
-            return read_image(file, dtype, max_pixels)
+            return read_image(file.read(), dtype, limits)
         except ImageDecodeError as error:
             raise ImageDecodeError(error.reason, path=path) from error
 
@@ -65,8 +70,9 @@ class ImageDataset(DatasetMixin):
         Folder that the paths are relative to.
     dtype : dtype_like, optional
         Element type; float32 by default.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -89,8 +95,7 @@ class ImageDataset(DatasetMixin):
         paths: Path | Sequence[Path],
         root: Path = ".",
         dtype: Any = None,
-        *,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         if isinstance(paths, (str, os.PathLike)):
             with open_text(paths) as file:
@@ -98,14 +103,14 @@ class ImageDataset(DatasetMixin):
         self._paths = paths
         self._root = root
         self._dtype = np.dtype(np.float32 if dtype is None else dtype)
-        self._max_pixels = max_pixels
+        self._limits = complete_limits(limits)
 
     def __len__(self) -> int:
         return len(self._paths)
 
     def get_example(self, i: Any) -> np.ndarray:
         """The image, (channels, height, width)."""
-        return read_file(os.path.join(self._root, self._paths[i]), self._dtype, self._max_pixels)
+        return read_file(os.path.join(self._root, self._paths[i]), self._dtype, self._limits)
 
 
 class LabeledImageDataset(DatasetMixin):
@@ -121,8 +126,9 @@ class LabeledImageDataset(DatasetMixin):
         Element type of the images; float32 by default.
     label_dtype : dtype_like
         Element type of the labels, which are arrays without axes.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -148,8 +154,7 @@ class LabeledImageDataset(DatasetMixin):
         root: Path = ".",
         dtype: Any = None,
         label_dtype: Any = np.int32,
-        *,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         self._label_dtype = np.dtype(label_dtype)
         if isinstance(pairs, (str, os.PathLike)):
@@ -157,7 +162,7 @@ class LabeledImageDataset(DatasetMixin):
         self._pairs = pairs
         self._root = root
         self._dtype = np.dtype(np.float32 if dtype is None else dtype)
-        self._max_pixels = max_pixels
+        self._limits = complete_limits(limits)
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -165,7 +170,7 @@ class LabeledImageDataset(DatasetMixin):
     def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray]:
         """The image, (channels, height, width), and its label."""
         path, label = self._pairs[i]
-        image = read_file(os.path.join(self._root, path), self._dtype, self._max_pixels)
+        image = read_file(os.path.join(self._root, path), self._dtype, self._limits)
         return image, np.array(label, self._label_dtype)
 
 
@@ -177,8 +182,9 @@ class ZippedImageDataset(DatasetMixin):
     zipfilename : path
     dtype : dtype_like, optional
         Element type; float32 by default.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -208,12 +214,11 @@ class ZippedImageDataset(DatasetMixin):
         self,
         zipfilename: Path,
         dtype: Any = None,
-        *,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         self._path = os.fspath(zipfilename)
         self._dtype = np.dtype(np.float32 if dtype is None else dtype)
-        self._max_pixels = max_pixels
+        self._limits = complete_limits(limits)
         self._opened: tuple[int, Any] = (-1, None)
         entries = self._open().infolist()
         self._names = [entry.filename for entry in entries if not entry.is_dir()]
@@ -240,11 +245,17 @@ class ZippedImageDataset(DatasetMixin):
 
     def get_example(self, i: Any) -> np.ndarray:
         """The image with a position or a name, (channels, height, width)."""
-        with self._open().open(i if isinstance(i, str) else self._names[i]) as file:
-            return read_image(file, self._dtype, self._max_pixels)
+        entry = self._open().getinfo(i if isinstance(i, str) else self._names[i])
+        if entry.file_size > MOST_BYTES:
+            raise ImageDecodeError(
+                f"{entry.filename} has {entry.file_size} bytes, and {MOST_BYTES} are the most that "
+                "are read: store it outside of the archive",
+                path=self._path,
+            )
+        return read_image(self._open().read(entry), self._dtype, self._limits)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in ("_path", "_dtype", "_max_pixels", "_names")}
+        return {name: vars(self)[name] for name in ("_path", "_dtype", "_limits", "_names")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -259,8 +270,9 @@ class MultiZippedImageDataset(ConcatenatedDataset):
     zipfilenames : list of path
     dtype : dtype_like, optional
         Element type; float32 by default.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Notes
     -----
@@ -276,11 +288,10 @@ class MultiZippedImageDataset(ConcatenatedDataset):
         self,
         zipfilenames: Sequence[Path],
         dtype: Any = None,
-        *,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         super().__init__(
-            *(ZippedImageDataset(name, dtype, max_pixels=max_pixels) for name in zipfilenames)
+            *(ZippedImageDataset(name, dtype, **limits) for name in zipfilenames)
         )
 
 
@@ -296,8 +307,9 @@ class LabeledZippedImageDataset(DatasetMixin):
         Element type of the images; float32 by default.
     label_dtype : dtype_like
         Element type of the labels, which are arrays without axes.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -325,12 +337,11 @@ class LabeledZippedImageDataset(DatasetMixin):
         labelfilename: Path,
         dtype: Any = None,
         label_dtype: Any = np.int32,
-        *,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         self._label_dtype = np.dtype(label_dtype)
         self._pairs = read_pairs(labelfilename, self._label_dtype)
-        self._images = ZippedImageDataset(zipfilename, dtype, max_pixels=max_pixels)
+        self._images = ZippedImageDataset(zipfilename, dtype, **limits)
 
     def __len__(self) -> int:
         return len(self._pairs)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import ImageDecodeError
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
+from recordio.image_size import complete_limits, open_within_limits
 
 from ..core.parameters import integer, integers
 from . import batch_rows as rows
@@ -58,8 +58,9 @@ class ImageClassSet(MadeSet):
         Determines what is random, together with the number of the request.
     extensions : sequence of str
         Endings of image files, in any case; other files are left alone.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Attributes
     ----------
@@ -112,7 +113,7 @@ class ImageClassSet(MadeSet):
         n_thread: int = 0,
         random_seed: int = 777,
         extensions: Sequence[str] = EXTENSIONS,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         self.load_size = integers("load_size", load_size, length=3, low=1)
         self.sample_size = integers("sample_size", sample_size or load_size, length=3, low=1)
@@ -133,7 +134,7 @@ class ImageClassSet(MadeSet):
         self.labels = np.array([classes.index(name) for name, _ in found], np.int64)
         self.random_seed = integer("random_seed", random_seed)
         self.n_thread = integer("n_thread", n_thread, low=0)
-        self._max_pixels = max_pixels
+        self._limits = complete_limits(limits)
         self._requests = 0
         self._waiting: deque[tuple[np.ndarray, list[Future[np.ndarray]]]] = deque()
         self._threads: ThreadPoolExecutor | None = None
@@ -172,7 +173,7 @@ class ImageClassSet(MadeSet):
         return [
             (
                 self.paths[number],
-                self._max_pixels,
+                self._limits,
                 self.load_size,
                 self.sample_size,
                 self._cut,
@@ -263,7 +264,7 @@ def _images(folders: Iterable[Any], endings: tuple[str, ...]) -> Iterable[tuple[
 
 def _image(
     path: str,
-    max_pixels: int | None,
+    limits: dict[str, int],
     load_size: tuple[int, ...],
     sample_size: tuple[int, ...],
     cut: SampleFunction,
@@ -274,8 +275,7 @@ def _image(
 
     channels, height, width = load_size
     try:
-        with open(path, "rb") as stored, open_image(stored) as file:
-            check_pixels(file.size, max_pixels)
+        with open_within_limits(Path(path).read_bytes(), limits) as file:
             longest = max(height, width)
             file.draft(MODES[channels], (longest, longest))  # a JPEG file is decoded smaller
             image = ImageOps.exif_transpose(file).convert(MODES[channels])

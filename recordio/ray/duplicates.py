@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from ..errors import ManifestError
-from ..image_size import DEFAULT_MAX_PIXELS
+from ..image_size import complete_limits
 from ..packs.content_table import (
     ROW,
     ContentTable,
@@ -49,10 +49,10 @@ def dedup(
     near: int | None = None,
     *,
     skip_errors: bool = False,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
     scratch: str | os.PathLike[str] | None = None,
     address: str | None = None,
     progress: Callable[[int, int], object] | None = None,
+    **limits: int | None,
 ) -> tuple[Duplicates, ShardManifest | None]:
     """Find the records that are more than once in the files of a manifest: `recordio.dedup`.
 
@@ -63,7 +63,7 @@ def dedup(
     out : path, optional
         Write each file without the duplicates: ``data/unique`` gives ``data/unique-000000.rec`` and
         so on, without files of which nothing is left, and ``data/unique.shards.json``.
-    near, skip_errors, max_pixels
+    near, skip_errors, **limits
         As for `recordio.dedup`.
     scratch : path, optional
         A folder that all nodes see, for tables that are removed at the end: about 62 bytes for each
@@ -96,6 +96,7 @@ def dedup(
     bytes for each record.
     """
     check_distance(near)
+    limits = complete_limits(limits)
     listed = ShardManifest.read(manifest)
     listed.check_sizes()
     names: list[str] = []
@@ -106,9 +107,7 @@ def dedup(
     folder = tempfile.mkdtemp(prefix="dedup-", dir=scratch or os.path.dirname(listed.path) or ".")
     try:
         tables = _Tables(folder, listed)
-        looks = partial(
-            _hash, looks=near is not None, skip_errors=skip_errors, max_pixels=max_pixels
-        )
+        looks = partial(_hash, looks=near is not None, skip_errors=skip_errors, **limits)
         tables.fill(looks, address, progress)
         numbers, twins = tables.same(address)
         others, kept = numbers, twins
@@ -139,11 +138,11 @@ class _File:
 
 
 def _hash(
-    file: _File, looks: bool, skip_errors: bool, max_pixels: int
+    file: _File, looks: bool, skip_errors: bool, **limits: int | None
 ) -> tuple[int, int, list[int]]:
     """Write the tables of one file; how many records were compared and damaged, and the buckets."""
     with SourcePack(file.path, skip_errors) as pack:
-        table = ContentTable(pack, looks, skip_errors, max_pixels)
+        table = ContentTable(pack, looks, skip_errors, **limits)
         table.find(threads=1)
         rows = table.rows(np.arange(len(pack)))
         rows["number"] += file.first

@@ -136,7 +136,7 @@ def images() -> dict[str, bytes]:
         kind.lower(): by_pillow("RGB", kind)
         for kind in ("BMP", "GIF", "WEBP", "TIFF", "PPM", "AVIF")
     }
-    found["jxl"] = base64.b64decode(FORMATS["jxl"].pixel)
+    found["jxl"] = base64.b64decode(FORMATS["jxl"].sample)
     return found | {"jpeg": turned(), "cmyk": by_pillow("CMYK", "JPEG")}
 
 

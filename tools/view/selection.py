@@ -23,7 +23,7 @@ from .places import Place
 
 __all__ = ["Found", "by_contents", "by_heads", "matching", "search"]
 
-#: Records that are looked at between two looks at the clock.
+#: Records that are looked at between two looks at the clock; a single one where it is decoded.
 CHUNK = 256
 #: What the heads of plain records say, without their contents.
 IN_HEADS = frozenset({"label", "labels", "objects", "bytes", "id", "key"})
@@ -127,9 +127,10 @@ def search(
     """
     latest = time.monotonic() + seconds
     quick = condition.names <= IN_HEADS
+    size = BLOCK if quick else 1 if "decodable" in condition.names else CHUNK
     found: list[ShownRecord] = []
     begin = end = start
-    for first, stop in _chunks(pack, start, backwards, BLOCK if quick else CHUNK):
+    for first, stop in _chunks(pack, start, backwards, size):
         table = pack.places.table(first, stop)
         look = by_heads if quick else by_contents
         good = look(pack, condition, first, table)

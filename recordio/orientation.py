@@ -1,0 +1,72 @@
+"""Whether an encoded image is turned by a quarter when it is shown, by its header alone.
+
+No pixel is decoded: the few bytes of an EXIF mark may stand in a file that announces millions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recordio.avif import avif_is_turned
+from recordio.content import kind_of
+from recordio.format_sizes import jxl_is_turned
+from recordio.image_size import png_chunks
+from recordio.jpeg_limits import jpeg_orientation, tiff_orientation
+
+__all__ = ["is_turned"]
+
+#: Orientations from here on exchange width and height.
+FIRST_TURNED = 5
+#: Of a WebP file: the bit that announces EXIF data, and where it is.
+_WEBP_EXIF, _WEBP_FLAGS = 8, 20
+
+
+def is_turned(data: Any) -> bool:
+    r"""Whether the orientation of an image exchanges its width and height.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+
+    Returns
+    -------
+    bool
+        False for formats without an orientation, too.  Not every decoder heeds every orientation.
+
+    Examples
+    --------
+    >>> entry = b"\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"
+    >>> is_turned(b"II*\0\x08\0\0\0\x01\0" + entry), is_turned(b"GIF89a")
+    (True, False)
+    """
+    view = memoryview(data).cast("B")
+    kind = kind_of(view)
+    if kind == "avif":
+        return avif_is_turned(view)
+    if kind == "jxl":
+        return jxl_is_turned(view)
+    if kind == "jpeg":
+        return jpeg_orientation(view) >= FIRST_TURNED
+    exif = {"png": _exif_of_png, "webp": _exif_of_webp, "tiff": lambda view: view}.get(kind)
+    return exif is not None and tiff_orientation(exif(view)) >= FIRST_TURNED
+
+
+def _exif_of_png(view: memoryview) -> memoryview:
+    """The first chunk of EXIF data, which may stand behind the pixels."""
+    chunks = (view[at + 8 : at + 8 + size] for kind, at, size in png_chunks(view) if kind == b"eXIf")
+    return next(chunks, view[:0])
+
+
+def _exif_of_webp(view: memoryview) -> memoryview:
+    """The EXIF data of a file that announces some."""
+    at = 12
+    announced = len(view) > _WEBP_FLAGS and view[_WEBP_FLAGS] & _WEBP_EXIF
+    if view[at : at + 4] != b"VP8X" or not announced:
+        return view[:0]
+    while at + 8 <= len(view):
+        size = int.from_bytes(view[at + 4 : at + 8], "little")
+        if view[at : at + 4] == b"EXIF":
+            return view[at + 8 : at + 8 + size]
+        at += 8 + size + size % 2
+    return view[:0]
