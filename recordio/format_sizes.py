@@ -19,6 +19,8 @@ _JXL_RATIOS = ((1, 1), (6, 5), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1))
 _JXL_BITS = (9, 13, 18, 30)
 #: The size and the orientation of a JPEG XL image end before; no image has fewer bytes than those.
 _JXL_BYTES, _JXL_LEAST = 16, 12
+#: Bytes of the kinds of whole numbers in TIFF files.
+_TIFF_WHOLE = {1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4}
 
 
 def webp_size(view: memoryview) -> Size:
@@ -104,8 +106,8 @@ def _tiff_sides(view: memoryview, *tags: int) -> Size:
     sides: dict[int, int] = {}
     for entry in range(at + 2, min(at + 2 + 12 * number(at, 2), len(view) - 11), 12):
         tag, kind = number(entry, 2), number(entry + 2, 2)
-        if tag in tags and kind not in (3, 4):
-            return None
-        if tag in tags:
-            sides.setdefault(tag, number(entry + 8, 2 if kind == 3 else 4))
+        if tag in tags and tag not in sides:
+            if kind not in _TIFF_WHOLE:
+                return None
+            sides[tag] = number(entry + 8, _TIFF_WHOLE[kind])
     return (sides[tags[0]], sides[tags[1]]) if len(sides) == 2 else None

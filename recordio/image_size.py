@@ -362,7 +362,7 @@ def check_chunks(data):
                 f"{_PNG_LENGTHS[kind]}); pack it again from its source"
             )
         has_pixels |= kind == b"IDAT"
-        # Without pixels OpenCV goes on after the end; the second frame of an animation is not decoded.
+        # Without pixels OpenCV goes on after the end; it does not decode the second frame.
         if has_pixels and kind in (b"IEND", b"fcTL"):
             return
 

@@ -81,7 +81,8 @@ static inline enum jpeg_work check_scan(int number, const jpeg_limits* limits, i
 static inline void explain_work(enum jpeg_work found, const jpeg_limits* limits, int width, int height,
                                 char* message, size_t size) {
     if (found == JPEG_WORK_SCANS)
-        snprintf(message, size, "more than %lld scans; raise max_scans if they are meant, or write it again with fewer",
+        snprintf(message, size,
+                 "more than %lld scans; raise max_scans if they are meant, or write it again with fewer",
                  (long long)limits->most[JPEG_MAX_SCANS]);
     else
         snprintf(message, size,

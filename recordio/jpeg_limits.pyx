@@ -122,7 +122,7 @@ def jpeg_orientation(data):
 
 
 def tiff_orientation(data):
-    r"""The orientation of a TIFF file, or of EXIF data, which are one: 1 to 8, or 0 if it says none.
+    r"""The orientation of a TIFF file, or of EXIF data: 1 to 8, or 0 if it says none.
 
     Parameters
     ----------

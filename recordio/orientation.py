@@ -5,6 +5,7 @@ No pixel is decoded: the few bytes of an EXIF mark may stand in a file that anno
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from recordio.avif import avif_is_turned
@@ -53,9 +54,16 @@ def is_turned(data: Any) -> bool:
 
 
 def _exif_of_png(view: memoryview) -> memoryview:
-    """The first chunk of EXIF data, which may stand behind the pixels."""
-    chunks = (view[at + 8 : at + 8 + size] for kind, at, size in png_chunks(view) if kind == b"eXIf")
-    return next(chunks, view[:0])
+    """The first sound chunk of EXIF data, which may stand behind the pixels."""
+    for kind, at, size in png_chunks(view):
+        if kind == b"IEND":
+            break
+        end = at + 8 + size
+        if kind == b"eXIf" and zlib.crc32(view[at + 4 : end]) == int.from_bytes(
+            view[end : end + 4], "big"
+        ):
+            return view[at + 8 : end]
+    return view[:0]
 
 
 def _exif_of_webp(view: memoryview) -> memoryview:

@@ -17,14 +17,13 @@ import cv2
 import numpy as np
 
 from iterators.images.codecs import pnm
-from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.jpeg.resize import decode_resized
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_for_opencv, check_pixels, image_size
 from recordio.packs.lists import ListEntry
 
-from .image_header import ANY_SIZE, ImageHeader, read_image_header
+from .image_header import ImageHeader, read_image_header
 from .images import check_jpeg, decode_gif
 from .optimize import Tally, optimize_image
 

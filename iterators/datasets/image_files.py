@@ -44,7 +44,12 @@ Limits = dict[str, int]
 def read_image(content: bytes, dtype: Any, limits: Limits) -> np.ndarray:
     """The pixels of an image file, (channels, height, width)."""
     with open_within_limits(content, limits) as image:
-        pixels = np.array(image, dtype=dtype)
+        try:
+            pixels = np.array(image, dtype=dtype)
+        except MemoryError:
+            raise
+        except Exception as error:  # the plugins of Pillow raise what they like on damaged files
+            raise ImageDecodeError(f"the image cannot be decoded ({error})") from error
     if pixels.ndim == 2:
         return pixels[None]
     return TO_CHW(pixels)
@@ -76,6 +81,8 @@ class ImageDataset(DatasetMixin):
 
     Raises
     ------
+    ImageDecodeError
+        On reading, for a file that exceeds a limit or cannot be decoded.
     ImportError
         On reading, if Pillow is missing.
 
@@ -134,6 +141,8 @@ class LabeledImageDataset(DatasetMixin):
     ------
     ValueError
         If a line does not have exactly two fields, or its label is no number.
+    ImageDecodeError
+        On reading, for a file that exceeds a limit or cannot be decoded.
     ImportError
         On reading, if Pillow is missing.
 
@@ -190,6 +199,8 @@ class ZippedImageDataset(DatasetMixin):
     ------
     zipfile.BadZipFile
         If it is no zip archive, or a member is damaged.
+    ImageDecodeError
+        On reading, for a member that exceeds a limit or cannot be decoded.
     IndexError, KeyError
         If there is no such member.
 
@@ -246,13 +257,16 @@ class ZippedImageDataset(DatasetMixin):
     def get_example(self, i: Any) -> np.ndarray:
         """The image with a position or a name, (channels, height, width)."""
         entry = self._open().getinfo(i if isinstance(i, str) else self._names[i])
-        if entry.file_size > MOST_BYTES:
-            raise ImageDecodeError(
-                f"{entry.filename} has {entry.file_size} bytes, and {MOST_BYTES} are the most that "
-                "are read: store it outside of the archive",
-                path=self._path,
-            )
-        return read_image(self._open().read(entry), self._dtype, self._limits)
+        try:
+            if entry.file_size > MOST_BYTES:
+                raise ImageDecodeError(
+                    f"{entry.file_size} bytes are more than the {MOST_BYTES} that are read from an "
+                    "archive: store it outside of one"
+                )
+            return read_image(self._open().read(entry), self._dtype, self._limits)
+        except ImageDecodeError as error:
+            reason = f"member {entry.filename}: {error.reason}"
+            raise ImageDecodeError(reason, path=self._path) from error
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in ("_path", "_dtype", "_limits", "_names")}
@@ -290,9 +304,7 @@ class MultiZippedImageDataset(ConcatenatedDataset):
         dtype: Any = None,
         **limits: int | None,
     ) -> None:
-        super().__init__(
-            *(ZippedImageDataset(name, dtype, **limits) for name in zipfilenames)
-        )
+        super().__init__(*(ZippedImageDataset(name, dtype, **limits) for name in zipfilenames))
 
 
 class LabeledZippedImageDataset(DatasetMixin):

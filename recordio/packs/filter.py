@@ -85,7 +85,7 @@ def filter(
     ``width, height``    of the image in pixels, as its header says
     ``bytes``            size of the content, without image header
     ``format``           ``"jpeg"``, ``"png"``, ``"webp"``, ... ``"npy"``, ``"empty"``, ``"other"``
-    ``decodable``        whether it is an image within the usual limits that Pillow decodes to its end
+    ``decodable``        whether it is an image within the default limits that Pillow can decode
     ``id, key``          the id in the image header, and the key in the index
     ==================== ===========================================================================
 

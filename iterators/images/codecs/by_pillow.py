@@ -150,9 +150,7 @@ def describe() -> str:
     )
 
 
-def decode(
-    data: memoryview, kind: str, channels: int, limits: dict[str, int]
-) -> NDArray[np.uint8]:
+def decode(data: memoryview, kind: str, channels: int, limits: dict[str, int]) -> NDArray[np.uint8]:
     """Decode an image of a format that OpenCV does not read here.
 
     Parameters

@@ -4,7 +4,18 @@ from .annotations import COCO, VOC, YOLO
 from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
 from .detection import DETECTION
-from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
+from .images import (
+    CHANNEL_SUMS,
+    IMAGE,
+    JPEG,
+    JPEG_RESIZE,
+    JPEG_REWRITE,
+    PICTURE_HASH,
+    PNM,
+    READ_IMAGE,
+    RENDER,
+    UPRIGHT_SIZE,
+)
 from .png import PNG
 from .recipes import RECIPES
 from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
@@ -29,6 +40,10 @@ TARGETS = {
         PNG,
         PNM,
         IMAGE,
+        UPRIGHT_SIZE,
+        CHANNEL_SUMS,
+        PICTURE_HASH,
+        READ_IMAGE,
         RENDER,
         RECIPES,
         DETECTION,
