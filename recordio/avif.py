@@ -58,7 +58,7 @@ def avif_is_turned(view: memoryview) -> bool:
 def avif_frames(view: memoryview) -> list[tuple[int, int]]:
     """The largest sizes of frames in pictures and at the start of tracks, and those of grids."""
     found = []
-    for kind, data in (*_items(view), *((b"av01", sample) for sample in _samples(view))):
+    for kind, data in (*_items(view), *_samples(view)):
         if kind == b"av01":
             found += [_frame_size(unit) for unit in _sequence_headers(data)]
         elif kind == b"grid" and len(data) >= 8:
@@ -123,18 +123,21 @@ def _places(table: memoryview) -> Iterator[tuple[int, int, list[tuple[int, int]]
         yield item, method, extents
 
 
-def _samples(view: memoryview) -> Iterator[memoryview]:
-    """The first sample of each track."""
+def _samples(view: memoryview) -> Iterator[tuple[bytes, bytes]]:
+    """Type and data of the first sample of each track, in all no more than the file has."""
+    left = len(view)
     for table in inside(view, b"moov", b"trak", b"mdia", b"minf", b"stbl"):
         sizes = next(boxes(table, b"stsz"), table[:0])
         common, first = (int.from_bytes(sizes[at : at + 4], "big") for at in (4, 12))
         for kind, bytes_of_offset in ((b"stco", 4), (b"co64", 8)):
             for chunks in boxes(table, kind):
                 offset = int.from_bytes(chunks[8 : 8 + bytes_of_offset], "big")
-                yield view[offset : offset + (common or first)]
+                sample = bytes(view[offset : offset + (common or first)][:left])
+                left -= len(sample)
+                yield b"av01", sample
 
 
-def _sequence_headers(data: bytes | memoryview) -> Iterator[bytes]:
+def _sequence_headers(data: bytes) -> Iterator[bytes]:
     """The payloads of the units of AV1 that say how large frames are."""
     at = 0
     while at < len(data):
@@ -149,7 +152,7 @@ def _sequence_headers(data: bytes | memoryview) -> Iterator[bytes]:
                 if data[at - 1] < 128:
                     break
         if head >> 3 & 15 == _SEQUENCE_HEADER:
-            yield bytes(data[at : at + min(size, _HEADER_BYTES)])
+            yield data[at : at + min(size, _HEADER_BYTES)]
         at += size
 
 

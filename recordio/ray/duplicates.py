@@ -96,7 +96,7 @@ def dedup(
     bytes for each record.
     """
     check_distance(near)
-    limits = complete_limits(limits)
+    complete = complete_limits(limits)
     listed = ShardManifest.read(manifest)
     listed.check_sizes()
     names: list[str] = []
@@ -107,7 +107,7 @@ def dedup(
     folder = tempfile.mkdtemp(prefix="dedup-", dir=scratch or os.path.dirname(listed.path) or ".")
     try:
         tables = _Tables(folder, listed)
-        looks = partial(_hash, looks=near is not None, skip_errors=skip_errors, **limits)
+        looks = partial(_hash, looks=near is not None, skip_errors=skip_errors, limits=complete)
         tables.fill(looks, address, progress)
         numbers, twins = tables.same(address)
         others, kept = numbers, twins
@@ -138,7 +138,7 @@ class _File:
 
 
 def _hash(
-    file: _File, looks: bool, skip_errors: bool, **limits: int | None
+    file: _File, looks: bool, skip_errors: bool, limits: dict[str, int]
 ) -> tuple[int, int, list[int]]:
     """Write the tables of one file; how many records were compared and damaged, and the buckets."""
     with SourcePack(file.path, skip_errors) as pack:
@@ -154,8 +154,8 @@ def _hash(
     for name, array in ((f"{file.table}.rows", rows), (f"{file.table}.hashes", hashed)):
         with AtomicOutput(name) as output:
             output.write(array.tobytes())
-    limits = [(number << 64) // file.buckets for number in range(1, file.buckets)]
-    edges = np.searchsorted(hashed["content"][:, 0], np.array(limits, np.uint64))
+    bounds = [(number << 64) // file.buckets for number in range(1, file.buckets)]
+    edges = np.searchsorted(hashed["content"][:, 0], np.array(bounds, np.uint64))
     return len(rows), skipped, [0, *edges.tolist(), len(hashed)]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import functools
 import importlib.util
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,7 @@ def _by_opencv(kind: str) -> NDArray[np.uint8] | None:
     except ModuleNotFoundError:
         return None
     sample = np.frombuffer(base64.b64decode(FORMATS[kind].sample), np.uint8)
-    pixels: NDArray[np.uint8] | None = cv2.imdecode(sample, cv2.IMREAD_COLOR)
+    pixels: Any = cv2.imdecode(sample, cv2.IMREAD_COLOR)
     return pixels
 
 
