@@ -1,6 +1,6 @@
 """Images in files and zip archives, as arrays of channel, row and column, with any labels.
 
-Pillow reads them, and the pixels are what it finds in the file: nothing is turned, resized or
+Pillow reads them, and the pixels are those of the file: nothing is turned, resized or
 converted to other colours.  Image records are in `iterators.datasets.records`.
 """
 
@@ -36,7 +36,7 @@ TO_CHW = plan("hwc", "chw")
 
 
 def read_image(file: Any, dtype: Any, max_pixels: int | None) -> np.ndarray:
-    """The pixels of an image file, (channels, height, width)."""
+    """Read the pixels of an image file, (channels, height, width)."""
     with open_image(file) as image:
         check_pixels(image.size, max_pixels)
         pixels = np.array(image, dtype=dtype)
@@ -46,7 +46,7 @@ def read_image(file: Any, dtype: Any, max_pixels: int | None) -> np.ndarray:
 
 
 def read_file(path: str, dtype: Any, max_pixels: int | None) -> np.ndarray:
-    """The same of a file with a name, which errors have."""
+    """Read the pixels of an image file by its name, which errors have."""
     with StoredFile.at(path).open() as file:
         try:
             return read_image(file, dtype, max_pixels)
@@ -104,7 +104,7 @@ class ImageDataset(DatasetMixin):
         return len(self._paths)
 
     def get_example(self, i: Any) -> np.ndarray:
-        """The image, (channels, height, width)."""
+        """Return the image, (channels, height, width)."""
         return read_file(os.path.join(self._root, self._paths[i]), self._dtype, self._max_pixels)
 
 
@@ -163,7 +163,7 @@ class LabeledImageDataset(DatasetMixin):
         return len(self._pairs)
 
     def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The image, (channels, height, width), and its label."""
+        """Return the image, (channels, height, width), and its label."""
         path, label = self._pairs[i]
         image = read_file(os.path.join(self._root, path), self._dtype, self._max_pixels)
         return image, np.array(label, self._label_dtype)
@@ -219,7 +219,7 @@ class ZippedImageDataset(DatasetMixin):
         self._names = [entry.filename for entry in entries if not entry.is_dir()]
 
     def _open(self) -> zipfile.ZipFile:
-        """The archive of this process; a file that was opened before a fork has a shared place."""
+        """Return the archive of this process; after a fork an open file has a shared position."""
         owner, archive = self._opened
         if owner != os.getpid():
             archive = zipfile.ZipFile(self._path)
@@ -235,11 +235,11 @@ class ZippedImageDataset(DatasetMixin):
         return self.get_example(index) if isinstance(index, str) else super().__getitem__(index)
 
     def __getitems__(self, indices: Any) -> list[np.ndarray]:
-        """Several images, as a list."""
+        """Return several images, as a list."""
         return [self.get_example(i) for i in indices]
 
     def get_example(self, i: Any) -> np.ndarray:
-        """The image with a position or a name, (channels, height, width)."""
+        """Return the image with a position or a name, (channels, height, width)."""
         with self._open().open(i if isinstance(i, str) else self._names[i]) as file:
             return read_image(file, self._dtype, self._max_pixels)
 
@@ -336,13 +336,13 @@ class LabeledZippedImageDataset(DatasetMixin):
         return len(self._pairs)
 
     def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The image, (channels, height, width), and its label."""
+        """Return the image, (channels, height, width), and its label."""
         name, label = self._pairs[i]
         return self._images[name], np.array(label, self._label_dtype)
 
 
 def read_pairs(path: Path, label_dtype: np.dtype) -> list[tuple[str, Any]]:
-    """Lines of path and label."""
+    """Return lines of path and label."""
     number = float if label_dtype.kind == "f" else int
     pairs = []
     with open_text(path) as file:
