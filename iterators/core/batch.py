@@ -183,6 +183,12 @@ class DataBatch(AbstractDataBatch):
         return self.count
 
     def _size(self) -> int:
+        parts = (self.data, self.provide_data), (self.label, self.provide_label)
+        for arrays, described in parts:  # an array may be shorter than it was described
+            shape = getattr(arrays[0], "shape", None) if arrays else None
+            if shape:
+                layout = getattr(described[0], "layout", None) if described else None
+                return shape[DataDesc.get_batch_axis(layout)]
         descriptions = self.provide_data or self.provide_label
         if descriptions:
             desc = descriptions[0]

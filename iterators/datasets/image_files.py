@@ -17,6 +17,7 @@ import numpy as np
 from recordio.errors import ImageDecodeError
 from recordio.files import StoredFile, open_text
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
+from recordio.regular_files import open_regular
 
 from ..core.layout import plan
 from .combine import ConcatenatedDataset
@@ -222,6 +223,7 @@ class ZippedImageDataset(DatasetMixin):
         """Return the archive of this process; after a fork an open file has a shared position."""
         owner, archive = self._opened
         if owner != os.getpid():
+            open_regular(self._path).close()  # refuses pipes; the archive opens and closes its own
             archive = zipfile.ZipFile(self._path)
             # In a cycle the collector may end its file first, which warns.
             weakref.finalize(self, archive.close)

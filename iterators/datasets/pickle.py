@@ -17,6 +17,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from recordio.regular_files import open_regular
+
 from .mixin import DatasetMixin
 
 __all__ = [
@@ -173,7 +175,7 @@ class _FileReader:
 
     def after_fork(self) -> None:
         """Open the file again: a file that was opened before a fork has a shared place."""
-        self._file = open(self._path, "rb")  # noqa: SIM115
+        self._file = open_regular(self._path)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)

@@ -307,8 +307,11 @@ class ImageRecordDataset(DatasetMixin):
     @property
     def identities(self) -> np.ndarray | None:
         """Examples ``[first, end)`` of every identity of a face-recognition pack, else None."""
+        faces = self.source.faces
+        if len(faces) == 1:
+            return faces[0].places()
         keys = self.source.identities
-        return None if keys is None else keys - 1  # the images are the keys from 1 on
+        return None if keys is None else keys - 1  # numbered from 1 through all files
 
     @property
     def num_classes(self) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 from recordio.errors import TextFormatError
 from recordio.files import StoredFile
 from recordio.frames.mapping import LOST, is_lost
+from recordio.remote.settings import RemoteSettings
 
 from .mixin import DatasetMixin
 
@@ -43,6 +44,8 @@ class TextDataset(DatasetMixin):
     filter_func : callable, optional
         Takes the lines at one place, one argument for each file, and says whether that place
         counts.
+    **remote
+        Keywords of `recordio.RemoteSettings`, for URLs.
 
     Raises
     ------
@@ -78,7 +81,9 @@ class TextDataset(DatasetMixin):
         errors: Any = None,
         newline: Any = None,
         filter_func: Callable[..., bool] | None = None,
+        **remote: Any,
     ) -> None:
+        settings = RemoteSettings(**remote)
         if isinstance(paths, (str, os.PathLike)):
             paths = [paths]
         elif not paths:
@@ -87,7 +92,9 @@ class TextDataset(DatasetMixin):
             _for_each(name, value, len(paths))
             for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline))
         ]
-        self._files = [_LinesOfFile(path, *own) for path, *own in zip(paths, *options, strict=True)]
+        self._files = [
+            _LinesOfFile(path, settings, *own) for path, *own in zip(paths, *options, strict=True)
+        ]
         counts = [len(file) for file in self._files]
         if len(set(counts)) > 1:
             listing = ", ".join(
@@ -123,6 +130,7 @@ class _LinesOfFile:
     def __init__(
         self,
         path: str | os.PathLike[str],
+        settings: RemoteSettings,
         encoding: str | None,
         errors: str | None,
         newline: str | None,
@@ -134,7 +142,8 @@ class _LinesOfFile:
         self.errors = errors or "strict"
         codecs.lookup_error(self.errors)
         self.newline = newline
-        self._view: memoryview | None = StoredFile(self.path).map()
+        self._settings = settings
+        self._view: memoryview | None = StoredFile(self.path).map(settings)
         if (
             self.encoding.startswith(PLAIN_ENCODINGS)
             and self.encoding != "utf-8-sig"
@@ -178,7 +187,7 @@ class _LinesOfFile:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._view = StoredFile(self.path).map() if state["_view"] else None
+        self._view = StoredFile(self.path).map(self._settings) if state["_view"] else None
 
 
 def _codec(encoding: str | None) -> str:

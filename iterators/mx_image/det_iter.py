@@ -156,9 +156,9 @@ class ImageDetIter(ImageIter):
             )
         if not lists_files(options):
             if path:
-                self._listed = read_label_vectors(path)
+                self._listed = read_label_vectors(path, options.remote)
             return None
-        names, ids, self._listed = described_files(options.imglist, path)
+        names, ids, self._listed = described_files(options.imglist, path, options.remote)
         # The labels of the files stand apart, since they differ in length.
         images = names, ids, np.zeros((len(names), 1), np.float32)
         return ImageFileSource(path or "imglist", images, options.path_root)

@@ -9,6 +9,7 @@ import numpy as np
 
 from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, boxes_of
 from recordio.errors import LabelError
+from recordio.remote.settings import RemoteSettings
 
 from ..images.sources.record_source import list_lines
 from ..providers.file_source import listed_items
@@ -44,14 +45,14 @@ def objects_of(values: Any, raw_width: int = -1) -> np.ndarray:
 
 
 def described_files(
-    imglist: Sequence[Any] | None, path_imglist: str
+    imglist: Sequence[Any] | None, path_imglist: str, remote: RemoteSettings | None = None
 ) -> tuple[list[str], np.ndarray, Vectors]:
     """Return paths, ids and labels of the images of a list in memory or of a list file."""
     if imglist is not None:
         names, rows = listed_items(imglist)
         ids = list(range(len(names)))
     else:
-        lines = list(list_lines(path_imglist))
+        lines = list(list_lines(path_imglist, remote))
         ids = [key for _, key, _, _ in lines]
         rows = [values for _, _, values, _ in lines]
         names = [name for _, _, _, name in lines]

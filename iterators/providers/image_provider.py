@@ -137,7 +137,7 @@ class RecordImageProvider(PlannedProvider):
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
         self.path_imgrec = source.name
-        self.identities = source.identities
+        self._source_of_identities = source
         self.packs = packs
         self._seed = options.seed
         self._classes: PackClasses | None = classes
@@ -232,6 +232,19 @@ class RecordImageProvider(PlannedProvider):
 
     def _shown(self) -> list[str]:
         return [self.path_imgrec, *super()._shown()]
+
+    @property
+    def identities(self) -> np.ndarray | None:
+        """The keys ``[first, end)`` of every identity's images; None for an ordinary pack.
+
+        In a pack with keys from 2**24 on, the first time reads the labels of some of its images.
+
+        Raises
+        ------
+        RecordHeaderError
+            If keys were rounded, and the labels of the images do not tell which were meant.
+        """
+        return self._source_of_identities.identities
 
     @property
     def num_classes(self) -> int:

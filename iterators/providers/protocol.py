@@ -29,6 +29,7 @@ __all__ = [
     "get_label",
     "load_data",
     "load_label",
+    "named",
     "provide_data",
     "provide_label",
     "taken_over",
@@ -197,8 +198,11 @@ class MXNetJlProtocol:
         return batch.label
 
     def get(self, batch: DataBatch, name: str) -> Any:
-        """The array of the batch that has this name; KeyError if none has."""
-        return batch[name]
+        """The array of the batch that has this name; KeyError if none has.
+
+        A batch without names has those of `provide_data` and `provide_label`.
+        """
+        return named(self, batch)[name]
 
     def view(self, batch: DataBatch) -> Batch:
         """Views over the arrays of the batch, not copied; see `iterators.views.view_batch`."""
@@ -211,6 +215,24 @@ class MXNetJlProtocol:
     def load_label(self: Any, batch: DataBatch, targets: Sequence[Any]) -> None:
         """Copy label arrays of the batch into `targets`, see `iterators.providers.protocol`."""
         load_arrays("label", self.get_label(batch), self.provide_label, targets)
+
+
+def named(provider: Any, batch: Any) -> DataBatch:
+    """The batch with the names of its provider, if it has none of its own.
+
+    Examples
+    --------
+    >>> from iterators import DataIter
+    >>> provider = type("Rows", (DataIter,), {"provide_data": [("rows", (4, 2))]})()
+    >>> named(provider, DataBatch([np.zeros((4, 2))]))
+    DataBatch(rows=(4, 2) float64, pad=0)
+    """
+    if not isinstance(batch, DataBatch):
+        batch = DataBatch(list(batch.data), list(batch.label or ()), batch.pad or 0)
+    for part in ("provide_data", "provide_label"):
+        if getattr(batch, part) is None:
+            setattr(batch, part, getattr(provider, part, None) or None)
+    return batch
 
 
 def eltype(provider: Any) -> type:

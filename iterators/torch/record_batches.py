@@ -22,6 +22,7 @@ from ..core.device import as_tensor
 from ..core.parameters import integer
 from ..providers.abstract import AbstractDataProvider
 from ..providers.sample_iterator import first_samples
+from .world import World
 
 __all__ = ["RecordBatches"]
 
@@ -45,7 +46,9 @@ class RecordBatches(torch.utils.data.IterableDataset):
         its part, and cannot be used in workers.
     rank, world_size : int, optional
         Which part of the data this process trains on.  Without them they are those of
-        `torch.distributed` if it is initialised, else 0 and 1.
+        `torch.distributed` if it is initialised; else the environment's ``RANK`` and
+        ``WORLD_SIZE``, which torchrun sets; else 0 and 1.  They may not change once a loop, `len`,
+        `world` or a state has used them.
     convert : callable, optional
         Makes what is delivered of a `DataBatch`.  Default: a tuple of its data and label arrays as
         tensors, without the padding of a last batch.
@@ -86,8 +89,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         epoch: int = 0,
         **arguments: Any,
     ) -> None:
-        if (rank is None) != (world_size is None):
-            raise ValueError("rank and world_size belong together: give both or neither")
+        self._world = World(rank, world_size)
         self._given: AbstractDataProvider | None = None
         if isinstance(make, AbstractDataProvider):
             if arguments or rank is not None:
@@ -99,10 +101,6 @@ class RecordBatches(torch.utils.data.IterableDataset):
         for name in ("num_parts", "part_index"):
             if name in arguments:
                 raise TypeError(f"{name} follows from rank, world_size and the workers")
-        self._world: tuple[int, int] | None = None
-        if rank is not None and world_size is not None:
-            world_size = integer("world_size", world_size, low=1)
-            self._world = integer("rank", rank, low=0, high=world_size - 1), world_size
         self._make = make
         self._arguments = arguments
         self._convert = convert or tensors
@@ -120,12 +118,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
     @property
     def world(self) -> tuple[int, int]:
         """Rank and world size."""
-        if self._world is not None:
-            return self._world
-        distributed = torch.distributed
-        if distributed.is_available() and distributed.is_initialized():
-            return distributed.get_rank(), distributed.get_world_size()
-        return 0, 1
+        return self._world.get()
 
     @property
     def epoch(self) -> int:
@@ -277,12 +270,12 @@ class RecordBatches(torch.utils.data.IterableDataset):
         if self._given is None:
             keywords = ", ".join(f"{name}={_told(v)}" for name, v in self._arguments.items())
             made = f"{getattr(self._make, '__name__', type(self._make).__name__)}({keywords})"
-        rank, world_size = self.world
+        rank, world_size = self._world.used or (0, 1)
         part = f", rank {rank} of {world_size}" if world_size > 1 else ""
         return f"<{type(self).__name__} of {made}{part}, epoch {self._epoch}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the provider; torch.distributed is not known in a worker."""
+        """Return everything but the provider."""
         if self._given is not None:
             raise TypeError(
                 "a provider that exists cannot be sent to another process: pass what makes it, as "
@@ -290,7 +283,6 @@ class RecordBatches(torch.utils.data.IterableDataset):
             )
         return {
             **self.__dict__,
-            "_world": self.world if self.world != (0, 1) else self._world,
             "_provider": None,
             "_provider_of": None,
             "_running": False,

@@ -18,6 +18,7 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
+from recordio.regular_files import open_regular
 
 from ..core.parameters import integer, integers
 from . import batch_rows as rows
@@ -274,7 +275,7 @@ def _image(
 
     channels, height, width = load_size
     try:
-        with open(path, "rb") as stored, open_image(stored) as file:
+        with open_regular(path) as stored, open_image(stored) as file:
             check_pixels(file.size, max_pixels)
             longest = max(height, width)
             file.draft(MODES[channels], (longest, longest))  # a JPEG file is decoded smaller

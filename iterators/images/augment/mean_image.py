@@ -11,6 +11,7 @@ import struct
 import numpy as np
 
 from recordio.errors import RecordIOError
+from recordio.regular_files import open_regular
 from recordio.storage import AtomicOutput
 
 __all__ = ["read_mean_image", "write_mean_image"]
@@ -48,7 +49,7 @@ def read_mean_image(path: str | os.PathLike[str]) -> np.ndarray:
     The file, of ``mx.nd.save``, holds exactly one dense array of any name.
     """
     path = os.fspath(path)
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         fields = _Fields(path, file.read())
     magic, _, count = fields.take("QQQ")
     if magic != LIST_MAGIC:

@@ -3,8 +3,13 @@
 from .annotations import COCO, VOC, YOLO
 from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
+from .checksums import CHECKSUMS
 from .detection import DETECTION
+from .expressions import EXPRESSIONS
 from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
+from .journals import JOURNALS
+from .mirrors import MIRRORS
+from .pages import PAGES_OF_PACKS
 from .png import PNG
 from .recipes import RECIPES
 from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
@@ -45,5 +50,10 @@ TARGETS = {
         YOLO,
         STATES,
         SHARDS,
+        EXPRESSIONS,
+        CHECKSUMS,
+        JOURNALS,
+        PAGES_OF_PACKS,
+        MIRRORS,
     )
 }
