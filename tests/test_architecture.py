@@ -253,6 +253,8 @@ SECTION = re.compile(
 )
 #: First lines that begin with a clause instead of a verb or a noun.
 CLAUSE = re.compile(r"(What|Whether|That|Who|Which|How|Where|Those|The same)\b")
+#: Methods of these begin with an underscore, because attributes without one are fields.
+UNDERSCORED = {f"iterators.samples.sample.{name}" for name in ("Sample", "Dataset")}
 #: Syntax with a docstring.
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 #: Names under their module on a page of the API.
@@ -310,7 +312,7 @@ def documented(node, name):
 def is_for_users(name):
     """Return True for a name that users import, and for the public members of one."""
     owner, _, own = name.rpartition(".")
-    is_public = own and (own[0] != "_" or own.endswith("__"))
+    is_public = own and (own[0] != "_" or own.endswith("__") or owner in UNDERSCORED)
     return name in names_for_users(ROOT) or (is_public and is_for_users(owner))
 
 

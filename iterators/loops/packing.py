@@ -76,14 +76,9 @@ class Plan:
 
 
 def pack(examples: list[Any], limit: int | None = None) -> tuple[Packed, Plan]:
-    """Describe examples and plan where their memory goes.
+    """Describe examples, at least one, and plan where their memory goes.
 
-    Parameters
-    ----------
-    examples : list
-        At least one.
-    limit : int, optional
-        Bytes of shared memory; what does not fit goes beside it.
+    What does not fit into `limit` bytes of shared memory goes beside it.
     """
     form, rows = columns_of(examples)
     plan = Plan(limit)
