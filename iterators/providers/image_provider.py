@@ -137,7 +137,6 @@ class RecordImageProvider(PlannedProvider):
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
         self.path_imgrec = source.name
-        self._source_of_identities = source
         self.packs = packs
         self._seed = options.seed
         self._classes: PackClasses | None = classes
@@ -243,8 +242,12 @@ class RecordImageProvider(PlannedProvider):
         ------
         RecordHeaderError
             If keys were rounded, and the labels of the images do not tell which were meant.
+        ValueError
+            If the provider is closed.
         """
-        return self._source_of_identities.identities
+        if self._classes is None:
+            raise ValueError("the provider is closed")
+        return self._classes.source.identities
 
     @property
     def num_classes(self) -> int:

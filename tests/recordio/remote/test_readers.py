@@ -122,7 +122,7 @@ def test_a_closed_reader_makes_room_for_others(url, pack, settings):
             use()
     assert bytes(record) == there
     del record
-    with RecordReader(url, **vars(settings(remote_cache_size=6 * BLOCK))) as found:
+    with RecordReader(url, **vars(settings(remote_cache_size=3 * BLOCK))) as found:
         assert not found.remote.resident
         with RecordReader(pack) as wanted:
             assert list(found) == list(wanted)
