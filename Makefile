@@ -38,7 +38,7 @@ TSAN_TESTS := tests/recordio/frames/test_reader.py tests/iterators/core/test_poo
 
 # Everything that needs Ray; without it these tests are skipped.
 RAY_TESTS := recordio/ray iterators/ray tests/recordio/ray tests/iterators/ray \
-	tests/tools/test_ray_shards.py tests/tools/test_ray_jobs.py tests/examples/test_train_ray.py
+	tests/tools/test_ray_shards.py tests/examples/test_train_ray.py
 
 # libFuzzer wants clang with its libraries (Debian: clang, libclang-rt-dev) and the package atheris;
 # without them, or with FUZZER=own, a driver of our own runs the same targets.

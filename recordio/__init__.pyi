@@ -6,6 +6,7 @@ from . import header as header
 from . import idx_array as idx_array
 from . import mxnet as mxnet
 from . import text as text
+from .boxes import boxes_of as boxes_of
 from .errors import ArrayFileError as ArrayFileError
 from .errors import CacheFileError as CacheFileError
 from .errors import ChecksumError as ChecksumError
@@ -56,6 +57,7 @@ from .packs.join import join as join
 from .packs.manifest import Shard as Shard
 from .packs.manifest import ShardManifest as ShardManifest
 from .packs.manifest import check_shards as check_shards
+from .packs.narrow import narrow as narrow
 from .packs.output import PackReport as PackReport
 from .packs.output import PackWritten as PackWritten
 from .packs.relabel import relabel as relabel

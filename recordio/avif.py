@@ -1,4 +1,4 @@
-"""What an AVIF file holds: the sizes that it announces, those of its AV1 frames, and its rotation.
+"""Contents of AVIF files: the sizes that they announce, those of their AV1 frames, and the rotation.
 
 A decoder takes memory for the frames, whatever the boxes around them announce, and only then scales
 them.  Nothing is decoded here.
@@ -16,7 +16,7 @@ _HEADER_BYTES = 1024
 
 
 def boxes(view: memoryview, wanted: bytes) -> Iterator[memoryview]:
-    """The contents of the boxes of one kind, as far as the boxes in front of them are sound."""
+    """Yield the contents of the boxes of one kind, as far as the boxes in front of them are sound."""
     at = 0
     while at + 8 <= len(view):
         size, start = int.from_bytes(view[at : at + 4], "big"), at + 8
@@ -31,7 +31,7 @@ def boxes(view: memoryview, wanted: bytes) -> Iterator[memoryview]:
 
 
 def inside(view: memoryview, *path: bytes) -> Iterator[memoryview]:
-    """The contents of boxes in boxes; those called ``meta`` begin with four bytes of their own."""
+    """Yield the contents of boxes in boxes; those called ``meta`` begin with four bytes of their own."""
     if not path:
         yield view
         return
@@ -40,7 +40,7 @@ def inside(view: memoryview, *path: bytes) -> Iterator[memoryview]:
 
 
 def avif_size(view: memoryview) -> tuple[int, int] | None:
-    """The size of the largest picture in the file: others are parts or previews of it."""
+    """Return the size of the largest picture in the file: others are parts or previews of it."""
     found = [
         (int.from_bytes(size[4:8], "big"), int.from_bytes(size[8:12], "big"))
         for size in inside(view, b"meta", b"iprp", b"ipco", b"ispe")
@@ -50,13 +50,13 @@ def avif_size(view: memoryview) -> tuple[int, int] | None:
 
 
 def avif_is_turned(view: memoryview) -> bool:
-    """Whether its pictures are to be turned by a quarter."""
+    """Return True if its pictures are to be turned by a quarter."""
     turns = (box[0] for box in inside(view, b"meta", b"iprp", b"ipco", b"irot") if len(box))
     return next(turns, 0) % 2 == 1
 
 
 def avif_frames(view: memoryview) -> list[tuple[int, int]]:
-    """The largest sizes of frames in pictures and at the start of tracks, and those of grids."""
+    """Find the largest sizes of frames in pictures and at the start of tracks, and those of grids."""
     found = []
     for kind, data in (*_items(view), *_samples(view)):
         if kind == b"av01":
@@ -69,7 +69,7 @@ def avif_frames(view: memoryview) -> list[tuple[int, int]]:
 
 
 def _items(view: memoryview) -> Iterator[tuple[bytes, bytes]]:
-    """Type and data of the items that ``iloc`` lists, in all no more than the file has."""
+    """Yield type and data of the items that ``iloc`` lists, in all no more than the file has."""
     left = len(view)
     for meta in inside(view, b"meta"):
         kinds = dict(_kinds(meta))
@@ -85,7 +85,7 @@ def _items(view: memoryview) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _kinds(meta: memoryview) -> Iterator[tuple[int, bytes]]:
-    """Number and type of each item."""
+    """Yield number and type of each item."""
     for table in boxes(meta, b"iinf"):
         for entry in boxes(table[6 if table[:1] == b"\0" else 8 :], b"infe"):
             size = 4 if entry[:1] == b"\x03" else 2
@@ -94,7 +94,7 @@ def _kinds(meta: memoryview) -> Iterator[tuple[int, bytes]]:
 
 
 def _places(table: memoryview) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """Number of each item, how it is stored, and (offset, length) of its extents; 0: to the end."""
+    """Yield number and storage of each item, and (offset, length) of its extents; 0: to the end."""
     at = 0
 
     def number(size: int) -> int:
@@ -124,7 +124,7 @@ def _places(table: memoryview) -> Iterator[tuple[int, int, list[tuple[int, int]]
 
 
 def _samples(view: memoryview) -> Iterator[tuple[bytes, bytes]]:
-    """Type and data of the first sample of each track, in all no more than the file has."""
+    """Yield type and data of the first sample of each track, in all no more than the file has."""
     left = len(view)
     for table in inside(view, b"moov", b"trak", b"mdia", b"minf", b"stbl"):
         sizes = next(boxes(table, b"stsz"), table[:0])
@@ -138,7 +138,7 @@ def _samples(view: memoryview) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _sequence_headers(data: bytes) -> Iterator[bytes]:
-    """The payloads of the units of AV1 that say how large frames are."""
+    """Yield the payloads of the units of AV1 that say how large frames are."""
     at = 0
     while at < len(data):
         head = data[at]
@@ -157,7 +157,7 @@ def _sequence_headers(data: bytes) -> Iterator[bytes]:
 
 
 def _frame_size(header: bytes) -> tuple[int, int]:
-    """The largest width and height of frames; AV1, 5.5.1, names what stands before them."""
+    """Return the largest width and height of frames; AV1, 5.5.1, names what stands before them."""
     bits, left = int.from_bytes(header, "big"), 8 * len(header)
 
     def number(count: int) -> int:

@@ -19,6 +19,8 @@ from recordio.image_size import NO_LIMIT, check_chunks, check_limits, complete_l
 __all__ = ["IRHeader", "pack", "pack_img", "unpack", "unpack_img"]
 
 HEADER = struct.Struct("<IfQQ")
+#: The same with labels of 64 bits, as ``struct.pack("IdQQ", ...)`` lays it out: 4 bytes are unused.
+WIDE_HEADER = struct.Struct("<IIdQQ")
 
 IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
 IRHeader.__doc__ = """Header of an image record, stored in 24 bytes.
@@ -91,13 +93,16 @@ def _as_labels(label):
     return labels.astype("<f4")
 
 
-def unpack(s):
+def unpack(s, label_dtype="float32"):
     """Split a record into image header and content.
 
     Parameters
     ----------
     s : bytes, bytearray or memoryview
         The payload of a record.
+    label_dtype : {"float32", "float64"}
+        The type in which labels are stored.  "float64" stands for the header of 32 bytes that some
+        face-recognition code writes (`struct` format ``IdQQ``), to which labels of 8 bytes belong.
 
     Returns
     -------
@@ -111,13 +116,20 @@ def unpack(s):
     ------
     RecordHeaderError
         If `s` is shorter than the header (24 bytes) and the labels that it announces.  It is a
-        ValueError and a struct.error, the two that MXNet's function raises.
+        ValueError and a struct.error, the two that MXNet's function raises.  With "float64" also
+        if the 4 bytes are not zero that such a header does not use.
+    ValueError
+        For another `label_dtype`.
 
     Examples
     --------
     >>> unpack(pack(IRHeader(0, 3.0, 7, 0), b"image"))
     (IRHeader(flag=0, label=3.0, id=7, id2=0), b'image')
+    >>> unpack(struct.pack("IdQQ", 0, 16777217, 7, 0) + b"image", label_dtype="float64")
+    (IRHeader(flag=0, label=16777217.0, id=7, id2=0), b'image')
     """
+    if label_dtype != "float32":
+        return _unpack_wide(s, label_dtype)
     size = memoryview(s).nbytes
     if size < HEADER.size:
         raise RecordHeaderError(
@@ -126,13 +138,37 @@ def unpack(s):
     header = IRHeader._make(HEADER.unpack_from(s))
     if header.flag == 0:
         return header, s[HEADER.size :]
-    end = HEADER.size + 4 * header.flag
+    return _with_labels(s, header, HEADER.size, np.dtype("<f4"))
+
+
+def _unpack_wide(s, label_dtype):
+    """Split a record into a header of 32 bytes and content."""
+    if label_dtype != "float64":
+        raise ValueError(f"label_dtype={label_dtype!r}: expected 'float32' or 'float64'")
+    size = memoryview(s).nbytes
+    if size < WIDE_HEADER.size:
+        raise RecordHeaderError(
+            f"{size} bytes are too few for an image header of {WIDE_HEADER.size} bytes"
+        )
+    flag, unused, label, id, id2 = WIDE_HEADER.unpack_from(s)
+    if unused:
+        raise RecordHeaderError("its labels are not stored as float64: bytes 4 to 7 are not zero")
+    header = IRHeader(flag, label, id, id2)
+    if flag == 0:
+        return header, s[WIDE_HEADER.size :]
+    return _with_labels(s, header, WIDE_HEADER.size, np.dtype("<f8"))
+
+
+def _with_labels(s, header, begin, dtype):
+    """A header with the labels that follow it, and the content behind them."""
+    size = memoryview(s).nbytes
+    end = begin + dtype.itemsize * header.flag
     if size < end:
         raise RecordHeaderError(
-            f"the header announces {header.flag} labels, but {size - HEADER.size} bytes follow",
+            f"the header announces {header.flag} labels, but {size - begin} bytes follow",
             record_id=header.id,
         )
-    labels = np.frombuffer(s, "<f4", header.flag, HEADER.size)
+    labels = np.frombuffer(s, dtype, header.flag, begin)
     labels.flags.writeable = False
     return header._replace(label=labels), s[end:]
 

@@ -107,7 +107,19 @@ def open_image(file, formats=None):
                 raise
             except Exception as error:  # its plugins raise what they like on damaged headers
                 raise ImageDecodeError(f"the header of the image is damaged ({error})") from error
-    raise ImageDecodeError("not an image of a known format")
+    file.seek(0)
+    raise ImageDecodeError(f"not an image of a known format{_behind_wide_header(file.read(64))}")
+
+
+def _behind_wide_header(start):
+    """What to add to an error where an image begins late, as behind a header of 32 bytes."""
+    for place in range(8, 28, 4):  # behind one label in the header, or up to four after it
+        if start[place : place + 3] == b"\xff\xd8\xff" or start[place : place + 4] == b"\x89PNG":
+            return (
+                f": one begins {place} bytes later, as behind a header of 32 bytes with labels of "
+                "64 bits, which `recordio narrow` turns into the usual one"
+            )
+    return ""
 
 
 def image_size(data):

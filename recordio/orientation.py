@@ -1,4 +1,4 @@
-"""Whether an encoded image is turned by a quarter when it is shown, by its header alone.
+"""Quarter turns of encoded images when they are shown, by their headers alone.
 
 No pixel is decoded: the few bytes of an EXIF mark may stand in a file that announces millions.
 """
@@ -23,23 +23,9 @@ _WEBP_EXIF, _WEBP_FLAGS = 8, 20
 
 
 def is_turned(data: Any) -> bool:
-    r"""Whether the orientation of an image exchanges its width and height.
+    """Return True if the orientation of an image exchanges its width and height.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-
-    Returns
-    -------
-    bool
-        False for formats without an orientation, too.  Not every decoder heeds every orientation.
-
-    Examples
-    --------
-    >>> entry = b"\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"
-    >>> is_turned(b"II*\0\x08\0\0\0\x01\0" + entry), is_turned(b"GIF89a")
-    (True, False)
+    It is False for formats without an orientation, too.  Not every decoder heeds every orientation.
     """
     view = memoryview(data).cast("B")
     kind = kind_of(view)

@@ -1,4 +1,4 @@
-"""Console command ``recordio``: what its sub-commands do with their options.
+"""Console command ``recordio``: its sub-commands, which run by the options given.
 
 The options are in `subcommands` and `convert`, and so are the formats; the rest of the work is done
 in `info`, `show` and the library.
@@ -13,6 +13,7 @@ if not __package__:
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
 import sys
@@ -53,24 +54,7 @@ MOST_NAMED = 4  # files in a message
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words behind the command; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit code: 0 done, 1 something was skipped, is damaged or failed, 130 and 143
-        interrupted, 141 when nobody reads the output any more.
-
-    Raises
-    ------
-    SystemExit
-        The arguments are wrong (code 2), or help was asked for (code 0).
-    """
+    """Run the command and return its exit code: 1 if anything was skipped, is damaged or failed."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     # The format decides which options there are.
     scout = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
@@ -109,6 +93,8 @@ def _import(settings: argparse.Namespace, interruption: Interruption) -> int:
         )
     for note in source.notes():
         _tell(note)
+    if left_out := report.not_stored():
+        _tell(f"note: {left_out}")
     if report.skipped:
         say_skipped("recordio", prefix, report.skipped)
     rate = report.records / max(report.seconds, 1e-9)
@@ -146,8 +132,8 @@ def _head(settings: argparse.Namespace, interruption: Interruption) -> int:
 
 def _cat(settings: argparse.Namespace, interruption: Interruption) -> int:
     words = (settings.pack, settings.keys, settings.position, settings.raw)
-    if settings.output is None:
-        write_records(*words, sys.stdout.buffer)
+    if settings.output in (None, "-"):
+        write_records(*words, sys.stdout.buffer, force=settings.output == "-")
         return 0
     with interruption.deferring():
         paths = save_records(*words, settings.output, settings.force)
@@ -186,7 +172,8 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
             threads=settings.threads or default_threads(),
             cancelled=interruption.requested,
         )
-    _print(str(report))
+    found = {"ok": report.ok, **dataclasses.asdict(report)}
+    _print(json.dumps(found, indent=2) if settings.json else str(report))
     return int(not report.ok)
 
 
@@ -257,7 +244,7 @@ def _print(text: str) -> None:
     print(printable(text, sys.stdout))
 
 
-#: What the sub-commands do, besides ``from-FORMAT``.
+#: Functions of the sub-commands besides ``from-FORMAT``.
 ACTIONS: dict[str, Callable[[argparse.Namespace, Interruption], int]] = {
     "info": _info,
     "head": _head,

@@ -1,4 +1,4 @@
-"""What the console commands share: messages, signals, progress bars and exit codes."""
+"""Messages, signals, progress bars and exit codes of the console commands."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
-from typing import TextIO
+from typing import Any, TextIO
+
+from iterators.core.parameters import did_you_mean
 
 from .image_list import Skipped, skipped_path
 
 __all__ = [
     "UNNOTICED",
     "Interruption",
+    "Parser",
     "add_version",
     "printable",
     "progress_bar",
@@ -26,7 +29,7 @@ __all__ = [
 ]
 
 SHOWN_SKIPPED = 10
-#: What commands that look for damage say where warnings cannot be had.
+#: Message of commands that look for damage where warnings cannot be had.
 UNNOTICED = "built without libjpeg-turbo: warnings of the JPEG decoder go unnoticed"
 BROKEN_PIPE = 128 + 13  # what the shell reports for a command that SIGPIPE ended
 
@@ -36,17 +39,10 @@ class Interruption:
 
     An exception out of nowhere could strike between the two renames of a publication; while writing
     the signal is therefore only noted, and asked for between records.  A second one strikes.
-
-    Attributes
-    ----------
-    number : int or None
-        The last signal that came.
-    deferred : bool
-        Whether signals are only noted now.
     """
 
     def __init__(self) -> None:
-        self.number: int | None = None
+        self.number: int | None = None  # the last signal that came
         self.deferred = False
 
     def __call__(self, number: int, frame: object) -> None:
@@ -57,7 +53,7 @@ class Interruption:
             raise KeyboardInterrupt
 
     def requested(self) -> bool:
-        """Whether a signal has come."""
+        """True if a signal has come."""
         return self.number is not None
 
     @contextlib.contextmanager
@@ -67,7 +63,7 @@ class Interruption:
             yield
             return
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        # What is ignored stays ignored: `nohup` and background jobs rely on it.
+        # A signal that is ignored stays ignored: `nohup` and background jobs rely on it.
         before = {number: old for number, old in before.items() if old is not signal.SIG_IGN}
         try:
             for number in before:
@@ -87,16 +83,42 @@ class Interruption:
             self.deferred = False
 
 
-def add_version(parser: argparse.ArgumentParser) -> None:
-    """The option ``--version``, which prints the name of the command, the package and its version.
+class Parser(argparse.ArgumentParser):
+    """Parser whose errors name the closest sub-command, choice or option."""
 
-    Examples
-    --------
-    >>> parser = argparse.ArgumentParser("demo")
-    >>> add_version(parser)
-    >>> parser.parse_args(["--version"])  # doctest: +SKIP
-    demo (recordio-iterators 0.1.0)
-    """
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return the settings; arguments without a meaning end the process."""
+        settings, rest = self.parse_known_args(args, namespace)
+        if not rest:
+            return settings
+        parsers: list[argparse.ArgumentParser] = [self]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers.append(action.choices[getattr(settings, action.dest)])
+        known = [
+            option
+            for parser in parsers
+            for action in parser._actions
+            if action.help != argparse.SUPPRESS
+            for option in action.option_strings
+        ]
+        unknown = (word.partition("=")[0] for word in rest if word.startswith("--"))
+        hints = " ".join(filter(None, (did_you_mean(word, known) for word in unknown)))
+        problem = f"unrecognized arguments: {' '.join(rest)}"
+        parsers[-1].error(f"{problem}; {hints}" if hints else problem)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError:
+            hint = did_you_mean(value, action.choices or ()) if isinstance(value, str) else ""
+            if not hint:
+                raise
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {hint}") from None
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--version``, which prints command, package and version."""
     try:
         version = metadata.version("recordio-iterators")
     except metadata.PackageNotFoundError:
@@ -112,23 +134,8 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 def run_command(command: str, action: Callable[[Interruption], int]) -> int:
     """Run a command and turn whatever stops it into a message and an exit code.
 
-    Parameters
-    ----------
-    command : str
-        Its name, which begins every message.
-    action : callable
-        ``action(interruption)`` does the work and returns the exit code.
-
-    Returns
-    -------
-    int
-        That of `action`; 1 after an error, 130 and 143 after Ctrl-C and SIGTERM, 141 when nobody
-        reads standard output any more.
-
-    Examples
-    --------
-    >>> run_command("demo", lambda interruption: 0)
-    0
+    The code is that of `action`; 1 after an error, 130 and 143 after Ctrl-C and SIGTERM, 141 when
+    nobody reads standard output any more.
     """
     interruption = Interruption()
     try:
@@ -173,14 +180,7 @@ def say_skipped(command: str, prefix: str, skipped: Sequence[Skipped]) -> None:
 
 
 def printable(text: str, stream: TextIO) -> str:
-    r"""The text with what a stream cannot write escaped: file names may be any bytes.
-
-    Examples
-    --------
-    >>> import io
-    >>> printable("\u00e9t\u00e9", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    '\\xe9t\\xe9'
-    """
+    """Escape the characters that a stream cannot write: file names may be any bytes."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
@@ -191,10 +191,7 @@ def progress_bar(
 ) -> Iterator[Callable[[int], object]]:
     """Show a progress bar on standard error, by default only where that is a terminal.
 
-    Yields
-    ------
-    callable
-        ``advance(count)`` moves it; without effect if it is not shown.
+    The yielded ``advance(count)`` moves it, and has no effect if it is not shown.
     """
     if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda count: None

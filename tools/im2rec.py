@@ -14,7 +14,8 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from recordio.errors import RecordIOError
@@ -43,29 +44,18 @@ __all__ = ["find_lists", "main"]
 #: The path of a list and what is, or will be, in it.
 NamedList: TypeAlias = tuple[str, ImageList]
 
+#: Suffixes of the files that a PREFIX stands for.
+PACK_SUFFIXES = (".rec", ".idx", ".lst")
+SHOWN_PATHS = 3
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words behind the command; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit code: 0 done, 1 images skipped or failure, 130 and 143 interrupted.
-
-    Raises
-    ------
-    SystemExit
-        The arguments are wrong (code 2), or help was asked for (code 0).
-    """
+    """Run the command and return its exit code: 1 if images were skipped, or after a failure."""
     settings = parse_arguments(sys.argv[1:] if arguments is None else arguments)
 
     def action(interruption: Interruption) -> int:
         _check_places(settings)
+        _settle_prefix(settings)
         return _make_lists(settings) if settings.list else _pack(settings, interruption)
 
     return run_command("im2rec", action)
@@ -74,7 +64,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _check_places(settings: argparse.Namespace) -> None:
     if not os.path.isdir(settings.root):
         what = "is not a folder" if os.path.exists(settings.root) else "does not exist"
+        if os.path.isdir(settings.prefix):
+            what += "; PREFIX, which stands before it, is one"
         raise RecordIOError(f"ROOT, the folder with the images, {what}", path=settings.root)
+
+
+def _settle_prefix(settings: argparse.Namespace) -> None:
+    """Decide whether PREFIX is a folder, and drop the suffix of a file from it.
+
+    MXNet's tool packs lists whose names begin with the suffix, too, and so does this one.
+    """
+    prefix = settings.prefix
+    settings.folder = settings.slash if is_url(prefix) else os.path.isdir(prefix)
+    stem, suffix = os.path.splitext(prefix)
+    if settings.folder or suffix not in PACK_SUFFIXES:
+        return
+    if settings.list or not find_lists(prefix):
+        settings.prefix = stem
+        say("im2rec", f"note: PREFIX is a name without suffix: {stem} is taken for {prefix}")
 
 
 def _note_without_effect(settings: argparse.Namespace, names: Sequence[str], why: str) -> None:
@@ -101,7 +108,7 @@ def _scan(settings: argparse.Namespace, recursive: bool) -> ImageList:
 
 
 def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[NamedList]:
-    """The lists of a scan, each with its file name; what the scan skipped goes with the first."""
+    """Return the lists of a scan with their file names; the first has what the scan skipped."""
     if settings.train_ratio == 1 and settings.test_ratio:
         say("im2rec", "note: no effect of --test-ratio: it needs --train-ratio below 1")
     if settings.train_ratio == 1 and settings.chunks == 1:
@@ -125,7 +132,7 @@ def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[
 def _note_missing_classes(
     parts: Sequence[tuple[str, Sequence[ListEntry]]], found: ImageList
 ) -> None:
-    """Say which parts lack classes: those of one image can be in one part alone."""
+    """Name the parts that lack classes: those of one image can be in one part alone."""
     classes = {entry.labels for entry in found.entries}
     for path, entries in parts:
         if missing := classes - {entry.labels for entry in entries}:
@@ -137,13 +144,26 @@ def _note_missing_classes(
             )
 
 
-def _write_lists(prefix: str, lists: Sequence[NamedList], classes: Sequence[str]) -> None:
+def _write_lists(
+    prefix: str,
+    lists: Sequence[NamedList],
+    classes: Sequence[str],
+    reports: Mapping[str, PackReport] = MappingProxyType({}),
+) -> None:
+    """Write lists and names of classes; the reports of lists that are packed, by their paths."""
     # The lists last: a later run that finds one takes the names for written.
     write_classes(f"{prefix}.classes.txt", classes)
     say("im2rec", f"wrote {prefix}.classes.txt: {len(classes)} classes")
     for path, images in lists:
         write_list(path, images.entries)
-        say("im2rec", f"wrote {path}: {len(images.entries)} images")
+        # A report begins with what is not in the list.
+        bad = reports[path].skipped[len(images.skipped) :] if path in reports else []
+        says = f"wrote {path}: {len(images.entries)} images"
+        if bad:
+            shown = ", ".join(item.path for item in bad[:SHOWN_PATHS])
+            more = ", ..." if len(bad) > SHOWN_PATHS else ""
+            says += f", of which {len(bad)} could not be packed: {shown}{more}"
+        say("im2rec", says)
 
 
 def _make_lists(settings: argparse.Namespace) -> int:
@@ -153,7 +173,7 @@ def _make_lists(settings: argparse.Namespace) -> int:
     if found.skipped and settings.strict:
         path, reason = found.skipped[0]
         raise RecordIOError(reason, path=os.path.join(settings.root, path))
-    prefix = _named(settings.prefix, settings.root) if is_url(settings.prefix) else settings.prefix
+    prefix = _named(settings) if is_url(settings.prefix) else settings.prefix
     lists = _split(settings, prefix, found)
     _write_lists(prefix, lists, found.classes)
     if settings.recursive:  # where scripts written for MXNet's tool look for the labels
@@ -165,20 +185,12 @@ def _make_lists(settings: argparse.Namespace) -> int:
     return int(bool(found.skipped) and not settings.skip_errors)
 
 
-def find_lists(prefix: str) -> list[str]:
-    """The lists that a PREFIX stands for, sorted.
+def find_lists(prefix: str, folder: bool | None = None) -> list[str]:
+    """Return the lists that an absolute PREFIX stands for, sorted.
 
-    Parameters
-    ----------
-    prefix : str
-        Absolute path.  A folder: every list in it, or else the lists that ``--list`` writes beside
-        it.  Otherwise every list whose path starts with it.  Or a URL: every list in its folder
-        whose URL starts with it.
-
-    Returns
-    -------
-    list of str
-        Their paths or URLs.
+    For a folder these are the lists in it, or else the lists that ``--list`` writes beside it; for
+    anything else, those whose path starts with it.  A URL stands for the lists in its folder whose
+    URL starts with it.
     """
     if is_url(prefix):
         listed = list_urls(f"{prefix.rpartition('/')[0]}/", ".lst", RemoteSettings())
@@ -195,7 +207,7 @@ def find_lists(prefix: str) -> list[str]:
     beside = os.path.dirname(prefix)
     if not os.path.isdir(beside):
         return []
-    if not os.path.isdir(prefix):
+    if not (os.path.isdir(prefix) if folder is None else folder):
         return matching(beside, prefix)
     return matching(prefix, prefix) or matching(beside, f"{prefix}.lst", f"{prefix}_")
 
@@ -206,14 +218,16 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
         _note_without_effect(settings, IMAGE_OPTIONS, "--pass-through stores the files as they are")
     classes: list[str] | None = None
     prefix = settings.prefix
-    paths = find_lists(prefix)
+    paths = find_lists(prefix, settings.folder)
     if paths:
+        say("im2rec", f"packing the images of {', '.join(paths)}; --list makes a list again")
         _note_without_effect(settings, LIST_OPTIONS, "the list exists; --list makes it again")
     if any(value is not None for value in (settings.shards, settings.part, settings.ray)):
         from .im2rec_shards import pack_in_shards
 
         code = 0 if paths else _list_first(settings)
-        return max(code, pack_in_shards(settings, find_lists(prefix), interruption))
+        paths = find_lists(prefix, settings.folder)
+        return max(code, pack_in_shards(settings, paths, interruption))
     if paths:
         lists = [(path, read_list(path)) for path in paths]
     else:
@@ -224,15 +238,16 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
         _note_dropped_labels(lists)
     # Objects are published so that Ctrl-C may strike at any time, and a server may be slow.
     with contextlib.nullcontext() if is_url(prefix) else interruption.deferring():
-        done, code = _pack_lists(lists, settings, interruption)
-        if classes is not None and done:
-            _write_lists(prefix, done, classes)
+        reports, code = _pack_lists(lists, settings, interruption)
+        if classes is not None and reports:
+            done = [(path, images) for path, images in lists if path in reports]
+            _write_lists(prefix, done, classes, reports)
     return code
 
 
 def _listed(settings: argparse.Namespace) -> tuple[str, list[NamedList], list[str]]:
-    """Prefix, lists and classes of a scan; nothing is written."""
-    prefix = _named(settings.prefix, settings.root)
+    """Return prefix, lists and classes of a scan; nothing is written."""
+    prefix = _named(settings)
     found = _scan(settings, settings.recursive is not False)
     say(
         "im2rec",
@@ -243,14 +258,24 @@ def _listed(settings: argparse.Namespace) -> tuple[str, list[NamedList], list[st
             "im2rec",
             "ROOT has sub-folders with images: every folder is a class, as with --recursive",
         )
-    return prefix, _split(settings, prefix, found), found.classes
+    lists = _split(settings, prefix, found)
+    if settings.folder and not settings.slash:
+        sharded = any(value is not None for value in (settings.shards, settings.part, settings.ray))
+        suffix = ".shards.json" if sharded else ".rec"
+        shown = ", ".join(f"{os.path.splitext(path)[0]}{suffix}" for path, _ in lists)
+        say(
+            "im2rec",
+            f"note: PREFIX is a folder, and this writes {shown}; PREFIX {settings.prefix}.rec "
+            "writes beside the folder",
+        )
+    return prefix, lists, found.classes
 
 
-def _named(prefix: str, root: str) -> str:
-    """A prefix that is not only a folder."""
-    if prefix.endswith("/") or os.path.isdir(prefix):
-        return os.path.join(prefix, os.path.basename(root) or "images")
-    return prefix
+def _named(settings: argparse.Namespace) -> str:
+    """Return a prefix that is not only a folder."""
+    if settings.folder:
+        return os.path.join(settings.prefix, os.path.basename(settings.root) or "images")
+    return settings.prefix
 
 
 def _list_first(settings: argparse.Namespace) -> int:
@@ -286,8 +311,8 @@ def _pack_lists(
     lists: Sequence[NamedList],
     settings: argparse.Namespace,
     interruption: Interruption,
-) -> tuple[list[NamedList], int]:
-    """Pack every list beside itself; which were packed, and the exit code."""
+) -> tuple[dict[str, PackReport], int]:
+    """Pack every list beside itself; the reports of those that were packed, and the exit code."""
     from .encode import EncodeOptions  # loading OpenCV takes longer than making a list
     from .images import warnings_are_noticed
     from .pack import PackingError, pack, pack_together
@@ -305,10 +330,11 @@ def _pack_lists(
     }
     jobs = [(images, os.path.splitext(path)[0]) for path, images in lists]
     if settings.strict:
-        for report in pack_together(jobs, settings.root, strict=True, **common):
-            _say_packed(report, settings.optimize)
-        return list(lists), 0
-    done: list[NamedList] = []
+        packed = pack_together(jobs, settings.root, strict=True, **common)
+        for report, (_, images) in zip(packed, lists, strict=True):
+            _say_packed(report, len(images.entries), settings.optimize)
+        return {path: report for report, (path, _) in zip(packed, lists, strict=True)}, 0
+    reports: dict[str, PackReport] = {}
     code = 0
     for (path, images), (_, prefix) in zip(lists, jobs, strict=True):
         try:
@@ -318,18 +344,19 @@ def _pack_lists(
             say("im2rec", f"error: {error}")
             code = 1  # also with --skip-errors: there is no record file at all
             continue
-        done.append((path, images))
+        reports[path] = report
         if report.skipped:
             say_skipped("im2rec", prefix, report.skipped)
             code = code if settings.skip_errors else 1
-        _say_packed(report, settings.optimize)
-    return done, code
+        _say_packed(report, len(images.entries), settings.optimize)
+    return reports, code
 
 
-def _say_packed(report: PackReport, optimized: bool) -> None:
+def _say_packed(report: PackReport, listed: int, optimized: bool) -> None:
+    count = f"{report.packed}" if report.packed == listed else f"{report.packed} of {listed}"
     say(
         "im2rec",
-        f"packed {report.packed} images, {report.bytes_written / 1e6:.1f} MB, into {report.path} "
+        f"packed {count} images, {report.bytes_written / 1e6:.1f} MB, into {report.path} "
         f"in {report.seconds:.1f} s ({report.packed / max(report.seconds, 1e-9):.0f} images/s)",
     )
     if optimized:

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 
 from recordio import build_index
 
-from .console import Interruption, add_version, run_command, say
+from .completion import add_completion
+from .console import Interruption, Parser, add_version, run_command, say
 from .outputs import local_path
 
 __all__ = ["build_parser", "main"]
@@ -28,13 +29,14 @@ The index appears whole or not at all; damage in the record file is reported wit
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the command."""
-    parser = argparse.ArgumentParser(
+    """Return the parser of the command."""
+    parser = Parser(
         prog="rec2idx",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_version(parser)
+    add_completion(parser)
     parser.add_argument("record", metavar="RECORD", type=local_path, help="the record file")
     parser.add_argument(
         "index", metavar="INDEX", type=local_path, help="the index to write or to replace"
@@ -50,23 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words behind the command; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit code: 0 done, 1 failure, 130 and 143 interrupted.
-
-    Raises
-    ------
-    SystemExit
-        The arguments are wrong (code 2), or help was asked for (code 0).
-    """
+    """Run the command and return its exit code: 1 after a failure."""
     settings = build_parser().parse_args(arguments)
 
     def action(interruption: Interruption) -> int:

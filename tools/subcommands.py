@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from .console import add_version
+from .completion import add_completion
+from .console import Parser, add_version
 from .convert.format import Import
 from .convert.registry import EXPORTS, IMPORTS
 from .convert.shards import add_shard_options
@@ -56,20 +57,15 @@ CHECK_HELP = "the record file or its URL, or its name without .rec; with PREFIX.
 
 
 def build_parser(target: str | None = None) -> argparse.ArgumentParser:
-    """The parser of all sub-commands.
-
-    Parameters
-    ----------
-    target : str, optional
-        The format whose options ``export`` has; that of folders by default.
-    """
-    parser = argparse.ArgumentParser(
+    """Return the parser of all sub-commands; ``export`` has the options of one format."""
+    parser = Parser(
         prog="recordio",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_version(parser)
+    add_completion(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, summary: str, description: str = "") -> argparse.ArgumentParser:
@@ -138,7 +134,12 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
         action="store_true",
         help="whole records, with their image headers if they have one",
     )
-    cat.add_argument("-o", "--output", metavar="FOLDER", help="write a file for each record")
+    cat.add_argument(
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        help="write a file for each record; - for standard output, a terminal too",
+    )
     cat.add_argument("--force", action="store_true", help="replace existing files")
 
     check = add("check", "look for damage in a record file and its index, and repair it")
@@ -175,6 +176,7 @@ def _add_inspection(add: Callable[..., argparse.ArgumentParser]) -> None:
         metavar="N",
         help="with --decode: number of threads (default: all cores)",
     )
+    check.add_argument("--json", action="store_true", help="print one JSON object")
     check.add_argument("--force", action="store_true", help="replace existing files")
 
     _add_optimize(add)

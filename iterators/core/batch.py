@@ -1,12 +1,13 @@
-"""`DataBatch` and `DataDesc`: what a provider hands out and how it describes that beforehand.
+"""`DataBatch` and `DataDesc`: a batch of a provider, and the description of it beforehand.
 
 These are plain containers with the field names of MXNet.  They hold arrays and never convert them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import html
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,21 +15,10 @@ __all__ = ["AbstractDataBatch", "DataBatch", "DataDesc", "axes_of", "shown"]
 
 
 def axes_of(layout: str | None, ndim: int) -> str:
-    """The letters that layouts and views have for the axes of a described array.
+    """Return the letters that layouts and views have for the axes of a described array.
 
-    Parameters
-    ----------
-    layout : str or None
-        Of a `DataDesc`: one letter for every axis, ``N`` being the batch.  None, a layout for
-        another number of axes (MXNet says "NCHW" whatever the array is), and one that repeats a
-        letter say nothing: then the batch comes first.
-    ndim : int
-        Number of axes.
-
-    Examples
-    --------
-    >>> axes_of("NCHW", 4), axes_of("NCHW", 2), axes_of("CHWN", 4)
-    ('bchw', 'bf', 'chwb')
+    The batch comes first if the layout is None, has another number of axes (MXNet says "NCHW"
+    whatever the array is) or repeats a letter.
     """
     if layout is None or len(layout) != ndim or len(set(layout)) != ndim:
         return "b" + {1: "", 2: "f", 3: "wc", 4: "chw"}.get(ndim, "xyzuvqrs"[: ndim - 1])
@@ -79,7 +69,7 @@ class DataDesc(tuple):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """Position of the batch axis: 0 for None, -1 when the layout has none.
+        """Return the position of the batch axis: 0 for None, -1 when the layout has none.
 
         Examples
         --------
@@ -90,7 +80,7 @@ class DataDesc(tuple):
 
     @staticmethod
     def get_list(shapes: Any, types: Any = None) -> list[DataDesc]:
-        """Descriptions of arrays whose shapes and perhaps element types are listed by name.
+        """Return descriptions of arrays whose shapes and perhaps element types are listed by name.
 
         Parameters
         ----------
@@ -154,7 +144,12 @@ class DataBatch(AbstractDataBatch):
     (3, (4,))
     >>> batch
     DataBatch(data=(4, 2) float64, softmax_label=(4,) float64, pad=1)
+    >>> print(batch)  # MXNet's text
+    DataBatch: data shapes: [(4, 2)] label shapes: [(4,)]
     """
+
+    #: Its images as HTML, "" if it holds none; the floor that knows pictures sets it.
+    pictures: ClassVar[Callable[[Any], str]] = staticmethod(lambda batch: "")
 
     def __init__(
         self,
@@ -184,10 +179,16 @@ class DataBatch(AbstractDataBatch):
         return self._size() - (self.pad or 0)
 
     def count_samples(self) -> int:
-        """Number of samples that are not padding (MXNet.jl's name for `count`)."""
+        """Return the number of samples that are not padding (MXNet.jl's name for `count`)."""
         return self.count
 
     def _size(self) -> int:
+        parts = (self.data, self.provide_data), (self.label, self.provide_label)
+        for arrays, described in parts:  # an array may be shorter than it was described
+            shape = getattr(arrays[0], "shape", None) if arrays else None
+            if shape:
+                layout = getattr(described[0], "layout", None) if described else None
+                return shape[DataDesc.get_batch_axis(layout)]
         descriptions = self.provide_data or self.provide_label
         if descriptions:
             desc = descriptions[0]
@@ -195,7 +196,7 @@ class DataBatch(AbstractDataBatch):
         return len((self.data or self.label)[0])
 
     def get(self, name: str) -> Any:
-        """The array called `name`: data first, then labels.
+        """Return the array called `name`: data first, then labels.
 
         Raises
         ------
@@ -223,22 +224,36 @@ class DataBatch(AbstractDataBatch):
             "tuples"
         )
 
-    def __repr__(self) -> str:
+    def _arrays(self) -> Iterator[tuple[str, Any]]:
+        """Return names and arrays; without descriptions the names are empty."""
         descriptions = [*(self.provide_data or ()), *(self.provide_label or ())]
         arrays = [*self.data, *self.label]
         names = [desc[0] for desc in descriptions] or [""] * len(arrays)
-        found = zip(names, arrays, strict=False)
-        texts = [shown(name, a.shape, getattr(a, "dtype", None)) for name, a in found]
+        return zip(names, arrays, strict=False)
+
+    def __repr__(self) -> str:
+        texts = [shown(name, a.shape, getattr(a, "dtype", None)) for name, a in self._arrays()]
         return f"{type(self).__name__}({', '.join([*texts, f'pad={self.pad}'])})"
+
+    def __str__(self) -> str:
+        data = [tuple(array.shape) for array in self.data]
+        label = [tuple(array.shape) for array in self.label] or None
+        return f"{type(self).__name__}: data shapes: {data} label shapes: {label}"
+
+    def _repr_html_(self) -> str:
+        """Show the arrays in a table, and images as pictures, for notebooks."""
+        rows = [
+            (name, shown("", array.shape, getattr(array, "dtype", None)))
+            for name, array in self._arrays()
+        ]
+        rows.append(("samples", f"{self.count}, pad {self.pad}"))
+        cells = [
+            f"<tr><th>{html.escape(str(a))}</th><td>{html.escape(b)}</td></tr>" for a, b in rows
+        ]
+        return f"<table>{''.join(cells)}</table>{type(self).pictures(self)}"
 
 
 def shown(name: str, shape: Sequence[int], dtype: Any = None) -> str:
-    """An array in a line of text.
-
-    Examples
-    --------
-    >>> shown("data", (4, 3), np.dtype("float32"))
-    'data=(4, 3) float32'
-    """
+    """Describe an array in a line of text, such as ``data=(4, 3) float32``."""
     kind = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype or ""
     return f"{name}{'=' * bool(name)}{tuple(shape)} {kind}".rstrip()

@@ -1,7 +1,7 @@
-"""The one place where examples become batches: `concat_examples`.
+"""`concat_examples`: the only function that makes a batch of examples.
 
-It stacks and pads, and moves the result to a device when it is told to.  It never reads a dataset
-and never changes an element.
+It stacks and pads, and moves the result to a device if one is given.  It never reads a dataset and
+never changes an element.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from .backend import is_tensor
 from .device import get_device, to_device
 from .lent import joined
 
-__all__ = ["concat_examples"]
+__all__ = ["SeesData", "concat_examples"]
+
+
+class SeesData:
+    """Base class of examples that stand for data, which they give when they are called."""
+
+    __slots__ = ()
+
+    def __call__(self) -> Any:
+        """Return the data."""
+        raise NotImplementedError
 
 
 def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = None) -> Any:
@@ -25,7 +35,8 @@ def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = Non
     ----------
     batch : sequence of tuple, dict, array or number
         The first example decides the form.  Tuples and dicts are stacked entry by entry; anything
-        else, a tuple inside a tuple too, becomes one array.
+        else, a tuple inside a tuple too, becomes one array.  A `Sample`, as an example or as an
+        entry of one, counts as its data.
     device : None, int, str or device
         Where the result shall be, as for `to_device`.  None leaves it where the examples are.
     padding : scalar, tuple or dict, optional
@@ -59,6 +70,7 @@ def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = Non
     if len(batch) == 0:
         raise ValueError("there is no example to stack: the batch is empty")
     device = None if device is None else get_device(device)  # found once for all entries
+    batch = _data_of(batch)
     first = batch[0]
     if isinstance(first, tuple):
         paddings = padding if isinstance(padding, tuple) else (padding,) * len(first)
@@ -78,7 +90,7 @@ def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = Non
 
 
 def _columns(batch: Sequence[Any], width: int) -> Sequence[Sequence[Any]]:
-    """Entry after entry of tuples that have at least `width` of them."""
+    """Return tuples of at least `width` entries as columns, one for each entry."""
     try:
         # The fast way; it makes tuples, over which NumPy walks as fast as over lists.
         return list(zip(*batch, strict=True))
@@ -86,7 +98,15 @@ def _columns(batch: Sequence[Any], width: int) -> Sequence[Sequence[Any]]:
         return [[example[i] for example in batch] for i in range(width)]
 
 
+def _data_of(examples: Sequence[Any]) -> Sequence[Any]:
+    """Return the data of examples that are called for it; other examples as they are."""
+    if not isinstance(examples[0], SeesData):
+        return examples
+    return [example() if isinstance(example, SeesData) else example for example in examples]
+
+
 def _stack(column: Sequence[Any], padding: Any) -> Any:
+    column = _data_of(column)
     first = column[0]
     if is_tensor(first):
         return _stack_tensors(column, padding)

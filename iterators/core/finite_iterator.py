@@ -1,4 +1,4 @@
-"""Batches of stored fields in the forms that were asked for: Pylearn2's dataset iterator.
+"""Batches of stored fields in the requested forms: Pylearn2's dataset iterator.
 
 It joins three things that do not know each other: rows from `iterators.core.order.modes`, stored
 batches from a dataset, and the conversion of each by the form that was requested.
@@ -6,45 +6,37 @@ batches from a dataset, and the conversion of each by the form that was requeste
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from .order.modes import SubsetIterator, generator, resolve_iterator_class
-from .spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
+from .spec import FieldSpec, Form, SpecError, check_data_specs
 
-__all__ = ["FieldStore", "FiniteDatasetIterator", "flat_parts", "iterate"]
+__all__ = ["FieldStore", "FiniteDatasetIterator", "Request", "iterate"]
 
 #: Seed of a dataset's own generator.
 DATASET_SEED = (17, 2, 946)
 
 
 class FieldStore(Protocol):
-    """What a dataset must have to be iterated over."""
+    """A dataset that can be iterated over: its fields, and their rows."""
 
-    #: How each source is stored.
+    #: Storage of each source.
     field_specs: Mapping[str, FieldSpec]
     #: Used by stochastic iterators that are given no generator of their own.
     rng: Any
 
     def get(self, sources: tuple[str, ...], indexes: Any) -> tuple[Any, ...]:
-        """Rows of several sources, as they are stored."""
+        """Return rows of several sources, as they are stored."""
 
     def get_num_examples(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
 
 
 class FiniteDatasetIterator:
     """Iterator over the batches of one epoch; made by ``dataset.iterator``.
 
-    Parameters
-    ----------
-    subsets : SubsetIterator
-        Which rows make up which batch.
-    read : callable
-        Gives the parts of the next batch as a tuple; StopIteration at the end.
-    return_tuple : bool
-        Give a tuple even if there is only one part.
+    `read` gives the parts of the next batch as a tuple, and StopIteration at the end.
     """
 
     def __init__(
@@ -62,7 +54,7 @@ class FiniteDatasetIterator:
         return batch[0] if len(batch) == 1 and not self._return_tuple else batch
 
     def next(self) -> Any:
-        """The next batch."""
+        """Return the next batch."""
         return next(self)
 
     @property
@@ -82,12 +74,12 @@ class FiniteDatasetIterator:
 
     @property
     def uneven(self) -> bool:
-        """Whether a batch is shorter than the others."""
+        """True if a batch is shorter than the others."""
         return self._subsets.uneven
 
     @property
     def stochastic(self) -> bool:
-        """Whether the order is random."""
+        """True if the order is random."""
         return self._subsets.stochastic
 
 
@@ -100,16 +92,9 @@ def iterate(
     data_specs: Any,
     return_tuple: bool,
 ) -> FiniteDatasetIterator:
-    """Check a request and make its iterator; see ``dataset.iterator`` for the parameters.
-
-    Raises
-    ------
-    SpecError
-        If `data_specs` is not flat, or names a source that is not stored.
-    ValueError
-        For numbers of batches that there are not enough examples for.
-    """
-    forms, sources = flat_parts(data_specs)
+    """Check a request and make its iterator; see ``dataset.iterator`` for parameters and errors."""
+    request = Request(data_specs)
+    sources = request.sources
     for name in sources:
         if name and name not in dataset.field_specs:
             known = ", ".join(map(repr, dataset.field_specs))
@@ -128,32 +113,52 @@ def iterate(
     names = tuple(dict.fromkeys(name for name in sources if name))
     specs = {name: dataset.field_specs[name] for name in names}
 
-    @functools.cache
-    def bound() -> list[tuple[str, Any]]:
-        return [
-            (name, None if form.is_null else form.bind(specs[name]))
-            for form, name in zip(forms, sources, strict=True)
-        ]
+    conversions = [
+        (name, None if form.is_null else _conversion(name, form, specs[name]))
+        for form, name in zip(request.forms, sources, strict=True)
+    ]
 
     def read() -> tuple[Any, ...]:
         found = dict(zip(names, dataset.get(names, next(subsets)), strict=True))
-        return tuple(convert and convert(found[name]) for name, convert in bound())
+        return request.nest([convert and convert(found[name]) for name, convert in conversions])
 
     return FiniteDatasetIterator(subsets, read, return_tuple)
 
 
-def flat_parts(data_specs: Any) -> tuple[tuple[Form, ...], tuple[str, ...]]:
-    """Forms and sources of a request without nesting.
+def _conversion(name: str, form: Form, spec: FieldSpec) -> Callable[[Any], Any]:
+    """Return the function that turns stored batches of a source into a form."""
+    try:
+        return form.bind(spec)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise SpecError(f"{name!r} does not fit into {form}: {error}") from error
 
-    Raises
-    ------
-    SpecError
-        If it is nested, or its halves have different structures.
+
+class Request:
+    """The parts of a request in the order in which they are written, and their structure.
+
+    `forms` are elementary, one for each part; the source of a part without data is ``""``.
     """
-    space, source = check_data_specs(data_specs)
-    if not is_flat_specs((space, source)):
-        raise SpecError(
-            f"data_specs must be flat: use DataSpecsMapping to flatten and nest {source!r}"
-        )
-    forms = (space,) if space.components is None else tuple(space.components)
-    return forms, (source,) if isinstance(source, str) else source
+
+    def __init__(self, data_specs: Any) -> None:
+        space, source = check_data_specs(data_specs)
+        parts = list(_leaves(space, source))
+        self.forms: tuple[Form, ...] = tuple(form for form, _ in parts)
+        self.sources: tuple[str, ...] = tuple(name for _, name in parts)
+        self._source = source if isinstance(source, tuple) else (source,)
+
+    def nest(self, parts: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the parts in the structure of the request; a single one in a tuple."""
+        return _nested(self._source, iter(parts))
+
+
+def _leaves(space: Any, source: Any) -> Iterator[tuple[Form, str]]:
+    """Elementary forms and their sources, depth first."""
+    if space.components is None:
+        yield space, source
+        return
+    for pair in zip(space.components, source, strict=True):
+        yield from _leaves(*pair)
+
+
+def _nested(source: tuple, parts: Iterator[Any]) -> tuple[Any, ...]:
+    return tuple(_nested(s, parts) if isinstance(s, tuple) else next(parts) for s in source)

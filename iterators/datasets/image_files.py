@@ -1,6 +1,6 @@
 """Images in files and zip archives, as arrays of channel, row and column, with any labels.
 
-Pillow reads them, and the pixels are what it finds in the file: nothing is turned, resized or
+Pillow reads them, and the pixels are those of the file: nothing is turned, resized or
 converted to other colours.  Image records are in `iterators.datasets.records`.
 """
 
@@ -17,6 +17,7 @@ import numpy as np
 from recordio.errors import ImageDecodeError
 from recordio.files import StoredFile, open_text
 from recordio.image_size import complete_limits, open_within_limits
+from recordio.regular_files import open_regular
 
 from ..core.layout import plan
 from .combine import ConcatenatedDataset
@@ -56,7 +57,7 @@ def read_image(content: bytes, dtype: Any, limits: Limits) -> np.ndarray:
 
 
 def read_file(path: str, dtype: Any, limits: Limits) -> np.ndarray:
-    """The same of a file with a name, which errors have."""
+    """Read the pixels of an image file by its name, which errors have."""
     with StoredFile.at(path).open() as file:
         try:
             return read_image(file.read(), dtype, limits)
@@ -116,7 +117,7 @@ class ImageDataset(DatasetMixin):
         return len(self._paths)
 
     def get_example(self, i: Any) -> np.ndarray:
-        """The image, (channels, height, width)."""
+        """Return the image, (channels, height, width)."""
         return read_file(os.path.join(self._root, self._paths[i]), self._dtype, self._limits)
 
 
@@ -177,7 +178,7 @@ class LabeledImageDataset(DatasetMixin):
         return len(self._pairs)
 
     def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The image, (channels, height, width), and its label."""
+        """Return the image, (channels, height, width), and its label."""
         path, label = self._pairs[i]
         image = read_file(os.path.join(self._root, path), self._dtype, self._limits)
         return image, np.array(label, self._label_dtype)
@@ -235,9 +236,10 @@ class ZippedImageDataset(DatasetMixin):
         self._names = [entry.filename for entry in entries if not entry.is_dir()]
 
     def _open(self) -> zipfile.ZipFile:
-        """The archive of this process; a file that was opened before a fork has a shared place."""
+        """Return the archive of this process; after a fork an open file has a shared position."""
         owner, archive = self._opened
         if owner != os.getpid():
+            open_regular(self._path).close()  # refuses pipes; the archive opens and closes its own
             archive = zipfile.ZipFile(self._path)
             # In a cycle the collector may end its file first, which warns.
             weakref.finalize(self, archive.close)
@@ -251,11 +253,11 @@ class ZippedImageDataset(DatasetMixin):
         return self.get_example(index) if isinstance(index, str) else super().__getitem__(index)
 
     def __getitems__(self, indices: Any) -> list[np.ndarray]:
-        """Several images, as a list."""
+        """Return several images, as a list."""
         return [self.get_example(i) for i in indices]
 
     def get_example(self, i: Any) -> np.ndarray:
-        """The image with a position or a name, (channels, height, width)."""
+        """Return the image with a position or a name, (channels, height, width)."""
         entry = self._open().getinfo(i if isinstance(i, str) else self._names[i])
         try:
             if entry.file_size > MOST_BYTES:
@@ -359,13 +361,13 @@ class LabeledZippedImageDataset(DatasetMixin):
         return len(self._pairs)
 
     def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The image, (channels, height, width), and its label."""
+        """Return the image, (channels, height, width), and its label."""
         name, label = self._pairs[i]
         return self._images[name], np.array(label, self._label_dtype)
 
 
 def read_pairs(path: Path, label_dtype: np.dtype) -> list[tuple[str, Any]]:
-    """Lines of path and label."""
+    """Return lines of path and label."""
     number = float if label_dtype.kind == "f" else int
     pairs = []
     with open_text(path) as file:

@@ -1,7 +1,7 @@
 """Record files as datasets: the records themselves, and decoded images with their labels.
 
-Every example is read when it is asked for; nothing is cached or shuffled.  Whole epochs of
-augmented batches are what `iterators.ImageRecordIter` makes faster.
+Every example is read when its index is used; nothing is cached or shuffled.
+`iterators.ImageRecordIter` makes whole epochs of augmented batches faster.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class RecordDataset(DatasetMixin):
         return len(self.reader)
 
     def get_example(self, i: Any) -> bytes | memoryview | tuple[IRHeader, Any]:
-        """The record at a position."""
+        """Return the record at a position."""
         record = self.reader[i]
         payload = bytes(record) if self._copy else record
         if is_lost(record):
@@ -109,7 +109,7 @@ class RecordDataset(DatasetMixin):
         return self._finish(payload, i)
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several records, read at once."""
+        """Return several records, read at once."""
         records: list[Any] = self.reader.read_many(indices, copy=self._copy)
         if not self._header:
             return records
@@ -124,7 +124,7 @@ class RecordDataset(DatasetMixin):
             raise error.at(**self.place_of(i)) from None
 
     def place_of(self, i: Any) -> dict[str, Any]:
-        """Where an example lies, as `RecordIOError` names it."""
+        """Return the position of an example, as `RecordIOError` names it."""
         row = resolve_rows(i, len(self))
         return {"path": self.reader.path, "offset": self.reader.offset_of(row), "record": row}
 
@@ -204,8 +204,8 @@ class ImageRecordDataset(DatasetMixin):
     ...         _ = writer.write(recordio.pack_img(header, pixels, img_fmt=".png"))
     >>> images = ImageRecordDataset(path, layout="CHW", label_dtype="int64")
     >>> image, label = images[1]
-    >>> image.shape, image.max(), label
-    ((3, 4, 6), np.uint8(50), np.int64(5))
+    >>> image.shape, image.max(), label, len(images)
+    ((3, 4, 6), np.uint8(50), np.int64(5), 2)
     >>> views = [{"auto_augment": "randaugment"}, {"data_shape": (3, 2, 2), "mean_r": 1}]
     >>> first, second, label = ImageRecordDataset(path, data_shape=(3, 4, 4), views=views)[0]
     >>> first.shape, second[:, 0, 0].tolist(), label
@@ -278,6 +278,15 @@ class ImageRecordDataset(DatasetMixin):
             raise ValueError(f"channels={channels!r}, but data_shape has {self._channels}: drop it")
         self._examples = found
 
+    def __repr__(self) -> str:
+        packs, found = ", ".join(map(repr, self.packs)), self._examples
+        if found is None:
+            form = f"{self._layout} {self._dtype}"
+        else:
+            shapes = " and ".join(str(tuple(recipe.data_shape)) for recipe in found.recipes)
+            form = f"{found.options.layout} {found.options.dtype} of {shapes}, epoch {self.epoch}"
+        return f"<{type(self).__name__} of {packs}: {len(self)} images, {form}>"
+
     @property
     def epoch(self) -> int:
         """Number of the epoch, which chooses what is drawn for augmented images."""
@@ -298,8 +307,11 @@ class ImageRecordDataset(DatasetMixin):
     @property
     def identities(self) -> np.ndarray | None:
         """Examples ``[first, end)`` of every identity of a face-recognition pack, else None."""
+        faces = self.source.faces
+        if len(faces) == 1:
+            return faces[0].places()
         keys = self.source.identities
-        return None if keys is None else keys - 1  # the images are the keys from 1 on
+        return None if keys is None else keys - 1  # numbered from 1 through all files
 
     @property
     def num_classes(self) -> int:
@@ -307,18 +319,18 @@ class ImageRecordDataset(DatasetMixin):
         return self._count_classes()
 
     def pack_of(self, i: int) -> int:
-        """Which of the packs an example comes from."""
+        """Return the number of the pack that an example comes from."""
         return self.source.pack_of(resolve_rows(i, len(self)))
 
     def __len__(self) -> int:
         return len(self.source)
 
     def get_example(self, i: Any) -> tuple[Any, ...]:
-        """The image, transformed if there is a transform, and the label of a record."""
+        """Return the image, transformed if there is a transform, and the label of a record."""
         return self._finish(self._read(resolve_rows(i, len(self))))
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[tuple[Any, ...]]:
-        """Several examples, decoded by several threads."""
+        """Return several examples, decoded by several threads."""
         rows = [resolve_rows(i, len(self)) for i in indices]
         return [self._finish(example) for example in self._threads.map(self._read, rows)]
 
@@ -383,7 +395,7 @@ def _refuse_mixing(packs: Sequence[Pack]) -> None:
 
 
 def _labels_of_list(path: str, remote: RemoteSettings) -> dict[int, np.ndarray] | None:
-    """The labels of every id of a list file."""
+    """Return the labels of every id of a list file."""
     if not path:
         return None
     ids, starts, values = read_label_vectors(path, remote)
@@ -392,7 +404,7 @@ def _labels_of_list(path: str, remote: RemoteSettings) -> dict[int, np.ndarray] 
 
 
 def _distinct(source: RecordSource, listed: dict[int, np.ndarray] | None) -> np.ndarray:
-    """The different class labels of a pack."""
+    """Return the different class labels of a pack."""
     if listed is None:
         labels, _ = source.labels(on_error="skip")
     else:

@@ -1,10 +1,11 @@
-"""Pylearn2's `TransformerDataset`: features that are transformed when they are asked for."""
+"""Pylearn2's `TransformerDataset`: features that are transformed when they are read."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..core.finite_iterator import flat_parts
+from ..core.finite_iterator import Request
 from ..core.layout import Layout
 from ..core.spec import FieldSpec
 from ..spaces.composite import CompositeSpace
@@ -15,7 +16,7 @@ __all__ = ["TransformerDataset"]
 
 
 class TransformerDataset:
-    """A dataset whose features are what a transformer makes of those of another one.
+    """A dataset whose features a transformer makes of those of another one.
 
     Parameters
     ----------
@@ -47,22 +48,22 @@ class TransformerDataset:
         self.space_preserving = space_preserving
 
     def perform(self, features: Any) -> Any:
-        """The transformer's result for a batch of features."""
+        """Return the transformer's result for a batch of features."""
         return getattr(self.transformer, "perform", self.transformer)(features)
 
     def get_num_examples(self) -> int:
-        """Number of examples."""
+        """Return the number of examples."""
         return self.raw.get_num_examples()
 
     def __len__(self) -> int:
         return self.get_num_examples()
 
     def has_targets(self) -> bool:
-        """Whether there are targets."""
+        """Return whether there are targets."""
         return self.raw.has_targets()
 
     def get_targets(self) -> Any:
-        """The targets, which are left alone."""
+        """Return the targets, which are left alone."""
         return self.raw.get_targets()
 
     def iterator(
@@ -74,7 +75,7 @@ class TransformerDataset:
         data_specs: Any = None,
         return_tuple: bool = False,
     ) -> TransformerIterator:
-        """Batches of one epoch; see `VectorSpacesDataset.iterator` for the parameters.
+        """Return batches of one epoch; see `VectorSpacesDataset.iterator` for the parameters.
 
         Without `data_specs` a batch is what the transformer gives.
 
@@ -83,27 +84,31 @@ class TransformerDataset:
         ValueError
             On the way, if the transformer gives what cannot become what was asked for.
         """
-        wanted = None if data_specs is None else flat_parts(data_specs)
-        forms, sources = wanted or ((None,), (FEATURES,))
+        request = None if data_specs is None else Request(data_specs)
+        forms: Any = (None,) if request is None else request.forms
+        sources = (FEATURES,) if request is None else request.sources
         asked: list[Any] = [
             self._taken(form) if source == FEATURES else form
             for form, source in zip(forms, sources, strict=True)
         ]
         specs = (CompositeSpace(asked), tuple(sources))
         raw = self.raw.iterator(mode, batch_size, num_batches, rng, specs, return_tuple=True)
-        return TransformerIterator(self, raw, forms, sources, return_tuple)
+        nest = tuple if request is None else request.nest
+        return TransformerIterator(
+            self, raw, list(zip(forms, sources, strict=True)), nest, return_tuple
+        )
 
     def _taken(self, form: Any) -> Any:
-        """The form in which the transformer takes features that are asked for in a form."""
+        """Return the form in which the transformer takes features for a requested form."""
         if self.space_preserving and form is not None:
             return form
         if hasattr(self.transformer, "get_input_space"):
             return self.transformer.get_input_space()
-        forms, sources = flat_parts(self.raw.get_data_specs())
-        return forms[sources.index(FEATURES)]
+        stored = Request(self.raw.get_data_specs())
+        return stored.forms[stored.sources.index(FEATURES)]
 
     def _given(self, features: Any, form: Any) -> Any:
-        """What the transformer made of features, in a form."""
+        """Return transformed features in a form."""
         result = self.perform(features)
         if form is None:
             return result
@@ -116,25 +121,25 @@ class TransformerDataset:
         return rows.np_format_as(result, form)
 
     def get_batch_design(self, batch_size: int, include_labels: bool = False) -> Any:
-        """Consecutive examples from a random place; see `DenseDesignMatrix.get_batch_design`."""
+        """Return consecutive examples from a random place, as `DenseDesignMatrix` does."""
         X, y = self.raw.get_batch_design(batch_size, include_labels=True)
         X = self.perform(X)
         return (X, y) if include_labels else X
 
     def get_topological_view(self, mat: Any) -> Any:
-        """Rows as images, where transformed rows hold images as the others do."""
+        """Return rows as images, where transformed rows hold images as the others do."""
         return self._raw_if_preserving().get_topological_view(mat)
 
     def get_weights_view(self, mat: Any) -> Any:
-        """The same as `get_topological_view`."""
+        """Return `mat` as `get_topological_view` does."""
         return self._raw_if_preserving().get_weights_view(mat)
 
     def adjust_for_viewer(self, X: Any) -> Any:
-        """Values for a viewer of -1 to 1; as they are unless the space is preserved."""
+        """Return values for a viewer of -1 to 1; as they are unless the space is preserved."""
         return self.raw.adjust_for_viewer(X) if self.space_preserving else X
 
     def adjust_to_be_viewed_with(self, X: Any, ref: Any, per_example: bool = False) -> Any:
-        """Values in proportion to others; see `DenseDesignMatrix.adjust_to_be_viewed_with`."""
+        """Return values in proportion to others, as `DenseDesignMatrix` does."""
         return self.raw.adjust_to_be_viewed_with(X, ref, per_example)
 
     def _raw_if_preserving(self) -> Any:
@@ -145,7 +150,7 @@ class TransformerDataset:
         return self.raw
 
     def get_data_specs(self) -> tuple[Any, Any]:
-        """Spaces and sources of what is given.
+        """Return spaces and sources of what is given.
 
         Raises
         ------
@@ -157,10 +162,11 @@ class TransformerDataset:
             return space, source
         if not hasattr(self.transformer, "get_output_space"):
             raise NotImplementedError("the transformer does not say what it gives")
-        forms, sources = flat_parts((space, source))
+        stored = Request((space, source))
         out = self.transformer.get_output_space()
         given: list[Any] = [
-            out if name == FEATURES else f for f, name in zip(forms, sources, strict=True)
+            out if name == FEATURES else form
+            for form, name in zip(stored.forms, stored.sources, strict=True)
         ]
         return (given[0] if isinstance(source, str) else CompositeSpace(given)), source
 
@@ -169,11 +175,17 @@ class TransformerIterator:
     """The batches of a raw iterator, their features transformed; made by `TransformerDataset`."""
 
     def __init__(
-        self, dataset: TransformerDataset, raw: Any, forms: Any, sources: Any, return_tuple: bool
+        self,
+        dataset: TransformerDataset,
+        raw: Any,
+        wanted: list[tuple[Any, str]],
+        nest: Callable[[Any], tuple],
+        return_tuple: bool,
     ) -> None:
         self._dataset = dataset
         self._raw = raw
-        self._wanted = list(zip(forms, sources, strict=True))
+        self._wanted = wanted
+        self._nest = nest
         self._return_tuple = return_tuple
 
     def __getattr__(self, name: str) -> Any:
@@ -186,12 +198,14 @@ class TransformerIterator:
 
     def __next__(self) -> Any:
         parts = zip(next(self._raw), self._wanted, strict=True)
-        batch = tuple(
-            self._dataset._given(part, form) if source == FEATURES else part
-            for part, (form, source) in parts
+        batch = self._nest(
+            [
+                self._dataset._given(part, form) if source == FEATURES else part
+                for part, (form, source) in parts
+            ]
         )
         return batch[0] if len(batch) == 1 and not self._return_tuple else batch
 
     def next(self) -> Any:
-        """The next batch."""
+        """Return the next batch."""
         return next(self)

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.effects import Rule, refuse_ineffective, warn_of_ineffective
-from ..core.options import divided, option
+from ..core.options import Rule, divided, option, refuse_ineffective, warn_of_ineffective
 from ..core.parameters import choice, integer
 from ..core.shared_number import SharedNumber
 from .augment.named_recipes import NamedRecipeOptions, expanded

@@ -81,12 +81,10 @@ cdef class RenderPlan:
         self.row_stride, self.pixel_stride = strides["H"], strides["W"]
 
     def parts(self):
-        """What a renderer is made of: its own labels, geometry, changes of pixels, and writer."""
-        from .row_writer import RowWriter  # which knows plans
-
+        """What a renderer is made of: labels, geometry, changes of pixels, and a writer of its own."""
         return (
             RowLabels(self.labels, self.label_width, self.change), RecipeGeometry(self.recipe),
-            changes_of(self.recipe), RowWriter(self),
+            changes_of(self.recipe), None,
         )
 
     def shape(self, batch_size):

@@ -20,6 +20,7 @@ from iterators.images.codecs.row_source cimport (
 from iterators.images.image_steps cimport StepRunner
 from iterators.images.kernels.normalise cimport normalise_done
 from iterators.images.plan cimport RenderPlan
+from iterators.images.row_writer cimport RowWriter
 from iterators.images.status cimport (
     RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS, Outcome,
     outcome_error, outcome_fail,
@@ -63,7 +64,7 @@ cdef class View:
     def __init__(self, RenderPlan plan not None):
         self.plan = plan
         _, self.geometry, changes, writer = plan.parts()
-        self.runner = StepRunner(plan, changes, writer)
+        self.runner = StepRunner(plan, changes, writer or RowWriter(plan))
 
 
 cdef void extend(Rectangle* wanted, const Step* step, const ImageInfo* info) noexcept nogil:
@@ -113,7 +114,7 @@ cdef class Renderer:
         if beside is not None and beside.plan.recipe == plan.recipe:
             self.runner = beside.runner
         else:
-            self.runner = StepRunner(plan, changes, writer)
+            self.runner = StepRunner(plan, changes, writer or RowWriter(plan))
         self.borrows = beside is not None
         self.decoders = beside.decoders if self.borrows else [
             codec(plan.channels, **plan.limits) for codec in CODECS

@@ -7,14 +7,18 @@ mix-ins that it is made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.batch import DataBatch, DataDesc, shown
-from .protocol import AbstractDataProviderState, MXNetJlProtocol, MXNetProtocol
+from .protocol import AbstractDataProviderState, MXNetJlProtocol, MXNetProtocol, named
 from .sample_iterator import DatasetProtocol
+from .show import pictures
 
-__all__ = ["AbstractDataProvider", "described_size", "shown_arrays"]
+__all__ = ["AbstractDataProvider", "check_announced", "described_size", "shown_arrays"]
+
+DataBatch.pictures = staticmethod(pictures)
 
 
 class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
@@ -29,6 +33,13 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     ``for batch in provider`` runs one epoch; iterating again runs the next one, and a loop that was
     left early is followed by a new epoch.  Only one loop can use a provider at a time: an older
     loop that goes on after a newer one has begun gets a RuntimeError.
+
+    Arrays of a batch that has no `provide_data` and no `provide_label` are found by the names of
+    its provider.  The first batch is compared with what the provider announces: a ValueError names
+    the array if there are others or one has another shape.  Batches with a `bucket_key` may differ.
+
+    A class of your own that has states defines `state_dict` and `load_state_dict` as well; a loop
+    after `load_state_dict` goes on where that has left it, without a `reset`.
 
     Examples
     --------
@@ -63,6 +74,21 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     #: Whether anything was asked for since the epoch began or was resumed, as far as is known. None
     #: for what may be in use by others or not ready: only a call of `reset` resets it, no loop.
     _provider_asked: bool | None = True
+    #: Whether the class itself keeps that up to date; for others its methods do when they return.
+    _provider_keeps_notes = False
+    #: Whether a batch was compared with what is announced.
+    _provider_checked = False
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls._provider_keeps_notes:
+            return
+        for name in ("next", "iter_next", "reset", "set_epoch", "load_state_dict", "eachbatch"):
+            method = getattr(cls, name)
+            inherited = method is getattr(AbstractDataProvider, name)
+            if not inherited and not hasattr(method, "_provider_notes"):
+                noting = _describing if name == "eachbatch" else _noting
+                setattr(cls, name, noting(method, name))
 
     # -- what a class of its own defines ----------------------------------------------------------
 
@@ -76,6 +102,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
         if self._provider_batches is None:
             _needs_eachbatch(type(self), "next")
             self._provider_batches = iter(self.eachbatch())
+        self._provider_asked = True
         return next(self._provider_batches)
 
     def reset(self) -> None:
@@ -124,6 +151,95 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _noting(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The method, which notes whether anything was asked for since the epoch began."""
+    asked = name in ("next", "iter_next")
+
+    @functools.wraps(method)
+    def noting(self: AbstractDataProvider, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            result = method(self, *arguments, **keywords)
+            if name == "next" and type(self).next is noting:  # no call of super()
+                _describe(self, result)
+        except BaseException:  # a batch may be lost; a reset that failed is none
+            if asked:
+                self._provider_asked = True
+            raise
+        self._provider_asked = asked
+        if not asked:
+            self._provider_batches = None  # the generator of the epoch that was left
+        return result
+
+    noting._provider_notes = True  # type: ignore[attr-defined]
+    return noting
+
+
+def _describing(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The method `eachbatch`, whose batches are described."""
+
+    @functools.wraps(method)
+    def describing(self: AbstractDataProvider) -> Any:
+        batches = method(self)
+        if type(self).eachbatch is not describing or getattr(batches, "provider", None) is self:
+            return batches  # for a method that calls this one, or of a loop that describes them
+        return (_describe(self, batch) for batch in batches)
+
+    describing._provider_notes = True  # type: ignore[attr-defined]
+    return describing
+
+
+def _describe(provider: AbstractDataProvider, batch: Any) -> Any:
+    """Name the arrays of a batch, and compare the first one with what was announced."""
+    if isinstance(batch, DataBatch):
+        if batch.provide_data is None or batch.provide_label is None:
+            named(provider, batch)
+        if not provider._provider_checked and batch.bucket_key is None:
+            check_announced(provider, batch.data, batch.label)
+    provider._provider_checked = True
+    return batch
+
+
+def check_announced(provider: Any, data: Sequence[Any], label: Sequence[Any]) -> None:
+    """Compare arrays with what a provider announces; None, 0 and -1 fit any length.
+
+    Element types are not compared: a plain pair says none, and MXNet's iterators convert.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer arrays than announced, or one has another shape.
+
+    Examples
+    --------
+    >>> provider = type("Rows", (), {"provide_data": [("data", (4, 2))]})()
+    >>> check_announced(provider, [], [])
+    Traceback (most recent call last):
+      ...
+    ValueError: Rows announces 1 arrays in provide_data (data), and its first batch has 0
+    """
+    kind = type(provider).__name__
+    for part, arrays in (("provide_data", data), ("provide_label", label)):
+        announced = getattr(provider, part, None) or ()
+        if announced and len(announced) != len(arrays):
+            names = ", ".join(str(desc[0]) for desc in announced)
+            raise ValueError(
+                f"{kind} announces {len(announced)} arrays in {part} ({names}), and its first "
+                f"batch has {len(arrays)}"
+            )
+        for desc, array in zip(announced, arrays, strict=False):
+            shape = getattr(array, "shape", None)
+            if shape is not None and not _fits(tuple(shape), tuple(desc[1])):
+                raise ValueError(
+                    f"{kind} announces {shown(desc[0], desc[1])}, and in its first batch that is "
+                    f"{tuple(shape)}: correct {part}, or pad the batch and say so in its pad"
+                )
+
+
+def _fits(shape: tuple[int, ...], announced: tuple[Any, ...]) -> bool:
+    pairs = zip(shape, announced, strict=False)
+    return len(shape) == len(announced) and all(not m or m in (-1, n) for n, m in pairs)
 
 
 def _needs_eachbatch(kind: type[AbstractDataProvider], missing: str) -> None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..core.options import accepts, described, option
-from ..core.order import BatchPlan, RollOverPlan, Tail
-from ..core.parameters import choice, integer
+from ..core.options import Rule, accepts, described, option
+from ..core.order import BatchPlan, Order, RollOverPlan, Tail
+from ..core.parameters import boolean, choice, integer
 from .array_rows import Columns, DenseColumn, SparseColumn, column_of
 from .provider_options import ProviderOptions
 from .roll_over import FullBatch, RollingProvider
@@ -53,6 +53,20 @@ class ArrayOptions(ProviderOptions):
     )
     data_padding: float = option(0, "float", "What places of the last batch without a sample hold.")
     label_padding: float = option(0, "float", "The same for labels.")
+    round_batch: bool = option(
+        False,
+        "bool",
+        """Fill the last batch with samples from the start of the epoch, as often as needed, instead
+        of the constants.""",
+        boolean,
+    )
+    last_batch_handle: str = option(
+        "pad",
+        '{"pad", "discard", "roll_over"}',
+        """What becomes of a short last batch: it is filled as `round_batch` says; it is dropped; or
+        its samples are the first of the next epoch, as `NDArrayIter` describes it.""",
+        partial(choice, allowed=("pad", "discard", "roll_over")),
+    )
     dtype: DTypeLike | None = option(
         None, "dtype_like, optional", "Type of the batches; by default every array keeps its own."
     )
@@ -71,13 +85,35 @@ class ArrayOptions(ProviderOptions):
         ProviderOptions, "on_error", "As for all providers; samples in arrays cannot be bad."
     )
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "round_batch",
+            lambda v: v.last_batch_handle != "pad",
+            "has no effect beside last_batch_handle: drop one of them",
+            refused=True,
+        ),
+        Rule(
+            "data_padding label_padding",
+            lambda v: v.round_batch or v.last_batch_handle != "pad",
+            "has no effect: with round_batch, or a last_batch_handle other than 'pad', no place "
+            "is without a sample",
+            refused=True,
+        ),
+    )
+
+    def saved(self) -> dict[str, Any]:
+        """What a saved state must agree with beside the tail of the plan; older states lack it."""
+        names = ["last_batch_handle"] if self.last_batch_handle == "roll_over" else []
+        return {**super().saved(), **self.values(*names)}
+
 
 @accepts(ArrayOptions)
-class ArrayDataProvider(RowProvider):
+class ArrayDataProvider(RollingProvider, RowProvider):
     """Batches of arrays, with the rules of MXNet.jl's provider of that name.
 
     Every sample comes once in an epoch.  The last batch has the full size as well; places without a
-    sample hold the padding constant, and `pad` says how many there are.
+    sample hold the padding constant, and `pad` says how many there are.  `round_batch` and
+    `last_batch_handle` choose other rules for them.
 
     Parameters
     ----------
@@ -103,6 +139,9 @@ class ArrayDataProvider(RowProvider):
     [0. 1.] [0 1] 2
     [2. 3.] [2 3] 2
     [ 4. -1.] [4 0] 1
+    >>> provider = ArrayDataProvider(np.arange(5), batch_size=2, last_batch_handle="roll_over")
+    >>> [[batch.data[0].tolist() for batch in provider] for _ in range(2)]
+    [[[0, 1], [2, 3]], [[4, 0], [1, 2], [3, 4]]]
     """
 
     def __init__(self, *values: Any, **keywords: Unpack[ArrayKeywords]) -> None:
@@ -124,7 +163,10 @@ class ArrayDataProvider(RowProvider):
                 "them all"
             )
         order = order_of_rows(options, len(columns))
-        plan = BatchPlan(order, options.batch_size or max(order.count(), 1), "pad")
+        batch_size = options.batch_size or max(order.count(), 1)
+        plan = _plan(options, order, batch_size, "wrap" if options.round_batch else "pad")
+        if plan.first_done < 0:
+            self.batch_type = FullBatch
         super().__init__(columns, plan, options)
 
 
@@ -207,23 +249,15 @@ class NDArrayIter(RollingProvider, RowProvider):
 
     def __init__(self, *values: Any, **keywords: Unpack[NDArrayKeywords]) -> None:
         options = NDArrayOptions.of(type(self).__name__, keywords, values)
-        handle, dtype, layout = options.last_batch_handle, options.dtype, options.layout
-        if handle == "roll_over" and options.num_parts > 1:
-            raise ValueError(
-                'last_batch_handle="roll_over" carries samples from epoch to epoch, which parts '
-                'cannot agree on: use "pad" or "discard" with num_parts'
-            )
+        dtype, layout = options.dtype, options.layout
         columns = Columns(
             _sorted_columns(options.data, options.data_name, dtype, layout, options.data_layout),
             _sorted_columns(options.label, options.label_name, dtype, layout),
         )
         order = order_of_rows(options, len(columns))
-        if handle == "roll_over":
-            plan: BatchPlan = RollOverPlan(order, options.batch_size)
+        plan = _plan(options, order, options.batch_size, "wrap")
+        if plan.first_done < 0:
             self.batch_type = FullBatch
-        else:
-            tail: Tail = "wrap" if handle == "pad" else "drop"
-            plan = BatchPlan(order, options.batch_size, tail)
         super().__init__(columns, plan, options)
 
     @property
@@ -235,6 +269,21 @@ class NDArrayIter(RollingProvider, RowProvider):
     def num_data(self) -> int:
         """`num_samples`, under MXNet's name."""
         return self.num_samples
+
+
+def _plan(
+    options: ArrayOptions | NDArrayOptions, order: Order, batch_size: int, filled: Tail
+) -> BatchPlan:
+    """Batches of an order by `last_batch_handle`, where "pad" means a tail that is filled so."""
+    handle = options.last_batch_handle
+    if handle != "roll_over":
+        return BatchPlan(order, batch_size, filled if handle == "pad" else "drop")
+    if options.num_parts > 1:
+        raise ValueError(
+            'last_batch_handle="roll_over" carries samples from epoch to epoch, which parts '
+            'cannot agree on: use "pad" or "discard" with num_parts'
+        )
+    return RollOverPlan(order, batch_size)
 
 
 def _named(value: Any, default: str) -> list[tuple[str, Any]]:

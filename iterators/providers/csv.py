@@ -16,8 +16,7 @@ import numpy as np
 from recordio.errors import TextFormatError
 from recordio.text.csv import CSVReader, read_csv
 
-from ..core.effects import Rule
-from ..core.options import accepts, described, option, optional
+from ..core.options import Rule, accepts, described, option, optional
 from ..core.order import BatchPlan, Order, Tail
 from ..core.parameters import boolean, choice, integer, integers
 from .array_rows import Columns, DenseColumn
@@ -132,7 +131,13 @@ class CSVOptions(TextOptions):
     def form(self) -> dict[str, Any]:
         """How the text is read."""
         return self.values(
-            "dtype", "delimiter", "skip_header", "threads", "max_line_bytes", "max_array_bytes"
+            "dtype",
+            "delimiter",
+            "skip_header",
+            "threads",
+            "max_line_bytes",
+            "max_array_bytes",
+            "remote_options",
         )
 
 

@@ -5,8 +5,6 @@ It answers what such a class does not define itself.  It makes no batches.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,10 +19,11 @@ __all__ = ["DataIter", "batch_of_parts", "listed"]
 class DataIter(AbstractDataProvider):
     """Base class in place of MXNet's ``mx.io.DataIter``.
 
-    A class of your own describes its batches in `provide_data` and `provide_label`, by `DataDesc`
-    or by plain pairs of a name and a shape, and makes them in one of two ways: it defines `next`,
-    or `iter_next` and `getdata`, with `getlabel`, `getpad` and `getindex` where there is more than
-    data.  `reset` is its own as well, if there is something to begin with again.
+    A class of your own makes its batches in one of two ways: it defines `next`, or `iter_next` and
+    `getdata`, with `getlabel`, `getpad` and `getindex` where there is more than data.  It describes
+    them in `provide_data` and `provide_label`, by `DataDesc` or by plain pairs of a name and a
+    shape; without descriptions arrays have no names.  `reset` is its own as well, if there is
+    something to begin with again.
 
     Parameters
     ----------
@@ -60,15 +59,11 @@ class DataIter(AbstractDataProvider):
     [np.int64(1), np.int64(0)]
     """
 
+    #: MXNet's base class asks for no descriptions.
+    provide_data = provide_label = ()
+
     _provider_asked = None
     _provider_size = 0
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        for name in ("next", "iter_next", "reset", "set_epoch", "load_state_dict"):
-            method = getattr(cls, name)
-            if method is not getattr(DataIter, name) and not hasattr(method, "_provider_notes"):
-                setattr(cls, name, _noting(method, asked=name in ("next", "iter_next")))
 
     def __init__(self, batch_size: int = 0) -> None:
         self.batch_size = batch_size
@@ -84,7 +79,6 @@ class DataIter(AbstractDataProvider):
 
     def next(self) -> DataBatch:
         """The next batch of the epoch; StopIteration when it is over."""
-        self._provider_asked = True
         if not _has_parts(self):
             return super().next()
         self._provider_current = None
@@ -94,7 +88,6 @@ class DataIter(AbstractDataProvider):
     def reset(self) -> None:
         """Nothing, unless `eachbatch` makes the batches or the class has a `reset` of its own."""
         self._provider_batches = self._provider_current = self._provider_loop = None
-        self._provider_asked = False
 
     def getlabel(self) -> Any:
         """Label array of the current batch; None without labels."""
@@ -107,24 +100,6 @@ class DataIter(AbstractDataProvider):
     def getindex(self) -> Any:
         """Sample ids of the current batch; None for a class that knows none."""
         return None if _knows_none(self) else super().getindex()
-
-
-def _noting(method: Callable[..., Any], asked: bool) -> Callable[..., Any]:
-    """The method, which notes whether anything was asked for since the epoch began."""
-
-    @functools.wraps(method)
-    def noting(self: DataIter, *arguments: Any, **keywords: Any) -> Any:
-        try:
-            result = method(self, *arguments, **keywords)
-        except BaseException:  # a batch may be lost; a reset that failed is none
-            if asked:
-                self._provider_asked = True
-            raise
-        self._provider_asked = asked
-        return result
-
-    noting._provider_notes = True  # type: ignore[attr-defined]
-    return noting
 
 
 def _has_parts(it: DataIter) -> bool:
@@ -155,8 +130,8 @@ def batch_of_parts(it: Any) -> DataBatch:
         listed(it.getlabel()),
         pad=it.getpad() or 0,
         index=None if index is None else np.array(index, np.uint64),
-        provide_data=it.provide_data,
-        provide_label=it.provide_label,
+        provide_data=it.provide_data or None,
+        provide_label=it.provide_label or None,
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordio.boxes import LEAST_HEADER, ROW_PREFIX
 from recordio.errors import LabelError, RecordIOError
 
 from ..core.options import accepts
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageDetRecordIter"]
 
-#: Values before the label in a row of the label array, and before the objects in a label, at least.
-PREFIX = 4
-LEAST_HEADER = 2
 #: Images of which a mosaic is made.
 MOSAIC_IMAGES = 4
 
@@ -134,7 +132,7 @@ class ImageDetRecordIter(RecordImageProvider):
             )
         if mosaic and recipe.label_pad_width <= 0:
             most += (MOSAIC_IMAGES - 1) * (most - LEAST_HEADER)
-        width = max(most, recipe.label_pad_width) + PREFIX
+        width = max(most, recipe.label_pad_width) + ROW_PREFIX
         return [{"label_width": width, **own} for own in labels]
 
     def _recipes(

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 from recordio.remote.settings import RemoteSettings
 
 from ..core.dtypes import dtype_name
-from ..core.effects import Rule
-from ..core.options import described, option, optional
+from ..core.options import Rule, described, option, optional
 from ..core.parameters import boolean, choice, integer, path, paths, real
 from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.codecs.jpeg import jpeg

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import RecordIOError
+from recordio.packs.classes import shown_classes
 from recordio.packs.labels import LabelChange, label_changes
 
 from ..core.order import check_of
 from ..images.sources.packs import Pack, as_packs, changed_labels, label_source
+from ..images.sources.record_source import RecordSource
 from ..images.view_plans import with_keywords
 from .image_caching import RAM, check_cache
 from .image_options import ImageRecordOptions
@@ -129,6 +131,20 @@ class PackClasses:
             labels.append(mine)
             errors.update({first + record: error for record, error in wrong.items()})
         return np.concatenate(labels), errors
+
+    def names(self) -> dict[int, str]:
+        """The names of classes in files beside those of the packs, by the labels that they become.
+
+        A label that has several names is not among them, and servers are not asked.
+        """
+        found: dict[int, set[str]] = {}
+        for member, change in zip(self.source.members, self.changes, strict=True):
+            if member.is_remote or not isinstance(member, RecordSource):
+                continue
+            for path in member.paths:
+                for label, name in change.of_names(shown_classes(path)).items():
+                    found.setdefault(label, set()).add(name)
+        return {label: names.pop() for label, names in found.items() if len(names) == 1}
 
     def described(self) -> str:
         """Short text that tells these changes from others."""

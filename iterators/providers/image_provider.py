@@ -18,8 +18,7 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
-from ..core.effects import refuse_ineffective, warn_of_ineffective
-from ..core.options import divided
+from ..core.options import divided, refuse_ineffective, warn_of_ineffective
 from ..core.order import BatchPlan, Order, check_of
 from ..core.order.parts import zeros
 from ..core.parameters import choice
@@ -42,7 +41,7 @@ from .image_settings import ImageSource, device_normalisation, make_mean_image
 from .image_views import described_views
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
-from .show import show_batch, undo_normalisation
+from .show import Classes, show_batch, undo_normalisation
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -138,7 +137,6 @@ class RecordImageProvider(PlannedProvider):
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
         self.path_imgrec = source.name
-        self.identities = source.identities
         self.packs = packs
         self._seed = options.seed
         self._classes: PackClasses | None = classes
@@ -235,6 +233,23 @@ class RecordImageProvider(PlannedProvider):
         return [self.path_imgrec, *super()._shown()]
 
     @property
+    def identities(self) -> np.ndarray | None:
+        """The keys ``[first, end)`` of every identity's images; None for an ordinary pack.
+
+        In a pack with keys from 2**24 on, the first time reads the labels of some of its images.
+
+        Raises
+        ------
+        RecordHeaderError
+            If keys were rounded, and the labels of the images do not tell which were meant.
+        ValueError
+            If the provider is closed.
+        """
+        if self._classes is None:
+            raise ValueError("the provider is closed")
+        return self._classes.source.identities
+
+    @property
     def num_classes(self) -> int:
         """Number of classes of all packs together, found from `classes`, identities or labels.
 
@@ -268,7 +283,7 @@ class RecordImageProvider(PlannedProvider):
         self,
         batch: DataBatch | None = None,
         *,
-        classes: Mapping[int, str] | Sequence[str] | None = None,
+        classes: Classes = None,
         columns: int = 8,
     ) -> Image:
         """The images of a batch side by side, as they were before they were normalised.
@@ -277,8 +292,10 @@ class RecordImageProvider(PlannedProvider):
         ----------
         batch : DataBatch, optional
             One of this provider; by default the one that comes next, which is made and not taken.
-        classes : mapping of int to str or sequence of str, optional
-            Names of the labels.
+        classes : mapping of int to str, sequence of str, or path, optional
+            Names of the labels, or the pack or file that they are taken from.  By default those
+            beside the packs of this provider, ``PREFIX.classes.txt``, if there is one label for an
+            image; ``{}`` for numbers.
         columns : int
             Images in a row, at least 1.
 
@@ -298,6 +315,9 @@ class RecordImageProvider(PlannedProvider):
         if batch is None:
             title += f", epoch {self._settle(self._position).epoch}"
             batch = next_batch(self)
+        if classes is None and self._classes is not None:
+            single = all(len(desc.shape) == 1 for desc in self.provide_label)
+            classes = self._classes.names() if single or not self.class_labels else None
         return show_batch(batch, undo_normalisation(self), title, classes, columns)
 
     def close(self) -> None:

@@ -1,13 +1,13 @@
 """Which keywords of image providers do nothing beside others, where a recipe does not know of them.
 
-`core.effects` says what becomes of them; `images.augment.rules` has the tables of the recipes.
+`core.options` says what becomes of them; `images.augment.rules` has the tables of the recipes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.effects import Rule
+from ..core.options import Rule
 from ..images.augment.rules import EXPOSURE_RULE, PIXEL_RULES, is_integer
 from .provider_options import FileOptions
 

@@ -37,6 +37,8 @@ class ArrayKeywords(ProviderKeywords, total=False):
     batch_size: int
     data_padding: float
     label_padding: float
+    round_batch: bool
+    last_batch_handle: str
     dtype: DTypeLike | None
     layout: str | None
     data_layout: str | None
@@ -60,6 +62,7 @@ class TextKeywords(FileKeywords, total=False):
 
     max_line_bytes: int
     max_array_bytes: int | None
+    remote_options: Any
 
 
 class _CSVKeywords(TypedDict):

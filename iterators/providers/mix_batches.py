@@ -21,7 +21,7 @@ from ..core.parameters import integer, real
 from ..core.random import derive_key
 from .abstract import AbstractDataProvider
 from .form_batches import FormBatch, with_arrays
-from .wrapper import Wrapper
+from .wrapper import Saved, Wrapper
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -287,11 +287,14 @@ class MixBatches(Wrapper):
     def _restart(self) -> None:
         self.provider.reset()
 
+    def _set_inside(self, past: int) -> None:
+        self.provider.set_epoch(self._inside_first[0] + past)
+
     def state_dict(self) -> dict[str, Any]:
         """The position of the run, that of the provider inside and the settings included."""
         settings = {name: repr(value) for name, value in self._settings().items()}
-        inside = self.provider.state_dict()
-        return {**self._own_state(), "settings": settings, "inside": inside}
+        inside = Saved.of(self.provider)
+        return {**self._own_state([inside]), "settings": settings, "inside": inside.state}
 
     def _settings(self) -> dict[str, Any]:
         return self._options.values(
@@ -306,9 +309,7 @@ class MixBatches(Wrapper):
         ValueError
             If the state was saved with other settings; the difference is named.
         """
-        sized = hasattr(type(self.provider), "__len__")
-        most = len(self) if sized else math.inf
-        place = self._checked_own_state(state, "settings", "inside", most=most)
+        place = self._checked_own_state(state, "settings", "inside")
         for name, value in self._settings().items():
             if dict(state["settings"]).get(name) != repr(value):
                 raise ValueError(
@@ -316,7 +317,7 @@ class MixBatches(Wrapper):
                     f"here it is {value!r}"
                 )
         self.provider.load_state_dict(state["inside"])
-        self._go_to(place)
+        self._resume(state, place)
 
     def close(self) -> None:
         """Close the provider inside."""

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.parameters import unknown_keyword
-from .abstract import AbstractDataProvider, described_size
+from .abstract import AbstractDataProvider, check_announced, described_size
 from .data_iter import batch_of_parts, listed
-from .wrapper import Wrapper, described
+from .wrapper import Saved, Wrapper, described
 
 __all__ = ["MXDataIter", "MXDataProvider"]
 
@@ -98,11 +98,14 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
     def _advance(self) -> DataBatch:
         inside = self.data_iter
         batch = inside.next() if hasattr(inside, "next") else batch_of_parts(inside)
-        index = batch.index
+        index, data, label = batch.index, listed(batch.data), listed(batch.label)
+        if not self._provider_checked and getattr(batch, "bucket_key", None) is None:
+            check_announced(inside, data, label)
+        self._provider_checked = True
         return self._batch(
             DataBatch(
-                [_copied(array) for array in listed(batch.data)],
-                [_copied(array) for array in listed(batch.label)] if self._has_labels else [],
+                [_copied(array) for array in data],
+                [_copied(array) for array in label] if self._has_labels else [],
                 pad=batch.pad or 0,
                 index=None if index is None else np.array(index, np.uint64),
                 provide_data=self._described,
@@ -114,10 +117,10 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the run."""
-        state = self._own_state()
-        if _has_state(self.data_iter):
-            state["inside"] = self.data_iter.state_dict()
-        return state
+        if not _has_state(self.data_iter):
+            return self._own_state()
+        inside = Saved.of(self.data_iter)
+        return {**self._own_state([inside]), "inside": inside.state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
@@ -135,7 +138,7 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
             self._number, self._over = 0, False
             for _ in range(number):
                 self._advance()
-        self._go_to(place)
+        self._resume(state, place)
 
     def close(self) -> None:
         """Close the object inside, if it can be closed."""

@@ -6,7 +6,7 @@ and on anything else that has the same methods.  They copy out of batches and ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ __all__ = [
     "get_label",
     "load_data",
     "load_label",
+    "named",
     "provide_data",
     "provide_label",
     "taken_over",
@@ -180,9 +181,9 @@ class MXNetJlProtocol:
         """`batch_size`, under the name of MXNet.jl."""
         return self.batch_size
 
-    def eachbatch(self: Any) -> Iterator[DataBatch]:
-        """Batches of one epoch: a loop over the provider, or what a class of its own makes."""
-        return iter(self)
+    def eachbatch(self: Any) -> Iterable[DataBatch]:
+        """Batches of one epoch: the provider itself, or what a class of its own makes."""
+        return self
 
     def count_samples(self, batch: DataBatch) -> int:
         """Samples of the batch that are not padding."""
@@ -197,8 +198,11 @@ class MXNetJlProtocol:
         return batch.label
 
     def get(self, batch: DataBatch, name: str) -> Any:
-        """The array of the batch that has this name; KeyError if none has."""
-        return batch[name]
+        """The array of the batch that has this name; KeyError if none has.
+
+        A batch without names has those of `provide_data` and `provide_label`.
+        """
+        return named(self, batch)[name]
 
     def view(self, batch: DataBatch) -> Batch:
         """Views over the arrays of the batch, not copied; see `iterators.views.view_batch`."""
@@ -206,11 +210,29 @@ class MXNetJlProtocol:
 
     def load_data(self: Any, batch: DataBatch, targets: Sequence[Any]) -> None:
         """Copy data arrays of the batch into `targets`, see `iterators.providers.protocol`."""
-        load_arrays(self.get_data(batch), self.provide_data, targets)
+        load_arrays("data", self.get_data(batch), self.provide_data, targets)
 
     def load_label(self: Any, batch: DataBatch, targets: Sequence[Any]) -> None:
         """Copy label arrays of the batch into `targets`, see `iterators.providers.protocol`."""
-        load_arrays(self.get_label(batch), self.provide_label, targets)
+        load_arrays("label", self.get_label(batch), self.provide_label, targets)
+
+
+def named(provider: Any, batch: Any) -> DataBatch:
+    """The batch with the names of its provider, if it has none of its own.
+
+    Examples
+    --------
+    >>> from iterators import DataIter
+    >>> provider = type("Rows", (DataIter,), {"provide_data": [("rows", (4, 2))]})()
+    >>> named(provider, DataBatch([np.zeros((4, 2))]))
+    DataBatch(rows=(4, 2) float64, pad=0)
+    """
+    if not isinstance(batch, DataBatch):
+        batch = DataBatch(list(batch.data), list(batch.label or ()), batch.pad or 0)
+    for part in ("provide_data", "provide_label"):
+        if getattr(batch, part) is None:
+            setattr(batch, part, getattr(provider, part, None) or None)
+    return batch
 
 
 def eltype(provider: Any) -> type:
@@ -233,9 +255,19 @@ def provide_label(provider: Any) -> Sequence[Any]:
     return provider.provide_label
 
 
-def eachbatch(provider: Any) -> Iterator[Any]:
-    """Batches of one epoch."""
-    return provider.eachbatch()
+class _Epochs:
+    """What `eachbatch` gives: every loop over it is an epoch, also where a generator makes them."""
+
+    def __init__(self, provider: Any) -> None:
+        self.provider = provider
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.provider.eachbatch())
+
+
+def eachbatch(provider: Any) -> Iterable[Any]:
+    """Batches of one epoch; looped over again, those of the next one."""
+    return _Epochs(provider)
 
 
 def count_samples(provider: Any, batch: Any) -> int:
@@ -268,14 +300,14 @@ def load_data(provider: Any, batch: Any, targets: Sequence[Any]) -> None:
     targets : sequence
         One entry for each array of `provide_data`: a destination for the whole array, or a list of
         pairs ``(samples, destination)`` such as `SlicedNDArray`, where `samples` is a slice or a
-        range of places in the batch. Destinations are NumPy arrays or torch tensors on any device,
-        of the shape of what is copied. Entries without an array, and arrays without an entry, are
-        left alone.
+        range of places in the batch; an empty list leaves the array out.  Destinations are NumPy
+        arrays or torch tensors on any device, of the shape of what is copied.
 
     Raises
     ------
     ValueError
-        If the shapes differ; an array is never broadcast.
+        If there are more or fewer entries than arrays, before anything is copied, or if shapes
+        differ; an array is never broadcast.
     TypeError
         If an entry or a destination is of another kind.
 
@@ -296,9 +328,22 @@ def load_label(provider: Any, batch: Any, targets: Sequence[Any]) -> None:
     provider.load_label(batch, targets)
 
 
-def load_arrays(arrays: Sequence[Any], descriptions: Sequence[Any], targets: Sequence[Any]) -> None:
+def load_arrays(
+    what: str, arrays: Sequence[Any], descriptions: Sequence[Any], targets: Sequence[Any]
+) -> None:
     """Copy `arrays` into `targets`, whose form `load_data` describes."""
-    for array, desc, target in zip(arrays, descriptions, targets, strict=False):
+    if len(arrays) != len(descriptions):
+        raise ValueError(
+            f"the batch has {len(arrays)} {what} arrays, provide_{what} describes "
+            f"{len(descriptions)}"
+        )
+    if len(targets) != len(arrays):
+        names = ", ".join(str(desc[0]) for desc in descriptions) or "none"
+        raise ValueError(
+            f"{len(targets)} targets for {len(arrays)} {what} arrays ({names}): give one for each, "
+            "[] for an array that is not wanted"
+        )
+    for array, desc, target in zip(arrays, descriptions, targets, strict=True):
         name, layout = desc[0], getattr(desc, "layout", None)
         axis = 0 if layout is None else max(layout.find("N"), 0)
         if not isinstance(target, (list, tuple)):

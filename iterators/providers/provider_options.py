@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 from recordio.text.lines import MAX_LINE_BYTES
 
-from ..core.effects import Rule
-from ..core.options import Options, option
+from ..core.options import Options, Rule, option
 from ..core.parameters import boolean, choice, integer
 
 __all__ = ["FileOptions", "NamedOptions", "ProviderOptions", "TextOptions"]
@@ -134,4 +133,11 @@ class TextOptions(FileOptions):
         "int, optional",
         """A larger array is an error.  By default 64 times the size of the files as they are
         stored, at least 256 MiB.""",
+    )
+    remote_options: Any = option(
+        None,
+        "mapping, optional",
+        """How the server of a URL is reached: the options of fsspec's file system for it, and for
+        S3 also `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token` and `region`.
+        What is not given comes from the standard environment.""",
     )

@@ -16,7 +16,7 @@ from recordio.partition import part_by_count
 
 from ..core.batch import DataDesc
 from ..core.device import placement
-from ..core.effects import warn_of_ineffective
+from ..core.options import refuse_ineffective, warn_of_ineffective
 from ..core.order import BatchPlan, Order, PartRule, SequentialOrder, make_order
 from ..core.prefetch import Prefetcher
 from .batch_form import BatchForm
@@ -100,6 +100,7 @@ class RowProvider(PlannedProvider):
     """
 
     def __init__(self, source: RowSource, plan: BatchPlan, options: ProviderOptions) -> None:
+        refuse_ineffective(options)
         warn_of_ineffective(options)
         described = plan.order.described()
         if isinstance(plan.order, SequentialOrder):

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.backend import backend_of
 from ..core.batch import DataDesc
-from ..core.finite_iterator import FiniteDatasetIterator, flat_parts
+from ..core.finite_iterator import FiniteDatasetIterator
 from ..core.order.modes import (
     EvenSequencesSubsetIterator,
     SequentialSubsetIterator,
@@ -51,7 +51,6 @@ class _Request:
         self._descriptions = [*data, *label]
         self.form = form
         if data_specs is not None:
-            flat_parts(data_specs)
             names = ([desc[0] for desc in part] for part in (data, label))
             self.form = BatchForm(data_specs, *names)
             self.form.bind(data, label)
@@ -268,8 +267,8 @@ class DatasetProtocol:
         rng : seed or generator, optional
             By default one generator for all iterators of the provider.
         data_specs : (Space, source), optional
-            Flat; by default what the provider was asked for when it was made, or all data and
-            label arrays.
+            By default what the provider was asked for when it was made, or all data and label
+            arrays.
         return_tuple : bool
             Give a tuple for a single source as well.
 

@@ -6,10 +6,18 @@ method `show`; of a batch alone the numbers are shown as well as that goes, and 
 
 from __future__ import annotations
 
+import base64
+import io
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from recordio.boxes import boxes_of
+from recordio.errors import LabelError
+from recordio.packs.classes import SUFFIX, read_classes, shown_classes
+from recordio.packs.source import pack_files
 
 from ..core.batch import DataBatch, axes_of
 from ..core.device import NumpyDevice
@@ -21,10 +29,13 @@ if TYPE_CHECKING:
 
     from .image_provider import RecordImageProvider
 
-__all__ = ["objects_of_row", "show", "show_batch", "undo_normalisation"]
+__all__ = ["Classes", "objects_of_row", "pictures", "show", "show_batch", "undo_normalisation"]
 
-#: Where the labels of a detection batch say how many values follow, and where objects begin.
-DET_PREFIX = 4
+#: Images of a batch that a notebook shows by itself.
+MOST_PICTURES = 16
+
+#: Names of labels: as they are, or where they are.
+Classes = Mapping[int, str] | Sequence[str] | str | os.PathLike[str] | None
 #: ``pixels(images, source)``: normalised images, (batch, height, width, channels), as grey levels.
 Pixels = Callable[[np.ndarray, Any], np.ndarray]
 
@@ -32,7 +43,7 @@ Pixels = Callable[[np.ndarray, Any], np.ndarray]
 def show(
     batch: DataBatch,
     *,
-    classes: Mapping[int, str] | Sequence[str] | None = None,
+    classes: Classes = None,
     columns: int = 8,
 ) -> Image:
     """The images of a batch side by side, with their labels; padding is faint.
@@ -44,8 +55,8 @@ def show(
         floats from 0 to 255, are shown as they are; floats from 0 to 1 times 255; anything else,
         normalised pixels for example, is stretched from its least value to its greatest, and the
         title says so.  `ImageRecordIter.show` undoes the normalisation instead.
-    classes : mapping of int to str or sequence of str, optional
-        Names of the labels.
+    classes : mapping of int to str, sequence of str, or path, optional
+        Names of the labels, or the pack or ``.classes.txt`` file that they are taken from.
     columns : int
         Images in a row, at least 1.
 
@@ -57,7 +68,9 @@ def show(
     Raises
     ------
     ValueError
-        If the batch holds no images.
+        If the batch holds no images, or there are no names of classes beside the pack.
+    RecordIOError
+        If the file of their names is damaged.
 
     Examples
     --------
@@ -74,11 +87,12 @@ def show_batch(
     batch: DataBatch,
     pixels: Pixels | None,
     title: str,
-    classes: Mapping[int, str] | Sequence[str] | None,
+    classes: Classes,
     columns: int,
+    most: int | None = None,
 ) -> Image:
-    """A batch as a contact sheet; see `show`."""
-    images = _images(batch)
+    """A batch, or the first `most` of its images, as a contact sheet; see `show`."""
+    images = _images(batch)[:most]
     note = ""
     if pixels is not None:
         images = pixels(images, batch.source)
@@ -95,6 +109,23 @@ def show_batch(
         tiles.append(Tile(image, caption, objects, faint=padding))
     parts = [title, f"{count} images", f"pad {batch.pad}" if batch.pad else "", note]
     return contact_sheet(tiles, ", ".join(part for part in parts if part), columns, names)
+
+
+def pictures(batch: DataBatch) -> str:
+    """The first images of a batch as HTML, for notebooks; "" if it holds none.
+
+    Examples
+    --------
+    >>> pictures(DataBatch([np.zeros((4, 2))])), pictures(DataBatch([np.zeros((4, 3, 8, 8))]))[:32]
+    ('', '<br><img src="data:image/png;bas')
+    """
+    try:
+        sheet = show_batch(batch, None, "", None, 8, MOST_PICTURES)
+    except (ValueError, ModuleNotFoundError):  # no images, or no Pillow that would draw them
+        return ""
+    stored = io.BytesIO()
+    sheet.save(stored, "PNG")
+    return f'<br><img src="data:image/png;base64,{base64.b64encode(stored.getvalue()).decode()}">'
 
 
 def _images(batch: DataBatch) -> np.ndarray:
@@ -125,10 +156,16 @@ def _stretched(images: np.ndarray) -> tuple[np.ndarray, str]:
     return (images - low) * (255 / max(high - low, 1e-12)), f"{low:.3g} to {high:.3g} as 0 to 255"
 
 
-def _names(classes: Mapping[int, str] | Sequence[str] | None) -> Mapping[int, str]:
-    if classes is None:
-        return {}
-    return classes if isinstance(classes, Mapping) else dict(enumerate(classes))
+def _names(classes: Classes) -> Mapping[int, str]:
+    if classes is None or isinstance(classes, Mapping):
+        return classes or {}
+    if not isinstance(classes, (str, os.PathLike)):
+        return dict(enumerate(classes))
+    path = os.fspath(classes)
+    names = read_classes(path) if path.endswith(SUFFIX) else shown_classes(pack_files(path)[0])
+    if not names:
+        raise ValueError(f"classes={classes!r}: there are no names of classes beside this pack")
+    return names
 
 
 def _labelled(
@@ -148,14 +185,12 @@ def _labelled(
 def objects_of_row(label: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     """The objects in a row of labels of `ImageDetRecordIter`; None of any other row."""
     height, width, channels = shape
-    if len(label) < DET_PREFIX + 2 or tuple(label[:3]) != (channels, height, width):
+    if tuple(label[:3]) != (channels, height, width):
         return None
-    end, header, size = DET_PREFIX + int(label[3]), int(label[4]), int(label[5])
-    first = DET_PREFIX + header
-    if size < 5 or not DET_PREFIX + 2 <= first <= end <= len(label) or (end - first) % size:
+    try:
+        return boxes_of(label, in_batch=True)[:, :5].astype(float)
+    except LabelError:
         return None
-    starts = range(first, end, size)
-    return np.array([label[start : start + 5] for start in starts], np.float32).astype(float)
 
 
 def undo_normalisation(provider: RecordImageProvider) -> Pixels:

@@ -7,8 +7,8 @@ that is asked for.  Which batch comes next is the business of its subclasses.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,13 +21,41 @@ from .abstract import AbstractDataProvider
 from .batch_form import BatchForm
 from .form_batches import with_arrays
 
-__all__ = ["Wrapper", "described"]
+__all__ = ["Saved", "Wrapper", "described"]
 
 STATE_VERSION = 1
 
 
+class Saved(NamedTuple):
+    """The state of an iterator inside, and the epoch that it was in.
+
+    Examples
+    --------
+    >>> Saved({"epoch": 4}, 3).ahead, Saved({"epoch": 3}, 3).ahead, Saved({"at": 7}, None).ahead
+    (1, 0, None)
+    """
+
+    state: Any
+    epoch: Any
+
+    @classmethod
+    def of(cls, it: Any) -> Saved:
+        """Save the state of an iterator; TypeError if it has none."""
+        return cls(it.state_dict(), getattr(it, "epoch", None))
+
+    @property
+    def ahead(self) -> int | None:
+        """Epochs that are over by the state; None for an iterator that does not say which it is."""
+        saved = self.state.get("epoch") if isinstance(self.state, Mapping) else None
+        if isinstance(saved, int) and isinstance(self.epoch, int):
+            return max(saved - self.epoch, 0)
+        return None
+
+
 class Wrapper(AbstractDataProvider):
     """What the providers here share: a batch of their own around the arrays of others."""
+
+    _provider_keeps_notes = True
 
     def __init__(self, device: Any, epoch: int) -> None:
         self._turns = Turns()
@@ -152,8 +180,26 @@ class Wrapper(AbstractDataProvider):
             provide_label=self.provide_label,
         )
 
-    def _own_state(self) -> dict[str, Any]:
-        return {"version": STATE_VERSION, "epoch": self._epoch, "number": self._number}
+    def _own_state(self, inside: Sequence[Saved] = (), over: bool | None = None) -> dict[str, Any]:
+        """The position of the run, beside the saved states of the iterators inside.
+
+        Behind the last batch of an epoch it is the start of the next one.  An iterator inside whose
+        own state is not that of its next epoch is reset when this state is loaded.
+        """
+        ahead = [saved.ahead for saved in inside]
+        known = [epochs for epochs in ahead if epochs is not None]
+        if over is None:
+            past = max(known, default=int(self._over))
+        else:  # epochs here are no epochs of the iterators inside
+            past, ahead = int(over), [None] * len(ahead)
+        state = {
+            "version": STATE_VERSION,
+            "epoch": self._epoch + past,
+            "number": 0 if past else self._number,
+        }
+        if any((epochs or 0) < past for epochs in ahead):
+            state["reset"] = True
+        return state
 
     def _checked_own_state(self, state: Any, *names: str, most: float = math.inf) -> Position:
         """Epoch and batch of a state that has these other entries, too; nothing changes."""
@@ -164,6 +210,12 @@ class Wrapper(AbstractDataProvider):
             )
         entries(state, "epoch", "number", *names)
         return Position.saved(state, place="number", high=most)
+
+    def _resume(self, state: Mapping[str, Any], position: Position) -> None:
+        """Be where a state says, the iterators inside having loaded theirs."""
+        if state.get("reset"):
+            self._restart()
+        self._go_to(position)
 
     def _go_to(self, position: Position) -> None:
         """Be at that batch, as far as that is known here."""

@@ -18,7 +18,7 @@ from ..core.prefetch import Prefetcher
 from .abstract import AbstractDataProvider
 from .form_batches import FormBatch
 from .mx_data_provider import MXDataProvider
-from .wrapper import Wrapper, described
+from .wrapper import Saved, Wrapper, described
 
 __all__ = ["PrefetchingIter", "ResizeIter"]
 
@@ -109,13 +109,15 @@ class ResizeIter(Wrapper):
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the run, that of the iterator inside included."""
-        return {**self._own_state(), "inside": self.data_iter.state_dict()}
+        inside = Saved.of(self.data_iter)
+        over = self._number == self.size
+        return {**self._own_state([inside], over), "inside": inside.state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
         place = self._checked_own_state(state, "inside", most=self.size)
         self.data_iter.load_state_dict(state["inside"])
-        self._go_to(place)
+        self._resume(state, place)
 
     def close(self) -> None:
         """Close the iterator inside."""
@@ -208,6 +210,9 @@ class PrefetchingIter(Wrapper):
                 engine.submit(None, 0)
         collected = [engine.collect() for engine in self._engines]
         errors = [failures[0][1] for _, _, _, failures in collected if failures]
+        # Without a state nothing was asked of an iterator, or it was interrupted.
+        pairs = zip(collected, self._states, strict=True)
+        self._states = [state or before for (_, state, _, _), before in pairs]
         if not any(isinstance(error, StopIteration) for error in errors):
             for engine in self._engines:
                 engine.submit(None, 0)
@@ -221,7 +226,6 @@ class PrefetchingIter(Wrapper):
             raise ValueError("one of the iterators ended before the others")
         if len({batch.pad for batch in batches}) > 1:
             raise ValueError(f"the batches are padded differently: {[b.pad for b in batches]}")
-        self._states = [state for _, state, _, _ in collected]
         if len(batches) == 1:
             return self._batch(batches[0])
         return self._batch(
@@ -257,10 +261,10 @@ class PrefetchingIter(Wrapper):
         TypeError
             If an iterator has no state.
         """
-        for it, state in zip(self.iters, self._states, strict=True):
-            if state is None:
+        for it, saved in zip(self.iters, self._states, strict=True):
+            if saved.state is None:
                 it.state_dict()  # says why there is none
-        return {**self._own_state(), "inside": list(self._states)}
+        return {**self._own_state(self._states), "inside": [saved.state for saved in self._states]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
@@ -270,8 +274,8 @@ class PrefetchingIter(Wrapper):
             count = len(states) if isinstance(states, Sequence) else "no"
             raise ValueError(f"the state is of {count} iterators, here are {len(self.iters)}")
         self._move_all(lambda it, inside: it.load_state_dict(inside), states)
-        self._states = list(states)
-        self._go_to(place)
+        self._states = [_state_of(it) for it in self.iters]
+        self._resume(state, place)
 
     def _set_inside(self, past: int) -> None:
         self._move_all(lambda it, first: it.set_epoch(first + past), self._inside_first)
@@ -285,9 +289,9 @@ class PrefetchingIter(Wrapper):
             for it, place in zip(self.iters, where, strict=True):
                 move(it, place)
         except BaseException:  # all go on behind what was delivered last
-            for it, inside in zip(self.iters, self._states, strict=True):
-                if inside is not None:
-                    it.load_state_dict(inside)
+            for it, saved in zip(self.iters, self._states, strict=True):
+                if saved.state is not None:
+                    it.load_state_dict(saved.state)
             raise
 
     def close(self) -> None:
@@ -297,10 +301,13 @@ class PrefetchingIter(Wrapper):
 
 def _advance(
     it: AbstractDataProvider, records: Any, epoch: int
-) -> tuple[DataBatch, Any, None, list]:
-    """The next batch of an iterator, and the state behind it."""
-    batch = it.next()
-    return batch, _state_of(it), None, []
+) -> tuple[DataBatch | None, Any, None, list]:
+    """The next batch of an iterator or why there is none, and the state behind it."""
+    try:
+        batch, failures = it.next(), []
+    except Exception as error:
+        batch, failures = None, [(0, error)]
+    return batch, _state_of(it), None, failures
 
 
 def _joined(kinds: Sequence[type[DataBatch]]) -> type[DataBatch]:
@@ -323,11 +330,11 @@ def _provider(it: Any) -> AbstractDataProvider:
     return it if isinstance(it, AbstractDataProvider) else MXDataProvider(it)
 
 
-def _state_of(it: AbstractDataProvider) -> dict[str, Any] | None:
+def _state_of(it: AbstractDataProvider) -> Saved:
     try:
-        return it.state_dict()
+        return Saved.of(it)
     except TypeError:
-        return None
+        return Saved(None, None)
 
 
 def _renamed(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.backend import is_tensor
+from ..core.collate import SeesData
 from .arithmetic import computed, equal
 from .fields import Group, Selector, check_name, declared, on_axis, remaining, selects
 from .region import ReadOnlyError, Region
@@ -26,13 +27,14 @@ __all__ = ["Dataset", "Sample"]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Sample:
+class Sample(SeesData):
     """Data that are seen, not held: reading, indexing and fields are views until they are called.
 
     Parameters
     ----------
     data : numpy.ndarray, torch.Tensor, list or object with ``__getitem__``, optional
-        The stored data.  Without them the sample is a *composite* of its fields.
+        The stored data.  Without them the sample is a *composite* of its fields.  A mapping is
+        `fields` without data: ``Dataset({"input": x, "target": y})``.
     fields : mapping of str to object, optional
         With `data`: an int, slice, list of ints or a tuple that begins with one of them selects
         from the data - along the first axis of a sample, the second axis of a dataset; anything
@@ -47,7 +49,7 @@ class Sample:
         The field of a composite that stands for the whole: calls, lengths, indices, iteration and
         shapes are its own.
     fields_meta : mapping of str to mapping, optional
-        `meta` of the fields.
+        `meta` of the fields, added to what a field that is a sample knows itself.
 
     Notes
     -----
@@ -93,6 +95,10 @@ class Sample:
         *,
         fields_meta: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
+        if isinstance(data, Mapping):
+            if fields:
+                raise TypeError("data that are a mapping are fields: give them without fields=")
+            data, fields = None, data
         if data is None and not fields:
             raise ValueError("a sample needs data, fields or both")
         entries = declared(dict(fields or {}), data is not None, self._stored)
@@ -102,10 +108,15 @@ class Sample:
             region = None if data is None else region_of(data)
         if primary is not None and primary not in entries:
             raise ValueError(f"the primary field {primary!r} is none of {tuple(entries)}")
-        for name in fields_meta or {}:
+        selected: dict[str, Mapping[str, Any]] = {}
+        for name, facts in (fields_meta or NOTHING).items():
             if name not in entries:
                 raise ValueError(f"fields_meta is about {name!r}, the fields are {tuple(entries)}")
-        self._set(region, entries, meta or NOTHING, readonly, primary, fields_meta or NOTHING)
+            if isinstance(entries[name], Sample):
+                entries[name] = entries[name]._described(facts)
+            else:
+                selected[name] = facts
+        self._set(region, entries, meta or NOTHING, readonly, primary, selected)
 
     def _set(
         self,
@@ -121,6 +132,7 @@ class Sample:
         self._own_meta = dict(meta)
         self._is_readonly = bool(readonly)
         self._primary = primary
+        #: Of fields that are selected from the data; a field that is a sample has its own.
         self._fields_meta = dict(fields_meta)
 
     def _view(
@@ -139,7 +151,7 @@ class Sample:
     # -- reading ----------------------------------------------------------------------------------
 
     def __call__(self) -> Any:
-        """The data; of a composite, a dict of the data of its fields."""
+        """Return the data; of a composite, a dict of the data of its fields."""
         if self._primary is not None:
             return self._chief()
         if self._region is None:
@@ -199,12 +211,12 @@ class Sample:
         return tuple(self._entries)
 
     def _iter_fields(self) -> Iterator[tuple[str, Sample]]:
-        """Pairs of name and sample, in the order of declaration."""
+        """Yield pairs of name and sample, in the order of declaration."""
         for name in tuple(self._entries):
             yield name, self._field(name)
 
     def _length(self) -> float:
-        """Number of elements; ``math.inf`` where the storage has no end."""
+        """Return the number of elements; ``math.inf`` where the storage has no end."""
         if self._primary is not None:
             return self._chief._length()
         if self._region is not None:
@@ -217,15 +229,15 @@ class Sample:
         return next(iter(lengths.values()))
 
     def _shape(self) -> tuple[int, ...]:
-        """Length of every axis; ``()`` for a single number."""
+        """Return the length of every axis; ``()`` for a single number."""
         return self._whole()._shape() if self._region is None else self._region.shape()
 
     def _size(self) -> int:
-        """Number of elements along all axes."""
+        """Return the number of elements along all axes."""
         return math.prod(self._shape())
 
     def _width(self) -> int:
-        """Length of one element: the number of values in a row, of rows in a minibatch."""
+        """Return the length of one element: values of a row, or rows of a minibatch."""
         return len(self[0])
 
     @property
@@ -235,13 +247,13 @@ class Sample:
 
     @property
     def _deterministic(self) -> bool:
-        """Whether two calls give equal data; storage that says otherwise has it False."""
+        """True if two calls give equal data; storage may declare that they do not."""
         if self._region is None:
             return all(field._deterministic for _, field in self._iter_fields())
         return bool(getattr(self._region.storage, "_deterministic", True))
 
     def _copy(self) -> Any:
-        """The same with storage of its own, which can be written."""
+        """Copy the sample, with storage of its own, which can be written."""
         if self._region is None:
             fields = {name: field._copy() for name, field in self._iter_fields()}
             return type(self)(None, fields, self._own_meta, primary=self._primary,
@@ -252,7 +264,7 @@ class Sample:
         return type(self)(data, fields, self._own_meta, fields_meta=self._fields_meta)
 
     def _readonly(self, flag: bool = True) -> Any:
-        """The same view, unable to write.
+        """Return this view, unable to write.
 
         Raises
         ------
@@ -265,6 +277,12 @@ class Sample:
         view = self._view(type(self), self._region, dict(self._entries), self._own_meta,
                           self._fields_meta, self._primary)  # fmt: skip
         view._is_readonly = bool(flag)
+        return view
+
+    def _described(self, meta: Mapping[str, Any]) -> Any:
+        """Return this view, with more facts about the data."""
+        view = self._readonly(self._is_readonly)
+        view._own_meta.update(meta)
         return view
 
     # -- writing ----------------------------------------------------------------------------------
@@ -309,6 +327,7 @@ class Sample:
         check_name(name)
         fields = sample if isinstance(sample, Mapping) else None
         self._entries[name] = self._stored(None if fields else sample, fields)
+        self._fields_meta.pop(name, None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
@@ -354,7 +373,7 @@ class Sample:
         return self._field(str(self._primary))
 
     def _whole(self) -> Any:
-        """The one field that stands for a composite."""
+        """Return the one field that stands for a composite."""
         if self._primary is None:
             raise TypeError("a composite without a primary field is no single array")
         return self._chief
@@ -370,7 +389,7 @@ class Sample:
         return self._seen(self._entry(name), self._fields_meta.get(name, NOTHING))
 
     def _seen(self, entry: Any, meta: Mapping[str, Any] = NOTHING) -> Any:
-        """The sample that sees a field."""
+        """Return the sample that sees a field."""
         if isinstance(entry, _Later):
             entry = entry()
         if isinstance(entry, Sample):
@@ -383,7 +402,7 @@ class Sample:
         return self._view(type(self), region, {}, meta)
 
     def _declaration(self, entry: Any) -> Any:
-        """A field as the constructor takes it, with copies of what is no part of the data."""
+        """Return a field as the constructor takes it, with copies of data that are stored apart."""
         if isinstance(entry, Selector):
             return entry.index
         if isinstance(entry, Group):
@@ -391,21 +410,21 @@ class Sample:
         return self._seen(entry)._copy()
 
     def _stored(self, data: Any = None, fields: Mapping[str, Any] | None = None) -> Sample:
-        """A field that is no part of the data of this sample."""
+        """Return a field that is no part of the data of this sample."""
         return data if isinstance(data, Sample) else type(self)(data, fields)
 
     def _field_index(self, selector: Selector) -> Any:
         return (slice(None),) * self._field_axis + selector.index
 
     def _parts_at(self, index: Any) -> Any:
-        """An element or part of a composite: the same of each field."""
+        """Return an element or part of a composite: that of each field."""
         self._length()
         fields = {name: field[index] for name, field in self._iter_fields()}
         kind = Sample if any(type(f) is Sample for f in fields.values()) else type(self)
         return self._view(kind, None, fields, self._own_meta, self._fields_meta)
 
     def _axes(self) -> int | None:
-        """Number of axes, where that is known without reading."""
+        """Return the number of axes, where that is known without reading."""
         if self._region is None or not hasattr(self._region.storage, "shape"):
             return None
         return len(self._region.shape())
@@ -473,7 +492,7 @@ class Dataset(Sample):
             fields = remaining(self._entries, columns, self._region.axis_length(1))
             kept = {name: meta for name, meta in self._fields_meta.items() if name in fields}
             return self._view(kind, region, fields, NOTHING, kept)
-        # Fields with storage of their own are indexed when they are asked for: they may be shorter.
+        # Fields with storage of their own are indexed when they are read: they may be shorter.
         later: dict[str, Any] = {
             name: field if selects(field) else _Later(self, name, rows)
             for name, field in self._entries.items()
@@ -482,7 +501,7 @@ class Dataset(Sample):
         return self._view(kind, region, later, meta, self._fields_meta)
 
     def _minibatches(self, batch_size: int, drop_last: bool = False) -> Any:
-        """The data set whose elements are this one's rows, `batch_size` at a time.
+        """Return the data set whose elements are this one's rows, `batch_size` at a time.
 
         Parameters
         ----------
@@ -509,7 +528,7 @@ class Dataset(Sample):
 
 
 class _Later:
-    """The rows of a field that has storage of its own, once somebody asks for them."""
+    """The rows of a field that has storage of its own, read at their first use."""
 
     __slots__ = ("index", "name", "owner")
 
@@ -523,5 +542,5 @@ class _Later:
 
 
 def data_of(value: Any) -> Any:
-    """What a value contributes: of a sample its data, anything else is data."""
+    """Return the data that a value contributes: those of a sample, or the value itself."""
     return value() if isinstance(value, Sample) else value

@@ -15,11 +15,14 @@ import torch
 import torch.distributed
 import torch.utils.data
 
-from ..core.batch import DataBatch
+from recordio.remote.objects import shown as shown_url
+
+from ..core.batch import DataBatch, shown
 from ..core.device import as_tensor
 from ..core.parameters import integer
 from ..providers.abstract import AbstractDataProvider
 from ..providers.sample_iterator import first_samples
+from .world import World
 
 __all__ = ["RecordBatches"]
 
@@ -43,7 +46,9 @@ class RecordBatches(torch.utils.data.IterableDataset):
         its part, and cannot be used in workers.
     rank, world_size : int, optional
         Which part of the data this process trains on.  Without them they are those of
-        `torch.distributed` if it is initialised, else 0 and 1.
+        `torch.distributed` if it is initialised; else the environment's ``RANK`` and
+        ``WORLD_SIZE``, which torchrun sets; else 0 and 1.  They may not change once a loop, `len`,
+        `world` or a state has used them.
     convert : callable, optional
         Makes what is delivered of a `DataBatch`.  Default: a tuple of its data and label arrays as
         tensors, without the padding of a last batch.
@@ -84,8 +89,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         epoch: int = 0,
         **arguments: Any,
     ) -> None:
-        if (rank is None) != (world_size is None):
-            raise ValueError("rank and world_size belong together: give both or neither")
+        self._world = World(rank, world_size)
         self._given: AbstractDataProvider | None = None
         if isinstance(make, AbstractDataProvider):
             if arguments or rank is not None:
@@ -97,10 +101,6 @@ class RecordBatches(torch.utils.data.IterableDataset):
         for name in ("num_parts", "part_index"):
             if name in arguments:
                 raise TypeError(f"{name} follows from rank, world_size and the workers")
-        self._world: tuple[int, int] | None = None
-        if rank is not None and world_size is not None:
-            world_size = integer("world_size", world_size, low=1)
-            self._world = integer("rank", rank, low=0, high=world_size - 1), world_size
         self._make = make
         self._arguments = arguments
         self._convert = convert or tensors
@@ -118,12 +118,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
     @property
     def world(self) -> tuple[int, int]:
         """Rank and world size."""
-        if self._world is not None:
-            return self._world
-        distributed = torch.distributed
-        if distributed.is_available() and distributed.is_initialized():
-            return distributed.get_rank(), distributed.get_world_size()
-        return 0, 1
+        return self._world.get()
 
     @property
     def epoch(self) -> int:
@@ -133,7 +128,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
     # -- parts ------------------------------------------------------------------------------------
 
     def _part(self) -> tuple[int, int, int]:
-        """Number of this worker, of its part, and of all parts."""
+        """Return the number of this worker, of its part, and of all parts."""
         rank, world_size = (0, 1) if self._given is not None else self.world
         info = torch.utils.data.get_worker_info()
         if info is None:
@@ -150,7 +145,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         return self._make(**keywords)
 
     def _own_provider(self) -> tuple[int, AbstractDataProvider]:
-        """Number of this worker and its provider, made in this process."""
+        """Return the number of this worker and its provider, made in this process."""
         worker, part, parts = self._part()
         if self._given is not None:
             if torch.utils.data.get_worker_info() is not None:
@@ -207,7 +202,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         self._epoch, self._running = epoch + 1, False
 
     def __len__(self) -> int:
-        """Batches of an epoch of this rank; with workers there may be a few more, short ones."""
+        """Return the batches of an epoch of this rank; workers may add a few short ones."""
         if self._given is not None:
             return len(self._given)  # type: ignore[arg-type]
         if self._provider is not None and self._provider_of == (os.getpid(), *self.world):
@@ -221,7 +216,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
     # -- states -----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the run is: the number of the epoch and the state of the provider.
+        """Return the position of the run: the number of the epoch and the state of the provider.
 
         Raises
         ------
@@ -270,8 +265,17 @@ class RecordBatches(torch.utils.data.IterableDataset):
         if self._given is not None:
             self._given.close()
 
+    def __repr__(self) -> str:
+        made = repr(self._given)
+        if self._given is None:
+            keywords = ", ".join(f"{name}={_told(v)}" for name, v in self._arguments.items())
+            made = f"{getattr(self._make, '__name__', type(self._make).__name__)}({keywords})"
+        rank, world_size = self._world.used or (0, 1)
+        part = f", rank {rank} of {world_size}" if world_size > 1 else ""
+        return f"<{type(self).__name__} of {made}{part}, epoch {self._epoch}>"
+
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the provider; torch.distributed is not known in a worker."""
+        """Return everything but the provider."""
         if self._given is not None:
             raise TypeError(
                 "a provider that exists cannot be sent to another process: pass what makes it, as "
@@ -279,11 +283,22 @@ class RecordBatches(torch.utils.data.IterableDataset):
             )
         return {
             **self.__dict__,
-            "_world": self.world if self.world != (0, 1) else self._world,
             "_provider": None,
             "_provider_of": None,
             "_running": False,
         }
+
+
+def _told(value: Any) -> str:
+    """Show a parameter in a line of text: arrays by their shape, URLs without their secrets."""
+    if isinstance(value, (str, os.PathLike)):
+        return repr(shown_url(str(value)))
+    if isinstance(value, (list, tuple)):
+        return f"({', '.join(map(_told, value[:4]))}{', ...' * (len(value) > 4)})"
+    if hasattr(value, "shape"):
+        return f"<{shown('', value.shape, getattr(value, 'dtype', None))}>"
+    plain = value is None or isinstance(value, (bool, int, float))
+    return repr(value) if plain else f"<{type(value).__name__}>"
 
 
 def begin_epoch(provider: AbstractDataProvider, epoch: int) -> bool:
@@ -297,7 +312,7 @@ def begin_epoch(provider: AbstractDataProvider, epoch: int) -> bool:
 
 
 def tensors(batch: DataBatch) -> tuple[torch.Tensor, ...]:
-    """Data and label arrays of a batch as tensors, without padding."""
+    """Return data and label arrays of a batch as tensors, without padding."""
     arrays = [*batch.data, *batch.label]
     if batch.pad:
         parts = (batch.data, batch.provide_data), (batch.label, batch.provide_label)

@@ -1,4 +1,4 @@
-"""`ImageClassSet`: a folder of images, one subfolder for every class, read when they are asked for.
+"""`ImageClassSet`: a folder of images, one subfolder for every class, read when they are needed.
 
 It keeps paths and classes, never pixels.  Many images are better packed into a record file, which
 `iterators.ImageRecordIter` reads; this is for folders as they are.
@@ -18,6 +18,7 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError
 from recordio.image_size import complete_limits, open_within_limits
+from recordio.regular_files import open_regular
 
 from ..core.parameters import integer, integers
 from . import batch_rows as rows
@@ -150,7 +151,7 @@ class ImageClassSet(MadeSet):
         return "bhwc", "b"
 
     def sampling_weights(self) -> np.ndarray:
-        """Every class as often as every other, and so every image of a class."""
+        """Return weights that draw all classes equally often, and so the images of a class."""
         return 1 / np.bincount(self.labels)[self.labels]
 
     # -- images ---------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ class ImageClassSet(MadeSet):
         self._assemble(batch, numbers, self._read(numbers))
 
     def _read(self, numbers: np.ndarray) -> Iterable[np.ndarray]:
-        """The images of these rows, one after another."""
+        """Yield the images of these rows, one after another."""
         tasks = self._tasks(numbers)
         if self._threads is None:
             return (_image(*task) for task in tasks)
@@ -167,7 +168,7 @@ class ImageClassSet(MadeSet):
         return (future.result() for future in futures)
 
     def _tasks(self, numbers: np.ndarray) -> list[tuple[Any, ...]]:
-        """Arguments of `_image`, with a seed of its own for every image of every request."""
+        """Yield the arguments of `_image`, with a seed for every image of every request."""
         self._requests += 1
         seed = self.random_seed & (1 << 64) - 1, self._requests
         return [
@@ -218,7 +219,7 @@ class ImageClassSet(MadeSet):
         self.index_async_put(self._random_rows(n, rng))
 
     def async_get(self, out: Batch | None = None) -> Batch:
-        """The batch of the oldest request that was not answered.
+        """Return the batch of the oldest request that was not answered.
 
         Raises
         ------
@@ -253,7 +254,7 @@ def _stop(threads: ThreadPoolExecutor, process: int) -> None:
 
 
 def _images(folders: Iterable[Any], endings: tuple[str, ...]) -> Iterable[tuple[str, str]]:
-    """Class and path of every image."""
+    """Yield the class and path of every image."""
     for folder in folders:
         if not os.path.isdir(folder):
             raise ValueError(f"{os.fspath(folder)} is not a folder")
@@ -270,12 +271,15 @@ def _image(
     cut: SampleFunction,
     seed: tuple[int, ...],
 ) -> np.ndarray:
-    """One image, scaled and cut out: uint8, (height, width, channels)."""
+    """Return one image, scaled and cut out: uint8, (height, width, channels)."""
     from PIL import Image, ImageOps
 
     channels, height, width = load_size
     try:
-        with open_within_limits(Path(path).read_bytes(), limits) as file:
+        with (
+            open_regular(path) as stored,
+            open_within_limits(stored.read(), limits) as file,
+        ):
             longest = max(height, width)
             file.draft(MODES[channels], (longest, longest))  # a JPEG file is decoded smaller
             image = ImageOps.exif_transpose(file).convert(MODES[channels])

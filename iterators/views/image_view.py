@@ -1,11 +1,12 @@
 """`ImageView`: images in any order of their axes.
 
-The forms it offers and nothing else; `DataView` does the work.
+This module lists the forms; `DataView` does the work.
 """
 
 from __future__ import annotations
 
 from ..core.layout import Plan
+from . import view_layouts as forms
 from .data_view import DataView
 
 __all__ = ["ImageView"]
@@ -26,16 +27,17 @@ class ImageView(DataView):
     torch.Size([1, 3, 2, 2])
     """
 
+    letters = forms.LETTERS
     offered = ("default", "bf", "b", "bhwc", "bchw", "chwb")
 
     def bhwc(self) -> Plan:
-        """The conversion of the base to ``bhwc``."""
+        """Return the conversion of the base to ``bhwc``."""
         return self._plan(self._name("bhwc"))
 
     def bchw(self) -> Plan:
-        """The conversion of the base to ``bchw``."""
+        """Return the conversion of the base to ``bchw``."""
         return self._plan(self._name("bchw"))
 
     def chwb(self) -> Plan:
-        """The conversion of the base to ``chwb``."""
+        """Return the conversion of the base to ``chwb``."""
         return self._plan(self._name("chwb"))

@@ -1,6 +1,7 @@
-"""Samplers: which rows of a set make up which batch of an epoch.
+"""Samplers: the rows of a set in the batches of an epoch.
 
-A sampler keeps its position, two integers, between epochs.  Rows come from
+A sampler keeps its position, two integers, between epochs, and the rows of the running one that it
+has delivered.  Rows come from
 `iterators.core.order.sampling` and depend on the seed and on nothing else.
 """
 
@@ -35,14 +36,15 @@ class Epoch:
         draw: Callable[[int, Batch | None], tuple[Batch, int]],
         size: int,
         may_end: Callable[[], bool] = lambda: True,
+        seen: int = 0,
     ) -> None:
         self._draw = draw
         self._size = size
         self._may_end = may_end
-        self._seen = 0
+        self._seen = seen
 
     def __call__(self, batch: Batch | None = None) -> Draw | None:
-        """The next batch.
+        """Return the next batch.
 
         Parameters
         ----------
@@ -117,11 +119,13 @@ class Sampler:
         self.ppf = ppf
         self.gc_freq = integer("gc_freq", gc_freq, low=-1)
         self._position = Position()
+        self._seen = 0  # rows of the running epoch; 0 again when it is over
+        self._goes_on = False  # with the epoch of a state that was loaded
         self._batches = 0
         self._ahead = 0
 
     def sample_epoch(self, dataset: DataSet | DataSource | View) -> Epoch:
-        """The batches of the next epoch.
+        """Return the batches of the next epoch.
 
         Parameters
         ----------
@@ -141,19 +145,33 @@ class Sampler:
         data_set = _data_set(dataset)
         size = data_set.n_sample
         epoch_size = size if self.epoch_size == -1 or not size else self.epoch_size
-        self._begin()
+        first = self._first()
+        if not first:
+            self._begin()
         if self._ahead:
-            return Epoch(self._draw_ahead(data_set, epoch_size), epoch_size)
+            return Epoch(self._draw_ahead(data_set, epoch_size, first), epoch_size, seen=first)
 
         def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
-            rows, self._position = self._step(data_set, self._position)
+            rows, after = self._step(data_set, self._position)
+            self._move(after, seen + len(rows), epoch_size)
             batch = self._set_up(self._fill(data_set, rows, batch), rows, seen, epoch_size)
             return (batch if self.ppf is None else self.ppf(batch)), len(rows)
 
-        return Epoch(draw, epoch_size)
+        return Epoch(draw, epoch_size, seen=first)
+
+    def _first(self) -> int:
+        """Rows that were delivered of the epoch that is asked for."""
+        if not self._goes_on:
+            self._seen = 0
+        self._goes_on = False
+        return self._seen
+
+    def _move(self, position: Position, seen: int, size: int) -> None:
+        """Be behind a batch of an epoch of that size."""
+        self._position, self._seen = position, seen if seen < size else 0
 
     def asynchronous(self, depth: int = 2) -> Sampler:
-        """From now on ask for batches in advance, of sets with threads; returns the sampler.
+        """Request batches in advance from now on, of sets with threads; returns the sampler.
 
         Parameters
         ----------
@@ -168,14 +186,14 @@ class Sampler:
         self._ahead = integer("depth", depth, low=0)
         return self
 
-    def _draw_ahead(self, data_set: Any, size: int) -> Callable[..., tuple[Batch, int]]:
+    def _draw_ahead(self, data_set: Any, size: int, first: int) -> Callable[..., tuple[Batch, int]]:
         if not getattr(data_set, "n_thread", 0):
             raise TypeError(
                 f"{data_set!r} has no threads: drop asynchronous(), or give it n_thread="
             )
         data_set.synchronize()  # what an epoch that was left early has asked for
         waiting: deque[tuple[np.ndarray, Position]] = deque()
-        ahead, asked = self._position, 0
+        ahead, asked = self._position, first
 
         def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
             nonlocal ahead, asked
@@ -185,7 +203,8 @@ class Sampler:
                 data_set.index_async_put(rows)
                 waiting.append((rows, ahead))
                 asked += len(rows)
-            rows, self._position = waiting.popleft()
+            rows, after = waiting.popleft()
+            self._move(after, seen + len(rows), size)
             batch = self._set_up(data_set.async_get(batch), rows, seen, size)
             return (batch if self.ppf is None else self.ppf(batch)), len(rows)
 
@@ -208,23 +227,30 @@ class Sampler:
         """Called when an epoch begins."""
 
     def _step(self, data_set: DataSet, at: Position) -> tuple[np.ndarray, Position]:
-        """Rows of the batch at a position, and the position behind it."""
+        """Return rows of the batch at a position, and the position behind it."""
         return in_turn(at, data_set.n_sample, self.batch_size)
 
     def _fill(self, data_set: DataSet, rows: np.ndarray, batch: Batch | None) -> Batch:
         return data_set.sub(int(rows[0]), int(rows[-1]) + 1, out=batch)
 
     def state_dict(self) -> dict[str, int]:
-        """The position: what a sampler with the same parameters needs to go on from here."""
-        return {"start": self._position.place, "turn": self._position.epoch}
+        """Return the position, from which a sampler with the same parameters can go on.
+
+        `start` and `turn` are the position in the set, and `seen` are the rows of the running epoch
+        that were delivered.
+        """
+        return {"start": self._position.place, "turn": self._position.epoch, "seen": self._seen}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on where `state_dict` was called."""
-        self._position = Position.saved(state, epoch="turn", place="start")
+        """Go on where `state_dict` was called; the next epoch is what was left of that one."""
+        position = Position.saved(state, epoch="turn", place="start")
+        self._seen = integer("seen", state.get("seen", 0), low=0)
+        self._position, self._goes_on = position, self._seen > 0
 
     def set_epoch(self, epoch: int) -> None:
         """Begin that turn through the set with the next epoch."""
         self._position = Position(integer("epoch", epoch, low=0))
+        self._seen, self._goes_on = 0, False
 
 
 class ShuffleSampler(Sampler):
@@ -293,7 +319,7 @@ class RandomSampler(ShuffleSampler):
     """
 
     def _begin(self) -> None:
-        """One endless sequence: an epoch only says where it is cut."""
+        """Begin nothing: an epoch is a piece of one endless sequence."""
 
     def _step(self, data_set: DataSet, at: Position) -> tuple[np.ndarray, Position]:
         weights = data_set.sampling_weights()

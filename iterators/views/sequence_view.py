@@ -1,11 +1,12 @@
 """`SequenceView`: sequences of vectors in any order of their axes.
 
-The forms it offers and nothing else; `DataView` does the work.
+This module lists the forms; `DataView` does the work.
 """
 
 from __future__ import annotations
 
 from ..core.layout import Plan
+from . import view_layouts as forms
 from .data_view import DataView
 
 __all__ = ["SequenceView"]
@@ -23,12 +24,13 @@ class SequenceView(DataView):
     (8, 50, 10)
     """
 
+    letters = forms.LETTERS
     offered = ("default", "bf", "b", "bwc", "bcw")
 
     def bwc(self) -> Plan:
-        """The conversion of the base to ``bwc``."""
+        """Return the conversion of the base to ``bwc``."""
         return self._plan(self._name("bwc"))
 
     def bcw(self) -> Plan:
-        """The conversion of the base to ``bcw``."""
+        """Return the conversion of the base to ``bcw``."""
         return self._plan(self._name("bcw"))

@@ -1,7 +1,7 @@
 """`SentenceSampler` and `TextSampler`: batches that continue one another, for recurrent models.
 
-Row i of a batch goes on where row i of the one before stopped; ``batch.sequence_start`` says where
-that is not so and a model has to forget.  Orders follow from the seed alone.
+Row i of a batch goes on where row i of the one before stopped; ``batch.sequence_start`` marks the
+batches where a sequence begins and a model has to forget.  Orders follow from the seed alone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TextSampler(Sampler):
     """
 
     def sample_epoch(self, dataset: Any) -> Epoch:
-        """The batches of the next epoch of a `TextSet`, or of the train set of a source.
+        """Return the batches of the next epoch of a `TextSet`, or of the train set of a source.
 
         Raises
         ------
@@ -66,12 +66,12 @@ class TextSampler(Sampler):
 
         def draw(seen: int, batch: Batch | None) -> tuple[Batch, int]:
             numbers, step, after = streams(self._position, words, self.batch_size, text.stride)
-            self._position = after
+            self._move(after, seen + len(numbers), size)
             batch = self._set_up(text.index(numbers, out=batch), numbers, seen, size)
             batch.sequence_start = step == 0
             return (batch if self.ppf is None else self.ppf(batch)), len(numbers)
 
-        return Epoch(draw, size)
+        return Epoch(draw, size, seen=self._first())
 
 
 class SentenceSampler(ShuffleSampler):
@@ -101,7 +101,7 @@ class SentenceSampler(ShuffleSampler):
     """
 
     def sample_epoch(self, dataset: Any) -> Epoch:
-        """The batches of the next epoch of a `SentenceSet`, or of the train set of a source.
+        """Return the batches of the next epoch of a `SentenceSet`, or of the train set of a source.
 
         Raises
         ------
@@ -127,12 +127,13 @@ class SentenceSampler(ShuffleSampler):
             end = word == text.lengths[group[0]]
             if end:
                 # Only whole sentences count for the position.
-                word, self._position = 0, Position(turn, start + 1)
+                word, after = 0, Position(turn, start + 1)
                 if start + 1 == len(groups):
-                    groups, self._position = [], Position(turn + 1)
+                    groups, after = [], Position(turn + 1)
+                self._move(after, seen + len(group), size)
             return (batch if self.ppf is None else self.ppf(batch)), len(group)
 
-        return Epoch(draw, size, lambda: end)
+        return Epoch(draw, size, lambda: end, self._first())
 
 
 def _set_of(dataset: Any, kind: type[Any]) -> Any:

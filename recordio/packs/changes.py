@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -121,7 +121,7 @@ def class_files(sources: Sequence[SourcePack], changes: Sequence[LabelChange]) -
     """
     names: dict[int, str] = {}
     for source, change in zip(sources, changes, strict=True):
-        for label, name in _renumbered(find_classes(source.file), change).items():
+        for label, name in change.of_names(find_classes(source.file)).items():
             if names.setdefault(label, name) != name and change.table is None:
                 raise RecordIOError(
                     f"class {label} is {name!r} here and {names[label]!r} in a pack before: "
@@ -129,16 +129,3 @@ def class_files(sources: Sequence[SourcePack], changes: Sequence[LabelChange]) -
                     path=source.prefix + SUFFIX,
                 )
     return {SUFFIX: format_classes(names)} if names else {}
-
-
-def _renumbered(names: Mapping[int, str], change: LabelChange) -> dict[int, str]:
-    """Names by the labels that classes become; the first where several become one."""
-    if change.absent or not names:
-        return {}
-    old = np.array(sorted(names), np.float32)
-    new, known = change.apply(old)
-    whole = known & (new == np.floor(new))
-    found: dict[int, str] = {}
-    for before, after in zip(old[whole].astype(int).tolist(), new[whole].tolist(), strict=True):
-        found.setdefault(int(after), names[before])
-    return found

@@ -7,8 +7,10 @@ and it is worked out for many records at once, by NumPy.
 from __future__ import annotations
 
 import ast
+import difflib
 import operator
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,12 @@ __all__ = ["Condition"]
 #: Characters, and depth of nesting, of what people write.
 LONGEST, DEEPEST = 4096, 60
 LARGEST_INTEGER = 2**64 - 1
+#: Whole numbers up to here can be added and multiplied in 64 bits.
+EASY_INTEGER = 2**31
 #: What is known of a record, and what kind of value that is.
 NAMES = {
     "label": "a number",
+    "class": "a number",
     "labels": "labels",
     "objects": "a number",
     "width": "a number",
@@ -49,6 +54,9 @@ ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+#: Texts between quotation marks, and the word for which Python has another use.
+CLASS = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|\bclass\b""", re.S)
+BY_NAME = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 #: ``column(name, rows)``: what is known of some records; of labels pairs of counts and values.
 Columns = Callable[[str, np.ndarray], Any]
 
@@ -62,12 +70,18 @@ class Condition:
         Comparisons (also chained, and with ``in`` and ``not in``) of names, numbers, texts and
         arithmetic (``+ - * / // %``) of these, joined by ``and``, ``or`` and ``not``.  ``labels``
         can be asked for a number of them, ``len(labels)``, and whether one of them is a number,
-        ``3 in labels``.
+        ``3 in labels``.  ``class`` is another name of ``label``, and both, and ``labels``, may be
+        compared with the name of a class by ``==``, ``!=``, ``in`` and ``not in``.
+    classes : mapping of int to str, optional
+        The names of the classes.  Without it a condition on such names can be made, to see that it
+        has a meaning; `with_classes` makes it one that can be called.
 
     Attributes
     ----------
     names : frozenset of str
         What it asks about a record.
+    names_classes : bool
+        Whether it compares labels with names of classes.
 
     Raises
     ------
@@ -82,23 +96,32 @@ class Condition:
     >>> known = {"label": np.array([1, 2, 3]), "bytes": np.array([50, 200, 50])}
     >>> condition(3, lambda name, rows: known[name][rows]).tolist()
     [True, False, False]
+    >>> dogs = Condition("class == 'dog'", {1: "cat", 2: "dog"})
+    >>> dogs(3, lambda name, rows: known[name][rows]).tolist()
+    [False, True, False]
     >>> Condition("label == 3 or size > 4")
     Traceback (most recent call last):
         ...
     recordio.errors.ExpressionError: column 15: nothing is called 'size', only label, ...
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, classes: Mapping[int, str] | None = None) -> None:
         if len(text) > LONGEST:
             raise ExpressionError(f"it has {len(text)} characters, more than {LONGEST}", column=1)
         try:
-            self._tree = ast.parse(text.strip() or "?", mode="eval").body
+            # `class` becomes `label`, which is as long: columns stay what they are.
+            words = CLASS.sub(lambda found: found[1] or "label", text.strip())
+            self._tree = ast.parse(words or "?", mode="eval").body
         except SyntaxError as error:
             column = (error.offset or 1) + len(text) - len(text.lstrip())
             raise ExpressionError(f"{error.msg}: {text!r:.200}", column=column) from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise ExpressionError(f"{error}: {text!r:.200}", column=1) from None
         self._text, self._indent = text, len(text) - len(text.lstrip())
+        self._classes, self.names_classes = classes, False
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Compare):
+                self._number_classes(node)
         self._names: set[str] = set()
         if (kind := self._check(self._tree, 0)) != "true or false":
             raise self._error(self._tree, f"it is {kind}, and no condition that holds or not")
@@ -115,9 +138,14 @@ class Condition:
             on which the condition still depends.  Of ``labels`` it returns two arrays: how many
             each of them has, and all of these, one after the other.
         """
+        if self.names_classes and self._classes is None:
+            raise self._error(self._tree, "the names of the classes are not known")
         rows = np.arange(count)
-        with np.errstate(all="ignore"):
-            return np.array(np.broadcast_to(self._value(self._tree, rows, column), count), bool)
+        try:
+            with np.errstate(all="ignore"):
+                return np.array(np.broadcast_to(self._value(self._tree, rows, column), count), bool)
+        except OverflowError:
+            raise self._error(self._tree, "a number in it becomes too large") from None
 
     def _error(self, node: ast.AST, reason: str) -> ExpressionError:
         # The parser counts bytes of UTF-8.
@@ -125,6 +153,46 @@ class Condition:
         before = text[: getattr(node, "col_offset", 0)].decode("utf-8", "surrogateescape")
         column = self._indent + len(before) + 1
         return ExpressionError(f"{reason}: {self._text!r:.200}", column=column)
+
+    # -- names of classes -------------------------------------------------------------------------
+
+    def with_classes(self, classes: Mapping[int, str]) -> Condition:
+        """The same condition about classes with these names."""
+        return Condition(self._text, classes)
+
+    def _number_classes(self, node: ast.Compare) -> None:
+        """Put numbers in the place of names of classes, where these are compared with labels."""
+        sides = [node.left, *node.comparators]
+        for place, op in enumerate(node.ops):
+            for mine, other in ((place, place + 1), (place + 1, place)):
+                name = getattr(sides[mine], "id", "")
+                if isinstance(op, BY_NAME) and name in ("label", "labels"):
+                    sides[other] = self._numbered(sides[other])
+        node.left, *node.comparators = sides
+
+    def _numbered(self, node: ast.expr) -> ast.expr:
+        """The number of the class that a text names; what is no text stays."""
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            node.elts = [self._numbered(item) for item in node.elts]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return ast.copy_location(ast.Constant(self._class_called(node, node.value)), node)
+        return node
+
+    def _class_called(self, node: ast.expr, name: str) -> int:
+        self.names_classes = True
+        if self._classes is None:
+            return 0  # never looked at
+        found = [label for label, called in self._classes.items() if called == name]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            numbers = " and ".join(map(str, found))
+            raise self._error(node, f"the classes {numbers} are called {name!r}: use their numbers")
+        if not self._classes:
+            raise self._error(node, "the pack has no names of classes (PREFIX.classes.txt)")
+        close = difflib.get_close_matches(name, self._classes.values(), n=1)
+        text = f" (did you mean {close[0]!r}?)" if close else ""
+        raise self._error(node, f"no class is called {name!r}{text}")
 
     # -- what has a meaning -----------------------------------------------------------------------
 
@@ -243,13 +311,13 @@ class Condition:
         value = self._value(node.operand, rows, column)
         if isinstance(node.op, ast.Not):
             return np.logical_not(value)
-        return _signed(value) * -1 if isinstance(node.op, ast.USub) else value
+        return -_exact(value)[0] if isinstance(node.op, ast.USub) else value
 
     def _value_binop(self, node: ast.BinOp, rows: np.ndarray, column: Columns) -> Any:
         left, right = (self._value(part, rows, column) for part in (node.left, node.right))
         if isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)) and not np.all(right):
             raise self._error(node.right, "something is divided by this, which can be zero")
-        return ARITHMETIC[type(node.op)](_signed(left), _signed(right))
+        return ARITHMETIC[type(node.op)](*_exact(left, right))
 
     def _value_compare(self, node: ast.Compare, rows: np.ndarray, column: Columns) -> np.ndarray:
         result = np.ones(len(rows), bool)
@@ -279,13 +347,13 @@ class Condition:
 
     def _value_call(self, node: ast.Call, rows: np.ndarray, column: Columns) -> Any:
         value = self._value(node.args[0], rows, column)
-        return value[0] if isinstance(value, tuple) else abs(_signed(value))
+        return value[0] if isinstance(value, tuple) else abs(_exact(value)[0])
 
 
-def _signed(value: Any) -> Any:
-    """Numbers that differences do not wrap: ids are unsigned, and few are that large."""
-    if isinstance(value, np.ndarray) and value.dtype.kind != "u":
-        return value
-    small = bool(np.all(np.abs(value) <= LARGEST_INTEGER >> 2))
-    whole = isinstance(value, (int, np.integer, np.ndarray))
-    return np.asarray(value, np.int64 if small and whole else np.float64)[()]
+def _exact(*values: Any) -> list[Any]:
+    """Numbers whose arithmetic neither wraps nor rounds whole ones: large ones become Python's."""
+    arrays = [np.asarray(value) for value in values]
+    whole = [array for array in arrays if array.dtype.kind in "iuO"]
+    easy = all(np.all((array >= -EASY_INTEGER) & (array <= EASY_INTEGER)) for array in whole)
+    kind = np.int64 if easy else object
+    return [array.astype(kind)[()] if array.dtype.kind in "iu" else array[()] for array in arrays]

@@ -12,6 +12,7 @@ from ..content import kind_of
 from ..errors import EmptyRecordFileError, ImageDecodeError
 from ..image_size import FORMATS, image_size, open_within_limits
 from .changes import output_path
+from .classes import find_classes
 from .expression import Condition
 from .lists import chosen_records
 from .output import PackReport, Progress, write_packs
@@ -80,6 +81,7 @@ def filter(
     -----
     ==================== ===========================================================================
     ``label``            the first label, or the class of the first object
+    ``class``            the same, and both may be compared with names: ``class == "cat"``
     ``labels``           all labels, or the classes of all objects: ``3 in labels``, ``len(labels)``
     ``objects``          how many objects a detection record has; 0 in other packs
     ``width, height``    of the image in pixels, as its header says
@@ -92,6 +94,9 @@ def filter(
     What a record does not have (the size of something that is no image, the label of a record
     without objects) is not a number: all comparisons with it fail, except ``!=``.  ``and`` and
     ``or`` look at a record only as far as they have to, so what takes long comes last.
+
+    Names of classes are those of ``PREFIX.classes.txt``.  They are compared by ``==``, ``!=``,
+    ``in`` and ``not in``: ``class in ("cat", "dog")``, ``"cat" in labels``.
 
     Examples
     --------
@@ -112,6 +117,8 @@ def filter(
         if keys is not None:
             wanted = np.isin(np.arange(len(source)), chosen_records(source, keys))
         if condition is not None:
+            if condition.names_classes:
+                condition = condition.with_classes(find_classes(source.file))
             rows = np.flatnonzero(wanted)
             columns = _Columns(source.part(rows), progress, cancelled)
             wanted[rows] = condition(len(rows), columns)

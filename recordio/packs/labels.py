@@ -97,6 +97,18 @@ class LabelChange:
             raise LabelError(unknown_label(labels.flat[0]))
         return labels
 
+    def of_names(self, names: Mapping[int, str]) -> dict[int, str]:
+        """Names of classes by the labels that these become; the first where several become one."""
+        if self.absent or not names:
+            return {}
+        old = np.array(sorted(names), np.float32)
+        new, known = self.apply(old)
+        whole = known & (new == np.floor(new))
+        found: dict[int, str] = {}
+        for before, after in zip(old[whole].astype(int).tolist(), new[whole].tolist(), strict=True):
+            found.setdefault(int(after), names[before])
+        return found
+
 
 def unknown_label(label: float) -> str:
     """What is said of a class label that a change does not know."""

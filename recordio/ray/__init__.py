@@ -8,7 +8,6 @@ from recordio.extras import need
 need("ray", "recordio.ray")
 need("pyarrow", "recordio.ray")
 
-from .duplicates import dedup  # noqa: E402
 from .sink import RecordDatasink  # noqa: E402
 from .source import RecordDatasource, read_images, read_records  # noqa: E402
 from .tasks import run_tasks  # noqa: E402
@@ -16,7 +15,6 @@ from .tasks import run_tasks  # noqa: E402
 __all__ = [
     "RecordDatasink",
     "RecordDatasource",
-    "dedup",
     "read_images",
     "read_records",
     "run_tasks",

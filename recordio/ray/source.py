@@ -105,17 +105,17 @@ class RecordDatasource(Datasource):
         self._decoded = channels is not None
 
     def get_name(self) -> str:
-        """What Ray calls the read in its messages."""
+        """Return the name of the read in messages of Ray."""
         return "Images" if self._decoded else "Records"
 
     def estimate_inmemory_data_size(self) -> int | None:
-        """Bytes of all rows; None for decoded images, whose sizes are in the records."""
+        """Return the bytes of all rows; None for decoded images, whose sizes are in the records."""
         return None if self._decoded else sum(file.bytes for file in self._files)
 
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
     ) -> list[ReadTask]:
-        """One task for each range of records, about as many as were asked for."""
+        """Return a task for each range of records, about as many as were asked for."""
         return [
             ReadTask(
                 partial(self._read, piece),
@@ -220,7 +220,7 @@ def read_images(
     )
 
 
-# -- what a task does -------------------------------------------------------------------------
+# -- the work of a task ------------------------------------------------------------------------
 
 
 def _blocks(

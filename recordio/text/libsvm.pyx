@@ -47,6 +47,9 @@ cdef struct Parsed:
     int64_t rows
     int64_t entries
     int64_t largest         # index; -1 without entries
+    int64_t weights         # rows with what is dropped
+    int64_t queries
+    int64_t comments        # with the lines that hold nothing else
 
 _SHOWN = 40                 # characters of the offending text
 
@@ -60,7 +63,7 @@ cdef inline bint _ends_item(uint8_t c) noexcept nogil:
 
 
 cdef inline const uint8_t* _parse_real(const uint8_t* at, real* out) noexcept nogil:
-    """A number that ends an item or stands before a colon, or NULL."""
+    """Parse a number that ends an item or stands before a colon, or return NULL."""
     cdef double value = 0
     cdef const uint8_t* next = short_double(at, &value)
     if next == NULL or not (_ends_item(next[0]) or next[0] == c':'):
@@ -101,8 +104,8 @@ cdef inline Status _parse_entry(
     return OK
 
 
-cdef Status _parse_label(const uint8_t** start, real* label) noexcept nogil:
-    """Parse ``label`` or ``label:weight``, whose weight is dropped."""
+cdef Status _parse_label(const uint8_t** start, real* label, int64_t* weights) noexcept nogil:
+    """Parse ``label`` or ``label:weight``, whose weight is dropped and counted."""
     cdef real weight
     cdef const uint8_t* next = _parse_real(start[0], label)
     if next == NULL:
@@ -111,6 +114,7 @@ cdef Status _parse_label(const uint8_t** start, real* label) noexcept nogil:
         next = _parse_real(next + 1, &weight)
         if next == NULL or not _ends_item(next[0]):
             return BAD_WEIGHT
+        weights[0] += 1
     elif not _ends_item(next[0]):
         return BAD_LABEL
     start[0] = next
@@ -144,7 +148,7 @@ cdef Status _parse_rows(
             at += 1
         if at[0] != c'\n' and at[0] != c'#':
             place.item = at
-            status = _parse_label(&at, labels + parsed.rows)
+            status = _parse_label(&at, labels + parsed.rows, &parsed.weights)
             first = entries
             largest = parsed.largest
             while status == OK:
@@ -159,6 +163,7 @@ cdef Status _parse_rows(
                     if next == NULL or not _ends_item(next[0]):
                         status = BAD_QUERY
                     else:
+                        parsed.queries += 1
                         at = next
                     continue
                 status = _parse_entry(&at, base, limit, indices + entries, values + entries)
@@ -174,6 +179,7 @@ cdef Status _parse_rows(
             parsed.rows += 1
             parsed.entries = entries
             parsed.largest = largest
+        parsed.comments += at[0] == c'#'
         while at[0] != c'\n':
             at += 1
         at += 1
@@ -182,7 +188,7 @@ cdef Status _parse_rows(
 
 
 cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, list bad):
-    """Labels, entries in each row, indices, values, the largest index, and `bad`.
+    """Return labels, row sizes, indices, values, the largest index, `bad`, and what is dropped.
 
     With the list `bad` a row that cannot be read is empty, its label is 0, and the list gets its
     place in the chunk and its error; with None that is raised.
@@ -206,7 +212,7 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, li
         labels32, values32 = labels, values
     else:
         labels64, values64 = labels, values
-    parsed.rows = parsed.entries = 0
+    parsed.rows = parsed.entries = parsed.weights = parsed.queries = parsed.comments = 0
     parsed.largest = -1
     while True:
         with nogil:
@@ -232,11 +238,12 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, li
     return (
         _used(labels, parsed.rows), _used(counts, parsed.rows), _used(indices, parsed.entries),
         _used(values, parsed.entries), parsed.largest, bad,
+        {"weights": parsed.weights, "queries": parsed.queries, "comments": parsed.comments},
     )
 
 
 cdef object _used(array, int64_t count):
-    """The used part of an array; a copy where most is unused, which then needs no memory."""
+    """Return the used part of an array; a copy where most is unused, which then needs no memory."""
     return array[:count] if 2 * count > len(array) else array[:count].copy()
 
 
@@ -265,7 +272,7 @@ cdef object _error(TextChunk chunk, start, Place place, base, limit):
 
 def read_libsvm(
     path, num_features=None, dtype="float32", zero_based=True, threads=None, bad_rows=None,
-    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
+    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None, dropped=None, remote_options=None,
 ):
     """Read a LibSVM file into a sparse matrix and labels.
 
@@ -290,6 +297,11 @@ def read_libsvm(
     max_array_bytes : int, optional
         A larger matrix is an error, labels and bad rows included.  By default 64 times the size of
         the files as they are stored, at least 256 MiB: more than any plain file needs.
+    dropped : dict, optional
+        If given, ``dropped["weights"]``, ``["queries"]`` and ``["comments"]`` become the numbers of
+        weights, of ``qid:n`` and of lines with a comment.
+    remote_options : mapping, optional
+        How the server of a URL is reached, as for `read_csv`.
 
     Returns
     -------
@@ -313,7 +325,7 @@ def read_libsvm(
     Notes
     -----
     As MXNet's LibSVMIter, this drops the weight of a label (``1:0.5``), ``qid:n``, comments from
-    ``#`` to the end of the line, and blank lines.
+    ``#`` to the end of the line, and blank lines; `dropped` counts them.
 
     Examples
     --------
@@ -343,7 +355,10 @@ def read_libsvm(
     name = path if isinstance(path, str) else os.fsdecode(path)
     labels, counts, indices, values = parts = [], [], [], []
     largest, nbytes, first = -1, 0, 0
-    with LineChunks(name, max_line_bytes=max_line_bytes) as chunks:
+    totals = dict.fromkeys(("weights", "queries", "comments"), 0)
+    with LineChunks(
+        name, max_line_bytes=max_line_bytes, remote_options=remote_options
+    ) as chunks:
         work = OrderedWork(
             chunks.read,
             lambda chunk: _parse_chunk(
@@ -352,7 +367,7 @@ def read_libsvm(
             threads=count, ahead=4 * count,
         )
         try:
-            for *arrays, last, bad in work:
+            for *arrays, last, bad, counted in work:
                 for part, array in zip(parts, arrays):
                     part.append(array)
                     nbytes += array.nbytes
@@ -360,6 +375,8 @@ def read_libsvm(
                     error.record = first + row
                     bad_rows[first + row] = error
                     nbytes += 1024
+                for key in totals:
+                    totals[key] += counted[key]
                 first += len(arrays[0])
                 largest = max(largest, last)
                 check_array_bytes(
@@ -367,6 +384,8 @@ def read_libsvm(
                 )
         finally:
             work.close()
+    if dropped is not None:
+        dropped.update(totals)
     features = largest + 1 if num_features is None else limit
     entries = sum(map(len, indices))
     index_type = np.int32 if max(entries, features) < 1 << 31 else np.int64
@@ -381,7 +400,7 @@ def read_libsvm(
 
 
 def _joined(pieces, dtype):
-    """One array of all, which are given up."""
+    """Join arrays into one; the list of them is emptied."""
     joined = np.concatenate([np.empty(0, dtype), *pieces], dtype=dtype, casting="same_kind")
     pieces.clear()
     return joined

@@ -80,6 +80,7 @@ def for_views(folder):
 
 
 OF_PAGES = {
+    "coming-from/mxnet.md": for_datasets,
     "reference/datasets.md": for_datasets,
     "reference/forms.md": for_forms,
     "reference/loops.md": for_loops,

@@ -8,7 +8,9 @@ are described only.
 
 import contextlib
 import importlib
+import importlib.util
 import os
+import pkgutil
 import re
 import shlex
 import shutil
@@ -29,6 +31,15 @@ ELSEWHERE = {"how-to/packs.md", "reference/recordio-command.md"}
 #: What this page calls needs a cluster, and is called by the tests of `make test-ray`.
 WITH_A_CLUSTER = {"how-to/ray.md"}
 COMMANDS = {"im2rec": im2rec.main, "rec2idx": rec2idx.main, "recordio": cli.main}
+#: What scripts import from `gluon.data`, its `vision` and its `vision.transforms`.
+GLUON = """
+SequentialSampler RandomSampler BatchSampler FilterSampler IntervalSampler SplitSampler
+MNIST FashionMNIST CIFAR10 CIFAR100 ImageRecordDataset ImageFolderDataset ImageListDataset
+Compose HybridCompose Cast ToTensor Normalize Resize CenterCrop RandomCrop RandomResizedCrop
+CropResize RandomFlipLeftRight RandomFlipTopBottom RandomBrightness RandomContrast RandomSaturation
+RandomHue RandomColorJitter RandomLighting RandomGray Rotate RandomRotation RandomApply
+HybridRandomApply DataLoader
+"""
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.S | re.M)
 #: What a machine for tests has less of: memory, time, devices, a network.
 SMALLER = (
@@ -115,6 +126,41 @@ def test_every_example_of_the_page_runs(path, name, folder, capfd, request):
             value.close()
 
 
+@pytest.mark.libjpeg
+@pytest.mark.parametrize("stop", [1, 5, "epoch", "epoch and 1", "end"])
+def test_the_loop_of_the_start_page_goes_on_where_it_was_stopped(folder, stop, capfd):
+    """However the run is cut in two, the loop of the page sees every batch once."""
+    path = DOCS / "start" / "index.md"
+    command, *_ = [text for language, _, text in fences(path) if language == "console"]
+    run_console(path, 1, command, capfd)
+    train, save, load = [text for language, _, text in fences(path) if language == "python"]
+    train = train.replace("optimizer.step()\n", "optimizer.step()\n        seen(batch)\n")
+    begin, loop = re.fullmatch(r"(.*)(^for .*)", train, re.S | re.M).groups()
+
+    def run(blocks, last=None):
+        met = []
+
+        def seen(batch):
+            met.append((batch.index.tolist(), batch.data[0].sum().item()))
+            if len(met) == last:
+                raise InterruptedError
+
+        space = {"seen": seen}
+        for block in blocks:
+            with contextlib.suppress(InterruptedError):
+                exec(block, space)
+        space["train"].close()
+        return met, len(space["train"])
+
+    whole, length = run([begin, loop])
+    last = {"epoch": length, "epoch and 1": length + 1, "end": 3 * length}.get(stop, stop)
+    assert len(whole) == 3 * length and last <= len(whole)
+    first, _ = run([begin, loop, save], last)
+    (parts,) = re.findall(r"^parts = .*\n", save, re.M)
+    rest, _ = run([begin, parts, load, loop])
+    assert first + rest == whole
+
+
 def run_python(path, line, text, space):
     text = text.replace("https://example.org/", f"file://{os.getcwd()}/")
     for pattern, smaller in SMALLER:
@@ -188,3 +234,32 @@ def test_every_public_name_is_in_the_reference():
         for name in package.__all__:
             if not isinstance(getattr(package, name), type(os)):  # a module
                 assert name in documented, f"{package.__name__}.{name}: add it in reference/api"
+
+
+def named_objects():
+    """What pages call by its whole name, and the pages."""
+    found = {}
+    for path in pages():
+        for name in re.findall(r"`((?:iterators|recordio)(?:\.\w+)+)", path.read_text()):
+            found.setdefault(name, name_of(path))
+    return found
+
+
+def test_what_pages_call_by_its_whole_name_is_there():
+    """Tables for people who come from other libraries name counterparts that no example uses."""
+    no_ray = importlib.util.find_spec("ray") is None
+    for name, page in named_objects().items():
+        if no_ray and ".ray" in name:
+            continue
+        try:
+            pkgutil.resolve_name(name)
+        except (ModuleNotFoundError, AttributeError) as error:
+            raise AssertionError(f"{page}: there is no {name}") from error
+
+
+def test_every_name_of_gluon_has_its_line():
+    """The names of `gluon.data.vision` that scripts import: each has a counterpart or a reason."""
+    page = (DOCS / "coming-from" / "mxnet.md").read_text()
+    for name in GLUON.split():
+        row = re.search(rf"^\| (?:[^|]*\W)?{name}\b[^|]*\|[^|]*\w", page, re.M)
+        assert row, f"no line about {name}"

@@ -2,12 +2,14 @@
 
 import copy
 import itertools
+import json
 import os
 import pickle
 import subprocess
 import sys
 import textwrap
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,6 +113,32 @@ def test_a_provider_that_exists_is_used_as_it_is():
             list(provider)
 
 
+def test_it_describes_itself_without_making_a_provider():
+    def make(**keywords):
+        raise AssertionError("not asked for")
+
+    url = "https://user:word@host/a.rec?signature=12"
+    options = {"shape": (3, 4), "data": np.zeros((5, 2)), "remote_options": {"key": "secret"}}
+    dataset = RecordBatches(make, path_imgrec=url, **options, rank=1, world_size=4, epoch=2)
+    assert repr(dataset) == (
+        "<RecordBatches of make(path_imgrec='https://host/a.rec', shape=(3, 4), "
+        "data=<(5, 2) float64>, remote_options=<dict>), rank 1 of 4, epoch 2>"
+    )
+    provider = ArrayDataProvider(np.arange(5), batch_size=2)
+    assert repr(RecordBatches(provider)) == f"<RecordBatches of {provider!r}, epoch 0>"
+
+
+def test_a_description_settles_no_rank(monkeypatch):
+    dataset = RecordBatches(ArrayDataProvider, data=np.arange(4.0), batch_size=2)
+    assert "rank" not in repr(dataset)
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert dataset.world == (1, 2)
+    assert "rank 1 of 2" in repr(dataset)
+    monkeypatch.setenv("WORLD_SIZE", "")
+    assert "rank 1 of 2" in repr(dataset)
+
+
 def test_any_function_that_makes_a_provider_will_do():
     def make():
         inside = ArrayDataProvider(np.arange(4.0), batch_size=2)
@@ -211,6 +239,91 @@ def test_rank_and_world_size_come_from_torch_distributed(tmp_path, workers):
     found = [eval(child.communicate(timeout=100)[0]) for child in children]
     wanted = [dataset(9, 2, seed=1, rank=rank, world_size=2) for rank in range(2)]
     assert found == [[values(batches), values(batches)] for batches in wanted]
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "distributed.md"
+
+
+def test_the_script_of_the_page_divides_the_records_under_torchrun(tmp_path):
+    with recordio.RecordWriter(tmp_path / "train.rec", tmp_path / "train.idx") as writer:
+        for i in range(24):
+            header = recordio.IRHeader(0, float(i), i, 0)
+            image = np.full((64, 64, 3), i, np.uint8)
+            writer.write(recordio.pack_img(header, image, img_fmt=".png"), i)
+    script = PAGE.read_text().split("```python\n")[1].split("```")[0]
+    shown = "import os\ndef step(images, labels):\n    print(os.environ['RANK'], labels.tolist())\n"
+    (tmp_path / "train.py").write_text(f"{shown}{script}")
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+         "train.py"],
+        cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, timeout=110,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    batches = [line.partition(" ") for line in done.stdout.splitlines()]
+    parts = [flat(json.loads(rest) for rank, _, rest in batches if rank == k) for k in "01"]
+    assert [len(part) for part in parts] == [12, 12]
+    assert sorted(flat(parts)) == list(range(24))
+
+
+@pytest.fixture
+def ranks(monkeypatch):
+    """Says which rank this is: by the environment, or as a process group would."""
+
+    def say(rank=None, world_size=None, group=None):
+        for name, value in (("RANK", rank), ("WORLD_SIZE", world_size)):
+            monkeypatch.delenv(name, raising=False)
+            if value is not None:
+                monkeypatch.setenv(name, str(value))
+        distributed = torch.distributed
+        monkeypatch.setattr(distributed, "is_initialized", lambda: group is not None)
+        monkeypatch.setattr(distributed, "get_rank", lambda: group[0])
+        monkeypatch.setattr(distributed, "get_world_size", lambda: group[1])
+
+    return say
+
+
+def test_ranks_of_the_environment_count_until_there_is_a_group(ranks):
+    ranks()
+    assert dataset().world == (0, 1)
+    ranks(1, 2)
+    batches = dataset(9, 2)
+    assert batches.world == (1, 2)
+    assert values(batches) == values(dataset(9, 2, rank=1, world_size=2))
+    ranks(1, 2, group=(1, 2))
+    assert values(batches) == values(dataset(9, 2, rank=1, world_size=2, epoch=1))
+    ranks(5, 8, group=(0, 3))
+    assert dataset().world == (0, 3) and dataset(rank=2, world_size=4).world == (2, 4)
+
+
+@pytest.mark.parametrize("use", [values, len, RecordBatches.state_dict, lambda it: it.world])
+def test_a_world_that_is_known_too_late_is_an_error(ranks, use):
+    ranks()
+    batches = dataset()
+    use(batches)
+    for later in ({"group": (1, 2)}, {"rank": 0, "world_size": 4}):
+        ranks(**later)
+        with pytest.raises(RuntimeError, match="divided for rank 0 of 1, and now this is rank"):
+            use(batches)
+        with pytest.raises(RuntimeError, match="make the process group before"):
+            copy.deepcopy(batches)
+    ranks(group=(0, 1))
+    use(batches)
+    ranks(group=(1, 2))
+    early = dataset()
+    assert early.world == (1, 2)
+    ranks()  # the group has ended
+    assert early.world == (1, 2) == copy.deepcopy(early).world
+
+
+@pytest.mark.parametrize("wrong", [(None, 2), (0, None), (2, 2), ("x", 2), (0, 0), (-1, 2)])
+def test_an_environment_that_names_no_rank_is_refused(ranks, wrong):
+    ranks(*wrong)
+    with pytest.raises(ValueError, match="RANK=.*names no rank.*pass rank="):
+        values(dataset())
+    assert values(dataset(rank=0, world_size=1))
+    ranks(*wrong, group=(0, 1))
+    assert values(dataset())
 
 
 # -- states ----------------------------------------------------------------------------------------

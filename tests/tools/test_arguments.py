@@ -171,6 +171,22 @@ def test_wrong_arguments_end_with_code_2_and_a_message(words, capsys):
     assert "im2rec: error:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--resise", "256"], "unrecognized arguments: --resise 256; did you mean '--resize'?"),
+        (["--pass_trough"], "did you mean '--pass-through'?"),
+        (["--encoding", "pgn"], "invalid choice: '.pgn'; did you mean '.png'?"),
+        (["--color", "10"], "invalid choice: 10 (choose from"),
+    ],
+)
+def test_the_closest_option_is_named(words, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse_arguments(["a", "b", *words])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
 def test_given_options_are_named_as_they_are_written():
     settings = parse(
         "--no-shuffle", "--exts", ".jpg", "--color", "0", "--check=none", "--recursive"

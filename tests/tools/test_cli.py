@@ -1,4 +1,6 @@
 import argparse
+import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -7,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from recordio import RecordReader
+from recordio import RecordReader, verify
 from recordio.tools.cli import build_parser
 from recordio.tools.convert.exporting import export_records
 from recordio.tools.convert.registry import EXPORTS, IMPORTS
@@ -94,6 +96,42 @@ def test_wrong_words_give_exit_code_2(command, words):
     assert ended.value.code == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["inof"],
+            "recordio: error: argument COMMAND: invalid choice: 'inof'; did you mean 'info'?",
+        ),
+        (["coco", "a"], "did you mean 'from-coco'?"),
+        (["nonsense"], "invalid choice: 'nonsense' (choose from "),
+        (
+            ["info", "a", "--jsn"],
+            "recordio info: error: unrecognized arguments: --jsn; did you mean",
+        ),
+        (["from-csv", "a", "b", "--label-column=0"], "did you mean '--label-columns'?"),
+        (["from-coco", "a", "b", "c", "--crowds"], "did you mean '--crowd'?"),
+        (["from-coco", "a", "b", "c", "--crowd", "marks"], "'marks'; did you mean 'mark'?"),
+        (["check", "a", "--wombat"], "recordio check: error: unrecognized arguments: --wombat\n"),
+        (["export", "a", "b", "--to", "webdatset"], "did you mean 'webdataset'?"),
+        (["export", "a", "b", "--to", "csv", "--no-label"], "did you mean '--no-labels'?"),
+    ],
+)
+def test_the_closest_word_is_named(command, words, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command(*words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_letter_too_much_is_noticed_by_every_command(command, name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command(f"{name}s")
+    assert ended.value.code == 2
+    assert f"did you mean '{name}'?" in capsys.readouterr().err
+
+
 def test_nothing_is_replaced_without_force(rows, tmp_path, command, capsys):
     for name in ("t.rec", "t.idx", "t.lst", "t.classes.txt"):
         (tmp_path / name).write_text("precious")
@@ -156,6 +194,51 @@ def test_check_finds_damage_and_repairs_it(rows, tmp_path, command, capsys):
     assert command("check", tmp_path / "t", "--repair", tmp_path / "u") == 1
     assert "--force" in capsys.readouterr().err
     assert command("check", tmp_path / "u.rec") == 0
+
+
+def test_what_check_finds_can_be_read_by_programs(rows, tmp_path, command, capsys):
+    assert command("from-csv", rows, tmp_path / "t") == 0
+    capsys.readouterr()
+    assert command("check", tmp_path / "t", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    count = len((tmp_path / "t.idx").read_text().splitlines())
+    assert found["ok"] and not found["problems"]
+    assert found["records"] == found["index_lines"] == count
+    data = (tmp_path / "t.rec").read_bytes()
+    (tmp_path / "t.rec").write_bytes(data[:-5])
+    assert command("check", tmp_path / "t", "--json") == 1
+    shown = json.loads(capsys.readouterr().out)
+    report = verify(tmp_path / "t.rec", tmp_path / "t.idx")
+    assert shown == {"ok": False, **json.loads(json.dumps(dataclasses.asdict(report)))}
+    assert shown["problems"][0]["reason"] == report.problems[0].reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "example"),
+    [
+        ("webdataset", "t.tar"),
+        ("tfrecord", "t.tfrecord"),
+        ("csv", "t.csv"),
+        ("labels", "t.csv"),
+        ("libsvm", "t.libsvm"),
+        ("npy", "t.npy"),
+        ("mnist", "t-images-idx3-ubyte"),
+    ],
+)
+def test_a_folder_is_no_target_of_files(rows, tmp_path, command, capsys, kind, example):
+    assert command("from-csv", rows, tmp_path / "t") == 0
+    before = names(tmp_path)
+    for made in (False, True):
+        target = f"{tmp_path / 'set'}{os.sep}"
+        assert command("export", tmp_path / "t", target, "--to", kind, "--force") == 1
+        said = capsys.readouterr().err
+        assert f"--to {kind} writes files: name one, such as {target}{example}" in said, made
+        assert names(tmp_path) == before
+        (tmp_path / "set").mkdir(exist_ok=True)
+        before = names(tmp_path)
+    if EXPORTS[kind].suffix:
+        assert command("export", tmp_path / "t", tmp_path / "set", "--to", kind, "--force") == 1
+        assert "this is a folder" in capsys.readouterr().err
 
 
 def test_a_lost_index_is_made_anew(rows, tmp_path, command):

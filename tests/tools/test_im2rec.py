@@ -76,7 +76,9 @@ def test_an_existing_list_is_used_as_it_is(photo_folder, output, capsys):
     assert run("--recursive", output / "p", photo_folder) == 0
     assert names(output) == ["p.idx", "p.lst", "p.rec"]
     assert (output / "p.idx").read_text() == "4\t0\n"
-    assert "no effect of --recursive" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"packing the images of {output / 'p.lst'}; --list makes a list again\n" in said
+    assert "no effect of --recursive" in said
 
 
 def test_list_mode_packs_nothing(photo_folder, output, capsys):
@@ -105,9 +107,61 @@ def test_a_folder_as_prefix_stands_for_all_its_lists(photo_folder, output):
     assert names(output) == ["a.idx", "a.lst", "a.rec", "b.idx", "b.lst", "b.rec"]
 
 
-def test_a_folder_without_lists_gets_one_named_after_the_root(photo_folder, output):
+def test_a_folder_without_lists_gets_one_named_after_the_root(photo_folder, output, capsys):
     assert run(f"{output}/", photo_folder) == 0
     assert names(output) == ["photos.classes.txt", "photos.idx", "photos.lst", "photos.rec"]
+    assert "is a folder" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [
+        ([], ["photos.rec"]),
+        (["--train-ratio", "0.5"], ["photos_train.rec", "photos_val.rec"]),
+        (["--shards", "2"], ["photos.shards.json"]),
+    ],
+)
+def test_a_folder_where_a_name_may_be_meant_is_told_of(
+    photo_folder, output, options, written, capsys
+):
+    assert run(*options, output, photo_folder) == 0
+    paths = ", ".join(str(output / name) for name in written)
+    said = f"note: PREFIX is a folder, and this writes {paths}; PREFIX {output}.rec writes beside"
+    assert said in capsys.readouterr().err
+    assert all((output / name).exists() for name in written)
+
+
+@pytest.mark.parametrize("suffix", [".rec", ".idx", ".lst"])
+def test_a_suffix_is_dropped_from_the_prefix(photo_folder, tmp_path, suffix, capsys):
+    # PREFIX names no folder then, not even ROOT, which is called the same.
+    assert run(tmp_path / f"photos{suffix}", photo_folder) == 0
+    assert [name for name in names(tmp_path) if name.startswith("photos")] == [
+        "photos",
+        "photos.classes.txt",
+        "photos.idx",
+        "photos.lst",
+        "photos.rec",
+    ]
+    assert f"photos is taken for {tmp_path}/photos{suffix}\n" in capsys.readouterr().err
+    assert run("--list", "--recursive", tmp_path / f"photos{suffix}", photo_folder) == 0
+    assert not list(tmp_path.glob(f"photos{suffix}?*"))
+    assert run("--shards", "2", tmp_path / f"other{suffix}", photo_folder) == 0
+    assert (tmp_path / "other.shards.json").exists()
+
+
+def test_lists_whose_names_begin_with_a_suffix_are_packed_as_by_mxnet(photo_folder, output, capsys):
+    (output / "a.lst").write_text("0\t0\tcat/00.jpg\n")
+    (output / "a_val.lst").write_text("0\t0\tcat/00.jpg\n")
+    (output / "b.rec.lst").write_text("0\t0\tcat/00.jpg\n")
+    assert run(output / "a.lst", photo_folder) == run(output / "b.rec", photo_folder) == 0
+    assert sorted(output.glob("*.rec")) == [output / "a.rec", output / "b.rec.rec"]
+    assert "without suffix" not in capsys.readouterr().err
+
+
+def test_a_folder_may_have_the_name_of_a_file(photo_folder, output):
+    (output / "a.rec").mkdir()
+    assert run(output / "a.rec", photo_folder) == 0
+    assert (output / "a.rec" / "photos.rec").exists()
 
 
 def test_a_folder_finds_the_lists_that_list_mode_wrote_beside_it(photo_folder, tmp_path):
@@ -122,7 +176,25 @@ def test_skipped_images_are_reported_with_exit_code_1(photo_folder, output, caps
     assert run(output / "p", photo_folder) == 1
     assert record_count(output / "p.rec") == 19
     assert (output / "p.skipped.txt").read_text() == "cat/05.jpg\tthe file is empty\n"
-    assert "cat/05.jpg: the file is empty" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "cat/05.jpg: the file is empty" in said
+    assert "packed 19 of 20 images, " in said
+    assert f"{output}/p.lst: 20 images, of which 1 could not be packed: cat/05.jpg\n" in said
+    assert run(output / "p", photo_folder) == 1
+    assert "packed 19 of 20 images, " in capsys.readouterr().err
+
+
+def test_what_is_not_in_a_list_does_not_count_in_it(photo_folder, output, capsys):
+    (photo_folder / "cat" / "tab\there.jpg").write_bytes(b"")
+    assert run(output / "p", photo_folder) == 1
+    said = capsys.readouterr().err
+    assert "packed 20 images, " in said and f"{output}/p.lst: 20 images\n" in said
+    for number in range(5):
+        (photo_folder / "cat" / f"0{number}.jpg").write_bytes(b"")
+    assert run("--no-shuffle", output / "q", photo_folder) == 1
+    said = capsys.readouterr().err
+    named = "cat/00.jpg, cat/01.jpg, cat/02.jpg, ..."
+    assert f"q.lst: 20 images, of which 5 could not be packed: {named}\n" in said
 
 
 def test_skip_errors_reports_with_exit_code_0(photo_folder, output):
@@ -187,6 +259,8 @@ def test_missing_folders_are_named(photo_folder, output, capsys, mode):
     (output / "file").touch()
     assert run(*mode, output / "new" / "p", output / "file") == 1
     assert "ROOT, the folder with the images, is not a folder" in capsys.readouterr().err
+    assert run(*mode, photo_folder, output / "set") == 1
+    assert "does not exist; PREFIX, which stands before it, is one\n" in capsys.readouterr().err
     assert names(output) == ["file"]
 
 

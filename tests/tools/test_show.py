@@ -1,6 +1,9 @@
+import io
+
 import pytest
 
-from recordio import IRHeader, RecordReader, RecordWriter, pack
+from recordio import IRHeader, RecordIOError, RecordReader, RecordWriter, pack
+from recordio.tools.show import write_records
 
 
 @pytest.fixture
@@ -69,3 +72,45 @@ def test_records_that_do_not_exist_are_named(pack_of_three, command, capsys, out
     assert command("cat", pack_of_three, *words, "-o", output) == 1
     assert words[-1] in capsys.readouterr().err
     assert list(output.iterdir()) == []
+
+
+class Terminal(io.BytesIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (b"a text,\twith lines\r\n", True),
+        ("Größe \N{SNOWMAN}".encode(), True),
+        (b"\x89PNG\r\n", False),
+        (b"plain \x1b[31m red", False),
+        (b"\x9b31m red", False),  # the same in eight bits
+        ("\x9b31m".encode(), False),
+        (b"cut \xc3", False),
+        (b"delete \x7f", False),
+    ],
+)
+def test_a_terminal_gets_text_only(tmp_path, content, shown):
+    path = str(tmp_path / "a.rec")
+    with RecordWriter(path) as writer:
+        writer.write(content)
+    words = (path, [0], True, True)
+    if shown:
+        write_records(*words, terminal := Terminal())
+        assert terminal.getvalue() == content
+    else:
+        with pytest.raises(RecordIOError, match=r"redirect it \(> FILE\), .* --output -"):
+            write_records(*words, Terminal())
+    write_records(*words, terminal := Terminal(), force=True)
+    assert terminal.getvalue() == content
+    write_records(*words, file := io.BytesIO())
+    assert file.getvalue() == content
+
+
+def test_a_dash_stands_for_standard_output(pack_of_three, command, capfdbinary):
+    assert command("cat", pack_of_three, 70) == 0
+    expected = capfdbinary.readouterr().out
+    assert command("cat", pack_of_three, 70, "--output", "-") == 0
+    assert capfdbinary.readouterr().out == expected != b""

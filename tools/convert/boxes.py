@@ -12,7 +12,8 @@ import io
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..image_header import read_image_header
 from ..image_list import UNLISTED, Skipped
 from ..outputs import url_refused
 from .folders import add_check_option, read_content
-from .format import Item
+from .format import Counts, Item, LeftOut
 
 __all__ = [
     "Box",
@@ -47,36 +48,20 @@ Size = tuple[int, int]
 
 
 class Box(NamedTuple):
-    """One object of an image.
+    """Object of an image."""
 
-    Attributes
-    ----------
-    name : str
-        How errors call it: ``annotation 17``.
-    label : int
-        Number of its class.
-    corners : tuple of float
-        xmin, ymin, xmax and ymax in fractions of the image.
-    marked : bool
-        Whether it is a crowd (COCO) or difficult (VOC).
-    """
-
-    name: str
+    name: str  # in errors: ``annotation 17``
     label: int
+    #: xmin, ymin, xmax and ymax in fractions of the image.
     corners: tuple[float, float, float, float]
-    marked: bool = False
+    marked: bool = False  # a crowd (COCO) or difficult (VOC)
 
 
 def add_box_options(parser: argparse._ActionsContainer, mark: str = "", meaning: str = "") -> None:
-    """The options of formats with boxes.
+    """Add the options of formats with boxes.
 
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    mark : str
-        Name of the option about objects that the format marks, without dashes; empty: none does.
-    meaning : str
-        What such objects are, for the help.
+    `mark` names the option about objects that the format marks, without dashes; it is empty if none
+    does.  `meaning` says in the help which objects these are.
     """
     parser.add_argument(
         "--bad-boxes",
@@ -107,7 +92,7 @@ def add_box_options(parser: argparse._ActionsContainer, mark: str = "", meaning:
 
 
 def check_folder(path: str) -> None:
-    """Refuse what is no folder of this machine."""
+    """Refuse a path that is no folder of this machine."""
     if reason := url_refused(path):
         raise RecordIOError(reason, path=path)
     if not os.path.isdir(path):
@@ -117,78 +102,46 @@ def check_folder(path: str) -> None:
 
 @dataclass
 class BoxLabels:
-    """Makes labels of boxes, and counts what is not stored.
+    """Maker of labels from boxes, which counts the boxes that are not in them."""
 
-    Parameters
-    ----------
-    bad_boxes : ``"refuse"``, ``"clip"`` or ``"drop"``
-        What becomes of boxes that are empty or leave the image.
-    marked : ``"drop"``, ``"keep"`` or ``"mark"``
-        What becomes of crowds and difficult objects.
-    background : bool
-        Whether images without boxes are stored.
-
-    Examples
-    --------
-    >>> labels = BoxLabels("refuse", "drop", False)
-    >>> labels.of([Box("box 0", 3, (0.25, 0, 0.5, 1))], (100, 100))
-    [2.0, 5.0, 3.0, 0.25, 0.0, 0.5, 1.0]
-    >>> labels.of([Box("box 0", 3, (0.5, 0, 0.5, 1))], (100, 100))
-    Traceback (most recent call last):
-        ...
-    recordio.errors.LabelError: box 0: its width or height is not above 0 (50, 0, 50, 100); ...
-    """
-
-    bad_boxes: str
-    marked: str
-    background: bool
-    counts: collections.Counter[str] = field(default_factory=collections.Counter)
+    bad_boxes: str  # "refuse", "clip" or "drop": boxes that are empty or leave the image
+    marked: str  # "drop", "keep" or "mark": crowds and difficult objects
+    background: bool  # images without boxes are stored
     clipped: int = 0
 
     @classmethod
     def from_settings(cls, settings: argparse.Namespace) -> BoxLabels:
-        """What the options of `add_box_options` ask for."""
+        """Make one by the options of `add_box_options`."""
         return cls(settings.bad_boxes, settings.marked, settings.background)
 
-    def of(self, boxes: Iterable[Box], size: Size) -> list[float] | None:
-        """The label of an image.
+    def of(
+        self, boxes: Iterable[Box], size: Size
+    ) -> tuple[list[float] | None, collections.Counter[str]]:
+        """Return the label of an image of a width and height in pixels, and what is not in it.
 
-        Parameters
-        ----------
-        boxes : iterable of Box
-            Its objects.
-        size : tuple of int
-            Width and height in pixels.
-
-        Returns
-        -------
-        list of float or None
-            None if nothing is left of the boxes, and such images are not stored.
-
-        Raises
-        ------
-        LabelError
-            A box is not allowed.
+        The label is None if nothing is left of the boxes, and such images are not stored.
         """
         width = 6.0 if self.marked == "mark" else 5.0
         values: list[float] = []
+        left_out: collections.Counter[str] = collections.Counter()
         for box in boxes:
             if box.marked and self.marked == "drop":
-                self.counts["crowds or difficult objects"] += 1
+                left_out["crowds or difficult objects"] += 1
                 continue
             corners = self._checked(box, size)
-            if corners is not None:
-                values += [float(box.label), *corners]
-                values += [float(box.marked)] if self.marked == "mark" else []
-        if not values:
-            if not self.background:
-                self.counts["images without boxes (--background stores them)"] += 1
-                return None
-            values = [*NO_OBJECT, 0.0][: int(width)]
-        return [HEADER, width, *values]
+            if corners is None:
+                left_out["bad boxes"] += 1
+                continue
+            values += [float(box.label), *corners]
+            values += [float(box.marked)] if self.marked == "mark" else []
+        if not values and not self.background:
+            left_out["images without boxes (--background stores them)"] += 1
+            return None, left_out
+        values = values or [*NO_OBJECT, 0.0][: int(width)]
+        return [HEADER, width, *values], left_out
 
     def _checked(self, box: Box, size: Size) -> list[float] | None:
-        """The corners inside of the image; None if the box is dropped."""
+        """Return the corners inside of the image; None if the box is dropped."""
         if not all(map(math.isfinite, box.corners)):
             raise LabelError(f"{box.name}: a coordinate is no number or infinite")
         problem = ""
@@ -212,23 +165,19 @@ class BoxLabels:
                 f"{box.name}: {problem} ({shown}); --bad-boxes clips or drops such boxes"
             )
         if problem and (self.bad_boxes == "drop" or not _has_area(inside)):
-            self.counts["bad boxes"] += 1
             return None
         self.clipped += bool(problem)
         return inside
 
     def notes(self) -> list[str]:
-        """What was not stored as it was, for the messages of a command."""
-        notes = []
-        if left_out := ", ".join(f"{count} {what}" for what, count in self.counts.items()):
-            notes.append(f"note: not stored: {left_out}")
-        if self.clipped:
-            notes.append(f"note: {self.clipped} boxes were clipped at the edges of their images")
-        return notes
+        """Describe, for the messages of a command, what was not stored as it was."""
+        if not self.clipped:
+            return []
+        return [f"note: {self.clipped} boxes were clipped at the edges of their images"]
 
 
 def _has_area(corners: Sequence[float]) -> bool:
-    """Whether a box has width and height as 32-bit floats, in which labels are stored."""
+    """Return True if a box has width and height as 32-bit floats, in which labels are stored."""
     left, top, right, bottom = np.array(corners, np.float32)
     return bool(right > left and bottom > top)
 
@@ -241,28 +190,13 @@ def item_of(
     labels: BoxLabels,
     settings: argparse.Namespace,
     place: str,
-) -> Item | Skipped | None:
-    """One image with its boxes.
+    beside: Counts = MappingProxyType({}),
+) -> Item | Skipped | LeftOut:
+    """Make the item of an image with its boxes; LeftOut for one without boxes that is not stored.
 
-    Parameters
-    ----------
-    folder, name : str
-        The folder of the images, and the path of the file in it.
-    boxes_at : callable
-        ``boxes_at((width, height))`` gives the objects of an image of that size.
-    stated : tuple of int, optional
-        The size for which the boxes were made, if the annotations tell.
-    labels : BoxLabels
-        Makes the label.
-    settings : argparse.Namespace
-        `check`: ``"header"`` to look whether the file is whole and has the stated size.
-    place : str
-        Where the annotations are, for the report.
-
-    Returns
-    -------
-    Item, Skipped or None
-        None for an image without boxes that is not to be stored.
+    ``boxes_at((width, height))`` gives the objects of an image of that size; `stated` is the size
+    for which the boxes were made, if the annotations have it.  `place`, in the report, is where the
+    annotations are, and `beside` counts what else they say about the image, which no record holds.
     """
     try:
         content = read_content(os.path.join(folder, name), settings.check)
@@ -280,20 +214,15 @@ def item_of(
             f"and it has {size[0]} x {size[1]} when it stands upright",
         )
     try:
-        label = labels.of(boxes_at(size), size)
+        label, left_out = labels.of(boxes_at(size), size)
     except LabelError as error:
         return Skipped(place, error.reason)
-    return None if label is None else Item(label, content, name)
+    left_out.update(beside)
+    return LeftOut(left_out) if label is None else Item(label, content, name, left_out)
 
 
 def upright_size(content: bytes) -> Size:
-    """Width and height of an image as the iterators see it: turned as its EXIF orientation says.
-
-    Raises
-    ------
-    ImageDecodeError
-        The format is unknown or the header is damaged.
-    """
+    """Return width and height of an image turned as its EXIF orientation says."""
     header = read_image_header(content)
     if header is not None and header.plain:
         return header.width, header.height
@@ -310,13 +239,7 @@ def upright_size(content: bytes) -> Size:
 
 
 def checked_classes(names: Sequence[object], path: str) -> list[str]:
-    """Names of classes that `PREFIX.classes.txt` can hold, each once.
-
-    Raises
-    ------
-    RecordIOError
-        A name is no text, empty, or there twice.
-    """
+    """Return names of classes that `PREFIX.classes.txt` can hold, each once; refuse others."""
     for number, name in enumerate(names):
         if not isinstance(name, str) or not name.strip() or UNLISTED.search(name):
             raise RecordIOError(f"class {number} has the name {name!r:.60}", path=path)
@@ -326,17 +249,10 @@ def checked_classes(names: Sequence[object], path: str) -> list[str]:
 
 
 def read_class_file(path: str) -> list[str]:
-    """Names of classes: one in each line of a text file, or ``names`` in the YAML of YOLO.
+    """Read names of classes: lines of a text file, or ``names`` in the YAML of YOLO.
 
-    Parameters
-    ----------
-    path : str
-        YAML if it ends with ``.yaml`` or ``.yml``; this needs PyYAML.
-
-    Returns
-    -------
-    list of str
-        In the order of their numbers, from 0.
+    YAML ends with ``.yaml`` or ``.yml`` and needs PyYAML.  Names are in the order of their numbers,
+    from 0.
     """
     if os.path.splitext(path)[1].lower() not in (".yaml", ".yml"):
         with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:

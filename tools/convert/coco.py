@@ -6,7 +6,9 @@ The JSON file is read as a whole, without its outlines; images are read one by o
 from __future__ import annotations
 
 import argparse
+import collections
 import json
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from recordio import RecordIOError
@@ -15,13 +17,23 @@ from recordio.files import open_bytes
 
 from ..image_list import Skipped, safe_name
 from .boxes import Box, BoxLabels, Size, add_box_options, check_folder, checked_classes, item_of
-from .format import Import, Items, Source
+from .format import Import, Items, LeftOut, Source
 
 __all__ = ["FROM_COCO"]
 
+#: Fields that are stored, follow from others, or tell the origin of a file or an image.
+STORED = frozenset(["id", "image_id", "category_id", "bbox", "iscrowd", "area", "num_keypoints"])
+OF_IMAGES = frozenset(
+    ["id", "file_name", "width", "height", "license", "coco_url", "flickr_url", "date_captured"]
+)
+OF_CATEGORIES = frozenset(["id", "name"])
+OF_FILES = frozenset(["images", "annotations", "categories", "info", "licenses", "type"])
+#: Names of entries in the numbers at the end; others have their key.
+CALLED = {"segmentation": "outlines (segmentation)", "keypoints": "lists of key points (keypoints)"}
+
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-coco."""
+    """Add the options of from-coco."""
     add_box_options(parser, "crowd", "boxes round crowds (iscrowd)")
 
 
@@ -45,13 +57,14 @@ def open_coco(settings: argparse.Namespace) -> Source:
     }
     if len(by_image) < len(found["images"]):
         raise RecordIOError("two images have the same id", path=path)
+    nowhere: dict[str, list[str]] = {}
     for place, annotation in enumerate(found["annotations"]):
-        name = name_of(annotation, place)
-        image = number_of(annotation, "image_id", name, path)
-        if image not in by_image:
-            raise RecordIOError(f"{name} belongs to image {image}, which is not listed", path=path)
-        annotation.setdefault("id", place)
-        by_image[image].append(annotation)
+        annotation.setdefault("id", f"at place {place}")
+        image = annotation.get("image_id")
+        if type(image) is int and image in by_image:
+            by_image[image].append(annotation)
+        else:
+            nowhere.setdefault(f"image {image!r:.40}", []).append(name_of(annotation))
     labels = BoxLabels.from_settings(settings)
 
     def items() -> Items:
@@ -74,18 +87,45 @@ def open_coco(settings: argparse.Namespace) -> Source:
             except LabelError as error:
                 yield Skipped(place, error.reason)
                 continue
-            item = item_of(settings.images, name, boxes_at, size, labels, settings, place)
-            if item is not None:
-                yield item
+            beside = left_out_of([image], OF_IMAGES) + left_out_of(entries, STORED)
+            yield item_of(settings.images, name, boxes_at, size, labels, settings, place, beside)
+        for name, names in nowhere.items():
+            yield Skipped(
+                f"{path}, {name}",
+                f"{len(names)} annotations belong to it, and no image with this id is listed;"
+                f" the first is {names[0]}",
+            )
+        of_categories = left_out_of(found["categories"], OF_CATEGORIES)
+        yield LeftOut({f"{key} of categories": number for key, number in of_categories.items()})
+        yield LeftOut(
+            {
+                f"entries of {key}": len(value) if isinstance(value, (dict, list)) else 1
+                for key, value in found.items()
+                if key not in OF_FILES and value
+            }
+        )
 
-    return Source(items(), len(found["images"]), classes, labels.notes)
+    return Source(items(), len(found["images"]) + len(nowhere), classes, labels.notes)
+
+
+def left_out_of(
+    entries: Iterable[dict[str, Any]], known: Collection[str]
+) -> collections.Counter[str]:
+    """Count the unknown fields of entries by name; empty fields and zeros do not count."""
+    return collections.Counter(
+        CALLED.get(key, key)
+        for entry in entries
+        for key, value in entry.items()
+        if key not in known and (any(value) if isinstance(value, list) else value)
+    )
 
 
 def read_annotations(path: str) -> dict[str, list[dict[str, Any]]]:
-    """The lists in a file, without outlines, which take most of its memory."""
+    """Return the lists in a file without outlines, which take most of its memory."""
 
     def without_outline(entry: dict[str, Any]) -> dict[str, Any]:
-        entry.pop("segmentation", None)
+        if "segmentation" in entry:  # what is left of it is counted
+            entry["segmentation"] = bool(entry["segmentation"])
         return entry
 
     with open_bytes(path)[0] as file:
@@ -104,20 +144,20 @@ def read_annotations(path: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def number_of(entry: dict[str, Any], key: str, name: str, path: str) -> int:
-    """A whole number of an entry."""
+    """Return a whole number of an entry."""
     value = entry.get(key)
     if type(value) is not int:
         raise RecordIOError(f"{name}: its {key} is {value!r:.60}, no whole number", path=path)
     return value
 
 
-def name_of(annotation: dict[str, Any], place: int) -> str:
-    """How errors call an annotation: its id, or its place in the file."""
-    return f"annotation {annotation.get('id', f'at place {place}')!s:.40}"
+def name_of(annotation: dict[str, Any]) -> str:
+    """Return the name of an annotation in errors: its id, or its position in the file."""
+    return f"annotation {annotation['id']!s:.40}"
 
 
 def size_of(image: dict[str, Any]) -> Size:
-    """Width and height of an image, as the file says."""
+    """Return width and height of an image, as the file says."""
     width, height = image.get("width"), image.get("height")
     if type(width) is not int or type(height) is not int or width < 1 or height < 1:
         raise LabelError(
@@ -127,8 +167,8 @@ def size_of(image: dict[str, Any]) -> Size:
 
 
 def box_of(annotation: dict[str, Any], size: Size, by_category: dict[int, int]) -> Box:
-    """The box of an annotation, whose corners are in pixels: x, y, width, height."""
-    name = name_of(annotation, 0)
+    """Return the box of an annotation, whose corners are in pixels: x, y, width, height."""
+    name = name_of(annotation)
     category, box = annotation.get("category_id"), annotation.get("bbox")
     if type(category) is not int or category not in by_category:
         raise LabelError(f"{name}: there is no category {category!r:.40}")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recordio.errors import EmptyRecordFileError, RecordIOError
+from recordio.packs.source import pack_prefix
 from recordio.storage import naming_output
 
 from ..outputs import check_outputs, temporary_folder
@@ -23,26 +24,17 @@ from .shards import older_shards, plan_shards
 
 __all__ = ["ExportReport", "export_records"]
 
+#: With which the names of folders may end.
+SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+
 
 @dataclass
 class ExportReport:
-    """What `export_records` did.
-
-    Attributes
-    ----------
-    paths : list of str
-        The files, or the folder.
-    records : int
-        Records written.
-    left_out : int
-        Records that hold no data: those of face-recognition packs that list identities.
-    seconds : float
-        Wall-clock time.
-    """
+    """Result of `export_records`."""
 
     paths: list[str]
     records: int
-    left_out: int
+    left_out: int  # records that list identities of a face-recognition pack
     seconds: float
 
 
@@ -51,28 +43,9 @@ def export_records(
 ) -> ExportReport:
     """Write the records of a pack in another format; the output appears whole or not at all.
 
-    Parameters
-    ----------
-    pack : RecordPack
-        The records.
-    target : str
-        What to write: a file, a prefix or a folder, as the format has it.
-    export : Export
-        The format.
-    settings : argparse.Namespace
-        Its options, and `force`: whether existing files are replaced; `shard_records` and
-        `shard_bytes`, if they are there.
-
-    Returns
-    -------
-    ExportReport
-
-    Raises
-    ------
-    RecordIOError
-        A record does not fit the format, a file exists, or there are no records.
-    OSError
-        A file cannot be read or written.
+    `target` is a file, a prefix or a folder, as the format has it.  The settings have the options
+    of the format, `force` to replace existing files and, for some formats, `shard_records` and
+    `shard_bytes`.
     """
     start = time.perf_counter()
     if target == "-":
@@ -81,6 +54,7 @@ def export_records(
         raise EmptyRecordFileError(
             "there is nothing to export: the file holds no records", path=pack.path
         )
+    _check_target(pack, target, export)
     positions = pack.everything() if getattr(settings, "raw", False) else pack.positions()
     sizes = (getattr(settings, "shard_records", None), getattr(settings, "shard_bytes", None))
     shards = None
@@ -106,6 +80,19 @@ def export_records(
         else:
             records = _write_shards(pack, shards, export, settings)
     return ExportReport(paths or [target], records, left_out, time.perf_counter() - start)
+
+
+def _check_target(pack: RecordPack, target: str, export: Export) -> None:
+    """Refuse a folder where files are written."""
+    files = export.outputs(target)
+    if not files or not (target.endswith(SEPARATORS) or any(map(os.path.isdir, files))):
+        return
+    name = os.path.basename(pack_prefix(pack.path)) + export.suffix
+    example = export.outputs(os.path.join(target, name))[0]
+    raise RecordIOError(
+        f"this is a folder, and --to {export.name} writes files: name one, such as {example}",
+        path=target,
+    )
 
 
 def _write_shards(

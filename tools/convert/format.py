@@ -1,4 +1,4 @@
-"""What a conversion is made of: the pieces that every format module fills in.
+"""Pieces of a conversion that every format module fills in.
 
 A format is read by a function that yields items, and written by one that goes over a pack.  The
 rest, record files, reports and the command line, is the same for all of them and stands elsewhere.
@@ -7,8 +7,9 @@ rest, record files, reports and the command line, is the same for all of them an
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from recordio.errors import RecordIOError
@@ -18,10 +19,12 @@ from ..image_list import Skipped
 from ..record_pack import RecordPack
 
 __all__ = [
+    "Counts",
     "Export",
     "Import",
     "Item",
     "Items",
+    "LeftOut",
     "Source",
     "add_array_limit",
     "add_content_limit",
@@ -32,68 +35,62 @@ __all__ = [
     "unreadable",
 ]
 
+#: Names and numbers of things that no record holds.
+Counts: TypeAlias = Mapping[str, int]
+
 DEFAULT_CONTENT_BYTES = 1 << 28
 DEFAULT_METADATA_BYTES = 1 << 22
 
 
 class Item(NamedTuple):
-    """What becomes one record.
+    """Content of one record."""
 
-    Attributes
-    ----------
-    labels : sequence of float, or None
-        One: stored in the image header; several: behind it; none at all: 0.  None: the content is
-        the whole record, without an image header.
-    content : bytes
-        What follows the header.
-    name : str
-        Path of the file it comes from, relative, with ``/``; kept in PREFIX.lst.  Empty: none.
-    """
-
+    #: One: stored in the image header; several: behind it; none at all: 0.  None: the content is
+    #: the whole record, without an image header.
     labels: Sequence[float] | None
     content: bytes
-    name: str = ""
+    name: str = ""  # path of its file, relative, with ``/``; kept in PREFIX.lst
+    left_out: Counts = MappingProxyType({})  # parts of it that are not stored
 
 
-#: What a source yields, in its order: items, and what had to be left out.
-Items: TypeAlias = Iterator["Item | Skipped"]
+class LeftOut(NamedTuple):
+    """Something sound in a source that gets no record.
+
+    It is counted, and has no id; `Skipped` is for faults.
+    """
+
+    things: Counts
+
+
+#: Results of a source, in its order: items, faulty ones that were skipped, and things left out.
+Items: TypeAlias = Iterator["Item | Skipped | LeftOut"]
 
 
 @dataclass
 class Source:
-    """Items that are read while somebody iterates.
+    """Items that are read while somebody iterates."""
 
-    Attributes
-    ----------
-    items : iterator of Item or Skipped
-        In the order of the source; the position is the id of the record.
-    total : int or None
-        How many, where that is known.
-    classes : sequence of str
-        Folder of each label, if labels stand for folders.
-    notes : callable
-        What else there is to say about the source when all items were read.
-    """
-
+    #: The id of a record is its position among items and skipped ones.
     items: Items
     total: int | None = None
-    classes: Sequence[str] = ()
+    classes: Sequence[str] = ()  # folder of each label, if labels stand for folders
+    #: Messages about the source when all items were read.
     notes: Callable[[], Sequence[str]] = field(default=lambda: ())
 
 
 def no_options(parser: argparse._ActionsContainer) -> None:
-    """For formats without options of their own."""
+    """Add nothing, for formats without options of their own."""
 
 
 def natural(text: str) -> int:
-    """A number that is not negative."""
+    """Read a number that is not negative."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no number")
     return int(text)
 
 
 def add_content_limit(parser: argparse._ActionsContainer) -> None:
-    """The option of formats whose sizes are what a file says, and may be packed."""
+    """Add the option of formats whose files state sizes, and may be packed."""
     parser.add_argument(
         "--max-content-bytes",
         type=natural,
@@ -104,7 +101,7 @@ def add_content_limit(parser: argparse._ActionsContainer) -> None:
 
 
 def add_metadata_limit(parser: argparse._ActionsContainer, what: str) -> None:
-    """The option of formats with small files, or parts of files, beside the contents."""
+    """Add the option of formats with small files, or parts, beside the contents."""
     parser.add_argument(
         "--max-metadata-bytes",
         type=natural,
@@ -115,7 +112,7 @@ def add_metadata_limit(parser: argparse._ActionsContainer, what: str) -> None:
 
 
 def add_text_limit(parser: argparse._ActionsContainer) -> None:
-    """The option of formats of lines."""
+    """Add the option of formats of lines."""
     parser.add_argument(
         "--max-line-bytes",
         type=natural,
@@ -126,7 +123,7 @@ def add_text_limit(parser: argparse._ActionsContainer) -> None:
 
 
 def add_array_limit(parser: argparse._ActionsContainer) -> None:
-    """The option of formats that are read as a whole."""
+    """Add the option of formats that are read as a whole."""
     parser.add_argument(
         "--max-array-bytes",
         type=natural,
@@ -138,26 +135,11 @@ def add_array_limit(parser: argparse._ActionsContainer) -> None:
 
 @dataclass(frozen=True)
 class Import:
-    """How files of a format become records.
+    """Way of files of a format to records."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the format: the command is ``recordio from-NAME``.
-    summary : str
-        One line for the help.
-    sources : sequence of (str, str, bool)
-        The positional arguments: name, help, and whether several may be given.
-    open : callable
-        ``open(settings)`` returns a `Source`; `settings` has an attribute for each option.
-    add_options : callable
-        ``add_options(parser)`` adds the options of the format.
-    description : str
-        What becomes of what, for the help.
-    """
-
-    name: str
+    name: str  # the command is ``recordio from-NAME``
     summary: str
+    #: Positional arguments: name, help, and True if several may be given.
     sources: Sequence[tuple[str, str, bool]]
     open: Callable[[argparse.Namespace], Source]
     add_options: Callable[[argparse._ActionsContainer], None] = no_options
@@ -166,31 +148,18 @@ class Import:
 
 @dataclass(frozen=True)
 class Export:
-    """How records become files of a format.
+    """Way of records to files of a format."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the format: the command is ``recordio export --to NAME``.
-    summary : str
-        One line for the help.
-    outputs : callable
-        ``outputs(target)`` returns the files that are written, the main one first; none for a
-        folder.
-    write : callable
-        ``write(pack, paths, settings)`` writes them, whole or not at all, and returns the number of
-        records; for a folder `paths` is the target alone.
-    add_options : callable
-        ``add_options(parser)`` adds the options of the format.
-    """
-
-    name: str
+    name: str  # the command is ``recordio export --to NAME``
     summary: str
+    #: The files of a target, the main one first; none for a folder.
     outputs: Callable[[str], Sequence[str]]
+    #: Writes the files, or the folder, whole or not at all; returns the number of records.
     write: Callable[[RecordPack, Sequence[str], argparse.Namespace], int]
     add_options: Callable[[argparse._ActionsContainer], None] = no_options
+    suffix: str = ""  # of a target that is a file
 
 
 def unreadable(path: str, error: BaseException) -> RecordIOError:
-    """An error of a library, with the file that it was about."""
+    """Return an error for a file that a library could not read."""
     return RecordIOError(f"cannot be read: {error}", path=path)

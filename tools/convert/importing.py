@@ -1,10 +1,11 @@
 """Items of a source become a record file, an index and, where files had names, a list.
 
-What cannot be converted is reported; files appear whole or not at all.
+Items that cannot be converted are reported; files appear whole or not at all.
 """
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
 import time
@@ -19,47 +20,60 @@ from recordio.packs.lists import ListEntry
 from recordio.storage import AtomicOutput, naming_output
 
 from ..console import progress_bar
-from ..image_list import Skipped, format_line, safe_name, write_classes, write_skipped
+from ..image_list import (
+    UNLISTED,
+    Skipped,
+    format_line,
+    safe_name,
+    write_classes,
+    write_skipped,
+)
 from ..outputs import temporary_folder
 from ..payloads import EXACT_IN_FLOAT32
-from .format import Item, Source
+from .format import Counts, Item, LeftOut, Source
 
 __all__ = ["ImportReport", "companions", "import_records"]
+
+#: Kinds of things left out that are counted one by one, and shown; the source names them.
+MOST_KINDS, SHOWN_KINDS = 1000, 20
+LONGEST_KIND = 80
+OTHER_KINDS = "others"
 
 
 @dataclass
 class ImportReport:
-    """What `import_records` did.
-
-    Attributes
-    ----------
-    path : str
-        The record file.
-    records : int
-        Records written.
-    bytes_written : int
-        Sum of their sizes.
-    skipped : list of Skipped
-        What was left out, and why.
-    seconds : float
-        Wall-clock time.
-    """
+    """Result of `import_records`."""
 
     path: str
     records: int = 0
-    bytes_written: int = 0
+    bytes_written: int = 0  # in records
     skipped: list[Skipped] = field(default_factory=list)
+    #: Things that no record holds: outlines, other files of a sample, images without boxes.  Those
+    #: of skipped items are not counted.
+    left_out: collections.Counter[str] = field(default_factory=collections.Counter)
     seconds: float = 0.0
+
+    def count(self, things: Counts) -> None:
+        """Add things that were left out."""
+        for name, number in things.items():
+            kind = UNLISTED.sub("?", name)[:LONGEST_KIND]
+            if kind not in self.left_out and len(self.left_out) >= MOST_KINDS:
+                kind = OTHER_KINDS
+            self.left_out[kind] += number
+
+    def not_stored(self) -> str:
+        """Describe the things that were left out; the text is empty if there were none."""
+        if not self.left_out:
+            return ""
+        ordered = self.left_out.most_common()
+        shown = [f"{number} {kind}" for kind, number in ordered[:SHOWN_KINDS]]
+        if rest := ordered[SHOWN_KINDS:]:
+            shown.append(f"{sum(number for _, number in rest)} of {len(rest)} other kinds")
+        return f"not stored: {', '.join(shown)}"
 
 
 def companions(prefix: str) -> list[str]:
-    """Everything that `import_records` may write and somebody may want to keep.
-
-    Examples
-    --------
-    >>> companions("out/a")
-    ['out/a.rec', 'out/a.idx', 'out/a.lst', 'out/a.classes.txt']
-    """
+    """Return the paths of all files that `import_records` may write and somebody may keep."""
     return [f"{prefix}{suffix}" for suffix in (".rec", ".idx", ".lst", ".classes.txt")]
 
 
@@ -72,49 +86,16 @@ def import_records(
     progress: bool | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> ImportReport:
-    r"""Write the items of a source to ``PREFIX.rec`` and ``PREFIX.idx``.
+    """Write the items of a source to ``PREFIX.rec`` and ``PREFIX.idx``.
 
     The id and key of a record is the position of its item in the source, also where items were
     left out and where records are shuffled.  Existing files are replaced, and the list and class
     names of an older pack are removed.
 
-    Parameters
-    ----------
-    source : Source
-        The items; memory does not grow with their number, except for names that are shuffled.
-    prefix : str
-        Output path without suffix.
-    shuffle : int, optional
-        Seed of the order of the records; by default that of the source.  They are written twice,
-        so that there is no need to hold them in memory.
-    strict : bool
-        Stop at the first item that cannot be converted.
-    progress : bool, optional
-        Show a progress bar; by default where standard error is a terminal.
-    cancelled : callable, optional
-        Asked between items; when true, `KeyboardInterrupt` is raised and nothing is published.
-
-    Returns
-    -------
-    ImportReport
-
-    Raises
-    ------
-    RecordIOError
-        The source is damaged, an item cannot be converted and `strict` is set, or there is no item
-        at all: nothing was published.
-    OSError
-        A file cannot be read or written; nothing was published.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> items = iter([Item([1.0], b"one"), Item([2.0, 3.0], b"two", "b.txt")])
-    >>> import_records(Source(items), str(folder / "a")).records
-    2
-    >>> (folder / "a.lst").read_text()
-    '1\t2.000000\t3.000000\tb.txt\n'
+    Memory does not grow with the number of items, except for names that are shuffled.  `shuffle` is
+    the seed of the order of the records, which are then written twice.  With `strict` an item that
+    cannot be converted is an error.  After an error, or when `cancelled` returns true, nothing is
+    published.
     """
     start = time.perf_counter()
     report = ImportReport(f"{prefix}.rec")
@@ -146,23 +127,29 @@ def _watched(
     progress: bool | None,
     cancelled: Callable[[], bool],
 ) -> Iterator[tuple[int, Item, bytes]]:
-    """Id, item and record of everything that can be converted."""
+    """Yield id, item and record of everything that can be converted."""
     with (
         contextlib.ExitStack() as stack,
         progress_bar(source.total, os.path.basename(report.path), "records", progress) as advance,
     ):
         if hasattr(source.items, "close"):
             stack.callback(source.items.close)  # its threads and files
-        for number, item in enumerate(source.items):
+        number = -1
+        for item in source.items:
             if cancelled():
                 raise KeyboardInterrupt
+            if isinstance(item, LeftOut):
+                report.count(item.things)
+                continue
             advance(1)
+            number += 1
             if isinstance(item, Item):
                 try:
                     record = _as_record(number, item)
                 except (LabelError, RecordTooLargeError) as error:
                     item = Skipped(item.name or f"item {number}", error.reason)
                 else:
+                    report.count(item.left_out)
                     yield number, item, record
                     continue
             if strict:
@@ -248,17 +235,20 @@ def _write_shuffled(
 def _check_any(report: ImportReport) -> None:
     if report.records:
         return
+    left_out = report.not_stored()
     if not report.skipped:
-        raise RecordIOError("there is nothing to convert: the source is empty", path=report.path)
+        why = left_out or "the source is empty"
+        raise RecordIOError(f"there is nothing to convert: {why}", path=report.path)
     path, reason = report.skipped[0]
     raise RecordIOError(
-        f"not one of {len(report.skipped)} items could be converted; the first, {path}: {reason}",
+        f"not one of {len(report.skipped)} items could be converted; the first, {path}: {reason}"
+        + (f"; {left_out}" if left_out else ""),
         path=report.path,
     )
 
 
 class _NameList:
-    """A ``.lst`` file that is begun with the first name; without any, an old one is removed."""
+    """File ``.lst`` that is begun with the first name; without any, an old one is removed."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -18,13 +18,16 @@ from ..npy import SPARSE_FIELDS, decode_npy, encode_npy, is_sparse, sparse_dtype
 from ..payloads import number_text, numbers_text
 from ..record_pack import RecordPack
 from .csv import one_file
-from .format import Export, Import, Item, Items, Source, add_array_limit, add_text_limit
+from .format import Export, Import, Item, Items, LeftOut, Source, add_array_limit, add_text_limit
 
 __all__ = ["FROM_LIBSVM", "TO_LIBSVM"]
 
+#: Names, in the numbers at the end, of the things that `read_libsvm` drops.
+CALLED = {"weights": "weights of labels", "queries": "qid", "comments": "comments"}
+
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-libsvm."""
+    """Add the options of from-libsvm."""
     parser.add_argument(
         "--one-based",
         action="store_true",
@@ -42,14 +45,21 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
 
 def open_libsvm(settings: argparse.Namespace) -> Source:
     """Read a LibSVM file."""
+    dropped: dict[str, int] = {}
     data, labels = read_libsvm(
         settings.source,
         dtype=settings.dtype,
         zero_based=not settings.one_based,
         max_line_bytes=settings.max_line_bytes,
         max_array_bytes=settings.max_array_bytes,
+        dropped=dropped,
     )
-    return Source(read_items(data, labels), len(labels))
+
+    def items() -> Items:
+        yield from read_items(data, labels)
+        yield LeftOut({CALLED[key]: number for key, number in dropped.items() if number})
+
+    return Source(items(), len(labels))
 
 
 def read_items(data: object, labels: np.ndarray) -> Items:
@@ -64,14 +74,14 @@ def read_items(data: object, labels: np.ndarray) -> Items:
 
 
 def add_export_options(parser: argparse._ActionsContainer) -> None:
-    """The options of export --to libsvm."""
+    """Add the options of export --to libsvm."""
     parser.add_argument(
         "--one-based", action="store_true", help="call the first feature 1 (default: 0)"
     )
 
 
 def write_libsvm(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
-    """Write one line for each record; of dense arrays, the elements that are not zero."""
+    """Write one line for each record; a dense array gives its elements that are not zero."""
     count = 0
     with AtomicOutput(paths[0]) as output:
         for record in pack:
@@ -95,7 +105,7 @@ def write_libsvm(pack: RecordPack, paths: Sequence[str], settings: argparse.Name
 
 
 def entries_of(array: np.ndarray, place: dict) -> tuple[np.ndarray, np.ndarray]:
-    """Indices and values of a sparse or dense row."""
+    """Return indices and values of a sparse or dense row."""
     if is_sparse(array):
         index, value = SPARSE_FIELDS
         return array[index], array[value]
@@ -114,8 +124,9 @@ FROM_LIBSVM = Import(
     open_libsvm,
     add_import_options,
     "Each line becomes a record: the label in the image header, and a .npy array of pairs of\n"
-    "index (int64, counted from 0) and value.  Weights, qid and comments are dropped.",
+    "index (int64, counted from 0) and value.  Weights, qid and comments are counted\n"
+    "and dropped.",
 )
 TO_LIBSVM = Export(
-    "libsvm", "sparse rows; TARGET is a file", one_file, write_libsvm, add_export_options
+    "libsvm", "sparse rows; TARGET is a file", one_file, write_libsvm, add_export_options, ".libsvm"
 )

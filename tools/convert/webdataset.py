@@ -31,6 +31,7 @@ from .format import (
     Import,
     Item,
     Items,
+    LeftOut,
     Source,
     add_content_limit,
     add_metadata_limit,
@@ -56,13 +57,13 @@ END_MARKER = 1024
 LONGEST_NAME, LONGEST_ENDING = 4096, 255
 MOST_FILES = 1000
 
-#: What of a file is to be read: given its ending and those before it in the sample, how many bytes
-#: it may have and the option that says so; None if it is not wanted.
+#: Chooses the files to read: given the ending of one and those before it in the sample, the most
+#: bytes of it and the option with that limit; None if it is not wanted.
 Wanted = Callable[[str, Sequence[str]], "tuple[int, str] | None"]
 
 
 class StrictInfo(tarfile.TarInfo):
-    """A member of an archive whose end must be marked: ``tarfile`` takes damage for the end."""
+    """Member of an archive whose end must be marked: ``tarfile`` takes damage for the end."""
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Self:
@@ -77,12 +78,12 @@ class StrictInfo(tarfile.TarInfo):
                 f"the archive ends at offset {offset} without its end marker: it is truncated, or "
                 f"was never finished; if all is there, append {END_MARKER} zero bytes"
             ) from None
-        except (tarfile.HeaderError, ValueError) as error:  # ValueError: numbers in pax headers
+        except (tarfile.HeaderError, ValueError, OverflowError) as error:  # pax headers: numbers
             raise tarfile.ReadError(f"damaged at offset {offset}: {error}") from None
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-webdataset."""
+    """Add the options of from-webdataset."""
     parser.add_argument(
         "--content",
         metavar="EXT",
@@ -105,29 +106,23 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
 
 def open_webdataset(settings: argparse.Namespace) -> Source:
     """Open the archives."""
-    left_out: collections.Counter[str] = collections.Counter()
-
-    paths = matching_files(settings.source)
+    paths, limit = matching_files(settings.source), settings.max_metadata_bytes
 
     def items() -> Items:
         for path in paths:
-            for key, files in samples(path, wanted_files(settings), settings.max_metadata_bytes):
+            passed_over: collections.Counter[str] = collections.Counter()
+            for key, files in samples(path, wanted_files(settings), limit, passed_over):
                 try:
-                    yield as_item(key, files, settings, left_out)
+                    yield as_item(key, files, settings)
                 except RecordIOError as error:
                     yield Skipped(f"{path}, {key}", error.reason)
+            yield LeftOut(passed_over)
 
-    def notes() -> list[str]:
-        if not left_out:
-            return []
-        kinds = ", ".join(f"{count} .{ending}" for ending, count in left_out.most_common())
-        return [f"note: not stored: {kinds}; a record holds one file and numbers"]
-
-    return Source(items(), notes=notes)
+    return Source(items())
 
 
 def wanted_files(settings: argparse.Namespace) -> Wanted:
-    """Which files of a sample make its record, by the options."""
+    """Return the function that chooses the files of a sample for its record."""
     content = settings.content and settings.content.lower().removeprefix(".")
     labels: Sequence[str] = ("cls", "json")
     if settings.label:
@@ -147,19 +142,19 @@ def wanted_files(settings: argparse.Namespace) -> Wanted:
 
 
 def samples(
-    path: str, wanted: Wanted, max_metadata_bytes: int
+    path: str, wanted: Wanted, max_metadata_bytes: int, passed_over: collections.Counter[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Key and files of each sample; a file that is too large or stands twice is an error instead.
+    """Yield key and files of each sample; a file too large or there twice is an error instead.
 
     Files of a sample follow one another; those that are not wanted are None.  Folders, links and
-    names without an ending are passed over, as by WebDataset itself.
+    names without an ending are passed over, as by WebDataset itself, and all but folders counted.
     """
     current, files = "", {}  # type: str, dict[str, Any]
 
     def limit_of(key: str, ending: str) -> tuple[int, str] | None:
         return wanted(ending, list(files) if key == current else [])
 
-    for key, ending, content in members(path, limit_of, max_metadata_bytes):
+    for key, ending, content in members(path, limit_of, max_metadata_bytes, passed_over):
         if key != current and files:
             yield current, files
             files = {}
@@ -168,6 +163,8 @@ def samples(
             content = RecordIOError(f"two files end with .{ending}")
         if content is not None or len(files) < MOST_FILES:
             files[ending] = content
+        else:
+            passed_over[f".{ending}"] += 1
     if files:
         yield current, files
 
@@ -176,8 +173,9 @@ def members(
     path: str,
     limit_of: Callable[[str, str], tuple[int, str] | None],
     max_metadata_bytes: int,
+    passed_over: collections.Counter[str],
 ) -> Iterator[tuple[str, str, Any]]:
-    """Key, ending and content of each file in an archive; None where no limit makes it wanted."""
+    """Yield key, ending and content of each file in an archive; None where no limit wants it."""
 
     def refuse() -> RecordIOError:
         return RecordIOError(
@@ -203,6 +201,9 @@ def members(
                     raise refuse()
                 match = NAME.fullmatch(info.name.removeprefix("./"))
                 if match is None or not info.isreg():
+                    if not info.isdir():
+                        kind = "files without an ending" if info.isreg() else "links or devices"
+                        passed_over[kind] += 1
                     continue
                 if len(info.name) > LONGEST_NAME or len(match[2]) > LONGEST_ENDING:
                     raise RecordIOError(
@@ -231,13 +232,8 @@ def members(
         raise
 
 
-def as_item(
-    key: str,
-    files: dict[str, Any],
-    settings: argparse.Namespace,
-    left_out: collections.Counter[str],
-) -> Item:
-    """One sample as an item."""
+def as_item(key: str, files: dict[str, Any], settings: argparse.Namespace) -> Item:
+    """Make an item of one sample."""
     wanted = settings.content and settings.content.lower().removeprefix(".")
     chosen = [
         ending
@@ -253,21 +249,25 @@ def as_item(
     content = taken(files, chosen[0])
     if settings.check == "header":
         check_content(content)
-    labels, label_ending = ([], "") if settings.no_labels else labels_in(files, settings.label)
-    left_out.update(ending for ending in files if ending not in (chosen[0], label_ending))
-    return Item(labels, content, safe_name(f"{key}.{chosen[0]}"))
+    left_out = collections.Counter(f".{ending}" for ending in files if ending != chosen[0])
+    labels: list[float] = []
+    if not settings.no_labels:
+        labels, label_ending, other_fields = labels_in(files, settings.label)
+        del left_out[f".{label_ending}"]
+        left_out.update(f"{name} in .{label_ending}" for name in other_fields)
+    return Item(labels, content, safe_name(f"{key}.{chosen[0]}"), left_out)
 
 
 def taken(files: dict[str, Any], ending: str) -> bytes:
-    """The content of a file, or the reason why there is none."""
+    """Return the content of a file, or the reason why there is none."""
     content = files[ending]
     if isinstance(content, RecordIOError):
         raise content
     return content
 
 
-def labels_in(files: dict[str, Any], wanted: str | None) -> tuple[list[float], str]:
-    """The labels of a sample, and the ending of the file that holds them."""
+def labels_in(files: dict[str, Any], wanted: str | None) -> tuple[list[float], str, list[str]]:
+    """Return the labels of a sample, the ending of the file that holds them, and other fields."""
     if wanted:
         ending, _, field = wanted.partition(":")
         ending = ending.lower().removeprefix(".")
@@ -279,20 +279,21 @@ def labels_in(files: dict[str, Any], wanted: str | None) -> tuple[list[float], s
             f"the sample has no label file .{ending}, only"
             f" {', '.join(f'.{known}' for known in files)}; --no-labels makes every label 0"
         )
-    text = taken(files, ending)
+    text, others = taken(files, ending), []  # type: bytes, list[str]
     try:
         if ending.rpartition(".")[2] != "json":
-            return [number_of(word) for word in text.decode().split()], ending
+            return [number_of(word) for word in text.decode().split()], ending, others
         values = json.loads(text)
         if isinstance(values, dict):
-            found = [values[name] for name in fields if name in values]
+            found = [name for name in fields if name in values]
             if not found:
                 raise RecordIOError(f"its .{ending} file has no field {' or '.join(fields)}")
-            values = found[0]
+            others = [name for name in values if name != found[0]]
+            values = values[found[0]]
         values = values if isinstance(values, list) else [values]
         if not all(type(value) in (int, float) for value in values):
             raise RecordIOError(f"the labels {values!s:.60} in .{ending} are no numbers")
-        return values, ending
+        return values, ending, others
     except (ValueError, RecursionError) as error:
         if isinstance(error, RecordIOError):
             raise
@@ -300,7 +301,7 @@ def labels_in(files: dict[str, Any], wanted: str | None) -> tuple[list[float], s
 
 
 def number_of(word: str) -> float:
-    """A number in text, whole if it can be."""
+    """Return a number in text, whole if it can be."""
     try:
         return int(word)
     except ValueError:
@@ -319,7 +320,7 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
         for record in pack:
             suffixes = suffixes_of(record.kind)
             name = name_of(record, names, suffixes)
-            if not safe_parts(name):  # whoever unpacks the archive would write elsewhere
+            if not safe_parts(name):  # unpacking would write elsewhere
                 name = f"{record.key}{suffixes[0]}"
             match = NAME.fullmatch(name)
             key, ending = match.groups() if match else (str(record.key), name.rpartition(".")[2])
@@ -337,7 +338,7 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
 
 
 def add_file(archive: tarfile.TarFile, name: str, content: Any) -> None:
-    """Add a file that looks the same whoever writes it, and whenever."""
+    """Add a file without owner and time, so that the same records give the same archive."""
     info = tarfile.TarInfo(name)
     info.size = len(content)
     archive.addfile(info, io.BytesIO(content))
@@ -364,4 +365,5 @@ TO_WEBDATASET = Export(
     "KEY.jpg and KEY.cls for each record; TARGET is a tar file",
     one_file,
     write_webdataset,
+    suffix=".tar",
 )

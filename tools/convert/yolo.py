@@ -23,7 +23,7 @@ LARGEST_CLASS = 1 << 24
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-yolo."""
+    """Add the options of from-yolo."""
     parser.add_argument(
         "--classes",
         metavar="FILE",
@@ -60,9 +60,7 @@ def open_yolo(settings: argparse.Namespace) -> Source:
             def boxes_at(size: Size, boxes: list[Box] = boxes) -> list[Box]:
                 return boxes
 
-            item = item_of(settings.images, entry.path, boxes_at, None, labels, settings, path)
-            if item is not None:
-                yield item
+            yield item_of(settings.images, entry.path, boxes_at, None, labels, settings, path)
         yield from found.skipped
 
     def all_notes() -> list[str]:
@@ -76,7 +74,7 @@ def open_yolo(settings: argparse.Namespace) -> Source:
 
 
 def read_boxes(path: str, classes: int, limit: int) -> list[Box]:
-    """The boxes in a label file; with `classes` names, no higher number is allowed."""
+    """Return the boxes in a label file; with `classes` names, no higher number is allowed."""
     boxes = []
     try:
         text = read_limited(path, limit).decode("utf-8-sig")
@@ -101,7 +99,7 @@ def read_boxes(path: str, classes: int, limit: int) -> list[Box]:
 
 
 def unused(folder: str, images: set[str]) -> list[str]:
-    """What is to be said about label files without an image."""
+    """Return messages about label files without an image."""
     stems = {os.path.splitext(path)[0] for path in images}
     names = []
     for where, folders, files in os.walk(folder):

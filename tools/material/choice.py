@@ -28,7 +28,7 @@ __all__ = ["FILTER", "SAMPLE", "SPLIT"]
 
 
 def _output(text: str) -> tuple[str, str]:
-    """``PREFIX=WHAT``."""
+    """Read ``PREFIX=WHAT``."""
     prefix, equals, what = text.rpartition("=")
     if not equals or not prefix or not what:
         raise argparse.ArgumentTypeError(f"{text!r} is not PREFIX=SHARE or PREFIX=FILE")
@@ -110,8 +110,8 @@ def _add_filter(parser: argparse.ArgumentParser) -> None:
         "--where",
         type=_condition,
         metavar="CONDITION",
-        help="a condition on label, labels, objects, width, height, bytes, format, decodable, id "
-        "and key: 'label < 10 and width >= 112', \"format == 'jpeg'\", '3 in labels'",
+        help="a condition on label, class, labels, objects, width, height, bytes, format, "
+        "decodable, id and key: 'label < 10 and width >= 112', \"class == 'cat'\", '3 in labels'",
     )
     parser.add_argument(
         "--keys",

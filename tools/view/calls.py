@@ -2,17 +2,19 @@
 
 Only names of keywords and literals have a meaning.  The files are those of the pack that is shown;
 keywords that would name others are refused, and those that make no difference are left out, with a
-note.
+note.  Values that the iterator refuses are refused here as well, with its own error.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NamedTuple
 
 import iterators
+from iterators.core.parameters import unknown_keyword
 
 __all__ = ["KINDS", "CallError", "Field", "Settings", "form_groups", "parse_call", "parse_fields"]
 
@@ -36,7 +38,11 @@ REFUSED = {
     "data_specs": "the page shows images: ask for a layout",
     "label_name": "it has no effect on what is shown",
 }
-#: What a form shows first; the rest is folded away.
+#: Parameters of addresses that are no keywords.
+OF_PAGES = ("kind", "in_epoch", "batch", "record", "slot", "what", "show", "call", "note")
+#: Accepted by the iterators with a single value, and in no form.
+ONE_VALUE = ("aug_seq",)
+#: Keywords that a form shows first; the rest is folded away.
 COMMON = (
     "data_shape", "batch_size", "shuffle", "seed", "resize", "rand_crop", "rand_mirror",
     "random_resized_crop", "min_random_area", "max_random_area", "min_aspect_ratio",
@@ -45,35 +51,33 @@ COMMON = (
 )  # fmt: skip
 
 
+#: Errors of `ast.literal_eval`.
+UNREADABLE = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
+
+
 class CallError(ValueError):
-    """Something in a form or a call has no meaning here."""
+    """Fault of a form or a call that has no meaning here."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """An iterator and its keywords, without files.
-
-    Examples
-    --------
-    >>> Settings("ImageRecordIter", {"batch_size": 8, "data_shape": (3, 32, 32)}).text()
-    'ImageRecordIter(batch_size=8, data_shape=(3, 32, 32))'
-    """
+    """Iterator and its keywords, without files."""
 
     kind: str = KINDS[0]
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self, **more: Any) -> str:
-        """The call as Python."""
+        """Return the call as Python."""
         given = {**more, **self.keywords}
         return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def query(self) -> dict[str, str]:
-        """The same as parameters of an address."""
+        """Return parameters of an address for the call."""
         return {"kind": self.kind, **{name: repr(v) for name, v in self.keywords.items()}}
 
 
 class Field(NamedTuple):
-    """One field of a form."""
+    """Field of a form."""
 
     name: str
     kind: str
@@ -83,29 +87,10 @@ class Field(NamedTuple):
 
 
 def parse_call(text: str) -> tuple[Settings, list[str]]:
-    """A pasted call of an iterator.
+    """Read a pasted call of an iterator, perhaps assigned to a name.
 
-    Parameters
-    ----------
-    text : str
-        An expression such as ``mx.io.ImageRecordIter(batch_size=8, ...)``, perhaps assigned to a
-        name.
-
-    Returns
-    -------
-    Settings
-    list of str
-        What was left out, and why.
-
-    Raises
-    ------
-    CallError
-        If it is something else, or a value is no literal.
-
-    Examples
-    --------
-    >>> parse_call("it = ImageRecordIter(path_imgrec=path, batch_size=8, preprocess_threads=16)")
-    (Settings(kind='ImageRecordIter', keywords={'batch_size': 8}), ['path_imgrec: this pack', ...])
+    It returns the settings, and texts about everything that was left out.  Another expression, a
+    value that is no literal, and a keyword that the iterator refuses are a CallError.
     """
     if len(text) > LONGEST:
         raise CallError(f"the text has {len(text)} characters, more than {LONGEST}")
@@ -123,23 +108,47 @@ def parse_call(text: str) -> tuple[Settings, list[str]]:
         raise CallError(f"{name or 'this'} cannot be shown, only {', '.join(KINDS)}")
     if node.args or any(keyword.arg is None for keyword in node.keywords):
         raise CallError("write every argument as name=value")
-    keywords: dict[str, Any] = {}
-    notes: list[str] = []
+    given: dict[str, ast.expr] = {}
     for keyword in node.keywords:
         assert keyword.arg is not None
-        if keyword.arg in FILES:
-            notes.append(f"{keyword.arg}: this pack")
-        elif keyword.arg in NO_DIFFERENCE:
-            notes.append(f"{keyword.arg}: makes no difference to what is shown")
+        if keyword.arg in given:
+            raise CallError(f"{keyword.arg} is given twice")
+        given[keyword.arg] = keyword.value
+    known = _known(kind)
+    keywords: dict[str, Any] = {}
+    notes: list[str] = []
+    for name, value in given.items():
+        if name in FILES:
+            notes.append(f"{name}: this pack")
+        elif name in NO_DIFFERENCE:
+            _check_left_out(known[name], value)
+            notes.append(f"{name}: makes no difference to what is shown")
         else:
-            keywords[keyword.arg] = _literal(keyword.arg, keyword.value)
+            keywords[name] = _literal(name, value)
     return _checked(kind, keywords), notes
+
+
+def _check_left_out(item: Any, node: ast.expr) -> None:
+    """Refuse the value of a keyword that is left out where the iterator refuses it.
+
+    A value that is no literal, such as ``os.cpu_count()``, is known only where the script runs.
+    """
+    check = item.metadata["check"]
+    try:
+        value = ast.literal_eval(node)
+    except UNREADABLE:
+        return
+    try:
+        if check is not None:
+            check(item.name, value)
+    except (TypeError, ValueError) as error:
+        raise CallError(str(error)) from None
 
 
 def _literal(name: str, node: ast.expr) -> Any:
     try:
         return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+    except UNREADABLE:
         raise CallError(
             f"{name}={ast.unparse(node)[:80]}: the page executes nothing, so write a number, a "
             "text, or a tuple of these"
@@ -147,39 +156,38 @@ def _literal(name: str, node: ast.expr) -> Any:
 
 
 def parse_fields(values: Mapping[str, str]) -> Settings:
-    """What a form says; empty fields are left out.
+    """Read a form; empty fields are left out, and keywords that make no difference.
 
-    Examples
-    --------
-    >>> parse_fields({"kind": "ImageRecordIter", "batch_size": "8", "resize": "", "epoch": "3"})
-    Settings(kind='ImageRecordIter', keywords={'batch_size': 8})
+    A keyword that does not exist, or that the page refuses, is a CallError.
     """
     kind = values.get("kind", KINDS[0])
     if kind not in KINDS:
         raise CallError(f"{kind!r} cannot be shown, only {', '.join(KINDS)}")
-    known = {item.name for item in _fields(kind)}
-    keywords = {}
+    keywords: dict[str, Any] = {}
     for name, text in values.items():
-        if name not in known or not text.strip():
+        if name in (*OF_PAGES, *FILES, *NO_DIFFERENCE) or not text.strip():
             continue
         if len(text) > LONGEST:
             raise CallError(f"{name} has {len(text)} characters, more than {LONGEST}")
         try:
             keywords[name] = ast.literal_eval(text.strip())
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        except UNREADABLE:
             keywords[name] = text.strip()
     return _checked(kind, keywords)
 
 
 def _checked(kind: str, keywords: dict[str, Any]) -> Settings:
+    known = _known(kind)
     for name in keywords:
+        if name not in known:
+            raise CallError(str(unknown_keyword(kind, name, known)))
         if name in REFUSED:
             raise CallError(f"{name}: {REFUSED[name]}; leave it out")
     return Settings(kind, keywords)
 
 
 def form_groups(settings: Settings) -> dict[str, list[Field]]:
-    """The fields of a form: those that are common, and the others."""
+    """Return the fields of a form: those that are common, and the others."""
     groups: dict[str, list[Field]] = {"common": [], "more": []}
     found = {item.name: item for item in _fields(settings.kind)}
     for name in [*(n for n in COMMON if n in found), *(n for n in found if n not in COMMON)]:
@@ -195,16 +203,20 @@ def _field(found: dict[str, Any], name: str, settings: Settings) -> Field:
     item, text = found[name], found[names[at]].metadata["text"]
     default = "" if item.default is MISSING else repr(item.default)
     given = settings.keywords.get(name, "")
+    if isinstance(item.default, bool) and given != "":
+        with contextlib.suppress(TypeError, ValueError):  # shown as it is; the iterator refuses it
+            given = item.metadata["check"](name, given)
     value = given if isinstance(given, str) else repr(given)
     return Field(name, item.metadata["kind"], default, text.replace("``", "`"), value)
 
 
-def _fields(kind: str) -> list[Any]:
+def _known(kind: str) -> dict[str, Any]:
+    """Return every keyword of an iterator, by its name."""
     provider = getattr(iterators, kind)
-    hidden = {*FILES, *NO_DIFFERENCE, *REFUSED, "aug_seq", "label_csv"}
-    return [
-        item
-        for family in (provider.recipe_class, provider.options_class)
-        for item in fields(family)
-        if item.name not in hidden and item.metadata.get("kind")
-    ]
+    families = (provider.recipe_class, provider.options_class)
+    return {item.name: item for family in families for item in fields(family)}
+
+
+def _fields(kind: str) -> list[Any]:
+    hidden = {*FILES, *NO_DIFFERENCE, *REFUSED, *ONE_VALUE}
+    return [item for name, item in _known(kind).items() if name not in hidden]

@@ -23,32 +23,15 @@ MOST_VALUES = 1000
 
 
 class Reading(NamedTuple):
-    """Content as text.
-
-    Attributes
-    ----------
-    kind : str
-        What it was taken for.
-    text : str
-    note : str
-        What is left out; empty if nothing is.
-    """
+    """Content as text."""
 
     kind: str
     text: str
-    note: str = ""
+    note: str = ""  # about the rest that is left out
 
 
 def read_content(content: Any, kind: str) -> Reading:
-    r"""Text for some content.
-
-    Examples
-    --------
-    >>> read_content(b'{"a": [1, 2]}', "other").kind, read_content(b"a line\n", "other").kind
-    ('JSON', 'text')
-    >>> print(read_content(b"\x00\x01ab", "other").text)
-    00000000  00 01 61 62                                      ..ab
-    """
+    """Return text for some content."""
     if kind == "empty":
         return Reading("empty", "")
     if kind == "npy":

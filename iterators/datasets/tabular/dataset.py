@@ -1,13 +1,13 @@
-"""`TabularDataset`: what every table offers, given its length, keys, mode and a way to read.
+"""`TabularDataset`: the methods of every table, made of its length, keys, mode and a way to read.
 
-A table is read in columns.  The operations build other tables and read nothing; those are in the
-modules beside this one, which are imported when an operation is used.
+A table is read in columns.  The operations read nothing: each is a `DelegateDataset` around lazy
+`Columns` of the modules beside this one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from ...core.backend import is_tensor
 from ...core.collate import concat_examples
 from ...core.indexing import resolve_rows, rows_as_index
 from ..mixin import DatasetMixin
+from .columns import Columns
+from .stack import Concatenation, Join
+from .table_transform import Transform, TransformBatch
+from .table_view import Slice, WithConverter, WithMode
 
-if TYPE_CHECKING:
-    from .table_view import SliceHelper
-
-__all__ = ["TabularDataset"]
+__all__ = ["DelegateDataset", "TabularDataset"]
 
 
 class TabularDataset(DatasetMixin):
@@ -61,7 +62,7 @@ class TabularDataset(DatasetMixin):
     def get_examples(
         self, indices: list[int] | slice | None, key_indices: tuple[int, ...] | None
     ) -> tuple[Any, ...]:
-        """Columns of some rows; to be defined by the subclass.
+        """Return columns of some rows; to be defined by the subclass.
 
         Parameters
         ----------
@@ -81,12 +82,12 @@ class TabularDataset(DatasetMixin):
         return (self.get_example(i) for i in range(len(self)))
 
     def get_example(self, i: Any) -> Any:
-        """One example in the form of the mode."""
+        """Return one example in the form of the mode."""
         row = resolve_rows(i, len(self))
         return self._in_mode([column[0] for column in self.get_examples([row], None)])
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several examples, read at once."""
+        """Return several examples, read at once."""
         rows = resolve_rows(indices if len(indices) else range(0), len(self))
         if not len(rows):
             return []
@@ -106,12 +107,10 @@ class TabularDataset(DatasetMixin):
         Rows are a slice, a list or array of integers, or a mask.  Keys are a name or number, for a
         table of that single column, or a tuple of them.
         """
-        from .table_view import SliceHelper
-
         return SliceHelper(self)
 
     def fetch(self) -> Any:
-        """All rows: a tuple of columns, a dict of columns or a column, as the mode says."""
+        """Return all rows: a tuple of columns, a dict of columns or a column, as the mode says."""
         return self._in_mode(self.get_examples(None, None))
 
     def convert(self, data: Any) -> Any:
@@ -132,16 +131,12 @@ class TabularDataset(DatasetMixin):
         return _as_array(data)
 
     def astuple(self) -> TabularDataset:
-        """The same table with tuples as examples."""
-        from .table_view import WithMode
-
-        return WithMode(self, tuple)
+        """Return this table with tuples as examples."""
+        return DelegateDataset(WithMode(self, tuple))
 
     def asdict(self) -> TabularDataset:
-        """The same table with dicts as examples."""
-        from .table_view import WithMode
-
-        return WithMode(self, dict)
+        """Return this table with dicts as examples."""
+        return DelegateDataset(WithMode(self, dict))
 
     def concat(self, *datasets: TabularDataset) -> TabularDataset:
         """Put the rows of other tables below these.
@@ -151,9 +146,7 @@ class TabularDataset(DatasetMixin):
         ValueError
             If they do not have the same keys in the same order.
         """
-        from .stack import Concatenation
-
-        return Concatenation(self, *datasets)
+        return DelegateDataset(Concatenation(self, *datasets))
 
     def join(self, *datasets: TabularDataset) -> TabularDataset:
         """Put the columns of other tables beside these.
@@ -165,14 +158,12 @@ class TabularDataset(DatasetMixin):
         ValueError
             If the lengths differ, or two tables have the same key.
         """
-        from .stack import Join
-
-        return Join(self, *datasets)
+        return DelegateDataset(Join(self, *datasets))
 
     def transform(
         self, keys: str | tuple[str, ...], transform: Callable[..., Any]
     ) -> TabularDataset:
-        """A table whose rows are made from these rows, one by one.
+        """Return a table whose rows are made from these rows, one by one.
 
         Parameters
         ----------
@@ -187,14 +178,12 @@ class TabularDataset(DatasetMixin):
         ValueError
             On reading, if what it returns changes its form or does not fit the keys.
         """
-        from .table_transform import Transform
-
-        return Transform(self, keys, transform)
+        return DelegateDataset(Transform(self, keys, transform))
 
     def transform_batch(
         self, keys: str | tuple[str, ...], transform_batch: Callable[..., Any]
     ) -> TabularDataset:
-        """A table whose columns are made from blocks of these columns.
+        """Return a table whose columns are made from blocks of these columns.
 
         Parameters
         ----------
@@ -210,12 +199,10 @@ class TabularDataset(DatasetMixin):
             On reading, if what it returns changes its form, does not fit the keys, or has another
             number of rows.
         """
-        from .table_transform import TransformBatch
-
-        return TransformBatch(self, keys, transform_batch)
+        return DelegateDataset(TransformBatch(self, keys, transform_batch))
 
     def with_converter(self, converter: Callable[..., Any]) -> TabularDataset:
-        """The same table with another `convert`.
+        """Return this table with another `convert`.
 
         Parameters
         ----------
@@ -223,9 +210,49 @@ class TabularDataset(DatasetMixin):
             Takes the columns as positional arguments, or as keyword arguments where a dict is
             converted.
         """
-        from .table_view import WithConverter
+        return DelegateDataset(WithConverter(self, converter))
 
-        return WithConverter(self, converter)
+
+class DelegateDataset(Columns, TabularDataset):
+    """A table that passes everything on to another one.
+
+    Base for classes that build their table in the constructor.
+
+    Parameters
+    ----------
+    dataset : TabularDataset
+        Answers everything that the subclass does not.
+
+    Attributes
+    ----------
+    dataset : TabularDataset
+
+    Examples
+    --------
+    >>> from iterators.datasets import tabular
+    >>> class Squares(tabular.DelegateDataset):
+    ...     def __init__(self, n):
+    ...         super().__init__(tabular.from_data(("square", lambda i: i * i), size=n))
+    >>> Squares(4)[:], Squares(4).keys
+    ([0, 1, 4, 9], ('square',))
+    """
+
+
+class SliceHelper:
+    """Makes tables of rows and columns: ``table.slice[rows, keys]``."""
+
+    def __init__(self, dataset: TabularDataset) -> None:
+        self._dataset = dataset
+
+    def __getitem__(self, item: Any) -> TabularDataset:
+        if not isinstance(item, tuple):
+            item = (item,)
+        elif len(item) != 2:
+            raise TypeError(f"slice[rows] or slice[rows, keys]: {len(item)} indices are given")
+        table: Any = self._dataset
+        if type(table) is DelegateDataset and isinstance(table.dataset, Slice):
+            table = table.dataset  # rows of rows are one index
+        return DelegateDataset(Slice(table, *item))
 
 
 def _as_array(column: Any) -> Any:

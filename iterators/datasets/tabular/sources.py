@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .dataset import TabularDataset
+from .dataset import DelegateDataset, TabularDataset
 from .stack import GeneratedKey, Join
 
 __all__ = ["from_data"]
@@ -65,7 +65,7 @@ def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
 
 
 def _has_key(item: Any) -> bool:
-    """Whether this is ``(key, column or function)`` or ``((key, ...), function)``."""
+    """Return whether this is ``(key, column or function)`` or ``((key, ...), function)``."""
     if not isinstance(item, tuple) or len(item) != 2:
         return False
     key = item[0]
@@ -76,7 +76,7 @@ def _has_key(item: Any) -> bool:
 def _join(entries: list[tuple[Any, Any]], size: int | None) -> TabularDataset:
     if not entries:
         raise ValueError("from_data needs at least one column")
-    return Join(*_members(entries, size))
+    return DelegateDataset(Join(*_members(entries, size)))
 
 
 def _members(entries: list[tuple[Any, Any]], size: int | None) -> list[TabularDataset]:
@@ -130,7 +130,7 @@ class Column(TabularDataset):
         return None
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """The column, once for every time that it is asked for."""
+        """Return the column, once for every time that it is asked for."""
         column = self._column
         if indices is not None:
             if isinstance(indices, slice) or not isinstance(column, list):
@@ -160,7 +160,7 @@ class RowNumbers(TabularDataset):
         return None
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """The numbers that are asked for."""
+        """Return the numbers that are asked for."""
         if indices is None:
             return (range(self._size),)
         rows = range(self._size)[indices] if isinstance(indices, slice) else indices

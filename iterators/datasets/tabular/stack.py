@@ -1,6 +1,6 @@
 """Tables one below another and side by side.
 
-They refer to their members and ask only those that have a part of what is wanted.
+They refer to their members and read only those with a part of the request.
 """
 
 from __future__ import annotations
@@ -13,63 +13,44 @@ import numpy as np
 
 from ...core.backend import backend_of, is_tensor
 from ...core.indexing import resolve_rows, rows_as_index
-from .dataset import TabularDataset
+from .columns import Columns
 
 __all__ = ["Concatenation", "GeneratedKey", "Join"]
 
 
 class GeneratedKey(str):
-    """The name of a column that was given none: no two columns share one, and none means anything.
-
-    Examples
-    --------
-    >>> GeneratedKey.new() == GeneratedKey.new()
-    False
-    """
+    """A generated name of a column: no two columns share one, and none means anything."""
 
     __slots__ = ()
     _numbers = count()
 
     @classmethod
     def new(cls, taken: Container[str] = ()) -> GeneratedKey:
-        """The next name that is not taken."""
+        """Return the next name that is not taken."""
         while (key := cls(f"_{next(cls._numbers)}")) in taken:
             pass
         return key
 
 
-class Concatenation(TabularDataset):
-    """The rows of several tables with the same keys."""
+class Concatenation(Columns):
+    """The rows of several tables with the same keys; keys and mode are those of the first."""
 
-    def __init__(self, *datasets: TabularDataset) -> None:
+    def __init__(self, *datasets: Any) -> None:
         wanted = _given(datasets[0].keys)
         for i, dataset in enumerate(datasets):
             if _given(dataset.keys) != wanted:
                 raise ValueError(
                     f"table {i} has the keys {dataset.keys}, but table 0 has {datasets[0].keys}"
                 )
+        super().__init__(datasets[0])
         self._datasets = datasets
         self._starts = [0, *accumulate(map(len, datasets))]
 
     def __len__(self) -> int:
         return self._starts[-1]
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return self._datasets[0].keys
-
-    @property
-    def mode(self) -> Any:
-        """The first table's mode."""
-        return self._datasets[0].mode
-
-    def convert(self, data: Any) -> Any:
-        """Make arrays of columns, as the first table does."""
-        return self._datasets[0].convert(data)
-
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows; every table that has some of them is asked once."""
+        """Return columns of some rows; every table that has some of them is read once."""
         if indices is None:
             parts = [dataset.get_examples(None, key_indices) for dataset in self._datasets]
             return _below(parts)
@@ -95,12 +76,12 @@ class Concatenation(TabularDataset):
 
 
 def _given(keys: tuple[str, ...]) -> list[str | None]:
-    """The keys that users gave; None for the others, which have nothing to be compared by."""
+    """Return the keys that users gave; None for the others, which cannot be compared."""
     return [None if isinstance(key, GeneratedKey) else key for key in keys]
 
 
 def _as_index(rows: np.ndarray) -> Any:
-    """Evenly spaced rows as a slice, which costs readers nothing; others as a list."""
+    """Return evenly spaced rows as a slice, which costs readers nothing; others as a list."""
     step = int(rows[1] - rows[0]) if len(rows) > 1 else 1
     if step and bool((np.diff(rows) == step).all()):
         return rows_as_index(range(int(rows[0]), int(rows[-1]) + step, step))
@@ -108,7 +89,7 @@ def _as_index(rows: np.ndarray) -> Any:
 
 
 def _below(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Columns one below another: arrays where all parts are arrays of rows alike, else lists."""
+    """Put columns one below another: an array if all parts are arrays of like rows, else a list."""
     if len(parts) == 1:
         return parts[0]
     return tuple(_joined(pieces) for pieces in zip(*parts, strict=True))
@@ -123,10 +104,10 @@ def _joined(pieces: tuple[Any, ...]) -> Any:
     return [item for piece in pieces for item in piece]
 
 
-class Join(TabularDataset):
-    """The columns of several tables with the same number of rows."""
+class Join(Columns):
+    """The columns of several tables with the same number of rows; the first converts."""
 
-    def __init__(self, *datasets: TabularDataset) -> None:
+    def __init__(self, *datasets: Any) -> None:
         keys: list[str] = []
         for i, dataset in enumerate(datasets):
             if len(dataset) != len(datasets[0]):
@@ -137,14 +118,12 @@ class Join(TabularDataset):
                 if key in keys:
                     raise ValueError(f"table {i} has the key {key!r}, as a table before it")
                 keys.append(key)
+        super().__init__(datasets[0])
         self._datasets = datasets
         self._keys = tuple(keys)
         self._places = [
             (member, i) for member, dataset in enumerate(datasets) for i in range(len(dataset.keys))
         ]
-
-    def __len__(self) -> int:
-        return len(self._datasets[0])
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -156,12 +135,8 @@ class Join(TabularDataset):
         """The mode of the first table that has one, else tuple."""
         return next((d.mode for d in self._datasets if d.mode is not None), tuple)
 
-    def convert(self, data: Any) -> Any:
-        """Make arrays of columns, as the first table does."""
-        return self._datasets[0].convert(data)
-
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows; only tables that have one of the columns are asked, once each."""
+        """Return columns of some rows; only tables with one of the columns are read, once each."""
         if key_indices is None:
             return tuple(
                 column

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .dataset import TabularDataset
+from .columns import Columns
 
 __all__ = ["Transform", "TransformBatch"]
 
 UNKNOWN = object()
 
 
-class Computed(TabularDataset):
-    """A table whose columns are what a function returns; the form of that decides the mode."""
+class Computed(Columns):
+    """A table whose columns a function computes; the form of its result decides the mode."""
 
     def __init__(
-        self, dataset: TabularDataset, keys: str | tuple[str, ...], function: Callable[..., Any]
+        self, dataset: Any, keys: str | tuple[str, ...], function: Callable[..., Any]
     ) -> None:
-        self._dataset = dataset
+        super().__init__(dataset)
         self._single = isinstance(keys, str)
         self._keys = (keys,) if isinstance(keys, str) else tuple(keys)
         self._function = function
         self._mode: Any = UNKNOWN
-
-    def __len__(self) -> int:
-        return len(self._dataset)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -34,7 +31,7 @@ class Computed(TabularDataset):
 
     @property
     def mode(self) -> Any:
-        """Form of what the function returns, for which the first row is computed once.
+        """Form of the function's result; the first row is computed once to find it.
 
         A table without rows has no first row; then it is None for a single key that was given
         without a tuple, else tuple.
@@ -45,14 +42,10 @@ class Computed(TabularDataset):
             self.get_examples([0], None)
         return self._mode
 
-    def convert(self, data: Any) -> Any:
-        """Make arrays of columns, as the other table does."""
-        return self._dataset.convert(data)
-
     def _call(self, mode: Any, columns: Any) -> Any:
         """Call the function and look at what it returned; a tuple with one entry for every key."""
         if mode is dict:
-            result = self._function(**dict(zip(self._dataset.keys, columns, strict=True)))
+            result = self._function(**dict(zip(self.dataset.keys, columns, strict=True)))
         else:
             result = self._function(*columns)
         found = next((kind for kind in (tuple, dict) if isinstance(result, kind)), None)
@@ -86,11 +79,11 @@ class Transform(Computed):
     """Rows made from rows, one by one; they are made whichever columns are wanted."""
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows."""
-        mode = self._dataset.mode
+        """Return columns of some rows."""
+        mode = self.dataset.mode
         wanted = range(len(self._keys)) if key_indices is None else key_indices
         columns: tuple[list[Any], ...] = tuple([] for _ in wanted)
-        for row in zip(*self._dataset.get_examples(indices, None), strict=True):
+        for row in zip(*self.dataset.get_examples(indices, None), strict=True):
             values = self._call(mode, row)
             for column, i in zip(columns, wanted, strict=True):
                 column.append(values[i])
@@ -101,15 +94,15 @@ class TransformBatch(Computed):
     """Columns made from blocks of columns."""
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows."""
-        source = self._dataset.get_examples(indices, None)
+        """Return columns of some rows."""
+        source = self.dataset.get_examples(indices, None)
         if indices is None:
-            count = len(self._dataset)
+            count = len(self.dataset)
         elif isinstance(indices, slice):
-            count = len(range(*indices.indices(len(self._dataset))))
+            count = len(range(*indices.indices(len(self.dataset))))
         else:
             count = len(indices)
-        columns = self._call(self._dataset.mode, source)
+        columns = self._call(self.dataset.mode, source)
         for key, column in zip(self._keys, columns, strict=True):
             if len(column) != count:
                 raise ValueError(

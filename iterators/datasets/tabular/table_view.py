@@ -1,4 +1,4 @@
-"""The same table seen differently: some rows, some columns, another mode, another converter.
+"""Views of a table: some rows, some columns, another mode, another converter.
 
 No data is copied; rows of rows are merged into one index when the view is made.
 """
@@ -10,16 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.indexing import Rows, compose_rows, resolve_rows, rows_as_index
-from .dataset import TabularDataset
-from .delegate import DelegateDataset
+from .columns import Columns
 
-__all__ = ["Slice", "SliceHelper", "WithConverter", "WithMode"]
+__all__ = ["Slice", "WithConverter", "WithMode"]
 
 
-class WithMode(DelegateDataset):
+class WithMode(Columns):
     """A table with another mode."""
 
-    def __init__(self, dataset: TabularDataset, mode: Any) -> None:
+    def __init__(self, dataset: Any, mode: Any) -> None:
         super().__init__(dataset)
         self._mode = mode
 
@@ -29,10 +28,10 @@ class WithMode(DelegateDataset):
         return self._mode
 
 
-class WithConverter(DelegateDataset):
+class WithConverter(Columns):
     """A table with another converter."""
 
-    def __init__(self, dataset: TabularDataset, converter: Callable[..., Any]) -> None:
+    def __init__(self, dataset: Any, converter: Callable[..., Any]) -> None:
         super().__init__(dataset)
         self._converter = converter
 
@@ -43,31 +42,10 @@ class WithConverter(DelegateDataset):
         return self._converter(**data) if isinstance(data, dict) else self._converter(data)
 
 
-class SliceHelper:
-    """What ``table.slice`` is: something to be indexed."""
+class Slice(Columns):
+    """Some rows and columns of a table."""
 
-    def __init__(self, dataset: TabularDataset) -> None:
-        self._dataset = dataset
-
-    def __getitem__(self, item: Any) -> TabularDataset:
-        if not isinstance(item, tuple):
-            return Slice(self._dataset, item)
-        if len(item) != 2:
-            raise TypeError(f"slice[rows] or slice[rows, keys]: {len(item)} indices are given")
-        return Slice(self._dataset, *item)
-
-
-class Slice(TabularDataset):
-    """Some rows and columns of a table.
-
-    Parameters
-    ----------
-    dataset : TabularDataset
-    rows : slice, list or array
-    keys : str, int, or tuple of them, optional
-    """
-
-    def __init__(self, dataset: TabularDataset, rows: Any, keys: Any = None) -> None:
+    def __init__(self, dataset: Any, rows: Any, keys: Any = None) -> None:
         found = resolve_rows(rows, len(dataset))
         if isinstance(found, int):
             raise TypeError(f"slice[{rows!r}]: expected a slice, a list or an array of rows")
@@ -83,8 +61,8 @@ class Slice(TabularDataset):
         if isinstance(dataset, Slice):
             found = compose_rows(dataset._rows, found)
             columns = dataset._pick(columns)
-            dataset = dataset._dataset
-        self._dataset: TabularDataset = dataset
+            dataset = dataset.dataset
+        super().__init__(dataset)
         self._rows: Rows = found
         self._columns: tuple[int, ...] | None = columns
 
@@ -94,7 +72,7 @@ class Slice(TabularDataset):
     @property
     def keys(self) -> tuple[str, ...]:
         """Names of the columns."""
-        names = self._dataset.keys
+        names = self.dataset.keys
         return names if self._columns is None else tuple(names[i] for i in self._columns)
 
     @property
@@ -111,17 +89,13 @@ class Slice(TabularDataset):
         return tuple(self._columns[i] for i in key_indices)
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows."""
+        """Return columns of some rows."""
         rows = self._rows
         if indices is not None:
             rows = compose_rows(rows, resolve_rows(indices, len(rows)))
-        everything = isinstance(rows, range) and rows == range(len(self._dataset))
+        everything = isinstance(rows, range) and rows == range(len(self.dataset))
         wanted = None if everything else rows_as_index(rows)
-        return self._dataset.get_examples(wanted, self._pick(key_indices))
-
-    def convert(self, data: Any) -> Any:
-        """Make arrays of columns, as the table does."""
-        return self._dataset.convert(data)
+        return self.dataset.get_examples(wanted, self._pick(key_indices))
 
 
 def _number_of(key: Any, names: tuple[str, ...]) -> int:

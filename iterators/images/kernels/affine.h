@@ -88,8 +88,8 @@ SIMD_INLINE int affine_clamp(int64_t value, int high) {
 /* ---- nearest ---- */
 
 /* Whole numbers of 2^-16: Pillow's. */
-static inline int64_t affine_fixed(double value) {
-    return (int64_t)floor(value * 65536.0 + 0.5);
+static inline int64_t affine_fixed(double value, double rounding) {
+    return (int64_t)floor(value * 65536.0 + rounding);
 }
 
 /* Shrinks [*first, *last) to the columns at which 0 <= start + x * step < limit. */
@@ -116,11 +116,11 @@ SIMD_INLINE void affine_nearest(const affine_map* map, const affine_image* image
     const double* m = map->matrix;
     const int width = image->width, height = image->height, size = width * channels;
     const int shifts = m[0] == 1 && m[3] == 0; /* rows move as they are */
-    const int64_t across = affine_fixed(m[0]), down = affine_fixed(m[3]);
-    /* Pillow does not round where nothing turns or leans; steps are whole there. */
+    /* Pillow does not round where nothing turns or leans. */
     const double rounding = m[1] == 0 && m[3] == 0 ? 0 : 0.5;
-    int64_t x_start = (int64_t)floor((m[2] + m[0] * 0.5 + m[1] * 0.5) * 65536.0 + rounding);
-    int64_t y_start = (int64_t)floor((m[5] + m[3] * 0.5 + m[4] * 0.5) * 65536.0 + rounding);
+    const int64_t across = affine_fixed(m[0], rounding), down = affine_fixed(m[3], rounding);
+    int64_t x_start = affine_fixed(m[2] + m[0] * 0.5 + m[1] * 0.5, rounding);
+    int64_t y_start = affine_fixed(m[5] + m[3] * 0.5 + m[4] * 0.5, rounding);
     for (int y = 0; y < height; y++, out += size) {
         int first = 0, last = width;
         affine_inside_fixed(x_start, across, (int64_t)width << 16, &first, &last);
@@ -142,14 +142,14 @@ SIMD_INLINE void affine_nearest(const affine_map* map, const affine_image* image
                 memcpy(out + x * channels, image->pixels + (yy >> 16) * size + (xx >> 16) * channels,
                        channels);
         }
-        x_start += affine_fixed(m[1]);
-        y_start += affine_fixed(m[4]);
+        x_start += affine_fixed(m[1], rounding);
+        y_start += affine_fixed(m[4], rounding);
     }
 }
 
 /* ---- bilinear and bicubic ---- */
 
-/* Where a pixel of the result lies between pixels of the image, in whole numbers of 2^-32. */
+/* Position of a pixel of the result between pixels of the image, in whole numbers of 2^-32. */
 typedef struct {
     int64_t x;
     int64_t y;

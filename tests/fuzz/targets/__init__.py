@@ -3,7 +3,9 @@
 from .annotations import COCO, VOC, YOLO
 from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
+from .checksums import CHECKSUMS
 from .detection import DETECTION
+from .expressions import EXPRESSIONS
 from .images import (
     CHANNEL_SUMS,
     IMAGE,
@@ -16,6 +18,9 @@ from .images import (
     RENDER,
     UPRIGHT_SIZE,
 )
+from .journals import JOURNALS
+from .mirrors import MIRRORS
+from .pages import PAGES_OF_PACKS
 from .png import PNG
 from .recipes import RECIPES
 from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
@@ -60,5 +65,10 @@ TARGETS = {
         YOLO,
         STATES,
         SHARDS,
+        EXPRESSIONS,
+        CHECKSUMS,
+        JOURNALS,
+        PAGES_OF_PACKS,
+        MIRRORS,
     )
 }

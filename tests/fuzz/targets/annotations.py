@@ -9,11 +9,13 @@ import os
 import numpy as np
 
 from recordio.tools.convert.coco import FROM_COCO
-from recordio.tools.convert.format import Import, Item
+from recordio.tools.convert.format import Import, Item, LeftOut
+from recordio.tools.convert.importing import ImportReport
 from recordio.tools.convert.voc import FROM_VOC
 from recordio.tools.convert.yolo import FROM_YOLO
 from recordio.tools.image_list import Skipped
 
+from .archives import count_left_out
 from .mutate import change_json_text
 from .target import Target, drawing, scratch
 
@@ -38,8 +40,10 @@ def check(kind: Import, suffix: str, data: bytes) -> None:
     if kind is FROM_COCO:
         sources["annotations"] = path
     source = kind.open(argparse.Namespace(**sources, **vars(parser.parse_args(options))))
+    report = ImportReport("")
     for item in source.items:
-        assert isinstance(item, (Item, Skipped))
+        assert isinstance(item, (Item, Skipped, LeftOut))
+        count_left_out(report, item)
         if isinstance(item, Item):
             label = np.array(item.labels, np.float32)
             assert label[0] == 2 and label[1] == 5

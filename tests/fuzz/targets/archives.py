@@ -14,7 +14,8 @@ import numpy as np
 
 from recordio import RecordIOError
 from recordio.image_sets import read_cifar
-from recordio.tools.convert.format import Import, Item, Source
+from recordio.tools.convert.format import Import, Item, LeftOut, Source
+from recordio.tools.convert.importing import ImportReport
 from recordio.tools.convert.tf_example import decode_example, encode_example
 from recordio.tools.convert.tfrecord import FROM_TFRECORD, checksums, read_frames
 from recordio.tools.convert.webdataset import FROM_WEBDATASET
@@ -29,6 +30,15 @@ def opened(kind: Import, path: str, options: list[str]) -> Source:
     parser = argparse.ArgumentParser()
     kind.add_options(parser)
     return kind.open(argparse.Namespace(source=[path], **vars(parser.parse_args(options))))
+
+
+def count_left_out(report: ImportReport, item: Item | Skipped | LeftOut) -> None:
+    """What has no record is counted, under names of which a line of text can be made."""
+    if isinstance(item, Item):
+        report.count(item.left_out)
+    elif isinstance(item, LeftOut):
+        report.count(item.things)
+    assert report.not_stored().isprintable() or len(report.not_stored().splitlines()) == 1
 
 
 # ---- TFRecord
@@ -61,8 +71,10 @@ def check_tfrecord(data: bytes) -> None:
     draw = drawing(data)
     options = draw.choice([[], [], ["--content", "image"], ["--label", "x"], ["--no-labels"]])
     try:
+        report = ImportReport("")
         for item in opened(FROM_TFRECORD, path, options).items:
-            assert isinstance(item, (Item, Skipped))
+            assert isinstance(item, (Item, Skipped, LeftOut))
+            count_left_out(report, item)
     except RecordIOError:
         pass
     frames = []
@@ -131,8 +143,10 @@ def check_webdataset(data: bytes) -> None:
         *draw.choice([[], [], ["--no-labels"], ["--label", "cls"], ["--label", "json:label"]]),
     ]
     source = opened(FROM_WEBDATASET, path, options)
+    report = ImportReport("")
     for item in source.items:
-        assert isinstance(item, (Item, Skipped))
+        assert isinstance(item, (Item, Skipped, LeftOut))
+        count_left_out(report, item)
         if isinstance(item, Item):
             assert len(item.content) <= 2**20  # inputs are small, and so is what they hold
             assert all(isinstance(label, (int, float)) for label in item.labels)

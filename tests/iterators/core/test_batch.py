@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from iterators import DataBatch, DataDesc
+from iterators.core.batch import axes_of
 
 
 def test_a_description_is_a_plain_pair_with_more_to_say():
@@ -43,3 +44,28 @@ def test_arrays_must_come_in_lists():
         DataBatch(np.zeros(3))
     with pytest.raises(TypeError, match="label must be a list"):
         DataBatch([np.zeros(3)], np.zeros(3))
+
+
+def test_the_text_is_that_of_mxnet():
+    data, label = [np.zeros((4, 2)), np.zeros((4, 3, 8))], [np.zeros(4)]
+    text = "DataBatch: data shapes: [(4, 2), (4, 3, 8)] label shapes: "
+    assert str(DataBatch(data, label)) == f"{text}[(4,)]"
+    assert str(DataBatch(data)) == f"{DataBatch(data, [])}" == f"{text}None"
+    assert str(type("Mine", (DataBatch,), {})(data[:1])).startswith("Mine: data shapes: [(4, 2)] ")
+
+
+def test_notebooks_show_the_arrays_in_a_table():
+    batch = DataBatch([np.zeros((4, 2))], [np.ones(4, np.int64)], pad=1,
+                      provide_data=[DataDesc("<x>", (4, 2))],
+                      provide_label=[DataDesc("y", (4,))])  # fmt: skip
+    text = batch._repr_html_()
+    assert "<tr><th>&lt;x&gt;</th><td>(4, 2) float64</td></tr>" in text
+    assert "<tr><th>y</th><td>(4,) int64</td></tr>" in text
+    assert "<td>3, pad 1</td>" in text and "<img" not in text
+    assert "(4, 2) float64" in DataBatch([np.zeros((4, 2))])._repr_html_()
+
+
+def test_letters_of_a_described_array():
+    assert axes_of("NCHW", 4) == "bchw"
+    assert axes_of("NCHW", 2) == "bf"  # a layout for other axes says nothing
+    assert axes_of("CHWN", 4) == "chwb"

@@ -1,7 +1,6 @@
 import gc
 import multiprocessing
 import os
-import threading
 
 import numpy as np
 import pytest
@@ -85,6 +84,56 @@ def test_parts_are_disjoint_and_together_the_whole(data):
         assert len(seen) == size
         if not shuffle:
             assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize("handle", ["pad", "discard", "roll_over"])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_the_last_batch_is_that_of_ndarrayiter_if_asked(handle, shuffle):
+    keywords = {"batch_size": 4, "shuffle": shuffle, "seed": 3, "last_batch_handle": handle}
+    data, label = np.arange(22, dtype=np.float32).reshape(11, 2), np.arange(11, dtype=np.float32)
+    more = {"round_batch": True} if handle == "pad" else {}
+    with (
+        NDArrayIter(data, label, **keywords) as wanted,
+        ArrayDataProvider(data, label, **keywords, **more) as provider,
+    ):
+        for _ in range(4):
+            assert len(provider) == len(wanted)
+            assert same(epoch_of(provider), epoch_of(wanted))
+        provider.reset()
+        provider.hard_reset()
+        wanted.reset()
+        wanted.hard_reset()
+        assert same(epoch_of(provider), epoch_of(wanted))
+
+
+def test_what_fills_the_last_batch_is_chosen_once():
+    def make(**more):
+        return ArrayDataProvider(np.arange(5), **{"batch_size": 2} | more)
+
+    for wrong, text in (
+        ({"round_batch": True, "last_batch_handle": "discard"}, "round_batch=True has no effect"),
+        ({"round_batch": True, "data_padding": 3}, "data_padding=3 has no effect"),
+        ({"last_batch_handle": "roll_over", "label_padding": 1}, "label_padding=1 has no effect"),
+        ({"last_batch_handle": "roll_over", "num_parts": 2}, "parts cannot agree"),
+        ({"last_batch_handle": "wrap"}, "last_batch_handle"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            make(**wrong)
+    states = {}
+    for name, more in (
+        ("constants", {}), ("round", {"round_batch": True}),
+        ("drop", {"last_batch_handle": "discard"}), ("roll", {"last_batch_handle": "roll_over"}),
+    ):  # fmt: skip
+        states[name] = make(**more).state_dict()
+        for other, state in states.items():
+            if other == name:
+                make(**more).load_state_dict(state)
+            else:
+                with pytest.raises(ValueError, match="the state was saved with"):
+                    make(**more).load_state_dict(state)
+    assert "last_batch_handle" not in states["constants"]["settings"], "as in older states"
+    with make(last_batch_handle="roll_over", batch_size=0) as provider:
+        assert [batch.data[0].tolist() for batch in provider] == [list(range(5))]
 
 
 def test_batch_size_zero_takes_everything():
@@ -533,17 +582,15 @@ def test_memory_is_used_again_when_batches_are_dropped():
     assert len(addresses) <= 8
 
 
-def test_dropping_a_provider_ends_its_threads():
-    gc.collect()  # what earlier tests have left
-    before = threading.active_count()
+def test_dropping_a_provider_ends_its_threads(new_threads):
     dropped = [ArrayDataProvider(BIG, batch_size=8) for _ in range(5)]
     for provider in dropped:
         provider.next()
-    assert threading.active_count() == before + 10
+    assert len(new_threads()) == 10
     del provider
     dropped.clear()
     gc.collect()
-    assert threading.active_count() == before
+    assert not new_threads()
 
 
 def test_a_closed_provider_says_so():

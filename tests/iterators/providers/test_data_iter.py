@@ -16,6 +16,7 @@ from iterators import (
     ImageRecordInt8Iter,
     ImageRecordIter,
     LibSVMIter,
+    MixBatches,
     MNISTIter,
     MXDataIter,
     MXDataProvider,
@@ -25,7 +26,7 @@ from iterators import (
     SlicedNDArray,
     VectorSpace,
 )
-from iterators.providers.protocol import eachbatch, eltype, load_data
+from iterators.providers.protocol import eachbatch, eltype, get, load_data
 
 
 class Parts(DataIter):
@@ -173,6 +174,167 @@ def test_what_mxnet_leaves_none_is_nothing():
     ):
         with around:
             assert around.next().data[0].shape == (2, 3) and around.provide_label == []
+
+
+class Undescribed(DataIter):
+    """MXNet's base class asks for no descriptions."""
+
+    at = 0
+
+    def iter_next(self):
+        self.at += 1
+        return self.at <= 3
+
+    def getdata(self):
+        return [np.full((2, 3), self.at - 1.0)]
+
+    def getlabel(self):
+        return [np.zeros(2)]
+
+    def reset(self):
+        self.at = 0
+
+
+def test_a_class_without_descriptions_is_looped_over():
+    provider = Undescribed()
+    assert firsts(provider) == [0, 1, 2] == firsts(provider)
+    provider.reset()
+    assert provider.next().count == 2 and provider.iter_next() and provider.getpad() == 0
+    with pytest.raises(KeyError, match="no names"):
+        get(provider, provider.current, "data")
+    with pytest.raises(TypeError, match="size of a batch is unknown"):
+        ResizeIter(Undescribed(), 2)
+    for around in (lambda it: ResizeIter(it, 3), PrefetchingIter, MXDataProvider):
+        with around(Undescribed(2)) as around:
+            assert (firsts(around), around.batch_size) == ([0, 1, 2], 2)
+            assert around.provide_data == around.provide_label == []
+    with pytest.raises(ValueError, match="one array with one class"):
+        MixBatches(Undescribed(2), mixup=1.0)
+
+
+class Named(DataIter):
+    """The names of its arrays are said by the class alone."""
+
+    provide_data = [("h0", (4, 2)), ("h1", (4,))]
+    provide_label = [("y", (4,))]
+    left = 2
+
+    def next(self):
+        self.left -= 1
+        if self.left < 0:
+            raise StopIteration
+        return DataBatch([np.ones((4, 2)), np.ones(4)], [np.zeros(4)])
+
+
+class NamedByEpoch(AbstractDataProvider):
+    provide_data, provide_label = Named.provide_data, Named.provide_label
+
+    def eachbatch(self):
+        yield from Named()
+
+
+@pytest.mark.parametrize("make", [Named, NamedByEpoch])
+def test_arrays_are_found_by_the_names_of_their_provider(make):
+    for take in (make.next, lambda it: next(iter(it)), lambda it: next(iter(eachbatch(it)))):
+        provider = make()
+        batch = take(provider)
+        assert batch["h1"] is batch.data[1] is get(provider, batch, "h1")
+        assert batch["y"] is batch.label[0]
+        with pytest.raises(KeyError, match="this batch has h0, h1, y"):
+            get(provider, batch, "z")
+    for around in (lambda it: ResizeIter(it, 3), PrefetchingIter, MXDataProvider):
+        with around(make()) as around:
+            assert around.next()["h1"].shape == (4,)
+    unnamed = DataBatch([np.zeros((4, 2)), np.zeros(4)], [np.ones(4)])
+    assert get(provider, unnamed, "y") is unnamed.label[0]
+    other = DataBatch([1, 2], provide_data=[("a", ()), ("b", ())])
+    assert get(provider, other, "b") == 2, "names of its own"
+
+
+def test_a_short_batch_has_as_many_samples_as_its_arrays():
+    batch = get_first(Announcing([np.zeros((4, 2))], [np.zeros((3, 2))]), skip=1)
+    assert batch["data"].shape == (3, 2) and batch.count == 3
+
+
+class Announcing(DataIter):
+    provide_data, provide_label = [("data", (4, 2))], []
+
+    def __init__(self, *batches, **more):
+        super().__init__()
+        self.batches, self.more = list(batches), more
+
+    def next(self):
+        if not self.batches:
+            raise StopIteration
+        return DataBatch(self.batches.pop(0), **self.more)
+
+
+class AnnouncingByEpoch(AbstractDataProvider):
+    provide_data, provide_label = Announcing.provide_data, []
+
+    def __init__(self, *batches, **more):
+        self.inside = Announcing(*batches, **more)
+        self.inside.provide_data = []
+
+    def eachbatch(self):
+        return iter(self.inside)
+
+
+def get_first(provider, skip=0):
+    loop = iter(provider)
+    for _ in range(skip):
+        next(loop)
+    return next(loop)
+
+
+@pytest.mark.parametrize("make", [Announcing, AnnouncingByEpoch])
+@pytest.mark.parametrize(
+    ("arrays", "text"),
+    [
+        ([np.zeros((3, 2))], r"data=\(4, 2\), and in its first batch that is \(3, 2\)"),
+        ([np.zeros((4, 2, 1))], r"is \(4, 2, 1\): correct provide_data"),
+        ([np.zeros((4, 2)), np.zeros(4)], r"1 arrays in provide_data \(data\), .* batch has 2"),
+        ([], "first batch has 0"),
+    ],
+)
+def test_what_is_announced_is_compared_with_the_first_batch(make, arrays, text):
+    for around in (lambda it: it, PrefetchingIter, lambda it: ResizeIter(it, 2), MXDataProvider):
+        with around(make(arrays)) as provider, pytest.raises(ValueError, match=text):
+            provider.next()
+    whole = [np.zeros((4, 2))]
+    assert len(list(make(whole, arrays or whole))) == 2, "the first one alone"
+    assert get_first(make(arrays or [np.zeros(1)], bucket_key=3)).bucket_key == 3
+
+
+def test_labels_and_foreign_objects_are_compared_too():
+    provider = Announcing([np.zeros((4, 2))])
+    provider.provide_label = [("y", (4,))]
+    with pytest.raises(ValueError, match=r"1 arrays in provide_label \(y\), .* has 0"):
+        provider.next()
+    provider = Announcing([np.zeros((4, 2))])
+    provider.provide_data = [("data", (0, 2))]
+    assert provider.next().count == 4, "a length that is not known"
+
+    class Foreign:
+        provide_data, provide_label = [("data", (4, 2))], []
+
+        def reset(self):
+            pass
+
+        def next(self):
+            return DataBatch([np.zeros((4, 3))])
+
+    with pytest.raises(ValueError, match="Foreign announces data="):
+        MXDataProvider(Foreign()).next()
+
+    class Changing(Announcing):
+        """What is compared is what comes out of the class, not what it inherits."""
+
+        def next(self):
+            batch = super().next()
+            return DataBatch([batch.data[0].reshape(4, 2)])
+
+    assert Changing([np.zeros((2, 4))]).next()["data"].shape == (4, 2)
 
 
 def test_the_batch_size_of_a_client_can_be_set():

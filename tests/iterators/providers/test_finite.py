@@ -182,15 +182,6 @@ def test_parts_of_a_provider_have_their_own_samples(tmp_path):
         ({"mode": "random_uniform", "batch_size": 3}, "both"),
         ({"data_specs": (VectorSpace(12), "pixels")}, "'pixels'"),
         ({"data_specs": (VectorSpace(11), "features")}, "does not fit"),
-        (
-            {
-                "data_specs": (
-                    CompositeSpace([CompositeSpace([VectorSpace(12)])]),
-                    (("features",),),
-                )
-            },
-            "must be flat",
-        ),
     ],
 )
 def test_wrong_requests(make, arguments, word, tmp_path):
@@ -198,6 +189,22 @@ def test_wrong_requests(make, arguments, word, tmp_path):
         with pytest.raises(ValueError, match=word):
             provider.iterator(**arguments)
         assert len(list(provider)) == len(provider), "nothing has begun"
+
+
+@pytest.mark.parametrize("mode", [None, "shuffled_sequential"])
+def test_nested_requests_give_nested_tuples(mode):
+    """What the constructor accepts, `iterator` accepts as well."""
+    x, y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
+    f, t = VectorSpace(2), VectorSpace(1)
+    specs = (CompositeSpace([CompositeSpace([f, f, f]), t]), (("features",) * 3, "targets"))
+    plain = ArrayDataProvider(x, y, batch_size=4)
+    asked = ArrayDataProvider(x, y, batch_size=4, data_specs=specs)
+    for found in (plain.iterator(mode, 4, data_specs=specs), asked.iterator(mode, 4)):
+        for rows, labels in found:
+            assert len(rows) == 3
+            assert all((part[:, 0] == 2 * labels[:, 0]).all() for part in rows)
+    for rows, labels in ResizeIter(plain, 1).iterator(data_specs=specs):
+        assert [len(part) for part in (*rows, labels)] == [4] * 4
 
 
 def test_a_class_of_its_own_as_mode(tmp_path):

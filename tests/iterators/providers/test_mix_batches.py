@@ -139,6 +139,15 @@ def test_a_resumed_run_mixes_as_an_uninterrupted_one():
             np.testing.assert_array_equal(one.label[0], other.label[0])
 
 
+def test_an_epoch_that_is_set_is_mixed_as_in_an_uninterrupted_run():
+    whole, jumping = mixed(seed=7), mixed(seed=7)
+    epochs = [[batch.data[0].tobytes() for batch in whole] for _ in range(3)]
+    for epoch in (2, 0, 1):
+        jumping.set_epoch(epoch)
+        assert jumping.epoch == jumping.provider.epoch == epoch
+        assert [batch.data[0].tobytes() for batch in jumping] == epochs[epoch]
+
+
 def test_a_state_of_other_settings_is_refused():
     state = mixed(seed=1).state_dict()
     with pytest.raises(ValueError, match="seed=1, here it is 2"):

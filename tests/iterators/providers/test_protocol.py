@@ -4,7 +4,14 @@ import weakref
 import numpy as np
 import pytest
 
-from iterators import ArrayDataProvider, NDArrayIter
+from iterators import (
+    AbstractDataProvider,
+    ArrayDataProvider,
+    DataBatch,
+    DataDesc,
+    NDArrayIter,
+    ResizeIter,
+)
 from iterators.providers.protocol import (
     count_samples,
     eachbatch,
@@ -82,14 +89,47 @@ def test_slices_go_to_their_destinations(kind, device):
     assert whole.tolist() == list(range(6))  # int64 into float64
 
 
-def test_surplus_entries_and_missing_ones_are_left_alone(provider):
+def test_there_is_a_target_for_every_array(provider):
+    """Otherwise the targets without an array would keep the last batch, and nobody would notice."""
     batch = provider.next()
-    x, surplus = np.zeros((4, 2)), np.full(4, 7)
-    load_data(provider, batch, [x])
+    x, y, surplus = np.full((4, 2), -1.0), np.full(4, -1), np.full(4, 7)
+    with pytest.raises(ValueError, match=r"1 targets for 2 data arrays \(x, z\): .*\[\] for"):
+        load_data(provider, batch, [x])
+    with pytest.raises(ValueError, match=r"2 targets for 1 label arrays \(y\)"):
+        load_label(provider, batch, [y, surplus])
+    assert (x == -1).all() and (y == -1).all() and (surplus == 7).all()
+    load_data(provider, batch, [x, []])
     assert x[3].tolist() == [6, 7]
-    load_label(provider, batch, [np.zeros(4), surplus])
-    assert (surplus == 7).all()
     load_data(provider, batch, [[], [(slice(0, 0), np.zeros(0))]])
+
+
+def test_a_batch_without_the_described_labels_fills_no_target(provider):
+    y = np.full(4, -1)
+    with pytest.raises(ValueError, match="the batch has 0 label arrays, provide_label describes 1"):
+        load_label(provider, DataBatch([np.zeros((4, 2)), np.zeros(4)]), [y])
+    assert (y == -1).all()
+
+
+class Generated(AbstractDataProvider):
+    provide_data, provide_label = [DataDesc("data", (2,))], []
+
+    def eachbatch(self):
+        for number in range(3):
+            yield DataBatch([np.full(2, number)], provide_data=self.provide_data)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Generated,
+        lambda: NDArrayIter(np.repeat(np.arange(3), 2), batch_size=2),
+        lambda: ResizeIter(Generated(), 3),
+    ],
+)
+def test_every_loop_over_eachbatch_is_an_epoch(make):
+    batches = eachbatch(make())
+    for _ in range(3):
+        assert [batch.data[0][0] for batch in batches] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +147,7 @@ def test_surplus_entries_and_missing_ones_are_left_alone(provider):
 )
 def test_targets_that_do_not_fit(provider, target, error, text):
     with pytest.raises(error, match=text):
-        load_data(provider, provider.next(), [target])
+        load_data(provider, provider.next(), [target, []])
 
 
 def test_layouts_whose_batch_axis_is_not_the_first():
@@ -135,7 +175,7 @@ def test_destinations_on_a_device(provider):
         pytest.skip("no CUDA device")
     batch = provider.next()
     here, there = np.zeros((2, 2)), torch.zeros((2, 2), device="cuda")
-    load_data(provider, batch, [[(slice(0, 2), here), (slice(2, 4), there)]])
+    load_data(provider, batch, [[(slice(0, 2), here), (slice(2, 4), there)], []])
     assert there.cpu().tolist() == [[4, 5], [6, 7]]
 
 

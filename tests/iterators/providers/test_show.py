@@ -1,5 +1,9 @@
 """Batches as contact sheets."""
 
+import base64
+import io
+import re
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -150,6 +154,65 @@ def test_classes_are_named(path):
     assert named[0] == named[1] != plain
 
 
+@pytest.fixture
+def names(path):
+    """The names of the classes, beside the pack."""
+    file = path.with_name("a.classes.txt")
+    file.write_text("0\tcat\n1\tdog\n2\thorse\n")
+    return file
+
+
+def test_the_names_beside_a_pack_are_shown(path, names):
+    classes = ["cat", "dog", "horse"]
+    with ImageRecordIter(path_imgrec=path, data_shape=(3, SIDE, SIDE), batch_size=5) as provider:
+        shown = provider.show().tobytes()
+        assert shown == provider.show(classes=classes).tobytes()
+        assert shown != provider.show(classes={}).tobytes()
+        batch = provider.next()
+        assert provider.show(batch).tobytes() == provider.show(batch, classes=names).tobytes()
+        names.unlink()
+        provider.reset()
+        assert provider.show().tobytes() == provider.show(classes={}).tobytes()
+
+
+def test_the_names_of_several_packs_are_those_that_labels_become(path, names):
+    settings = {"data_shape": (3, SIDE, SIDE), "batch_size": 10}
+    for more, expected in (
+        ({"labels": "append"}, ["cat", "dog", "horse", "cat", "dog", "horse"]),
+        ({"labels": {0: 5, 1: 1, 2: 0}}, {1: "dog", 2: "horse", 5: "cat"}),  # 0 has two names
+        ({"labels": None}, ["cat", "dog", "horse"]),
+    ):
+        packs = [Pack(path), Pack(path, **more)]
+        with ImageRecordIter(path_imgrec=packs, **settings) as provider:
+            assert provider.show().tobytes() == provider.show(classes=expected).tobytes(), more
+
+
+def test_names_are_taken_from_a_pack(path, names, images):
+    batch = batch_of(images)
+    expected = show(batch, classes=["cat", "dog", "horse"]).tobytes()
+    for place in (path, str(path), str(path)[: -len(".rec")], names, str(names)):
+        assert show(batch, classes=place).tobytes() == expected
+    names.write_text("nonsense")
+    with pytest.raises(recordio.RecordIOError, match=r"a\.classes\.txt, line 1"):
+        show(batch, classes=path)
+    names.write_text("0\t.\n")
+    with pytest.raises(ValueError, match="no names of classes"):
+        show(batch, classes=path)
+    with pytest.raises(recordio.RecordIOError, match="none"):
+        show(batch, classes=path.with_name("none"))
+
+
+def test_other_labels_than_the_class_have_no_names(tmp_path, images):
+    path = tmp_path / "two.rec"
+    (tmp_path / "two.classes.txt").write_text("0\tcat\n1\tdog\n")
+    with recordio.RecordWriter(path) as writer:
+        header = recordio.IRHeader(0, [1, 0], 0, 0)
+        writer.write(recordio.pack_img(header, images[0], img_fmt=".png"))
+    settings = {"data_shape": (3, SIDE, SIDE), "batch_size": 1, "label_width": 2}
+    with ImageRecordIter(path_imgrec=path, **settings) as provider:
+        assert provider.show().tobytes() == provider.show(classes={}).tobytes()
+
+
 def test_boxes_are_drawn(tmp_path, images):
     path = tmp_path / "boxes.rec"
     with recordio.RecordWriter(path) as writer:
@@ -161,6 +224,20 @@ def test_boxes_are_drawn(tmp_path, images):
     assert (
         tuple(shown[SIDE // 4, SIDE // 2]) == COLOURS[1] and not shown[SIDE // 2, SIDE // 2].any()
     )
+
+
+def test_a_batch_has_the_boxes_of_its_records(tmp_path, images):
+    path = tmp_path / "boxes.rec"
+    labels = [[2, 5, 1, 0.25, 0.25, 0.75, 0.75], [4, 5, 9, 9, 0, 0, 0, 1, 1, 2, 0, 0, 0.5, 0.5]]
+    with recordio.RecordWriter(path) as writer:
+        for number, values in enumerate(labels):
+            header = recordio.IRHeader(0, values, number, 0)
+            writer.write(recordio.pack_img(header, images[number], img_fmt=".png"))
+    with ImageDetRecordIter(path_imgrec=path, data_shape=(3, SIDE, SIDE), batch_size=2) as provider:
+        rows = provider.next().label[0]
+    for row, values in zip(rows, labels, strict=True):
+        found = recordio.boxes_of(row, in_batch=True)
+        assert np.array_equal(found, recordio.boxes_of(values))
 
 
 def test_other_providers_have_it_too(path, images):
@@ -190,6 +267,16 @@ def test_tensors_are_shown_as_arrays(images):
     batch.data = [torch.from_numpy(batch.data[0])]
     batch.label = [torch.from_numpy(batch.label[0])]
     assert show(batch).tobytes() == expected
+
+
+@pytest.mark.parametrize("size", [5, 20])
+def test_notebooks_show_the_first_images_of_a_batch(images, size):
+    batch = batch_of(np.resize(images, (size, SIDE, SIDE, 3)))
+    stored = re.search(r'<img src="data:image/png;base64,([^"]+)">', batch._repr_html_())[1]
+    with Image.open(io.BytesIO(base64.b64decode(stored))) as sheet:
+        for number in range(min(size, 16)):
+            assert (image_of(sheet, number) == images[number % 5]).all()
+        assert sheet.size == show(batch_of(np.resize(images, (min(size, 16), SIDE, SIDE, 3)))).size
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])

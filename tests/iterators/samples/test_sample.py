@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iterators import concat_examples
 from iterators.samples import Dataset, ReadOnlyError, Sample, fields, shape
 
 torch = pytest.importorskip("torch")
@@ -379,6 +380,64 @@ def test_metadata_stay_with_what_they_describe():
         d._meta["space"] = 1
     with pytest.raises(ValueError, match="fields_meta"):
         Dataset([[1]], {"a": 0}, fields_meta={"b": {}})
+
+
+@pytest.mark.parametrize("data", [None, np.zeros((4, 3))])
+def test_metadata_of_fields_with_storage_of_their_own(data):
+    x = np.arange(8.0).reshape(4, 2)
+    known = Dataset(x, meta={"unit": "m", "space": "?"})
+    minibatches = Dataset(x)._minibatches(2)
+    meta = {"input": {"space": "2"}, "known": {"space": "2"}, "pairs": {"of": 2}}
+    d = Dataset(data, {"input": x, "known": known, "pairs": minibatches}, fields_meta=meta)
+    assert dict(d.input._meta) == {"space": "2"}
+    assert dict(d.known._meta) == {"unit": "m", "space": "2"}
+    assert dict(known._meta) == {"unit": "m", "space": "?"}  # what was given is left as it is
+    assert d.pairs._meta["of"] == d.pairs[1:]._meta["of"] == 2
+    parts = Dataset(data, {"input": x}, fields_meta={"input": {"space": "2"}})
+    for view in (parts, parts[1:3], parts[1], parts[[2, 0]], parts._readonly(), parts._copy()):
+        assert dict(view.input._meta) == {"space": "2"}
+    assert dict(parts._minibatches(2).input._meta) == {"space": "2"}
+    assert dict(parts.input[:, 0]._meta) == {}
+    parts.input._write(-1)
+    assert (x == -1).all()  # still a view
+
+
+def test_another_field_does_not_inherit_the_metadata_of_the_old_one():
+    d = Dataset(np.zeros((4, 2)), {"x": 0}, fields_meta={"x": {"unit": "m"}})
+    d._set_field("x", np.ones(4))
+    assert dict(d.x._meta) == {} == dict(d._copy().x._meta)
+
+
+@pytest.mark.parametrize("kind", [Sample, Dataset])
+def test_a_mapping_is_the_fields(kind):
+    x, y = np.arange(8.0).reshape(4, 2), np.arange(4)
+    d = kind({"input": x, "more": {"target": y}}, meta={"from": "here"})
+    assert d._fields == ("input", "more") and len(d) == 4 and d._meta["from"] == "here"
+    assert np.shares_memory(d.input(), x) and np.shares_memory(d.more.target(), y)
+    assert d[2].input().tolist() == [4, 5] and d[2].more.target() == 2
+    with pytest.raises(TypeError, match="without fields="):
+        kind({"input": x}, {"first": 0})
+    with pytest.raises(ValueError, match="needs data"):
+        kind({})
+    with pytest.raises(ValueError, match="must be a Python name, not 'a-b'"):
+        kind({"a-b": x})
+
+
+@pytest.mark.parametrize("library", [np.asarray, torch.as_tensor])
+def test_samples_become_batches_of_their_data(library):
+    x, y = library(np.arange(8.0).reshape(4, 2)), library(np.arange(4))
+    d = Dataset({"input": x, "target": y})
+    batch = concat_examples([d[2], d[0]])
+    assert {name: (type(a), a.tolist()) for name, a in batch.items()} == {
+        "input": (type(x), [[4, 5], [0, 1]]),
+        "target": (type(x), [2, 0]),
+    }
+    pair = concat_examples([(d[i].input, d[i].target) for i in (2, 0)])
+    assert [a.tolist() for a in pair] == [[[4, 5], [0, 1]], [2, 0]]
+    assert concat_examples(d.input[1:3]).tolist() == [[2, 3], [4, 5]]
+    padded = concat_examples([d.input[0], d.input[1, :1]], padding=-1)
+    assert padded.tolist() == [[0, 1], [2, -1]]
+    assert concat_examples([{"a": d.target[1]}, {"a": library(7)}])["a"].tolist() == [1, 7]
 
 
 # -- chains of anything, against NumPy -------------------------------------------------------------

@@ -702,3 +702,17 @@ def test_a_space_of_its_own_needs_no_other_module(monkeypatch):
         with ArrayDataProvider(stored, batch_size=3, data_specs=specs, **layout) as provider:
             batch = provider.next()
         np.testing.assert_array_equal(batch, volumes if form is space else rows)
+
+
+@pytest.mark.parametrize("space", [VectorSpace(2), CompositeSpace([VectorSpace(2)])])
+def test_the_method_for_the_other_kind_of_batch_is_named(space):
+    array, tensor = np.zeros((3, 2)), torch.zeros((3, 2))
+    if isinstance(space, CompositeSpace):
+        array, tensor = (array,), (tensor,)
+    for name, arguments in (("validate", ()), ("batch_size", ()), ("format_as", (space,))):
+        with pytest.raises(TypeError, match=f"not (ndarray|tuple): use np_{name}$"):
+            getattr(space, name)(array, *arguments)
+        with pytest.raises(TypeError, match=f"not (Tensor|tuple): use {name}$"):
+            getattr(space, f"np_{name}")(tensor, *arguments)
+    with pytest.raises(TypeError, match="torch tensors, not int$"):
+        space.validate(3)

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from iterators import ClassView, DataView, ImageView, SequenceView, View
 from iterators.core.dtypes import parse_type
+from iterators.views import batch_rows
 from iterators.views.kinds import kind_of, requested_kind
 
 torch = pytest.importorskip("torch")
@@ -368,6 +370,13 @@ def test_a_request_for_an_earlier_batch_counts_until_the_order_changes():
         view.backward_put("bf", np.zeros((2, 48)))
 
 
+@pytest.mark.parametrize("kind", [ImageView, SequenceView, ClassView])
+def test_axes_with_unknown_letters(kind):
+    with pytest.raises(ValueError, match=f"'bxf': {kind.__name__} knows no axis 'x', only b, f, t"):
+        kind("bxf", np.zeros((2, 3, 4)))
+    assert DataView("bxf", np.zeros((2, 3, 4))).forward_get("bf").shape == (2, 12)
+
+
 # -- rows -----------------------------------------------------------------------------------------
 
 
@@ -381,6 +390,32 @@ def test_out_is_filled_and_its_memory_used_again():
     assert view.index([5, 5], out=out).input is memory
     assert memory.tolist() == [[10, 11], [10, 11]]
     assert view.index([1, 2, 3], out=out).input.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("base", "x"),
+    [
+        ("bf", np.arange(200_000.0).reshape(200, 1000).T),
+        ("fb", np.arange(400_000.0).reshape(200, 2000)[:, ::2]),
+        ("bhwc", np.arange(240_000.0).reshape(1000, 3, 8, 10).transpose(0, 2, 3, 1)),
+        ("bf", np.arange(400_000.0).reshape(1000, 400)[:, ::2].view(np.ndarray)),
+    ],
+)
+def test_rows_of_a_transposed_base_need_no_copy_of_all_of_it(base, x, monkeypatch):
+    monkeypatch.setattr(batch_rows, "GATHERED_BYTES", 10_000)
+    view, ids = DataView(base, x), np.arange(200)[::-1]
+    out = view.index(ids)
+    memory = out.input
+    memory[...] = -1
+    tracemalloc.start()
+    try:
+        view.index(ids, out=out)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert out.input is memory and memory.flags.c_contiguous
+    np.testing.assert_array_equal(memory, np.take(x, ids, base.index("b")))
+    assert peak < memory.nbytes / 4
 
 
 @pytest.mark.parametrize("library", [np.asarray, torch.as_tensor])

@@ -55,6 +55,11 @@ def column(name, rows):
         ("id > 4", "0111"),
         ("id == -1", "0000"),
         ("id - 10 < 0", "1100"),
+        ("id % 2 == 1", "0101"),
+        ("id + 1 == 9223372036854775809", "0010"),
+        ("id * id > 9223372036854775808 * 9223372036854775808", "0001"),
+        ("-id == -9223372036854775808", "0010"),
+        ("key * 9223372036854775807 < key - 1", "1000"),
         ("key == -1", "1000"),
         ("objects", None),
         ("objects > 0", "0110"),
@@ -76,6 +81,61 @@ def test_what_is_true(text, expected):
     assert "".join(map(str, Condition(text)(4, column).astype(int))) == expected
 
 
+#: Two classes have the same name.
+CLASSES = {0: "cat", 1: "dog", 2: "class 'x'", 3: "hen", 7: "hen"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("class == 1", "0100"),
+        ("label == 'dog'", "0100"),
+        (" class == 'dog' ", "0100"),
+        ("'dog' == class", "0100"),
+        ("class != 'dog'", "1011"),
+        ("class in ('cat', 'dog', 9)", "1100"),
+        ("class not in ('cat', 'dog')", "0011"),
+        ("'dog' in labels", "0100"),
+        ("'dog' not in labels and len(labels) > 1", "0001"),
+        ("class == \"class 'x'\"", "0010"),
+        ("class == 'class \\'x\\''", "0010"),
+        ("format == 'class' or class == 'cat' == label", "1000"),
+        ("class == 'dog' and format == 'png'", "0100"),
+    ],
+)
+def test_classes_by_name(text, expected):
+    condition = Condition(text, CLASSES)
+    assert "".join(map(str, condition(4, column).astype(int))) == expected
+    later = Condition(text)
+    assert later.names_classes == condition.names_classes == (text != "class == 1")
+    found = later.with_classes(CLASSES)(4, column)
+    assert "".join(map(str, found.astype(int))) == expected
+
+
+def test_names_of_classes_that_cannot_be_used():
+    for text, reason in (
+        ("class == 'hen'", "column 10: the classes 3 and 7 are called 'hen': use their numbers"),
+        ("class == 'dgo'", "column 10: no class is called 'dgo' (did you mean 'dog'?): "),
+        ("len(labels) > 1 and 'horse' in labels", "column 21: no class is called 'horse': "),
+    ):
+        with pytest.raises(ExpressionError) as caught:
+            Condition(text, CLASSES)
+        assert str(caught.value).startswith(reason)
+        assert repr(text) in str(caught.value)
+    with pytest.raises(ExpressionError, match="the pack has no names of classes"):
+        Condition("class == 'cat'", {})
+    with pytest.raises(ExpressionError, match="not known"):
+        Condition("class == 'cat'")(4, column)
+    assert not Condition("class == 3 and format == 'png'").names_classes
+
+
+def test_a_number_that_no_float_holds_is_an_error():
+    condition = Condition("id" + " * id" * 16 + " / 1.5 > 0")
+    with pytest.raises(ExpressionError, match="too large"):
+        condition(4, column)
+    assert condition(1, column).tolist() == [False]
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [
@@ -93,7 +153,12 @@ def test_what_is_true(text, expected):
         ("labels == 3", 1),
         ("label in labels", 1),
         ("label in 3", 10),
-        ("label in (1, 'a')", 14),
+        ("label in (1, None)", 14),
+        ("width == 'cat'", 10),
+        ("'cat' < class", 9),
+        ("class + 'cat' == 3", 9),
+        ("class.name == 'cat'", 1),
+        ("  class ==", None),
         ("label is 3", 1),
         ("decodable > False", 1),
         ("label < 3 < format", 13),

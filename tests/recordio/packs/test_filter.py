@@ -102,6 +102,19 @@ def test_identities(packs):
     assert kept(packs, "label == 0", drop=True) == [3, 4, 5, 6]
 
 
+def test_classes_by_name(packs):
+    packs.plain("a", range(5))
+    with pytest.raises(ExpressionError, match="has no names of classes"):
+        kept(packs, "class == 'dog'")
+    names = packs.folder / "a.classes.txt"
+    names.write_text("0\tcat\n1\tdog\n2\ta b/c\n")
+    expected = kept(packs, "label == 1")
+    assert expected and kept(packs, "class == 'dog'") == expected
+    assert kept(packs, "'a b/c' == class or 'cat' in labels") == kept(packs, "label in (0, 2)")
+    with pytest.raises(ExpressionError, match="did you mean 'dog'"):
+        kept(packs, "class == 'dogs'")
+
+
 def test_refused(packs):
     packs.plain("a", range(5))
     with pytest.raises(ValueError, match="condition"):
@@ -122,3 +135,9 @@ def test_damage_is_counted(packs):
     path.write_bytes(data)
     report = filter(path, packs.path("b"), "label < 3", skip_errors=True)
     assert (report.records, report.skipped, report.left_out) == (2, 1, 2)
+
+
+def test_labels_of_headers_with_a_second_id(packs):
+    rows = [pack(IRHeader(0, number % 3, number, 77), b"unknown content") for number in range(9)]
+    filter(packs.raw("a", rows), packs.path("b"), "label == 1 and id > 1")
+    assert packs.ids(packs.path("b")) == [4, 7]

@@ -43,7 +43,9 @@ def test_weights_queries_comments_and_blank_lines_are_dropped(write):
         "\ufeff# a comment\n\n1:0.5 qid:3 0:1 2:2.5\r\n  \t\n"
         "-2\t1:-1e-1\t  # 7:7\n3#4\n+4 qid:-5\n0 2:nan 0:inf"
     )
-    data, labels = read_libsvm(write(text))
+    dropped = {}
+    data, labels = read_libsvm(write(text), dropped=dropped)
+    assert dropped == {"weights": 1, "queries": 2, "comments": 3}
     assert isinstance(data, sparse.csr_array)
     assert labels.tolist() == [1, -2, 3, 4, 0]
     assert data.indptr.tolist() == [0, 2, 3, 3, 3, 5]

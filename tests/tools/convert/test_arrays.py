@@ -80,6 +80,9 @@ def test_arrays_of_an_archive_are_chosen_by_name(tmp_path, command, contents, ca
     assert command(*words, "--data-name", "w") == 1
     assert command(*words, "--data-name", "x", "--label-name", "y") == 0
     assert [header.label for header, _ in contents(tmp_path / "t")] == [5, 6, 7]
+    assert "note: not stored: 1 array z\n" in capsys.readouterr().err
+    assert command(*words, "--data-name", "y", "--force") == 0
+    assert "note: not stored: 1 array x, 1 array z\n" in capsys.readouterr().err
 
 
 def test_pickled_objects_are_not_read(tmp_path, command, capsys):

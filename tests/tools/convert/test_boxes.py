@@ -1,6 +1,7 @@
 """Annotations of COCO, VOC and YOLO become records that `ImageDetRecordIter` reads."""
 
 import json
+import os
 import sys
 import types
 
@@ -102,6 +103,16 @@ every_kind = pytest.mark.parametrize("kind", ["coco", "voc", "yolo"])
 
 def labels_in(contents, prefix):
     return [header.label.tolist() for header, _ in contents(prefix)]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders")
+@pytest.mark.timeout(60)
+def test_a_pipe_with_the_name_of_an_image_is_skipped(annotated, command):
+    (annotated.photos / "b.jpg").unlink()
+    os.mkfifo(annotated.photos / "b.jpg")
+    command(*annotated.words("coco"), annotated.folder / "out")
+    report = (annotated.folder / "out.skipped.txt").read_text()
+    assert report.count("\n") == 1 and "image b.jpg: it is no regular file" in report
 
 
 @every_kind
@@ -247,7 +258,6 @@ def test_label_files_without_an_image_are_told_of(annotated, command, capsys):
         (lambda found: found["categories"].append({"id": 4, "name": "cat"}), "have the name cat"),
         (lambda found: found["categories"].append({"id": 4}), "has the name None"),
         (lambda found: found["categories"].append({"id": "4"}), "no whole number"),
-        (lambda found: found["annotations"][0].update(image_id=1), "annotation 1 belongs to image"),
     ],
 )
 def test_damaged_coco_files_end_with_a_message(annotated, command, change, text, capsys):
@@ -275,6 +285,80 @@ def test_bad_coco_annotations_leave_out_their_image(annotated, command, contents
     assert command(*annotated.words("coco"), annotated.folder / "out") == 1
     assert len(contents(annotated.folder / "out")) == 1
     assert text in (annotated.folder / "out.skipped.txt").read_text()
+
+
+@pytest.mark.parametrize("wrong", [1, None, "7"])
+def test_annotations_of_unlisted_images_are_skipped(annotated, command, contents, wrong, capsys):
+    for annotation in annotated.coco["annotations"][1:]:
+        annotation["image_id"] = wrong
+    words = [*annotated.words("coco"), annotated.folder / "out", "--force"]
+    assert command(*words) == 1
+    assert "1 images without boxes" in capsys.readouterr().err
+    np.testing.assert_allclose(labels_in(contents, annotated.folder / "out"), [[2, 5, 0, *CAT]])
+    (line,) = (annotated.folder / "out.skipped.txt").read_text().splitlines()
+    assert f"coco.json, image {wrong!r}\t2 annotations belong to it" in line
+    assert line.endswith("the first is annotation 2")
+    assert command(*words, "--skip-errors") == 0
+    assert command(*words, "--strict") == 1
+    assert f"image {wrong!r}: 2 annotations belong" in capsys.readouterr().err
+
+
+def test_what_coco_records_do_not_hold_is_counted(annotated, command, capsys):
+    one, two, three = annotated.coco["annotations"]
+    one.update(segmentation=[[1, 2, 3, 4, 5, 6]], keypoints=[1, 2, 2], num_keypoints=1, area=600)
+    two.update(segmentation={"size": [40, 80], "counts": "x"}, keypoints=[0, 0, 0], caption="")
+    three.update(segmentation=[], attributes={"occluded": True})
+    annotated.coco["images"][0].update(license=1, coco_url="http://x", caption="a cat")
+    annotated.coco["categories"][0]["supercategory"] = "animal"
+    annotated.coco.update(info={"year": 2017}, licenses=[{}], tracks=[{}, {}], videos=[])
+    words = [*annotated.words("coco"), annotated.folder / "out"]
+    assert command(*words) == 0
+    said = capsys.readouterr().err.splitlines()[0]
+    assert said == (
+        "recordio: note: not stored: 2 outlines (segmentation), 2 entries of tracks, 1 caption, "
+        "1 lists of key points (keypoints), 1 attributes, 1 supercategory of categories"
+    )
+
+
+def test_what_belongs_to_a_skipped_image_is_not_counted(annotated, command, capsys):
+    for annotation in annotated.coco["annotations"]:
+        annotation["segmentation"] = [[1, 2, 3, 4, 5, 6]]
+    annotated.coco["annotations"][0]["bbox"] = None
+    assert command(*annotated.words("coco"), annotated.folder / "out") == 1
+    assert "not stored: 1 outlines (segmentation)" in capsys.readouterr().err
+
+
+def test_a_folder_without_annotations_is_named(annotated, command, capsys):
+    assert command("from-voc", annotated.photos, annotated.photos, annotated.folder / "out") == 1
+    assert f"{annotated.photos}: no file in it ends with .xml\n" in capsys.readouterr().err
+
+
+def test_what_voc_records_do_not_hold_is_counted(annotated, command, capsys):
+    said = "<pose>Left</pose><truncated>1</truncated><part><name>head</name></part>"
+    unsaid = "<pose>Unspecified</pose><truncated>0</truncated><difficult>0</difficult>"
+    annotated.write_xml(
+        "a",
+        "<folder>f</folder><source><database>d</database></source><segmented>1</segmented>",
+        annotated.object("cat", 11, 11, 40, 30, more=said),
+        annotated.object("dog", 21, 1, 80, 20, more=said + unsaid),
+    )
+    annotated.write_xml("b", annotated.object("dog", 21, 1, 80, 20, more=unsaid))
+    assert command(*annotated.words("voc"), annotated.folder / "out") == 0
+    assert capsys.readouterr().err.splitlines()[0] == (
+        "recordio: note: not stored: 2 pose, 2 truncated, 2 part, 1 segmentation masks (segmented)"
+    )
+
+
+@every_kind
+def test_images_without_boxes_alone_are_explained(annotated, kind, command, capsys):
+    annotated.coco["annotations"].clear()
+    for name in "ab":
+        annotated.write_xml(name)
+        annotated.write_txt(name)
+    assert command(*annotated.words(kind), annotated.folder / "out") == 1
+    assert (
+        "nothing to convert: not stored: 2 images without boxes (--back" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -377,7 +461,7 @@ corner = st.floats(-2, 3) | st.sampled_from([0.0, 1.0, float("nan"), float("inf"
 def test_labels_hold_whole_boxes_inside_of_the_image(boxes, bad_boxes, background):
     labels = BoxLabels(bad_boxes, "keep", background)
     try:
-        found = labels.of([Box("box", 1, corners) for corners in boxes], (80, 40))
+        found, _ = labels.of([Box("box", 1, corners) for corners in boxes], (80, 40))
     except LabelError:
         return
     if found is None or found[2] == -1:
@@ -413,3 +497,11 @@ def test_folders_that_are_none_are_named(annotated, kind, command, capsys):
     ):
         assert command(first, source, folder, annotated.folder / "out") == 1
         assert text in capsys.readouterr().err
+
+
+def test_a_box_becomes_six_numbers_behind_the_header():
+    labels = BoxLabels("refuse", "drop", False)
+    box = Box("box 0", 3, (0.25, 0, 0.5, 1))
+    assert labels.of([box], (100, 100))[0] == [2.0, 5.0, 3.0, 0.25, 0.0, 0.5, 1.0]
+    with pytest.raises(LabelError, match=r"^box 0: its width .* not above 0 \(50, 0, 50, 100\)"):
+        labels.of([box._replace(corners=(0.5, 0, 0.5, 1))], (100, 100))

@@ -60,6 +60,26 @@ def test_an_example_becomes_an_image_record(examples, tmp_path, command, content
     assert (first, second) == (images.jpeg(20), images.png(21))
 
 
+def test_features_that_records_do_not_hold_are_counted(examples, tmp_path, command, capsys):
+    words = ["from-tfrecord", examples, tmp_path / "t", "--force"]
+    assert command(*words) == 0
+    assert "note: not stored: 1 other\n" in capsys.readouterr().err
+    assert command(*words, "--no-labels") == 0
+    said = "note: not stored: 1 image/class/label, 1 label, 1 other\n"
+    assert said in capsys.readouterr().err
+    assert command(*words, "--raw") == 0
+    assert "not stored" not in capsys.readouterr().err
+
+
+def test_lists_of_a_sequence_example_are_counted(tmp_path, command, images, capsys):
+    context = encode_example({"image": [images.jpeg()], "label": [1]})
+    # What follows a name differs, and is not looked at.
+    lists = b"\x12" + encode_example({"boxes": [b"x"], "label": [b"y"]})[1:]
+    (tmp_path / "a").write_bytes(framed(context + lists))
+    assert command("from-tfrecord", tmp_path / "a", tmp_path / "t") == 0
+    assert "note: not stored: 1 boxes\n" in capsys.readouterr().err
+
+
 def test_there_and_back_gives_the_same_records(examples, tmp_path, command, images):
     assert command("from-tfrecord", examples, tmp_path / "t") == 0
     back = tmp_path / "b.tfrecord"

@@ -101,7 +101,7 @@ def test_content_and_label_are_chosen(tmp_path, command, contents, images, capsy
         tmp_path / "a.tar",
         ("./k.a.jpg", images.jpeg(20)),
         ("./k.b.jpg", images.jpeg(21)),
-        ("./k.json", b'{"width": 5, "deep": {}}'),
+        ("./k.json", b'{"width": 5, "deep": {}, "name": "x"}'),
         ("./k.txt", b"words"),
         ("k/", b""),
         ("README", b"no sample"),
@@ -111,12 +111,28 @@ def test_content_and_label_are_chosen(tmp_path, command, contents, images, capsy
     assert command(*words, "--content", "b.jpg", "--label", "json:width") == 0
     ((header, content),) = contents(tmp_path / "t")
     assert (header.label, content) == (5, images.jpeg(21))
-    assert "not stored: 1 .a.jpg, 1 .txt" in capsys.readouterr().err
+    assert capsys.readouterr().err.splitlines()[0] == (
+        "recordio: note: not stored: 3 files without an ending, 1 .a.jpg, 1 .txt, 1 deep in .json, "
+        "1 name in .json"
+    )
     assert command(*words, "--no-labels") == 0
+    assert "1 .b.jpg, 1 .json, 1 .txt\n" in capsys.readouterr().err
     assert contents(tmp_path / "t")[0][0].label == 0
     for wrong in ("json:deep", "json:none", "txt", "cls"):
         assert command(*words, "--label", wrong) == 1
     assert command(*words, "--content", "webp") == 1
+
+
+def test_links_and_too_many_files_are_counted(tmp_path, command, images, capsys):
+    files = [("k.jpg", images.jpeg()), ("k.cls", b"1")]
+    path = archive(tmp_path / "a.tar", *files, *((f"k.{i}", b"") for i in range(1000)))
+    with tarfile.open(path, "a") as tar:
+        link = tarfile.TarInfo("l.jpg")
+        link.type, link.linkname = tarfile.SYMTYPE, "k.jpg"
+        tar.addfile(link)
+    assert command("from-webdataset", path, tmp_path / "t") == 0
+    said = capsys.readouterr().err.splitlines()[0]
+    assert said.endswith(", 981 of 981 other kinds") and "1 .0, 1 .1, " in said
 
 
 def test_bad_samples_are_reported_and_the_rest_is_stored(tmp_path, command, contents, images):
@@ -210,9 +226,8 @@ def test_records_of_one_name_stay_apart(tmp_path, command, images):
     assert names == ["5.jpg", "5.cls", "5-1.jpg", "5-1.cls", "5-1-2.jpg", "5-1-2.cls"]
 
 
-def test_a_pax_header_whose_numbers_are_none_is_damage(tmp_path):
-    entry = b"GNU.sparse.map=0,x,9,4"
-    entry = b"%d %s\n" % (len(entry) + 4, entry)
+@pytest.mark.parametrize("entry", [b"26 GNU.sparse.map=0,x,9,4\n", b"9" * 30 + b" path=b\n"])
+def test_a_pax_header_whose_numbers_are_none_is_damage(tmp_path, entry):
     extended = tarfile.TarInfo("pax")
     extended.type, extended.size = tarfile.XHDTYPE, len(entry)
     path = tmp_path / "a.tar"

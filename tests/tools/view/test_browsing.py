@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordio import RecordReader, unpack
+from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
 
 HARMFUL = "<script>alert('class')</script>"  # a name of a class of the plain pack
 
@@ -116,10 +116,41 @@ def test_the_fields_of_the_filter_become_one_condition(client):
     assert positions(answer) == [14, 26]
 
 
-def test_a_condition_without_meaning_is_explained(client):
-    answer = client.get("/pack/plain/", params={"where": "__import__('os')"})
+def test_classes_are_asked_for_by_name(client):
+    answer = client.get("/pack/plain/", params={"where": "class == 'dog' and id < 1010"})
+    assert positions(answer) == [1, 4, 7]
+    answer = client.get("/pack/plain/", params={"set": 1, "label": HARMFUL, "min_width": 42})
+    assert answer.url.params["where"] == f"class == {HARMFUL!r} and width >= 42"
+    assert answer.status_code == 200 and 2 in positions(answer)
+    answer = client.get("/pack/plain/", params={"where": "class == 'dogs'"})
+    assert answer.status_code == 422 and "did you mean 'dog'" in html.unescape(answer.text)
+    answer = client.get("/pack/mixed/", params={"where": "class == 'dog'"})
+    assert answer.status_code == 422 and "no names of classes" in html.unescape(answer.text)
+
+
+@pytest.mark.parametrize("where", ["__import__('os')", "class == 'dogs'", "1 / objects > 1"])
+def test_a_condition_without_meaning_is_explained(client, where):
+    answer = client.get("/pack/plain/", params={"where": where})
     assert answer.status_code == 422
-    assert "only len(labels) and abs(a number) can be called" in html.unescape(answer.text)
+    assert "<h1>The condition has a mistake</h1>" in answer.text
+    reason = {"_": "only len(labels) and abs(a number) can be called", "1": "divided by this"}
+    assert reason.get(where[0], "no class is called") in html.unescape(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("/pack/plain/key?key=7", "Not found"),
+        ("/pack/faces/?identity=4", "Not found"),
+        ("/pack/plain/?at=x", "The address has a mistake"),
+        ("/pack/none/", "The address has a mistake"),
+        ("/pack/plain/training/sample?suffle=True", "The address has a mistake"),
+        ("/pack/damaged/raw/4", "This cannot be shown"),
+        ("/nothing", "There is no such page"),
+    ],
+)
+def test_every_problem_has_its_heading(client, path, title):
+    assert f"<h1>{title}</h1>" in client.get(path).text
 
 
 def test_records_that_fail_can_be_asked_for(client):
@@ -137,6 +168,21 @@ def test_identities(client):
     assert positions(client.get("/pack/faces/?identity=2")) == [7, 8, 9]
     assert client.get("/pack/faces/?identity=4").status_code == 404
     assert client.get("/pack/plain/identities").status_code == 404
+
+
+def test_identities_whose_keys_were_rounded(opened, tmp_path):
+    first = 42_474_557
+    spans = [[first - 9, first - 7], [first - 7, first - 2], [first - 2, first]]
+    with RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
+        writer.write(pack(IRHeader(2, [first, first + 3], 0, 0), b""), 0)
+        for number, span in enumerate(spans):
+            for key in range(*span):
+                writer.write(pack(IRHeader(0, number, key, 0), b"image"), key)
+        for key, span in enumerate(spans, first):
+            writer.write(pack(IRHeader(2, span, key, 0), b""), key)
+    shown = opened(str(tmp_path / "a"))
+    assert shown.lists_identities and len(shown.identities) == 3
+    assert [shown.identity(number) for number in range(3)] == [range(*span) for span in spans]
 
 
 def test_search_finds_classes_and_files(client):

@@ -61,6 +61,7 @@ def test_the_page_of_numbers_fills_while_it_is_open(client, site):
     text = client.get("/pack/plain/numbers").text
     assert "30 of 30 records" in text and "data-live" not in text
     assert "where=label+%3D%3D+1" in text and "alert('class')" in html.unescape(text)
+    assert re.search(r"<span>tallest bar: \d+ records</span>", text) and "most:" not in text
 
 
 @pytest.mark.parametrize("count", [0, 1, 999, 1000, 999_600, 10**6, 10**13])
@@ -68,6 +69,10 @@ def test_bytes_for_people(count):
     number, unit = bytes_text(count).split()
     factor = {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
     assert float(number) * factor == pytest.approx(count, rel=5e-3)
+
+
+def test_bytes_have_three_digits():
+    assert list(map(bytes_text, (999, 20480, 3.2e10))) == ["999 bytes", "20.5 kB", "32 GB"]
 
 
 def test_damage_is_found_and_leads_to_the_record(client, site, damaged):

@@ -9,7 +9,9 @@ import pytest
 from PIL import Image
 
 import iterators
+from recordio import IRHeader, RecordWriter, pack
 from recordio.tools.view.calls import CallError, Settings, form_groups, parse_call, parse_fields
+from recordio.tools.view.training_pages import usual
 
 CROPS = {
     "data_shape": (3, 24, 24),
@@ -169,6 +171,82 @@ def test_nothing_but_literals_has_a_meaning(client, text, reason):
         parse_call(text)
     answer = client.get("/pack/plain/training", params={"call": text[:4000]})
     assert answer.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("kind", "keywords"),
+    [
+        ("ImageRecordIter", {"suffle": True}),
+        ("ImageRecordIter", {"batch": 8}),
+        ("ImageRecordIter", {"record": 3}),
+        ("ImageRecordIter", {"kind": "jpeg"}),
+        ("ImageRecordIter", {"rand_mirror_prob": 0.5}),
+        ("ImageDetRecordIter", {"rand_mirrorprob": 0.5}),
+        ("ImageRecordIter", {"aug_seq": "nonsense"}),
+        ("ImageRecordIter", {"preprocess_threads": 0}),
+        ("ImageRecordIter", {"prefetch_buffer": "many"}),
+        ("ImageRecordIter", {"verbose": 7}),
+        ("ImageRecordIter", {"shuffle": 7}),
+    ],
+)
+def test_what_training_refuses_is_refused_with_the_same_error(client, plain, kind, keywords):
+    given = {"batch_size": 8, "data_shape": (3, 8, 8), **keywords}
+    with pytest.raises((TypeError, ValueError)) as refused:
+        getattr(iterators, kind)(path_imgrec=f"{plain}.rec", **given)
+    call = Settings(kind, given).text()
+    answer = client.get("/pack/plain/training", params={"call": call})
+    text = html.unescape(answer.text)
+    assert answer.status_code == 422 and str(refused.value) in text
+    (pasted,) = re.findall(r"<textarea.*</textarea>", text)
+    assert all(f"{name}={value!r}" in pasted for name, value in given.items())
+
+
+def test_unknown_keywords_of_an_address_are_refused(client):
+    asked = query({"data_shape": (3, 8, 8), "batch_size": 4, "suffle": True})
+    for page in ("", "/sample", "/batch.npy"):
+        answer = client.get(f"/pack/plain/training{page}", params=asked)
+        assert answer.status_code in (404, 422)
+        assert "did you mean 'shuffle'?" in html.unescape(answer.text)
+
+
+def test_a_keyword_that_is_given_twice_is_refused(client):
+    with pytest.raises(CallError, match="seed is given twice"):
+        parse_call("ImageRecordIter(batch_size=8, data_shape=(3, 8, 8), seed=1, seed=2)")
+
+
+def test_values_that_only_the_script_knows_are_left_out_with_a_note():
+    settings, notes = parse_call("ImageRecordIter(batch_size=8, preprocess_threads=cores())")
+    assert settings.keywords == {"batch_size": 8}
+    assert notes == ["preprocess_threads: makes no difference to what is shown"]
+
+
+def test_what_mxnet_scripts_pass_for_nothing_is_accepted(client):
+    call = 'ImageRecordIter(batch_size=8, data_shape=(3, 8, 8), aug_seq="aug_default")'
+    assert client.get("/pack/plain/training", params={"call": call}).status_code == 200
+
+
+@pytest.mark.parametrize("given", [True, 1, "true", "True"])
+def test_switches_of_the_form_stand_where_the_call_put_them(client, given):
+    (field,) = [one for one in form_groups(Settings(keywords={"shuffle": given}))["common"]
+                if one.name == "shuffle"]  # fmt: skip
+    assert field.value == "True"
+
+
+def test_the_form_hands_on_exact_numbers(site, opened, tmp_path, images):
+    with RecordWriter(tmp_path / "large.rec") as writer:
+        writer.write(pack(IRHeader(0, 1, 0, 0), images.jpeg(200, 300)))
+    settings = usual(opened(str(tmp_path / "large")))
+    assert settings.keywords["max_aspect_ratio"] == 4 / 3
+    assert parse_fields(settings.query()) == settings
+    assert parse_call(settings.text())[0] == settings
+
+
+def test_the_form_stands_above_its_batch(client):
+    asked = query({"data_shape": (3, 8, 8), "batch_size": 4}, show=1)
+    for more in ({}, {"record": 3}):
+        text = client.get("/pack/plain/training", params={**asked, **more}).text
+        assert text.index('<form class="training"') < text.index('<form class="paste"')
+        assert text.index('<form class="paste"') < text.index("<section aria-label=")
 
 
 def test_fields_that_name_files_are_not_taken(client):

@@ -107,7 +107,7 @@ def test_slices_of_slices_are_one_index(size, mode, arrays, data):
     assert view.keys == table.keys
     assert view.mode is mode
     assert list(view) == view[:] == expected
-    assert view._dataset is table
+    assert view.dataset.dataset is table
     table.read.clear()
     view.fetch()
     assert len(table.read) == 1

@@ -315,6 +315,10 @@ def test_report_names_the_commands_that_bring_what_is_missing(monkeypatch):
     assert lines["google_crc32c"] == "not installed; pip install 'recordio-iterators[checksums]'"
 
 
+def test_opencv_comes_before_pillow():
+    assert by_pillow.reader_of("webp") == "OpenCV"
+
+
 def test_report_without_opencv(monkeypatch):
     """Free-threaded interpreters have none yet."""
     by_pillow.reader_of.cache_clear()

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from iterators.core.effects import Rule, refuse_ineffective, warn_of_ineffective
-from iterators.core.options import Options, option
+from iterators.core.options import Options, Rule, option, refuse_ineffective, warn_of_ineffective
 
 
 @dataclass(frozen=True, kw_only=True)

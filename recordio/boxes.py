@@ -1,0 +1,78 @@
+"""Labels of detection records: the objects that they list, as an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import LabelError
+
+__all__ = ["LEAST_HEADER", "LEAST_OBJECT", "ROW_PREFIX", "boxes_of"]
+
+#: Fewest values of a header and of an object.
+LEAST_HEADER, LEAST_OBJECT = 2, 5
+#: Values before the labels in a row of a batch; the last says how many labels follow.
+ROW_PREFIX = 4
+
+
+def boxes_of(labels: Any, *, in_batch: bool = False) -> np.ndarray:
+    """Return the objects of a detection record, or of a sample of a batch.
+
+    Parameters
+    ----------
+    labels : array_like of float
+        The labels of a record, ``[A, B, A - 2 more values, objects of B values]``, as
+        ``IRHeader.label`` holds them.
+    in_batch : bool
+        They are a row of the labels of `ImageDetRecordIter` instead: ``[channels, rows, columns, L,
+        L labels, padding]``.
+
+    Returns
+    -------
+    numpy.ndarray of float32, (objects, B)
+        For each object its class, xmin, ymin, xmax, ymax in fractions of the image, and what else
+        belongs to it.  Objects without area, which readers drop, are among those of a record.
+
+    Raises
+    ------
+    LabelError
+        If the labels are not a header and objects of one size.
+
+    Examples
+    --------
+    >>> from recordio import IRHeader, boxes_of, pack, unpack
+    >>> labels = [2, 5, 7, 0.25, 0.5, 0.75, 1, 8, 0, 0, 0.5, 0.5]
+    >>> header, content = unpack(pack(IRHeader(0, labels, 0, 0), b"an image"))
+    >>> boxes_of(header.label).tolist()
+    [[7.0, 0.25, 0.5, 0.75, 1.0], [8.0, 0.0, 0.0, 0.5, 0.5]]
+    >>> row = [3, 300, 400, 7, 2, 5, 7, 0.25, 0.5, 0.75, 1, -1, -1, -1, -1, -1]
+    >>> boxes_of(row, in_batch=True).tolist()
+    [[7.0, 0.25, 0.5, 0.75, 1.0]]
+    """
+    values = np.atleast_1d(np.asarray(labels, np.float32))
+    if in_batch:
+        count = values[ROW_PREFIX - 1] if values.ndim == 1 and len(values) >= ROW_PREFIX else -1
+        if not (0 <= count <= len(values) - ROW_PREFIX and float(count).is_integer()):
+            raise LabelError(
+                f"labels of shape {values.shape} are no row of a batch with boxes: channels, rows, "
+                "columns, number of labels, labels"
+            )
+        values = values[ROW_PREFIX : ROW_PREFIX + int(count)]
+    if values.ndim != 1 or len(values) < LEAST_HEADER:
+        raise LabelError(
+            f"labels of shape {values.shape} list no objects, which need a header of at least "
+            f"{LEAST_HEADER} values"
+        )
+    header, width = values[:2].tolist()
+    if (
+        not (header.is_integer() and width.is_integer())
+        or not LEAST_HEADER <= header <= len(values)
+        or width < LEAST_OBJECT
+        or (len(values) - header) % width
+    ):
+        raise LabelError(
+            f"a label of {len(values)} values cannot have a header of {header:g} and objects of "
+            f"{width:g}"
+        )
+    return values[int(header) :].reshape(-1, int(width))
