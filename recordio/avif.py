@@ -1,4 +1,4 @@
-"""Contents of AVIF files: the sizes that they announce, those of their AV1 frames, and the rotation.
+"""Contents of AVIF files: the sizes that they announce and those of AV1 frames, and the rotation.
 
 A decoder takes memory for the frames, whatever the boxes around them announce, and only then scales
 them.  Nothing is decoded here.
@@ -16,7 +16,7 @@ _HEADER_BYTES = 1024
 
 
 def boxes(view: memoryview, wanted: bytes) -> Iterator[memoryview]:
-    """Yield the contents of the boxes of one kind, as far as the boxes in front of them are sound."""
+    """Yield the contents of the boxes of one kind, as far as those in front of them are sound."""
     at = 0
     while at + 8 <= len(view):
         size, start = int.from_bytes(view[at : at + 4], "big"), at + 8
@@ -31,7 +31,7 @@ def boxes(view: memoryview, wanted: bytes) -> Iterator[memoryview]:
 
 
 def inside(view: memoryview, *path: bytes) -> Iterator[memoryview]:
-    """Yield the contents of boxes in boxes; those called ``meta`` begin with four bytes of their own."""
+    """Yield the contents of boxes in boxes; a ``meta`` begins with four bytes of its own."""
     if not path:
         yield view
         return
@@ -56,7 +56,7 @@ def avif_is_turned(view: memoryview) -> bool:
 
 
 def avif_frames(view: memoryview) -> list[tuple[int, int]]:
-    """Find the largest sizes of frames in pictures and at the start of tracks, and those of grids."""
+    """Find the largest sizes of frames of pictures, of the starts of tracks, and of grids."""
     found = []
     for kind, data in (*_items(view), *_samples(view)):
         if kind == b"av01":
