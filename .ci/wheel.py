@@ -7,7 +7,7 @@
     or not to itself.
 ``test [ARGUMENTS OF PYTEST]``
     The suite, or the files of it that are named, against the wheel that is installed beside this
-    Python, away from the checkout.
+    Python, away from the checkout.  If it fails, what it printed stays in a file of build/wheel.
 ``all [ARGUMENTS OF PYTEST]``
     Everything, on Linux and without containers: build, repair, install into an empty environment,
     check and test, with compilers, headers and the system's copies of the libraries out of sight.
@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -46,6 +47,26 @@ def run(*command, **settings):
     """Run a command, whose failure ends this program."""
     print("+", *command, flush=True)
     subprocess.run([*map(str, command)], check=True, **settings)
+
+
+def run_logged(*command, **settings):
+    """Run a command; if it fails, what it printed stays in a file, and that is named."""
+    print("+", *command, flush=True)
+    WORK.mkdir(parents=True, exist_ok=True)
+    log = WORK / f"tests-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+    with (
+        open(log, "wb") as file,
+        subprocess.Popen(
+            [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **settings
+        ) as process,
+    ):
+        while piece := process.stdout.read1(1 << 16):
+            for output in (file, sys.stdout.buffer):
+                output.write(piece)
+                output.flush()
+    if process.returncode:
+        sys.exit(f"failed with status {process.returncode}; what it printed: {log}")
+    log.unlink()
 
 
 def libraries():
@@ -137,7 +158,7 @@ def test(*arguments):
         named = [ROOT / name if (ROOT / name).exists() else name for name in arguments]
         if named == list(arguments):  # with the examples of what is installed
             named += [ROOT / "tests", "--pyargs", "recordio", "iterators"]
-        run(sys.executable, *pytest, "--dist", "loadfile", *named, cwd=folder)
+        run_logged(sys.executable, *pytest, "--dist", "loadfile", *named, cwd=folder)
 
 
 def out_of_sight():

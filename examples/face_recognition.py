@@ -24,6 +24,7 @@ from torch.utils.data import DataLoader, Dataset
 import recordio
 from iterators import ImageRecordIter
 from iterators.torch import RecordBatches
+from recordio.packs.identities import face_pack
 
 
 class MXFaceDataset(Dataset):
@@ -53,12 +54,13 @@ class MXFaceDataset(Dataset):
         self.imgrec = recordio.RecordReader(
             Path(root_dir, "train.rec"), Path(root_dir, "train.idx")
         )
-        header, _ = recordio.unpack(self.imgrec.by_key(0))
-        if header.flag > 0:
-            self.header0 = (int(header.label[0]), int(header.label[1]))
-            self.imgidx = np.arange(1, self.header0[0])
-        else:
-            self.imgidx = self.imgrec.keys
+        self.imgidx = self.imgrec.keys
+        # Record 0 names the identity records by labels, which round keys from 2**24 on.
+        faces = face_pack(self.imgrec, np.sort(self.imgrec.offsets))
+        if faces is not None:
+            self.header0 = (faces.keys.start, faces.keys.stop)
+            images = (self.imgidx > 0) & (self.imgidx < faces.keys.start)
+            self.imgidx = np.sort(self.imgidx[images])
 
     def __len__(self):
         return len(self.imgidx)

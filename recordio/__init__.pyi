@@ -57,6 +57,7 @@ from .packs.join import join as join
 from .packs.manifest import Shard as Shard
 from .packs.manifest import ShardManifest as ShardManifest
 from .packs.manifest import check_shards as check_shards
+from .packs.narrow import narrow as narrow
 from .packs.output import PackReport as PackReport
 from .packs.output import PackWritten as PackWritten
 from .packs.relabel import relabel as relabel

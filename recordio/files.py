@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 from recordio.errors import RecordIOError
 from recordio.extras import command, need
 from recordio.frames.mapping import map_file
+from recordio.regular_files import open_regular
 
 if TYPE_CHECKING:
     from recordio.remote.mirror import Mirror
@@ -113,17 +114,20 @@ class StoredFile:
             name = quote(name)
         return StoredFile(f"{path.rpartition('/')[0]}/{name}{mark}{query}")
 
-    def open(self, buffering: int = -1) -> BinaryIO:
-        """Open it for reading; `buffering` is for local files, as that of the function `open`."""
+    def open(self, buffering: int = -1, settings: RemoteSettings | None = None) -> BinaryIO:
+        """Open it for reading: a regular file, or a URL.
+
+        `buffering` is for local files, as that of the function `open`.
+        """
         if self.is_local:
-            return open(self.name, "rb", buffering=buffering)
-        files, inside = filesystem(self.name)
+            return open_regular(self.name, buffering)
+        files, inside = filesystem(self.name, settings)
         return files.open(inside, "rb")
 
     def first_bytes(self, count: int, settings: RemoteSettings | None = None) -> bytes:
         """Its first bytes; none if there is no such file, or none that can be opened here."""
         if self.is_local:
-            with contextlib.suppress(OSError), open(self.name, "rb") as file:
+            with contextlib.suppress(OSError), open_regular(self.name) as file:
                 return file.read(count)
             return b""
         from recordio.remote.asking import first_bytes
@@ -201,7 +205,9 @@ class StoredFile:
             )
 
 
-def stored_files(path: str | os.PathLike[str], suffix: str = "") -> list[StoredFile]:
+def stored_files(
+    path: str | os.PathLike[str], suffix: str = "", settings: RemoteSettings | None = None
+) -> list[StoredFile]:
     """The file at a path or URL, or if that is a folder, its files in the order of their names.
 
     Parameters
@@ -209,6 +215,8 @@ def stored_files(path: str | os.PathLike[str], suffix: str = "") -> list[StoredF
     path : str or os.PathLike
     suffix : str
         How the names in a folder must end.
+    settings : RemoteSettings, optional
+        How a URL is reached.
 
     Returns
     -------
@@ -221,7 +229,7 @@ def stored_files(path: str | os.PathLike[str], suffix: str = "") -> list[StoredF
             return [file]
         names = [entry.path for entry in os.scandir(file.name) if entry.is_file()]
     else:
-        files, inside = filesystem(file.name)
+        files, inside = filesystem(file.name, settings)
         if not files.isdir(inside):
             return [file]
         entries = files.ls(inside, detail=True)
@@ -373,12 +381,14 @@ class _GzipFile(gzip.GzipFile):
             self._below.close()
 
 
-def filesystem(url: str) -> tuple[Any, str]:
+def filesystem(url: str, settings: RemoteSettings | None = None) -> tuple[Any, str]:
     """Open what fsspec has for a URL.
 
     Parameters
     ----------
     url : str
+    settings : RemoteSettings, optional
+        Whose options count.
 
     Returns
     -------
@@ -390,10 +400,21 @@ def filesystem(url: str) -> tuple[Any, str]:
     ------
     ImportError
         If fsspec or its driver is not installed, with the command that installs it.
+    ValueError
+        If the options ask for obstore.
     """
+    from recordio.remote.objects import fsspec_options
+    from recordio.remote.settings import RemoteSettings
+
+    settings = RemoteSettings() if settings is None else settings
+    if settings.library == "obstore":
+        raise ValueError(
+            'remote_options: "library" is "obstore", and fsspec alone reads files from their start '
+            "to their end: drop it"
+        )
     url_to_fs = need("fsspec.core", f"URLs such as {url}").url_to_fs
     try:
-        return url_to_fs(url)
+        return url_to_fs(url, **fsspec_options(url, settings))
     except ImportError as error:
         brought = urlsplit(url).scheme in ("http", "https", "s3", "s3a")
         hint = f": {command('fsspec')}" if brought else ""

@@ -14,11 +14,13 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordHeaderError
 from recordio.extras import need
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_chunks, check_pixels, image_size
+from recordio.image_size import NO_LIMIT, check_chunks, check_limits, complete_limits, image_size
 
 __all__ = ["IRHeader", "pack", "pack_img", "unpack", "unpack_img"]
 
 HEADER = struct.Struct("<IfQQ")
+#: The same with labels of 64 bits, as ``struct.pack("IdQQ", ...)`` lays it out: 4 bytes are unused.
+WIDE_HEADER = struct.Struct("<IIdQQ")
 
 IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
 IRHeader.__doc__ = """Header of an image record, stored in 24 bytes.
@@ -91,13 +93,16 @@ def _as_labels(label):
     return labels.astype("<f4")
 
 
-def unpack(s):
+def unpack(s, label_dtype="float32"):
     """Split a record into image header and content.
 
     Parameters
     ----------
     s : bytes, bytearray or memoryview
         The payload of a record.
+    label_dtype : {"float32", "float64"}
+        The type in which labels are stored.  "float64" stands for the header of 32 bytes that some
+        face-recognition code writes (`struct` format ``IdQQ``), to which labels of 8 bytes belong.
 
     Returns
     -------
@@ -111,13 +116,20 @@ def unpack(s):
     ------
     RecordHeaderError
         If `s` is shorter than the header (24 bytes) and the labels that it announces.  It is a
-        ValueError and a struct.error, the two that MXNet's function raises.
+        ValueError and a struct.error, the two that MXNet's function raises.  With "float64" also
+        if the 4 bytes are not zero that such a header does not use.
+    ValueError
+        For another `label_dtype`.
 
     Examples
     --------
     >>> unpack(pack(IRHeader(0, 3.0, 7, 0), b"image"))
     (IRHeader(flag=0, label=3.0, id=7, id2=0), b'image')
+    >>> unpack(struct.pack("IdQQ", 0, 16777217, 7, 0) + b"image", label_dtype="float64")
+    (IRHeader(flag=0, label=16777217.0, id=7, id2=0), b'image')
     """
+    if label_dtype != "float32":
+        return _unpack_wide(s, label_dtype)
     size = memoryview(s).nbytes
     if size < HEADER.size:
         raise RecordHeaderError(
@@ -126,13 +138,37 @@ def unpack(s):
     header = IRHeader._make(HEADER.unpack_from(s))
     if header.flag == 0:
         return header, s[HEADER.size :]
-    end = HEADER.size + 4 * header.flag
+    return _with_labels(s, header, HEADER.size, np.dtype("<f4"))
+
+
+def _unpack_wide(s, label_dtype):
+    """Split a record into a header of 32 bytes and content."""
+    if label_dtype != "float64":
+        raise ValueError(f"label_dtype={label_dtype!r}: expected 'float32' or 'float64'")
+    size = memoryview(s).nbytes
+    if size < WIDE_HEADER.size:
+        raise RecordHeaderError(
+            f"{size} bytes are too few for an image header of {WIDE_HEADER.size} bytes"
+        )
+    flag, unused, label, id, id2 = WIDE_HEADER.unpack_from(s)
+    if unused:
+        raise RecordHeaderError("its labels are not stored as float64: bytes 4 to 7 are not zero")
+    header = IRHeader(flag, label, id, id2)
+    if flag == 0:
+        return header, s[WIDE_HEADER.size :]
+    return _with_labels(s, header, WIDE_HEADER.size, np.dtype("<f8"))
+
+
+def _with_labels(s, header, begin, dtype):
+    """A header with the labels that follow it, and the content behind them."""
+    size = memoryview(s).nbytes
+    end = begin + dtype.itemsize * header.flag
     if size < end:
         raise RecordHeaderError(
-            f"the header announces {header.flag} labels, but {size - HEADER.size} bytes follow",
+            f"the header announces {header.flag} labels, but {size - begin} bytes follow",
             record_id=header.id,
         )
-    labels = np.frombuffer(s, "<f4", header.flag, HEADER.size)
+    labels = np.frombuffer(s, dtype, header.flag, begin)
     labels.flags.writeable = False
     return header._replace(label=labels), s[end:]
 
@@ -185,7 +221,7 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
     return pack(header, content.tobytes())
 
 
-def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
+def unpack_img(s, iscolor=-1, **limits):
     """Split a record into image header and decoded image.
 
     Parameters
@@ -195,9 +231,11 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     iscolor : int
         OpenCV's mode.  -1: as stored (alpha and 16 bits kept, EXIF orientation ignored); 0: grey;
         1: BGR, EXIF orientation applied.
-    max_pixels : int or None
-        Images with more pixels are refused before anything is decoded.  None for no limit, and for
-        images whose headers Pillow cannot read, such as Radiance HDR.
+    **limits : int or None
+        Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
+        images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
+        None for no limit; ``max_pixels=None`` also for images whose headers Pillow cannot read,
+        such as Radiance HDR.
 
     Returns
     -------
@@ -215,7 +253,7 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     RecordHeaderError
         As from `unpack`.
     ImageDecodeError
-        If the image has more pixels than `max_pixels`.
+        If the image exceeds a limit.
 
     Examples
     --------
@@ -223,17 +261,17 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     None
     """
     cv2 = _opencv()
+    limits = complete_limits(limits)
     header, content = unpack(s)
     data = np.frombuffer(content, np.uint8)
     if not data.size:
         return header, None
     try:
         check_chunks(data)
-        size = None if max_pixels is None else image_size(data)
+        size = (0, 0) if limits["max_pixels"] == NO_LIMIT else image_size(data)
     except ImageDecodeError:
         return header, None
-    if size is not None:
-        check_pixels(size, max_pixels)
+    check_limits(data, size, limits)
     return header, cv2.imdecode(data, iscolor)
 
 

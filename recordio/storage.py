@@ -175,7 +175,8 @@ class AtomicOutput(Output):
       a full disk included), `discard`, dropping the object, or the end of the process removes the
       temporary files.  SIGKILL or a crash can leave files named ``TARGET.XXXXXXXX.partial``, or
       ``TARGET.00000000.replaced`` for an old companion.  The next output to the same target removes
-      them; they can be deleted at any time.
+      them, with the journal of a run of `recordio.packs` that did not go on; they can be deleted at
+      any time.
 
     A forked child that inherits the object neither writes, publishes nor removes anything.
 

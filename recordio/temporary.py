@@ -12,12 +12,15 @@ import os
 import shutil
 import stat
 
-__all__ = ["REPLACED_SUFFIX", "TEMPORARY_SUFFIX", "Temporary"]
+__all__ = ["JOURNAL_SUFFIX", "REPLACED_SUFFIX", "TEMPORARY_SUFFIX", "Temporary"]
 
 #: Ends the name of what is not published yet: ``train.rec.00000000.partial``.
 TEMPORARY_SUFFIX = ".partial"
 #: Ends the name of the old version of a file for the moment in which its group is replaced.
 REPLACED_SUFFIX = ".replaced"
+#: Ends the target of the journal of a run that another run can go on with: ``train.rec.journal``.
+JOURNAL_SUFFIX = ".journal"
+_FIRST = f".{0:08x}{TEMPORARY_SUFFIX}"
 
 
 class Temporary:
@@ -65,7 +68,7 @@ class Temporary:
         self._is_folder = folder
 
     def make(self):
-        """Make it.
+        """Make it, instead of what a killed run left to go on with.
 
         Returns
         -------
@@ -77,6 +80,7 @@ class Temporary:
         OSError
             If it cannot be made.
         """
+        _remove_abandoned(f"{self._target}{JOURNAL_SUFFIX}{_FIRST}")
         number = 0
         while True:
             self._status = None
@@ -102,7 +106,7 @@ class Temporary:
             `descriptor`, of a file with its content; None if there is none, if a living process
             holds it, or where there are no locks that could tell.
         """
-        self.path = f"{self._target}.{0:08x}{TEMPORARY_SUFFIX}"
+        self.path = self._target + _FIRST
         try:
             self.descriptor = _open_file(self.path)
         except OSError:

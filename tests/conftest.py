@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import threading
 from pathlib import Path
 from unittest.mock import patch
 
@@ -36,6 +37,13 @@ def pytest_runtest_setup(item):
         pytest.skip("built without libjpeg-turbo")
     if item.get_closest_marker("libdeflate") and not png.available():
         pytest.skip("built without libdeflate")
+
+
+@pytest.fixture
+def new_threads():
+    """``new_threads()``: those that were started since the test began; older ones may end."""
+    before = set(threading.enumerate())
+    return lambda: set(threading.enumerate()) - before
 
 
 @pytest.fixture

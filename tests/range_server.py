@@ -28,7 +28,12 @@ class RangeServer:
     bandwidth : float or None
         Bytes per second of all answers together.
     faults : deque of str
-        What becomes of the next requests for ranges: "503", "403", "reset", "short", "slow", "ok".
+        What becomes of the next requests for ranges: "503", "403", "reset", "short", "ok"; "slow"
+        pauses before the bytes and "trickle" before each of them, for `slow_seconds`; "elsewhere"
+        sends other bytes of the object, as Content-Range says, "whole" all of it, "unsaid" no
+        Content-Range, "longer" one of a longer object, and "other" bytes out of `others`.
+    others : dict of str to bytes
+        Versions of objects that another server behind the same name has.
     requests : list of (str, int, int)
         Path, begin and end of every range that was asked for.
     uploads : dict of str to dict of int to bytes
@@ -43,6 +48,7 @@ class RangeServer:
 
     def __init__(self):
         self.objects, self.requests, self.faults = {}, [], deque()
+        self.others = {}
         self.uploads, self.writes, self.fails = {}, [], lambda kind, path, part: None
         self.released = threading.Event()
         self.latency, self.bandwidth, self.slow_seconds = 0.0, None, 30.0
@@ -275,11 +281,21 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.headers.get("If-Match") not in (None, tag):
             self._refuse(412)
             return
+        if fault == "other":  # there were others when the condition was looked at
+            data = rules.others[unquote(self.path.partition("?")[0].lstrip("/"))]
+            tag = rules.tag_of(data)
+        elif fault == "elsewhere":
+            count = end - begin
+            begin = begin - count if begin >= count else min(end, len(data) - count)
+            end = begin + count
+        elif fault == "whole":
+            begin, end, partial = 0, len(data), False
         body = data[begin:end]
         self.send_response(206 if partial else 200)
         self.send_header("Content-Length", str(len(body)))
-        if partial:
-            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")
+        if partial and fault != "unsaid":
+            size = len(data) + (fault == "longer")
+            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")
         self.send_header("ETag", tag)
         self.send_header("Last-Modified", "Sat, 21 Nov 2026 00:00:00 GMT")
         self.send_header("Accept-Ranges", "bytes")
@@ -291,6 +307,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(rules.slow_seconds)
         if fault == "short":
             body, self.close_connection = body[: len(body) // 2], True
+        if fault == "trickle":
+            for byte in body:
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+                if rules.released.wait(rules.slow_seconds):
+                    break
+            return
         rules.send(self.wfile, body)
 
     def _refuse(self, status):

@@ -108,3 +108,16 @@ def test_sources_are_at_github_and_in_debian(library, monkeypatch):
     github, debian = library.places()
     assert library.version in github and github.startswith("https://github.com/")
     assert debian.endswith(f"/{library.package[:4]}/{library.package}/{library.archive}")
+
+
+def test_the_log_of_a_run_that_fails_stays_and_is_named(ci, tmp_path, monkeypatch, capfdbinary):
+    monkeypatch.setattr(ci, "WORK", tmp_path / "work")
+    program = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(int(sys.argv[1]))"
+    ci.run_logged(sys.executable, "-uc", program, 0)
+    assert not list((tmp_path / "work").iterdir())
+    with pytest.raises(SystemExit) as caught:
+        ci.run_logged(sys.executable, "-uc", program, 3)
+    (log,) = (tmp_path / "work").iterdir()
+    assert log.read_text().split() == ["out", "err"]
+    assert "status 3" in str(caught.value) and str(log) in str(caught.value)
+    assert capfdbinary.readouterr().out.endswith(b"\nout\nerr\n")

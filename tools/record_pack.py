@@ -8,19 +8,20 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recordio import IRHeader, RecordReader
-from recordio.content import read_payload
+from recordio.content import WIDE, has_wide_header, read_payload
 from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.files import StoredFile
 from recordio.frames.frame import find_head, survey
 from recordio.frames.index_file import read_index
 from recordio.frames.mapping import check_kept
 from recordio.packs.classes import find_classes, read_classes
-from recordio.packs.identities import face_pack, in_file_order
+from recordio.packs.identities import FacePack, face_pack, in_file_order
 from recordio.packs.lists import ListEntry
 from recordio.packs.source import pack_files, pack_prefix
 
@@ -154,7 +155,6 @@ class RecordPack:
         self.path = self.reader.path
         self._progress = progress
         self._cancelled = cancelled
-        self._wanted: np.ndarray | None = None
         self._part: np.ndarray | None = None
         self._beside: dict[str, Any] = {}  # files that were read already, shared with parts
 
@@ -175,8 +175,11 @@ class RecordPack:
             whole = self.reader[position]
             header, content, kind = read_payload(whole)
             if header is None:
+                wide = has_wide_header(whole)
                 raise RecordHeaderError(
-                    "it has no image header; recordio cat --raw gives records as they are",
+                    WIDE
+                    if wide
+                    else "it has no image header; recordio cat --raw gives records as they are",
                     path=self.path,
                     record=position,
                 )
@@ -222,13 +225,18 @@ class RecordPack:
         """Positions of the records without those that list identities; of a part those in it."""
         if self._part is not None:
             return self._part
-        if self._wanted is not None:
-            return self._wanted
-        found = face_pack(self.reader, in_file_order(self.reader.offsets))
-        if found is None:
-            return range(len(self.reader))
-        self._wanted = np.flatnonzero(np.isin(self.reader.offsets, found.images))
-        return self._wanted
+        return range(len(self.reader)) if self._images is None else self._images
+
+    @cached_property
+    def faces(self) -> FacePack | None:
+        """The identities and images of a face-recognition pack; None for an ordinary one."""
+        return face_pack(self.reader, in_file_order(self.reader.offsets))
+
+    @cached_property
+    def _images(self) -> np.ndarray | None:
+        if self.faces is None:
+            return None
+        return np.flatnonzero(np.isin(self.reader.offsets, self.faces.images))
 
     def classes(self, path: str | None = None) -> dict[int, str]:
         """The folder of each label, from PREFIX.classes.txt; empty where there is none.

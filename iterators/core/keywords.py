@@ -83,6 +83,7 @@ class TextKeywords(FileKeywords, total=False):
 
     max_line_bytes: int
     max_array_bytes: int | None
+    remote_options: Any
 
 
 class _CSVKeywords(TypedDict):

@@ -1,4 +1,4 @@
-"""A recipe applied to the images of any data set when they are asked for.  Nothing is cached."""
+"""A recipe applied to the images of any data set when they are read.  Nothing is cached."""
 
 from __future__ import annotations
 
@@ -111,11 +111,11 @@ class AugmentedDataset(DatasetMixin):
         return len(self._dataset)
 
     def get_example(self, i: Any) -> Any:
-        """The augmented example."""
+        """Return the augmented example."""
         return self._augmented((resolve_rows(i, len(self)), self._dataset[i]))
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several augmented examples; the data set inside is asked once."""
+        """Return several augmented examples; the data set inside is read once."""
         rows = [resolve_rows(i, len(self)) for i in indices]
         found = examples_at(self._dataset, rows)
         return self._threads.map(self._augmented, list(zip(rows, found, strict=True)))
@@ -133,7 +133,7 @@ class AugmentedDataset(DatasetMixin):
         return views if alone else (*several, *rest)
 
     def _pixels(self, image: Any, row: int) -> np.ndarray:
-        """An image as it is encoded: (height, width, channels)."""
+        """Return an image as it is encoded: (height, width, channels)."""
         pixels = np.asarray(image)
         if pixels.dtype != np.uint8:
             raise TypeError(

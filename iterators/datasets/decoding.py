@@ -35,15 +35,8 @@ class ThreadOptions(Options):
 class DecodingThreads:
     """Threads that are started when they are needed, in every process its own.
 
-    Parameters
-    ----------
-    threads : int, optional
-        As `ThreadOptions` describes them.
-
-    Examples
-    --------
-    >>> DecodingThreads(2).map(abs, range(-9, 0))
-    [9, 8, 7, 6, 5, 4, 3, 2, 1]
+    By default as many as there are processor cores, but one in worker processes, which already
+    share them.
     """
 
     def __init__(self, threads: int | None = None) -> None:
@@ -51,7 +44,7 @@ class DecodingThreads:
         self._pool: tuple[int, ThreadPoolExecutor | None] = (-1, None)
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """What a function makes of every item; called in this thread where one is enough."""
+        """Return a function of every item; called in this thread where one is enough."""
         if min(self._count(), -(-len(items) // RUN)) < 2:
             return [function(item) for item in items]
         runs = [items[start : start + RUN] for start in range(0, len(items), RUN)]

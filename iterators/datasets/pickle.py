@@ -17,6 +17,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from recordio.regular_files import open_regular
+
 from .mixin import DatasetMixin
 
 __all__ = [
@@ -140,7 +142,7 @@ class PickleDataset(DatasetMixin):
         return len(self._positions)
 
     def get_example(self, i: Any) -> Any:
-        """The object at a place, unpickled again."""
+        """Return the object at a place, unpickled again."""
         position = int(self._positions[i])
         with self._lock:
             self._reader.seek(position)
@@ -173,7 +175,7 @@ class _FileReader:
 
     def after_fork(self) -> None:
         """Open the file again: a file that was opened before a fork has a shared place."""
-        self._file = open(self._path, "rb")  # noqa: SIM115
+        self._file = open_regular(self._path)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -222,7 +224,7 @@ def open_pickle_dataset_writer(
 
 
 def _scan(reader: BinaryIO) -> np.ndarray:
-    """Where the pickles begin, found without running anything that they say."""
+    """Find where the pickles begin, running nothing of them."""
     end = reader.seek(0, os.SEEK_END)
     position = reader.seek(0)
     positions = []

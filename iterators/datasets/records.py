@@ -1,7 +1,7 @@
 """Record files as datasets: the records themselves, and decoded images with their labels.
 
-Every example is read when it is asked for; nothing is cached or shuffled.  Whole epochs of
-augmented batches are what `iterators.ImageRecordIter` makes faster.
+Every example is read when its index is used; nothing is cached or shuffled.
+`iterators.ImageRecordIter` makes whole epochs of augmented batches faster.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class RecordDataset(DatasetMixin):
         return len(self.reader)
 
     def get_example(self, i: Any) -> bytes | memoryview | tuple[IRHeader, Any]:
-        """The record at a position."""
+        """Return the record at a position."""
         record = self.reader[i]
         payload = bytes(record) if self._copy else record
         if is_lost(record):
@@ -125,7 +125,7 @@ class RecordDataset(DatasetMixin):
         return self._finish(payload, i)
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several records, read at once."""
+        """Return several records, read at once."""
         records: list[Any] = self.reader.read_many(indices, copy=self._copy)
         if not self._header:
             return records
@@ -140,7 +140,7 @@ class RecordDataset(DatasetMixin):
             raise error.at(**self.place_of(i)) from None
 
     def place_of(self, i: Any) -> dict[str, Any]:
-        """Where an example lies, as `RecordIOError` names it."""
+        """Return the position of an example, as `RecordIOError` names it."""
         row = resolve_rows(i, len(self))
         return {"path": self.reader.path, "offset": self.reader.offset_of(row), "record": row}
 
@@ -337,8 +337,11 @@ class ImageRecordDataset(DatasetMixin):
     @property
     def identities(self) -> np.ndarray | None:
         """Examples ``[first, end)`` of every identity of a face-recognition pack, else None."""
+        faces = self.source.faces
+        if len(faces) == 1:
+            return faces[0].places()
         keys = self.source.identities
-        return None if keys is None else keys - 1  # the images are the keys from 1 on
+        return None if keys is None else keys - 1  # numbered from 1 through all files
 
     @property
     def num_classes(self) -> int:
@@ -346,18 +349,18 @@ class ImageRecordDataset(DatasetMixin):
         return self._count_classes()
 
     def pack_of(self, i: int) -> int:
-        """Which of the packs an example comes from."""
+        """Return the number of the pack that an example comes from."""
         return self.source.pack_of(resolve_rows(i, len(self)))
 
     def __len__(self) -> int:
         return len(self.source)
 
     def get_example(self, i: Any) -> tuple[Any, ...]:
-        """The image, transformed if there is a transform, and the label of a record."""
+        """Return the image, transformed if there is a transform, and the label of a record."""
         return self._finish(self._read(resolve_rows(i, len(self))))
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[tuple[Any, ...]]:
-        """Several examples, decoded by several threads."""
+        """Return several examples, decoded by several threads."""
         rows = [resolve_rows(i, len(self)) for i in indices]
         return [self._finish(example) for example in self._threads.map(self._read, rows)]
 
@@ -422,7 +425,7 @@ def _refuse_mixing(packs: Sequence[Pack]) -> None:
 
 
 def _labels_of_list(path: str, remote: RemoteSettings) -> dict[int, np.ndarray] | None:
-    """The labels of every id of a list file."""
+    """Return the labels of every id of a list file."""
     if not path:
         return None
     ids, starts, values = read_label_vectors(path, remote)
@@ -431,7 +434,7 @@ def _labels_of_list(path: str, remote: RemoteSettings) -> dict[int, np.ndarray] 
 
 
 def _distinct(source: RecordSource, listed: dict[int, np.ndarray] | None) -> np.ndarray:
-    """The different class labels of a pack."""
+    """Return the different class labels of a pack."""
     if listed is None:
         labels, _ = source.labels(on_error="skip")
     else:

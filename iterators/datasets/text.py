@@ -1,4 +1,4 @@
-"""Lines of text files, found once and decoded when they are asked for.
+"""Lines of text files, found once and decoded when they are read.
 
 The files are mapped, so that any number of threads and processes may read them.  Nothing is parsed:
 `recordio.read_csv` and its kin do that.
@@ -17,6 +17,7 @@ import numpy as np
 from recordio.errors import TextFormatError
 from recordio.files import StoredFile
 from recordio.frames.mapping import LOST, is_lost
+from recordio.remote.settings import RemoteSettings
 
 from .mixin import DatasetMixin
 
@@ -32,7 +33,7 @@ NEWLINES = (None, "", "\n", "\r", "\r\n")
 
 
 class TextDataset(DatasetMixin):
-    r"""The lines of text files; of several files the tuples of their lines.
+    r"""The lines of text files; tuples of lines for several files.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ class TextDataset(DatasetMixin):
     filter_func : callable, optional
         Takes the lines at one place, one argument for each file, and says whether that place
         counts.
+    **remote
+        Keywords of `recordio.RemoteSettings`, for URLs.
 
     Raises
     ------
@@ -78,7 +81,9 @@ class TextDataset(DatasetMixin):
         errors: Any = None,
         newline: Any = None,
         filter_func: Callable[..., bool] | None = None,
+        **remote: Any,
     ) -> None:
+        settings = RemoteSettings(**remote)
         if isinstance(paths, (str, os.PathLike)):
             paths = [paths]
         elif not paths:
@@ -87,7 +92,9 @@ class TextDataset(DatasetMixin):
             _for_each(name, value, len(paths))
             for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline))
         ]
-        self._files = [_LinesOfFile(path, *own) for path, *own in zip(paths, *options, strict=True)]
+        self._files = [
+            _LinesOfFile(path, settings, *own) for path, *own in zip(paths, *options, strict=True)
+        ]
         counts = [len(file) for file in self._files]
         if len(set(counts)) > 1:
             listing = ", ".join(
@@ -103,7 +110,7 @@ class TextDataset(DatasetMixin):
         return len(self._lines)
 
     def get_example(self, i: Any) -> str | tuple[str, ...]:
-        """The line, or the tuple of lines, at a place."""
+        """Return the line, or the tuple of lines, at a place."""
         if not 0 <= i < len(self._lines):
             raise IndexError(f"index {i} is out of range for {len(self._lines)} lines")
         line = self._lines[i]
@@ -123,6 +130,7 @@ class _LinesOfFile:
     def __init__(
         self,
         path: str | os.PathLike[str],
+        settings: RemoteSettings,
         encoding: str | None,
         errors: str | None,
         newline: str | None,
@@ -134,7 +142,8 @@ class _LinesOfFile:
         self.errors = errors or "strict"
         codecs.lookup_error(self.errors)
         self.newline = newline
-        self._view: memoryview | None = StoredFile(self.path).map()
+        self._settings = settings
+        self._view: memoryview | None = StoredFile(self.path).map(settings)
         if (
             self.encoding.startswith(PLAIN_ENCODINGS)
             and self.encoding != "utf-8-sig"
@@ -178,7 +187,7 @@ class _LinesOfFile:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._view = StoredFile(self.path).map() if state["_view"] else None
+        self._view = StoredFile(self.path).map(self._settings) if state["_view"] else None
 
 
 def _codec(encoding: str | None) -> str:
@@ -198,7 +207,7 @@ def _for_each(name: str, value: Any, count: int) -> Sequence[Any]:
 
 
 def _line_ends(view: memoryview, newline: str | None) -> np.ndarray:
-    """Offsets behind the terminators of all lines, and of the end if the last line has none."""
+    """Return offsets behind the terminators of all lines, and of the end if it has none."""
     data = np.frombuffer(view, np.uint8)
     pieces = [np.empty(0, np.int64)]
     for start in range(0, len(data), CHUNK):

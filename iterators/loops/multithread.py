@@ -98,5 +98,5 @@ class MultithreadIterator(PrefetchingIterator):
             super()._abandon()
 
     def __getstate__(self) -> dict[str, Any]:
-        """As that of every iterator: without threads."""
+        """Return the state of every iterator, without threads."""
         return {**super().__getstate__(), "_engine": None}

@@ -43,7 +43,7 @@ __all__ = ["ImageDetIter"]
 
 logger = logging.getLogger("iterators")
 
-#: What is after the objects of an image in its label.
+#: Filling of a label behind the objects of its image.
 PADDING = -1.0
 
 
@@ -156,9 +156,9 @@ class ImageDetIter(ImageIter):
             )
         if not lists_files(options):
             if path:
-                self._listed = read_label_vectors(path)
+                self._listed = read_label_vectors(path, options.remote)
             return None
-        names, ids, self._listed = described_files(options.imglist, path)
+        names, ids, self._listed = described_files(options.imglist, path, options.remote)
         # The labels of the files stand apart, since they differ in length.
         images = names, ids, np.zeros((len(names), 1), np.float32)
         return ImageFileSource(path or "imglist", images, options.path_root)
@@ -212,7 +212,7 @@ class ImageDetIter(ImageIter):
         return DetSteps(self._steps, self._label_shape, plan.labels), self._label_shape
 
     def check_label_shape(self, label_shape: Sequence[int]) -> tuple[int, int]:
-        """A label shape that has room for the objects of every image; ValueError if not."""
+        """Return a label shape that has room for the objects of every image; ValueError if not."""
         most, width = integers("label_shape", label_shape, 2)
         if most < self._label_shape[0] or width != self._label_shape[1]:
             raise ValueError(
@@ -306,7 +306,7 @@ class ImageDetIter(ImageIter):
         clip: bool = True,
         id2labels: Mapping[int, str] | None = None,
     ) -> Iterator[np.ndarray]:
-        """The images of the rest of the epoch with their boxes, one by one.
+        """Yield the images of the rest of the epoch with their boxes, one by one.
 
         Parameters
         ----------

@@ -131,7 +131,13 @@ class CSVOptions(TextOptions):
     def form(self) -> dict[str, Any]:
         """How the text is read."""
         return self.values(
-            "dtype", "delimiter", "skip_header", "threads", "max_line_bytes", "max_array_bytes"
+            "dtype",
+            "delimiter",
+            "skip_header",
+            "threads",
+            "max_line_bytes",
+            "max_array_bytes",
+            "remote_options",
         )
 
 

@@ -19,7 +19,7 @@ from recordio.keywords.checks import choice, integer, real
 from ..core.order import Order
 from ..core.turns import Turns
 
-__all__ = ["ChosenSamples", "Engine", "MakeEngine", "Skipped"]
+__all__ = ["ChosenSamples", "ClosedEngine", "Engine", "MakeEngine", "Skipped"]
 
 
 class Engine(Protocol):
@@ -65,6 +65,35 @@ class Engine(Protocol):
 
 #: ``make(batch_size, depth)``: an engine for batches of that size, `depth` of them under way.
 MakeEngine = Callable[[int, int], Engine]
+
+
+class ClosedEngine:
+    """What is left of an engine that was closed: its counters, and nothing that it held.
+
+    Parameters
+    ----------
+    engine : Engine
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.depth, self.pending, self._stats = engine.depth, 0, engine.stats()
+        #: How images were made, where they are made in Python.
+        self.plan = getattr(engine, "plan", None)
+
+    def stats(self) -> dict[str, float]:
+        """The counters as they were in the end."""
+        return self._stats
+
+    def cancel(self) -> None:
+        """Nothing is under way."""
+
+    start = close = cancel
+
+    def submit(self, *request: Any, **keywords: Any) -> Any:
+        """Refuse."""
+        raise ValueError("the provider is closed")
+
+    needed = collect = retry = reform = submit
 
 
 class Skipped:
@@ -150,7 +179,7 @@ class ChosenSamples:
         repeats: bool,
     ) -> None:
         self._finalizer = weakref.finalize(self, engine.close)
-        self._engine = engine
+        self._engine: Engine = engine
         self._skipped = skipped
         self._epoch = epoch
         self._rows = rows
@@ -185,6 +214,7 @@ class ChosenSamples:
     def close(self) -> None:
         """Stop the engine; idempotent."""
         self._finalizer()
+        self._engine = ClosedEngine(self._engine)
 
     def _ask_ahead(self) -> None:
         engine = self._engine

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
+from recordio.remote.settings import RemoteSettings
 
 from ..images.sources.record_source import file_versions, list_lines
 from ..images.sources.source import ImageFiles, Source
@@ -46,6 +47,7 @@ class ImageFileSource:
     """
 
     identities: np.ndarray | None = None
+    num_identities: int | None = None
 
     def __init__(
         self,
@@ -123,7 +125,7 @@ def floor_part(count: int, num_parts: int, part_index: int) -> range:
 
 
 def read_image_list(
-    path: str | os.PathLike[str], label_width: int
+    path: str | os.PathLike[str], label_width: int, remote: RemoteSettings | None = None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Images of a list file.
 
@@ -133,6 +135,8 @@ def read_image_list(
         Lines of id, `label_width` labels and a path, separated by tabs or, in lines without any, by
         other white space; blank lines are ignored.
     label_width : int
+    remote : RemoteSettings, optional
+        How a URL is reached.
 
     Returns
     -------
@@ -146,7 +150,7 @@ def read_image_list(
         If a line has another number of labels, or something else where a number should be.
     """
     names, ids, rows = [], [], []
-    for line, key, values, name in list_lines(path):
+    for line, key, values, name in list_lines(path, remote):
         if len(values) != label_width:
             raise LabelError(
                 f"the line has {len(values)} labels, label_width is {label_width}",

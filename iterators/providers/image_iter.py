@@ -159,7 +159,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
         path, root, width = options.path_imglist, options.path_root, options.label_width
         if options.imglist is not None:
             return ImageFileSource("imglist", listed_images(options.imglist, width), root)
-        return ImageFileSource(path, read_image_list(path, width), root)
+        return ImageFileSource(path, read_image_list(path, width, options.remote), root)
 
     def _augmentation(
         self, aug_list: Any, more: dict[str, Any], beneath: dict[str, Any]

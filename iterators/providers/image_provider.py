@@ -138,7 +138,6 @@ class RecordImageProvider(PlannedProvider):
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
         self.path_imgrec = source.name
-        self.identities = source.identities
         self.packs = packs
         self._seed = options.seed
         self._classes: PackClasses | None = classes
@@ -233,6 +232,23 @@ class RecordImageProvider(PlannedProvider):
 
     def _shown(self) -> list[str]:
         return [self.path_imgrec, *super()._shown()]
+
+    @property
+    def identities(self) -> np.ndarray | None:
+        """The keys ``[first, end)`` of every identity's images; None for an ordinary pack.
+
+        In a pack with keys from 2**24 on, the first time reads the labels of some of its images.
+
+        Raises
+        ------
+        RecordHeaderError
+            If keys were rounded, and the labels of the images do not tell which were meant.
+        ValueError
+            If the provider is closed.
+        """
+        if self._classes is None:
+            raise ValueError("the provider is closed")
+        return self._classes.source.identities
 
     @property
     def num_classes(self) -> int:

@@ -39,8 +39,14 @@ class ImagePack(Protocol):
 
     #: What messages call it.
     name: str
-    #: For a face-recognition pack, the keys of every identity's images.
-    identities: np.ndarray | None
+
+    @property
+    def num_identities(self) -> int | None:
+        """For a face-recognition pack, how many identities it has."""
+
+    @property
+    def identities(self) -> np.ndarray | None:
+        """For a face-recognition pack, the keys of every identity's images."""
 
     @property
     def is_remote(self) -> bool:

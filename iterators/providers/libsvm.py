@@ -136,7 +136,7 @@ class LibSVMIter(RowProvider):
                 "one number come from label_libsvm, and only those"
             )
         bad_rows: dict[int, TextFormatError] | None = {} if options.on_error == "skip" else None
-        form = options.values("dtype", "max_line_bytes", "max_array_bytes")
+        form = options.values("dtype", "max_line_bytes", "max_array_bytes", "remote_options")
         matrix, labels = read_libsvm(data_libsvm, features, bad_rows=bad_rows, **form)
         if not matrix.shape[0]:
             raise TextFormatError("the file holds no rows", path=os.fspath(data_libsvm))
@@ -170,5 +170,7 @@ def _part_rule(options: LibSVMOptions) -> PartRule:
     """MXNet's rule: the file is cut by its size, and the cuts move to ends of lines."""
     if options.num_parts == 1 or options.shuffle:
         return part_by_count
-    sizes, starts = row_starts(options.data_libsvm, max_line_bytes=options.max_line_bytes)
+    sizes, starts = row_starts(
+        options.data_libsvm, **options.values("max_line_bytes", "remote_options")
+    )
     return lambda count, num_parts, part_index: part_by_lines(sizes, starts, num_parts, part_index)

@@ -32,7 +32,7 @@ from ..core.prefetch import Prefetcher
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider, shown_arrays
 from .batch_form import BatchForm
-from .engine import ChosenSamples, Engine, MakeEngine, Skipped
+from .engine import ChosenSamples, ClosedEngine, Engine, MakeEngine, Skipped
 from .sample_iterator import Samples
 
 __all__ = ["PlannedProvider"]
@@ -125,7 +125,7 @@ class PlannedProvider(AbstractDataProvider):
         self._empty = plan.empty
         #: Whether `pad` counts samples of the epoch before, which are no padding.
         self._rolls_over = plan.first_done < 0
-        self._engine = engine
+        self._engine: Engine = engine
         self._make_engine: MakeEngine | None = make_engine
         self._form = form
         #: What the engine makes; what is handed out may have another form.
@@ -514,6 +514,7 @@ class PlannedProvider(AbstractDataProvider):
         for chosen in list(self._iterators):
             chosen.close()
         self._finalizer()
+        self._engine = ClosedEngine(self._engine)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(

@@ -133,3 +133,10 @@ class TextOptions(FileOptions):
         """A larger array is an error.  By default 64 times the size of the files as they are
         stored, at least 256 MiB.""",
     )
+    remote_options: Any = option(
+        None,
+        "mapping, optional",
+        """How the server of a URL is reached: the options of fsspec's file system for it, and for
+        S3 also `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token` and `region`.
+        What is not given comes from the standard environment.""",
+    )

@@ -206,7 +206,7 @@ class Cifar10(_Images):
 
 
 class Cifar100(_Images):
-    """The colour images of CIFAR-100, with their fine classes, shuffled unless told otherwise.
+    """The colour images of CIFAR-100, with their fine classes, shuffled by default.
 
     Parameters, results and errors are those of `Cifar10`; the file is ``cifar-100-python.tar.gz``.
     """

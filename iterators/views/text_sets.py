@@ -60,11 +60,11 @@ class _Windows(MadeSet):
         batch.targets = self._put_classes(batch.targets, axes, np.ascontiguousarray(targets))
 
     def _rows(self, context_size: int) -> int:
-        """Number of rows with contexts of that size."""
+        """Return the number of rows with contexts of that size."""
         raise TypeError(f"{type(self).__name__} is abstract")
 
     def _windows(self, numbers: np.ndarray) -> np.ndarray:
-        """The context of every row and the word behind it, (rows, context_size + 1)."""
+        """Return the context of every row and the word behind it, (rows, context_size + 1)."""
         raise TypeError(f"{type(self).__name__} is abstract")
 
 

@@ -98,6 +98,10 @@ class Report:
         Those of them that are stored in more than one part.
     payload_bytes : int
         Bytes in all whole records, without heads and padding.
+    unescaped : int
+        Whole records that hold a magic word which was not escaped.
+    first_unescaped : int or None
+        Offset of the first of them.
     lost_bytes : int
         Bytes that belong to no whole record.
     index_path : str or None
@@ -118,6 +122,8 @@ class Report:
     records: int = 0
     multipart: int = 0
     payload_bytes: int = 0
+    unescaped: int = 0
+    first_unescaped: int | None = None
     lost_bytes: int = 0
     index_path: str | None = None
     index_lines: int | None = None
@@ -130,11 +136,24 @@ class Report:
         """Whether no problem was found."""
         return not self.problems
 
+    @property
+    def note(self) -> str:
+        """What is unusual about the whole records, in words; empty if nothing is."""
+        if not self.unescaped:
+            return ""
+        return (
+            f"{self.unescaped} whole records hold a magic word that is not escaped, the first at"
+            f" offset {self.first_unescaped}. SageMaker's writer leaves it so; MXNet's does not:"
+            " in a file of its making the length of such a record is wrong"
+        )
+
     def __str__(self) -> str:
         lines = [
             f"{self.path}: {self.records} records ({self.multipart} in several parts),"
             f" {self.size} bytes, {self.lost_bytes} of them lost"
         ]
+        if self.note:
+            lines.append(f"{self.path}: {self.note}")
         if self.index_lines is not None:
             lines.append(f"{self.index_path}: {self.index_lines} lines")
         if self.checksums is not None:
@@ -176,10 +195,12 @@ def verify(path, index=None, checksums=None, progress=None):
 
     Notes
     -----
-    A writer escapes the magic word in payloads, so a payload that holds it (aligned) has swallowed
-    the head of another record: its length is wrong, and it does not count as whole.  A length that
-    is too small shows as stray bytes behind the record.  Other changes inside a payload are seen
-    with `checksums` only; the record format has none.
+    MXNet's writer and `RecordWriter` escape the magic word in payloads; others, such as that of
+    SageMaker's protobuf records, do not.  A record that holds the word (aligned) is whole if its
+    length leads to the head of another record or to the end of the file, and is counted as
+    `Report.unescaped`.  Otherwise its length is wrong: it has swallowed the head of another record.
+    A length that is too small shows as stray bytes behind the record.  Other changes inside a
+    payload are seen with `checksums` only; the record format has none.
 
     Examples
     --------
@@ -447,6 +468,9 @@ def _framed_records(data, report):
             report.records += len(run.offsets)
             report.multipart += run.multipart
             report.payload_bytes += run.payload_bytes
+            if len(run.unescaped) and not report.unescaped:
+                report.first_unescaped = int(run.unescaped[0])
+            report.unescaped += len(run.unescaped)
             yield run.offsets, run.end
         if run.kind == "end":
             break

@@ -42,6 +42,7 @@ _HEAD = struct.Struct("<8sIIQQI")
 _CRC = struct.Struct("<I")
 _MAGIC = b"\x89RECCRC\n"
 _VERSION = 1
+LARGEST_FILE = 2**63 - 1
 _NATIVE = ENTRY.newbyteorder("=")
 
 # Pieces of work between two looks at pending signals.
@@ -259,6 +260,8 @@ def read_checksums(path):
             _, version, width, count, size, _ = _HEAD.unpack_from(head)
             if version != _VERSION or width != ENTRY.itemsize:
                 raise wrong(f"version {version} of the format is not known here")
+            if size > LARGEST_FILE:
+                raise wrong(f"no record file has {size} bytes")
             # Before memory is taken for what is not there.
             there = os.fstat(file.fileno()).st_size - len(head)
             if there != count * width:

@@ -24,7 +24,7 @@ cdef enum FrameStatus:
     FRAME_ORPHAN_PART           # a continuation without a first part
     FRAME_UNFINISHED            # a new record begins before the last part of this one
     FRAME_TOO_LONG              # the parts add up to more than MAX_RECORD
-    FRAME_SWALLOWED_HEAD        # a payload holds an unescaped magic word: its length is wrong
+    FRAME_SWALLOWED_HEAD        # an unescaped magic word inside, and no record at the end
     FRAME_TRUNCATED_HEAD        # the file ends inside a head
     FRAME_TRUNCATED_PAYLOAD     # the file ends inside a payload
     FRAME_TRUNCATED_PAD         # the file ends inside the pad bytes
@@ -67,8 +67,11 @@ cdef int frames_index(
     Frame* last,
 ) noexcept nogil
 
-# FRAME_SWALLOWED_HEAD if a part of this record holds an aligned magic word, else FRAME_OK.
-cdef int frame_check_payload(const uint8_t* base, Frame* frame) noexcept nogil
+# Whether a part of this record holds an aligned magic word, as writers leave it that do not escape.
+# FRAME_SWALLOWED_HEAD if one does and neither another record nor the end of the file follows.
+cdef int frame_check_payload(
+    const uint8_t* base, int64_t size, Frame* frame, bint* unescaped
+) noexcept nogil
 
 # Offset of the next word at or behind `offset` that looks like the head of a first part; `size` if
 # there is none.

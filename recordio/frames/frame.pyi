@@ -11,6 +11,7 @@ class Run(NamedTuple):
     end: int
     multipart: int
     payload_bytes: int
+    unescaped: NDArray[np.int64]
     kind: str
     reason: str
 

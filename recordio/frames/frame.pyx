@@ -157,16 +157,26 @@ cdef int frames_index(
     return FRAME_OK
 
 
-cdef int frame_check_payload(const uint8_t* base, Frame* frame) noexcept nogil:
+cdef int frame_check_payload(
+    const uint8_t* base, int64_t size, Frame* frame, bint* unescaped
+) noexcept nogil:
     cdef int64_t position = frame.offset, length, _part
+    unescaped[0] = False
     for _part in range(frame.parts):
         length = flag_and_length(base + position) & MAX_RECORD
         if position + FRAME_HEAD + length > frame.end:      # it changed meanwhile
             return FRAME_BAD_MAGIC
         if count_magic(base + position + FRAME_HEAD, length // 4, True):
-            return FRAME_SWALLOWED_HEAD
+            unescaped[0] = True
+            return FRAME_OK if _next_begins(base, size, frame.end) else FRAME_SWALLOWED_HEAD
         position += FRAME_HEAD + padded(length)
     return FRAME_OK
+
+
+cdef bint _next_begins(const uint8_t* base, int64_t size, int64_t end) noexcept nogil:
+    """Tell whether the file ends at `end`, or a word stands there that looks like a head."""
+    cdef int64_t stop = end + FRAME_HEAD
+    return end == size or (stop <= size and next_head(base, stop, end) == end)
 
 
 cdef int64_t next_head(const uint8_t* base, int64_t size, int64_t offset) noexcept nogil:
@@ -233,7 +243,8 @@ _DAMAGE = {
     ),
     FRAME_SWALLOWED_HEAD: (
         CorruptRecordError,
-        f"the head of another record lies inside this one, so its length is wrong; {_REPAIR}",
+        f"a magic word lies inside this record, and no record begins at its end, so its length is"
+        f" wrong; {_REPAIR}",
     ),
     FRAME_TRUNCATED_HEAD: (
         TruncatedRecordError, f"the file ends inside the head of a record; {_REPAIR}"
@@ -356,6 +367,8 @@ class Run(NamedTuple):
     multipart: int
     #: Bytes in them, without heads and padding.
     payload_bytes: int
+    #: Where those of them begin that hold a magic word which was not escaped: int64 array.
+    unescaped: object
     #: What stands at `end`: "ok" (probably more records), "end" of the file, or a kind of damage.
     kind: str
     #: The damage in words, else empty.
@@ -388,23 +401,33 @@ def survey(data, int64_t start=0):
     >>> run = survey(encode(b"a") + bytes(4))
     >>> run.offsets, run.end, run.kind
     (array([0]), 12, 'zeros')
+
+    Notes
+    -----
+    A record that holds a magic word, which MXNet's writer escapes, counts as whole if another
+    record begins where it ends, or the file ends there.
     """
     cdef const uint8_t[::1] view = data
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
     cdef int64_t size = view.shape[0], count = 0, multipart = 0, payload_bytes = 0, end = start
-    array = np.empty(INDEX_CHUNK, np.int64)
-    cdef int64_t[::1] offsets = array
+    array, unescaped = np.empty((2, INDEX_CHUNK), np.int64)
+    cdef int64_t[::1] offsets = array, unescaped_offsets = unescaped
+    cdef int64_t unescaped_count = 0
     cdef Frame frame
+    cdef bint holds_magic
     cdef int status = FRAME_OK
     with nogil:
         while count < INDEX_CHUNK and end - start < SEARCH_CHUNK:
             status = frame_scan(base, size, end, &frame)
             if status == FRAME_OK:
-                status = frame_check_payload(base, &frame)
+                status = frame_check_payload(base, size, &frame, &holds_magic)
             if status != FRAME_OK:
                 break
             offsets[count] = frame.offset
             count += 1
+            if holds_magic:
+                unescaped_offsets[unescaped_count] = frame.offset
+                unescaped_count += 1
             multipart += frame.parts > 1
             payload_bytes += frame.length
             end = frame.end
@@ -412,7 +435,8 @@ def survey(data, int64_t start=0):
     _check_run(data, array[:count], end, status, &frame)
     kind = _KINDS[status]
     reason = "" if status == FRAME_OK or status == FRAME_END else _DAMAGE[status][1]
-    return Run(array[:count], end, multipart, payload_bytes, kind, reason)
+    unescaped = unescaped[:unescaped_count]
+    return Run(array[:count], end, multipart, payload_bytes, unescaped, kind, reason)
 
 
 cdef _check_run(data, offsets, int64_t end, int status, Frame* behind):

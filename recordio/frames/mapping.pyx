@@ -12,6 +12,7 @@ from libc.errno cimport errno
 from libc.stdint cimport int64_t, uint8_t
 
 from recordio.errors import TruncatedRecordError
+from recordio.regular_files import open_regular
 
 __all__ = ["LOST", "FileMap", "check_kept", "is_lost", "map_descriptor", "map_file"]
 
@@ -86,7 +87,7 @@ def map_file(path):
     Raises
     ------
     OSError
-        If the file cannot be opened or mapped.
+        If the file cannot be opened or mapped, or is no regular file.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def map_file(path):
     >>> bytes(map_file(path)[1:])
     b'bc'
     """
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         return map_descriptor(file.fileno(), size, os.fsdecode(path))
 

@@ -218,12 +218,12 @@ cdef class RecordReader:
         return locate_one(self.base, self.size, self.offset_table[position], frame)
 
     cdef object _read(self, int64_t position):
-        if self.remote is None:
+        remote = self.remote        # a close() elsewhere forgets it
+        if remote is None:
             return self._take(position)
-        self.check_open()
-        with self.remote.hold(self._offsets[position:position + 1]):
+        with remote.hold(self._offsets[position:position + 1]):
             record = self._take(position)
-            return record if self.remote.resident else memoryview(bytes(record))
+            return record if remote.resident else memoryview(bytes(record))
 
     cdef object _take(self, int64_t position):
         cdef Frame frame
@@ -385,12 +385,12 @@ cdef class RecordReader:
         >>> bytes(payload), end, RecordReader(path).read_at(end)
         (b'abc', 12, (None, 12))
         """
-        self.check_open()
-        if self.remote is None:
+        remote = self.remote
+        if remote is None:
             return self._take_at(offset, record, copy)
-        with self.remote.hold_at(offset):
-            payload, end = self._take_at(offset, record, copy or not self.remote.resident)
-        if payload is not None and not copy and not self.remote.resident:
+        with remote.hold_at(offset):
+            payload, end = self._take_at(offset, record, copy or not remote.resident)
+        if payload is not None and not copy and not remote.resident:
             payload = memoryview(payload)
         return payload, end
 
@@ -527,7 +527,8 @@ cdef class RecordReader:
     def close(self):
         """Let the file go; may be called again.  Records that were handed out stay valid."""
         self.closed = True
-        if UNMAP_ON_CLOSE:
+        if UNMAP_ON_CLOSE or self.remote is not None:   # or the mirror could not make room
+            self.remote = None
             self.base = NULL
             self.guard = NULL
             self.size = 0

@@ -23,21 +23,6 @@ def checked(function: Function) -> Function:
     """Check the arguments of a function by its annotations, and put them into its docstring.
 
     Its docstring has the line ``{parameters}`` where the descriptions belong.
-
-    Examples
-    --------
-    >>> from functools import partial
-    >>> from typing import Annotated
-    >>> from recordio.keywords.checks import integer
-    >>> Seed = Annotated[int, option(kind="int", check=partial(integer, low=0))]
-    >>> def draw(seed: Seed = 0):
-    ...     return seed
-    >>> checked(draw)("3")
-    3
-    >>> checked(draw)(seeds=3)
-    Traceback (most recent call last):
-        ...
-    TypeError: draw() has no parameter 'seeds'; did you mean 'seed'?
     """
     hints, types = get_type_hints(function, include_extras=True), get_type_hints(function)
     parameters = inspect.signature(function).parameters.values()

@@ -137,16 +137,9 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
 
 
 def synonym(name: str, known: Iterable[str]) -> str:
-    """The known keyword that does what another library calls `name`, as a question; else empty.
+    """Ask for the known keyword that does what another library calls `name`; empty without one.
 
     Options of commands are found as well, with their dashes.
-
-    Examples
-    --------
-    >>> synonym("num_workers", ["num_ops", "threads"])
-    "did you mean 'threads'? It is a number of threads, and no process is started"
-    >>> synonym("--num-workers", ["--seed", "--threads"])
-    "did you mean '--threads'? It is a number of threads, and no process is started"
     """
     spelled = {_plain(item): item for item in known}
     for target, difference in SYNONYMS.get(_plain(name), {}).items():
@@ -156,13 +149,7 @@ def synonym(name: str, known: Iterable[str]) -> str:
 
 
 def elsewhere(name: str) -> str:
-    """Where that is done which another library calls `name`, for a callee without such a keyword.
-
-    Examples
-    --------
-    >>> elsewhere("persistent_workers")
-    'there are no worker processes to set up: providers prepare batches in threads'
-    """
+    """Say how a thing is done here that another library calls `name`; empty without an answer."""
     return SYNONYMS.get(_plain(name), {}).get("", "")
 
 

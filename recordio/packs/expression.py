@@ -22,6 +22,8 @@ __all__ = ["Condition"]
 #: Characters, and depth of nesting, of what people write.
 LONGEST, DEEPEST = 4096, 60
 LARGEST_INTEGER = 2**64 - 1
+#: Whole numbers up to here can be added and multiplied in 64 bits.
+EASY_INTEGER = 2**31
 #: What is known of a record, and what kind of value that is.
 NAMES = {
     "label": "a number",
@@ -139,8 +141,11 @@ class Condition:
         if self.names_classes and self._classes is None:
             raise self._error(self._tree, "the names of the classes are not known")
         rows = np.arange(count)
-        with np.errstate(all="ignore"):
-            return np.array(np.broadcast_to(self._value(self._tree, rows, column), count), bool)
+        try:
+            with np.errstate(all="ignore"):
+                return np.array(np.broadcast_to(self._value(self._tree, rows, column), count), bool)
+        except OverflowError:
+            raise self._error(self._tree, "a number in it becomes too large") from None
 
     def _error(self, node: ast.AST, reason: str) -> ExpressionError:
         # The parser counts bytes of UTF-8.
@@ -306,13 +311,13 @@ class Condition:
         value = self._value(node.operand, rows, column)
         if isinstance(node.op, ast.Not):
             return np.logical_not(value)
-        return _signed(value) * -1 if isinstance(node.op, ast.USub) else value
+        return -_exact(value)[0] if isinstance(node.op, ast.USub) else value
 
     def _value_binop(self, node: ast.BinOp, rows: np.ndarray, column: Columns) -> Any:
         left, right = (self._value(part, rows, column) for part in (node.left, node.right))
         if isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)) and not np.all(right):
             raise self._error(node.right, "something is divided by this, which can be zero")
-        return ARITHMETIC[type(node.op)](_signed(left), _signed(right))
+        return ARITHMETIC[type(node.op)](*_exact(left, right))
 
     def _value_compare(self, node: ast.Compare, rows: np.ndarray, column: Columns) -> np.ndarray:
         result = np.ones(len(rows), bool)
@@ -342,13 +347,13 @@ class Condition:
 
     def _value_call(self, node: ast.Call, rows: np.ndarray, column: Columns) -> Any:
         value = self._value(node.args[0], rows, column)
-        return value[0] if isinstance(value, tuple) else abs(_signed(value))
+        return value[0] if isinstance(value, tuple) else abs(_exact(value)[0])
 
 
-def _signed(value: Any) -> Any:
-    """Numbers that differences do not wrap: ids are unsigned, and few are that large."""
-    if isinstance(value, np.ndarray) and value.dtype.kind != "u":
-        return value
-    small = bool(np.all(np.abs(value) <= LARGEST_INTEGER >> 2))
-    whole = isinstance(value, (int, np.integer, np.ndarray))
-    return np.asarray(value, np.int64 if small and whole else np.float64)[()]
+def _exact(*values: Any) -> list[Any]:
+    """Numbers whose arithmetic neither wraps nor rounds whole ones: large ones become Python's."""
+    arrays = [np.asarray(value) for value in values]
+    whole = [array for array in arrays if array.dtype.kind in "iuO"]
+    easy = all(np.all((array >= -EASY_INTEGER) & (array <= EASY_INTEGER)) for array in whole)
+    kind = np.int64 if easy else object
+    return [array.astype(kind)[()] if array.dtype.kind in "iu" else array[()] for array in arrays]

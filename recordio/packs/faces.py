@@ -36,7 +36,7 @@ def face_keys(labels: np.ndarray, identities: int) -> tuple[np.ndarray, np.ndarr
     Raises
     ------
     ValueError
-        If there are more keys than 32-bit floats, as which identity records hold them, tell apart.
+        If there are more identities than 32-bit floats, as which labels are stored, tell apart.
 
     Examples
     --------
@@ -44,10 +44,10 @@ def face_keys(labels: np.ndarray, identities: int) -> tuple[np.ndarray, np.ndarr
     >>> keys.tolist(), ranges.tolist()
     ([2, 1, 3], [[1, 2], [2, 4]])
     """
-    if len(labels) + identities >= MOST_CLASSES:
+    if identities > MOST_CLASSES:
         raise ValueError(
-            f"{len(labels)} images and {identities} identities are too many for one pack: identity "
-            f"records hold keys as 32-bit floats, which tell at most {MOST_CLASSES} apart"
+            f"{identities} identities are too many for one pack: labels are 32-bit floats, which "
+            f"tell at most {MOST_CLASSES} apart"
         )
     keys = np.empty(len(labels), np.int64)
     keys[np.argsort(labels, kind="stable")] = np.arange(1, len(labels) + 1)
@@ -58,6 +58,9 @@ def face_keys(labels: np.ndarray, identities: int) -> tuple[np.ndarray, np.ndarr
 
 def identity_frames(ranges: np.ndarray, images: int) -> tuple[bytes, bytes]:
     """Frames of record 0 and of the identity records, which come after all images.
+
+    Keys from 2**24 on are rounded to 32-bit floats, as in the packs of InsightFace; `identities`
+    finds out which were meant.
 
     Examples
     --------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..content import kind_of
 from ..errors import EmptyRecordFileError, ImageDecodeError
-from ..image_size import FORMATS, check_pixels, image_size, open_image
+from ..image_size import FORMATS, image_size, open_within_limits
 from ..keywords.checks import boolean
 from ..keywords.functions import checked
 from ..keywords.options import option, optional
@@ -110,7 +109,7 @@ def filter(
     ``width, height``    of the image in pixels, as its header says
     ``bytes``            size of the content, without image header
     ``format``           ``"jpeg"``, ``"png"``, ``"webp"``, ... ``"npy"``, ``"empty"``, ``"other"``
-    ``decodable``        whether it is an image up to 2**26 pixels that Pillow decodes to its end
+    ``decodable``        whether it is an image within the default limits that Pillow can decode
     ``id, key``          the id in the image header, and the key in the index
     ==================== ===========================================================================
 
@@ -206,8 +205,7 @@ def _size(place: int) -> Callable[[memoryview], float]:
 
 def _decodable(content: memoryview) -> bool:
     try:
-        with open_image(io.BytesIO(content), FORMATS) as image:
-            check_pixels(image.size)
+        with open_within_limits(content, {}, FORMATS) as image:
             image.load()
     except MemoryError:
         raise

@@ -1,37 +1,111 @@
 """The identities of face-recognition packs: which records list them, and which images are theirs.
 
-Such a pack (the layout of the InsightFace packs) begins with a record of two labels, the keys
+In such a pack (the layout of the InsightFace packs) the record with key 0 has two labels, the keys
 ``[first, end)`` of its identity records; those hold no image, and their own two labels are the keys
 of that identity's images.
+
+Labels are 32-bit floats.  From 2**24 on one float stands for several keys, and whoever wrote the
+pack rounded them.  Which key was meant is found out here and nowhere else, from what lies at the
+keys in question: a few records for each range that does not say it by itself.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from ..errors import RecordHeaderError, RecordIOError, RemoteFileError
+from ..content import WIDE
+from ..errors import KeyNotFoundError, RecordHeaderError, RecordIOError, RemoteFileError
 from ..frames.reader import RecordReader
-from ..header import HEADER
+from ..header import HEADER, WIDE_HEADER
 
-__all__ = ["FacePack", "face_pack", "in_file_order", "joined_identities", "label_pair"]
+__all__ = [
+    "ROUNDED",
+    "FacePack",
+    "Identities",
+    "count_identities",
+    "face_pack",
+    "find_identities",
+    "identity_keys",
+    "in_file_order",
+    "joined_identities",
+    "label_pair",
+    "records_by_key",
+]
+
+#: Records with some keys; None where there is none, nothing in it where it is damaged.
+RecordsByKey = Callable[[Sequence[int]], list["memoryview | bytes | None"]]
+DAMAGED = b""
+#: Records that are read at once.
+READ_AT_ONCE = 4096
+#: Floats for which it is found out at once which keys they stand for.
+FLOATS_AT_ONCE = 1024
+LARGEST_KEY = 1 << 53
+#: From here on 32-bit floats stand for several keys.
+ROUNDED = 1 << 24
 
 
-class FacePack(NamedTuple):
+class FacePack:
     """What a face-recognition pack consists of, besides its images.
 
-    Attributes
+    Parameters
     ----------
-    identities : numpy.ndarray of int64, (identities, 2)
-        The keys ``[first, end)`` of the images of every identity.
+    listed : Identities
+        The identities.
     images : numpy.ndarray of int64
         Offsets of the images, ascending.
+    reader : RecordReader
+        The file.
     """
 
-    identities: np.ndarray
-    images: np.ndarray
+    def __init__(self, listed: Identities, images: np.ndarray, reader: RecordReader) -> None:
+        self.listed, self.images, self.reader = listed, images, reader
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    @property
+    def keys(self) -> range:
+        """The keys of the identity records; the images have those below."""
+        return self.listed.keys
+
+    @cached_property
+    def identities(self) -> np.ndarray:
+        """The keys ``[first, end)`` of the images of every identity: int64, (identities, 2).
+
+        Raises
+        ------
+        RecordHeaderError
+            If a range was rounded, and the labels of the images do not tell which was meant.
+        """
+        return self.listed.ranges()
+
+    def places(self) -> np.ndarray:
+        """The same by the places of images in the file, from 0 on, which are not always the keys.
+
+        Raises
+        ------
+        RecordIOError
+            If the images of an identity do not lie together.
+        """
+        if self.reader.index_path is None:
+            return self.identities - 1
+        keys = self.reader.keys
+        wanted = (keys >= 1) & (keys < self.keys.start)
+        keys = keys[wanted][np.argsort(self.reader.offsets[wanted], kind="stable")]
+        if (keys[1:] < keys[:-1]).any():
+            raise RecordIOError(
+                "its images do not lie identity by identity: `recordio sort PACK PREFIX --by key` "
+                "writes them so",
+                path=self.reader.path,
+            )
+        return np.searchsorted(keys, self.identities)
 
 
 def face_pack(reader: RecordReader, table: np.ndarray) -> FacePack | None:
@@ -43,6 +117,12 @@ def face_pack(reader: RecordReader, table: np.ndarray) -> FacePack | None:
         The file; without an index a record's number is its key.
     table : numpy.ndarray of int64
         Offsets of all records, ascending.
+
+    Raises
+    ------
+    RecordHeaderError
+        If keys were rounded so that it cannot be told which records list identities, or the headers
+        are not the usual ones.
 
     Examples
     --------
@@ -60,38 +140,305 @@ def face_pack(reader: RecordReader, table: np.ndarray) -> FacePack | None:
     >>> found.identities.tolist(), len(found.images)
     ([[1, 2], [2, 3]], 2)
     """
+    if not len(table):
+        return None
     keyed = reader.index_path is not None
-
-    def pair_of(key: int) -> tuple[int, int] | None:
-        try:
-            offset = reader.offset_of(reader.position_of(key)) if keyed else int(table[key])
-            return label_pair(reader.read_at(offset)[0])
-        except RemoteFileError:
-            raise
-        except RecordIOError:  # no such key, or a damaged record: no pack in either case
-            return None
-
-    labels = pair_of(0) if len(table) else None
-    if labels is None:
-        return None
-    first, end = labels
     last_key = int(reader.keys.max()) if keyed else len(table) - 1
-    # Two labels alone could be those of an ordinary image; that every record they point to is empty
-    # and holds a range of image keys could not be.
-    if not 1 < first < end <= last_key + 1:
+    listed = find_identities(_Records(reader, table), last_key, reader.path)
+    if listed is None or not listed.read_all():
         return None
-    rows = []
-    for key in range(first, end):
-        row = pair_of(key)
-        if row is None or not 1 <= row[0] <= row[1] <= first:
-            return None
-        rows.append(row)
+    first = listed.keys.start
     if keyed:
         wanted = (reader.keys >= 1) & (reader.keys < first)
         images = in_file_order(reader.offsets[wanted])
     else:
         images = table[1:first]
-    return FacePack(np.array(rows, np.int64).reshape(-1, 2), images)
+    return FacePack(listed, images, reader)
+
+
+class _Records:
+    """The records of a reader by key."""
+
+    def __init__(self, reader: RecordReader, table: np.ndarray) -> None:
+        self.reader, self.table = reader, table
+
+    def __call__(self, keys: Sequence[int]) -> list[memoryview | bytes | None]:
+        reader = self.reader
+        if reader.index_path is None:
+            return records_by_key(lambda key: reader.read_at(int(self.table[key]))[0])(keys)
+        try:  # all at once, where nothing is wrong
+            return list(reader.read_many([reader.position_of(key) for key in keys]))
+        except RemoteFileError:
+            raise
+        except RecordIOError:
+            return records_by_key(reader.by_key)(keys)
+
+
+def records_by_key(record_of: Callable[[int], memoryview | bytes | None]) -> RecordsByKey:
+    """Read records one after the other; `record_of` raises for those that cannot be read."""
+
+    def read(key: int) -> memoryview | bytes | None:
+        try:
+            return record_of(key)
+        except RemoteFileError:
+            raise
+        except (KeyNotFoundError, IndexError):
+            return None
+        except RecordIOError:
+            return DAMAGED
+
+    return lambda keys: [read(key) for key in keys]
+
+
+def find_identities(read: RecordsByKey, last_key: int | None, path: str) -> Identities | None:
+    """The identities of a pack, or None if it is an ordinary one; looks at a few records.
+
+    Parameters
+    ----------
+    read : callable
+        Gives records by their keys.
+    last_key : int or None
+        The largest key of the pack, if it is known.
+    path : str
+        The record file, for errors.
+    """
+    (record,) = read([0])
+    if record is not None and lists_widely(record):
+        raise RecordHeaderError(f"the record with key 0 is not as usual: {WIDE}", path=path)
+    pair = label_pair(record)
+    keys = None if pair is None else identity_keys(pair, read, last_key, path)
+    listed = None if keys is None else Identities(read, keys, path)
+    # Two labels alone could be those of an ordinary image; that a record they point to is empty
+    # and holds a range of image keys could not be.
+    return None if listed is None or listed.rows(0, 1) is None else listed
+
+
+def identity_keys(
+    pair: tuple[int, int], read: RecordsByKey, last_key: int | None, path: str
+) -> range | None:
+    """The keys of the identity records, by the labels of the record with key 0.
+
+    Returns
+    -------
+    range or None
+        None if the labels mean something else.
+
+    Raises
+    ------
+    RecordHeaderError
+        If the labels were rounded, and the records do not show which keys were meant.
+    """
+    most = LARGEST_KEY if last_key is None else last_key + 1
+    if not 1 < pair[0] <= pair[1] <= float(np.float32(most)):
+        return None
+    lows, highs = keys_of(pair)
+    first = _turn(int(lows[0]), int(highs[0]), "begin", read, path)
+    low, high = int(lows[1]), int(highs[1])
+    if last_key is not None and low <= most <= high and _kind_of(*read([last_key])) != "image":
+        low = high = most  # they are the last records
+    end = _turn(low, high, "end", read, path)
+    if first is None or end is None or not first < end <= most:
+        return None
+    return range(first, end)
+
+
+def _turn(low: int, high: int, what: str, read: RecordsByKey, path: str) -> int | None:
+    """The key at which identity records begin or end; None if there is none of them."""
+    if low == high:
+        return low
+    kinds = [_kind_of(record) for record in read(range(low - 1, high + 1))]
+    if "identity" not in kinds:
+        return None
+    shown = [key for key, two in enumerate(pairwise(kinds), low) if two in TURNS[what]]
+    if len(shown) == 1:
+        return shown[0]
+    raise RecordHeaderError(
+        f"the record with key 0 says that identity records {what} at key {low} to {high}, rounded "
+        "to a 32-bit float, and the records with these keys do not show which is meant: it takes "
+        "whole ones, and an index that lists all of them",
+        path=path,
+    )
+
+
+#: What there is before and at the key where identity records begin or end.
+TURNS = {
+    "begin": [("image", "identity")],
+    "end": [("identity", "image"), ("identity", "missing")],
+}
+
+
+def _kind_of(record: memoryview | bytes | None) -> str:
+    """What a record of a face-recognition pack is."""
+    if record is None:
+        return "missing"
+    if not len(record):
+        return "damaged"
+    return "image" if label_pair(record) is None else "identity"
+
+
+class Identities:
+    """The identities of a pack, and the keys of the images of each.
+
+    Parameters
+    ----------
+    read : callable
+        Gives records by their keys.
+    keys : range
+        Keys of the identity records.
+    path : str
+        The record file, for errors.
+    """
+
+    def __init__(self, read: RecordsByKey, keys: range, path: str) -> None:
+        self.read, self.keys, self.path = read, keys, path
+        self._all: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def rows(self, begin: int, end: int) -> np.ndarray | None:
+        """The ranges of some identities as they are stored: float32, (identities, 2).
+
+        None if a record is missing or damaged, or lists no identity.
+        """
+        if self._all is not None:
+            return self._all[begin:end]
+        most = float(np.float32(self.keys.start))
+        found = np.empty((max(end - begin, 0), 2), np.float32)
+        for place in range(begin, end, READ_AT_ONCE):
+            stop = min(place + READ_AT_ONCE, end)
+            pairs = [label_pair(record) for record in self.read(self.keys[place:stop])]
+            for pair in pairs:
+                if pair is None or not 1 <= pair[0] <= pair[1] <= most:
+                    return None
+            found[place - begin : stop - begin] = pairs
+        return found
+
+    def read_all(self) -> bool:
+        """Keep the ranges of all identities; False if one of them has none."""
+        self._all = self.rows(0, len(self))
+        return self._all is not None
+
+    def ranges(self, begin: int = 0, end: int | None = None) -> np.ndarray:
+        """The keys ``[first, end)`` of the images of some identities: int64, (identities, 2).
+
+        Raises
+        ------
+        RecordHeaderError
+            If a range was rounded, and the labels of the images do not tell which was meant.
+        """
+        end = len(self) if end is None else end
+        rows = self._rows(begin, end)
+        # Identities that begin at the same float are told apart together.
+        low, high = begin, end
+        while low > 0 and self._begin(low) >= ROUNDED and self._begin(low - 1) == self._begin(low):
+            low -= 1
+        while high < len(self) and rows[-1, 1] >= ROUNDED and self._begin(high + 1) == rows[-1, 1]:
+            high += 1
+        begins = np.concatenate(
+            [self._begins(low, begin), rows[:, 0], rows[-1:, 1], self._begins(end + 1, high + 1)]
+        )
+        edges = self._settled(low, begins)[begin - low : end - low + 1]
+        exact, highest = keys_of(rows[:, 1])
+        apart = (exact < highest) & (rows[:, 1] != begins[begin - low + 1 : end - low + 1])
+        if apart.any():
+            number = begin + int(np.argmax(apart))
+            raise RecordHeaderError(
+                f"the images that the record with key {self.keys[number]} lists end at about "
+                f"{rows[number - begin, 1]:.0f}, rounded to a 32-bit float, and those of the next "
+                "one do not begin there",
+                path=self.path,
+            )
+        return np.stack([edges[:-1], np.where(exact < highest, edges[1:], exact)], -1)
+
+    def _rows(self, begin: int, end: int) -> np.ndarray:
+        rows = self.rows(begin, end)
+        if rows is None:
+            raise RecordHeaderError(
+                f"one of the records with keys {self.keys[begin]} to {self.keys[end - 1]} is "
+                "missing or damaged, or lists no identity",
+                path=self.path,
+            )
+        return rows
+
+    def _begins(self, begin: int, end: int) -> np.ndarray:
+        """Where identities begin, as it is stored; behind the last one, where the images end."""
+        rows = self._rows(begin, min(end, len(self)))[:, 0]
+        behind = np.full(end - begin - len(rows), self.keys.start, np.float32)
+        return np.concatenate([rows, behind])
+
+    def _begin(self, number: int) -> float:
+        return float(self._begins(number, number + 1)[0])
+
+    def _settled(self, number: int, begins: np.ndarray) -> np.ndarray:
+        """The keys at which identities begin, from one of some number on."""
+        low, high = keys_of(begins)
+        keys = low.copy()
+        rounded = np.flatnonzero(low < high)
+        groups = np.split(rounded, np.flatnonzero(np.diff(begins[rounded])) + 1)
+        for some in range(0, len(groups) if len(rounded) else 0, FLOATS_AT_ONCE):
+            chunk = groups[some : some + FLOATS_AT_ONCE]
+            # Images with the keys that the float stands for, and the one before them.
+            windows = [
+                range(int(low[group[0]]) - 1, min(int(high[group[0]]) + 1, self.keys.start))
+                for group in chunk
+            ]
+            records = self.read([key for window in windows for key in window])
+            labels = iter([None if one is None else first_label(one) for one in records])
+            for group, window in zip(chunk, windows, strict=True):
+                known = [pair for pair in zip(window, labels, strict=False) if pair[1] is not None]
+                keys[group] = self._told_apart((number + group).tolist(), window, known)
+        return keys
+
+    def _told_apart(
+        self, numbers: list[int], window: range, known: list[tuple[int, Any]]
+    ) -> list[int]:
+        """Where identities begin that begin at the same float, by the labels of the images there.
+
+        Their numbers; that behind the last one stands for the end of all images.
+        """
+        behind = [self.keys.start] if window.stop == self.keys.start else []
+        # Usually labels number the identities.
+        last = len(self) - 1
+        shown = [(key, label) for key, label in known if key > window[0] and label <= last]
+        chosen = [[key for key, label in shown if label >= number] + behind for number in numbers]
+        if all(chosen):
+            begins = [keys[0] for keys in chosen]
+            counted = [numbers[0] - 1 + bisect_right(begins, key) for key, _ in known]
+            if counted == [label for _, label in known]:
+                return begins
+        # Else they change from one to the next, and each has images; the first has none before it.
+        begins = [key for (_, one), (key, other) in pairwise(known) if one != other]
+        before = window[0]
+        if numbers[0] == 0 and known and known[0][0] != before:
+            before = known[0][0]
+            begins.insert(0, before)
+        if numbers[-1] == len(self):
+            begins += behind
+        if len(known) == window.stop - before and len(begins) == len(numbers):
+            return begins
+        number = min(numbers[0], len(self) - 1)
+        raise RecordHeaderError(
+            f"the images that the record with key {self.keys[number]} lists "
+            f"{'begin' if number == numbers[0] else 'end'} at key {window[0] + 1} to "
+            f"{window[-1] + len(behind)}, rounded to a 32-bit float, and the labels "
+            "of the images with these keys do not tell at which",
+            path=self.path,
+        )
+
+
+def count_identities(packs: Sequence[FacePack]) -> int:
+    """How many identities a pack has whose files list all of them.
+
+    Raises
+    ------
+    RecordHeaderError
+        If the files do not list the same number.
+    """
+    counts = sorted({len(pack) for pack in packs})
+    if len(counts) != 1:
+        raise RecordHeaderError(f"the files of one pack list {counts} identities")
+    return counts[0]
 
 
 def joined_identities(parts: list[np.ndarray]) -> np.ndarray:
@@ -107,11 +454,6 @@ def joined_identities(parts: list[np.ndarray]) -> np.ndarray:
     numpy.ndarray of int64, (identities, 2)
         The keys ``[first, end)`` in one file with the images of all.
 
-    Raises
-    ------
-    RecordHeaderError
-        If the files do not list the same number of identities.
-
     Examples
     --------
     >>> joined_identities([np.array([[1, 3], [3, 4]]), np.array([[1, 1], [1, 6]])]).tolist()
@@ -119,11 +461,29 @@ def joined_identities(parts: list[np.ndarray]) -> np.ndarray:
     """
     if len(parts) == 1:
         return parts[0]
-    if len({len(part) for part in parts}) != 1:
-        counts = sorted({len(part) for part in parts})
-        raise RecordHeaderError(f"the files of one pack list {counts} identities")
     ends = 1 + np.cumsum(sum(part[:, 1] - part[:, 0] for part in parts))
     return np.stack([np.concatenate([[1], ends[:-1]]), ends], -1)
+
+
+def keys_of(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest key that become each of some 32-bit floats: int64.
+
+    Examples
+    --------
+    >>> low, high = keys_of([5, 2**24, 2**25 + 4, 17_091_656])
+    >>> low.tolist(), high.tolist()
+    ([5, 16777216, 33554435, 17091655], [5, 16777217, 33554437, 17091657])
+    """
+    floats = np.asarray(values, np.float32)
+    halves = [
+        (floats.astype(np.float64) + np.nextafter(floats, np.float32(side))) / 2
+        for side in (0, np.inf)
+    ]
+    low, high = np.ceil(halves[0]), np.floor(halves[1])
+    # Half way between two floats, keys become the one of these whose last bit is 0.
+    low += low.astype(np.float32) != floats
+    high -= high.astype(np.float32) != floats
+    return low.astype(np.int64), high.astype(np.int64)
 
 
 def label_pair(record: memoryview | bytes | None) -> tuple[int, int] | None:
@@ -132,6 +492,21 @@ def label_pair(record: memoryview | bytes | None) -> tuple[int, int] | None:
         return None
     first, second = struct.unpack_from("<2f", record, HEADER.size)
     return (int(first), int(second)) if first.is_integer() and second.is_integer() else None
+
+
+def lists_widely(record: memoryview | bytes) -> bool:
+    """Whether a record holds two whole numbers of 64 bits, which name identity records."""
+    if len(record) != WIDE_HEADER.size + 16 or WIDE_HEADER.unpack_from(record)[:3] != (2, 0, 0):
+        return False
+    first, end = struct.unpack_from("<2d", record, WIDE_HEADER.size)
+    return 1 < first < end and first.is_integer() and end.is_integer()
+
+
+def first_label(record: memoryview | bytes) -> float:
+    """The first label of a record; NaN of one that is too short for it."""
+    flag = HEADER.unpack_from(record)[0] if len(record) >= HEADER.size else 1
+    place = HEADER.size if flag else 4
+    return struct.unpack_from("<f", record, place)[0] if len(record) >= place + 4 else np.nan
 
 
 def in_file_order(offsets: np.ndarray) -> np.ndarray:

@@ -7,13 +7,17 @@ which output is safely on the disk.  What it says is believed only by a run that
 from __future__ import annotations
 
 import os
+import re
 from typing import NamedTuple
 
 from ..at_end import at_end
 from ..storage import AtomicOutput
-from ..temporary import Temporary
+from ..temporary import JOURNAL_SUFFIX, Temporary
 
 __all__ = ["Journal", "Progress"]
+
+#: Number of the output, bytes of it, device and inode.
+STEP_LINE = re.compile("[0-9]{1,9}( [0-9]{1,20}){3}")
 
 
 class Progress(NamedTuple):
@@ -53,7 +57,7 @@ class Journal:
 
     def __init__(self, path: str, fingerprint: str) -> None:
         self.found: dict[int, Progress] = {}
-        self._temporary = Temporary(f"{os.path.realpath(path)}.journal")
+        self._temporary = Temporary(os.path.realpath(path) + JOURNAL_SUFFIX)
         self._cleanup = at_end(self, _remove, self._temporary, os.getpid())
         descriptor = self._temporary.take_over()
         if descriptor is not None:
@@ -103,6 +107,8 @@ def _read(path: str, fingerprint: str) -> dict[int, Progress]:
         return {}
     found = {}
     for line in lines[1:]:
+        if not STEP_LINE.fullmatch(line):
+            break  # no run wrote this: what follows is not believed either
         number, *words = map(int, line.split())
         found[number] = Progress(*words)
     return found

@@ -7,6 +7,7 @@ read before it is asked for.  What each row says is described by `SourcePack`.
 from __future__ import annotations
 
 import copy
+import logging
 import os
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..boxes import LEAST_HEADER, LEAST_OBJECT
-from ..content import read_payload
+from ..content import WIDE, has_wide_header, read_payload, rests_on_labels
 from ..errors import (
     CorruptRecordError,
     IndexFileError,
@@ -31,10 +32,12 @@ from ..frames.index_file import read_index
 from ..frames.reader import RecordReader
 from ..header import HEADER
 from ..remote.objects import shown
-from .identities import face_pack, label_pair
+from .identities import ROUNDED, face_pack, identity_keys, label_pair, records_by_key
 from .labels import LabelSource
 
 __all__ = ["CHUNK", "ClassLabels", "SourcePack", "pack_files", "pack_prefix"]
+
+logger = logging.getLogger("recordio")
 
 #: Records whose tables are worked on at a time.
 CHUNK = 1 << 16
@@ -218,24 +221,40 @@ class SourcePack:
 
     def _find_identities(self, index: str | None) -> None:
         """Keep the images of a face-recognition pack, and note how many identities it has."""
-        pair = self._first_pair()
-        if pair is None:
-            return
-        if self.problems:  # its first record says what it is; identities are written again
-            self.identities = pair[1] - pair[0]
-            self._keep((self.keys >= 1) & (self.keys < pair[0]))
+        if self.problems:
+            self._find_among_damaged()
             return
         with RecordReader(self.file.name, index) as reader:
             found = face_pack(reader, self.offsets)
         if found is not None:
-            self.identities = len(found.identities)
+            self.identities = len(found)
             self._keep(np.isin(self.offsets, found.images))
 
-    def _first_pair(self) -> tuple[int, int] | None:
-        """The keys of the identity records, if the record with key 0 says that there are any."""
-        rows = np.flatnonzero(self.keys == 0)[-1:].tolist()
-        pair = label_pair(self.record(rows[0])) if rows else None
-        return pair if pair is not None and 1 < pair[0] < pair[1] else None
+    def _find_among_damaged(self) -> None:
+        """The same where identity records may be damaged: they are written again in any case."""
+        read = records_by_key(self._by_key)
+        pair = label_pair(read([0])[0])
+        if pair is None:
+            return
+        last_key = max([int(self.keys.max()), *(problem.key or 0 for problem in self.problems)])
+        if self.index_path is None:  # numbers of records are keys no more
+            if pair[1] >= ROUNDED:
+                raise RecordHeaderError(
+                    "its keys were rounded to 32-bit floats, and behind a damaged record only an "
+                    "index says which record has which",
+                    path=self.path,
+                )
+            last_key = max(last_key, pair[1])
+        keys = identity_keys(pair, read, last_key, self.path)
+        if keys is not None:
+            self.identities = len(keys)
+            self._keep((self.keys >= 1) & (self.keys < keys.start))
+
+    def _by_key(self, key: int) -> memoryview:
+        rows = np.flatnonzero(self.keys == key)
+        if not len(rows):
+            raise self.key_error(key)
+        return self.record(int(rows[-1]))
 
     def part(self, rows: np.ndarray) -> SourcePack:
         """The same pack with some of its records only, by their numbers, ascending."""
@@ -273,14 +292,27 @@ class SourcePack:
     def _heads(self) -> np.ndarray:
         """The image header of each record, and the sizes, as fields of one table."""
         heads = np.zeros(len(self), HEADS)
+        unsure: list[int] = []
         for first in range(0, len(self), CHUNK):
             rows = slice(first, first + CHUNK)
-            self._read_heads(self.offsets[rows] // 4, self.ends[rows] // 4, first, heads[rows])
+            unsure += self._read_heads(self.offsets[rows] // 4, first, heads[rows])
+        strange = [row for row in unsure if heads["header"]["id"][row] != self.keys[row]]
+        if strange and (~heads["headed"] & (heads["size"] > 0)).any():
+            # Where others have no header, these are rather data that begin like one.
+            heads["headed"][strange] = False
+            place = "{path}, offset {offset}, record {record}".format(**self.place(strange[0]))
+            logger.warning(
+                "%s: it begins like an image header with a second id, and so do %d more, but "
+                "others have no header: these are taken for data without one, and have no label "
+                "and no id",
+                place,
+                len(strange) - 1,
+            )
+        heads["header"][~heads["headed"]] = 0
         return heads
 
-    def _read_heads(
-        self, begin: np.ndarray, end: np.ndarray, first: int, heads: np.ndarray
-    ) -> None:
+    def _read_heads(self, begin: np.ndarray, first: int, heads: np.ndarray) -> list[int]:
+        """Fill in some rows; returns the numbers of those whose header rests on its labels."""
         lrec = self.words[begin + 1]
         heads["size"] = lrec & ((1 << 29) - 1)
         heads["whole"] = lrec >> 29 == 0
@@ -291,14 +323,18 @@ class SourcePack:
         flags = heads["header"]["flag"][long].astype(np.int64)
         fits = HEADER.size + 4 * flags <= sizes
         heads["headed"][long] = fits
+        unsure = []
         doubtful = long[fits & ((heads["header"]["id2"][long] != 0) | (flags > USUAL_LABELS))]
         for row in [*np.flatnonzero(~heads["whole"]).tolist(), *doubtful.tolist()]:
             record = self.record(first + row)
             heads["size"][row] = len(record)
-            header = read_payload(record).header
-            heads["headed"][row] = header is not None
-            if header is not None:
+            payload = read_payload(record)
+            heads["headed"][row] = payload.header is not None
+            if payload.header is not None:
                 heads["header"][row] = HEADER.unpack_from(record)
+            if rests_on_labels(payload):
+                unsure.append(first + row)
+        return unsure
 
     @property
     def headed(self) -> np.ndarray:
@@ -409,8 +445,9 @@ class SourcePack:
             If a record has none and errors are not skipped.
         """
         bare = np.flatnonzero(~self.headed)
-        reason = "it has no image header, hence no label"
         for number in bare.tolist():
+            wide = has_wide_header(self.record(number))
+            reason = WIDE if wide else "it has no image header, hence no label"
             if not self.skip_errors:
                 raise RecordHeaderError(reason, **self.place(number))
             offset, key = int(self.offsets[number]), int(self.keys[number])

@@ -2,7 +2,8 @@
 
 A block is marked when its bytes were written, so that a process that is killed leaves nothing that
 looks whole and is not.  What a machine had not put on its disk when it failed is forgotten: marks
-of an earlier boot count only if `sync` made them durable.
+of an earlier boot count only if `sync` made them durable.  With the mark stands the CRC-32C of the
+bytes, so that a disk or a program that changed them later is noticed.
 
 Locks belong to an open file and end with it, however its process ends.
 """
@@ -13,7 +14,7 @@ import contextlib
 import mmap
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -22,16 +23,17 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["BLOCK", "CLAIM", "HAS_LOCKS", "PIN", "USE", "BlockTable"]
+__all__ = ["ABSENT", "BLOCK", "CLAIM", "HAS_LOCKS", "PIN", "USE", "BlockTable"]
 
 #: Bytes of a block: what is marked, pinned and given up as one.
 BLOCK = 1 << 18
 #: States of a block.
 ABSENT, WRITTEN, DURABLE = 0, 1, 2
 
-_MAGIC = b"RMIRROR1"
+_MAGIC = b"RMIRROR2"
 _HEADER = struct.Struct("<8sqq16s")
-_OFFSET = 64
+#: Where the checksums begin, each of four bytes; the states follow them.
+_OFFSET, _CHECKSUM = 64, 4
 _LOCK = struct.Struct("hh4xqqi4x")
 HAS_LOCKS = hasattr(fcntl, "F_OFD_SETLK") if fcntl is not None else False
 #: Where in the file the locks lie, far behind its end: blocks in use, blocks being fetched, and
@@ -53,12 +55,14 @@ class BlockTable:
     ----------
     states : numpy.ndarray of uint8
         For each block 0, or more if it is there.
+    checksums : numpy.ndarray of uint32
+        For each block that is there the CRC-32C of its bytes.
 
     Examples
     --------
     >>> import tempfile
     >>> table = BlockTable(f"{tempfile.mkdtemp()}/blocks", 3 * BLOCK)
-    >>> table.mark(1, 2)
+    >>> table.mark(1, [0x1234])
     >>> table.states.tolist(), table.missing(np.arange(3)).tolist()
     ([0, 1, 0], [0, 2])
     >>> table.close()
@@ -66,24 +70,38 @@ class BlockTable:
 
     def __init__(self, path: str, size: int) -> None:
         self.count = -(-size // BLOCK)
-        wanted = _HEADER.pack(_MAGIC, size, BLOCK, _boot())
-        if not _matches(path, wanted, self.count):
+        wanted = _header(size)
+        states = _OFFSET + _CHECKSUM * self.count
+        if not self.is_at(path, size):
             with open(f"{path}.new", "wb") as file:
                 file.write(wanted.ljust(_OFFSET, b"\0"))
-                file.truncate(_OFFSET + self.count)
+                file.truncate(states + self.count)
             os.replace(f"{path}.new", path)
         self.descriptor = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
-        self._map = mmap.mmap(self.descriptor, _OFFSET + self.count)
-        self.states = np.frombuffer(self._map, np.uint8, self.count, _OFFSET)
+        self._map = mmap.mmap(self.descriptor, states + self.count)
+        self.checksums = np.frombuffer(self._map, np.uint32, self.count, _OFFSET)
+        self.states = np.frombuffer(self._map, np.uint8, self.count, states)
         if self._map[: len(wanted)] != wanted:  # of an earlier boot
             self.states[self.states == WRITTEN] = ABSENT
             self._map[: len(wanted)] = wanted
+
+    @staticmethod
+    def is_at(path: str, size: int) -> bool:
+        """Whether a file is the table of an object of some size, of any boot."""
+        wanted, count = _header(size), -(-size // BLOCK)
+        try:
+            with open(path, "rb") as file:
+                found = file.read(len(wanted))
+                length = file.seek(0, os.SEEK_END)
+        except OSError:
+            return False
+        return found[:24] == wanted[:24] and length == _OFFSET + (_CHECKSUM + 1) * count
 
     def close(self) -> None:
         """Let the file and all locks go."""
         if self.descriptor >= 0:
             descriptor, self.descriptor = self.descriptor, -1
-            self.states = np.zeros(0, np.uint8)
+            self.states, self.checksums = np.zeros(0, np.uint8), np.zeros(0, np.uint32)
             with contextlib.suppress(BufferError):  # somebody still looks at the states
                 self._map.close()
             os.close(descriptor)
@@ -97,12 +115,14 @@ class BlockTable:
         # Compared first: other processes change the states meanwhile, which NumPy does not expect.
         return np.flatnonzero(self.states != ABSENT)
 
-    def mark(self, first: int, last: int) -> None:
-        """Blocks ``[first, last)`` were written."""
+    def mark(self, first: int, checksums: Sequence[int]) -> None:
+        """As many blocks as there are checksums were written, from the first one on."""
+        last = first + len(checksums)
+        self.checksums[first:last] = checksums
         self.states[first:last] = WRITTEN
 
     def forget(self, block: int) -> None:
-        """A block is about to be given up."""
+        """A block is about to be given up, or is not as it was written."""
         self.states[block] = ABSENT
 
     def sync(self, flush: Callable[[], None]) -> None:
@@ -132,14 +152,9 @@ class BlockTable:
             fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, request)
 
 
-def _matches(path: str, wanted: bytes, count: int) -> bool:
-    """Whether a file is the table of this object, of any boot."""
-    try:
-        with open(path, "rb") as file:
-            found = file.read(len(wanted))
-            return found[:24] == wanted[:24] and file.seek(0, os.SEEK_END) == _OFFSET + count
-    except OSError:
-        return False
+def _header(size: int) -> bytes:
+    """What a table begins with."""
+    return _HEADER.pack(_MAGIC, size, BLOCK, _boot())
 
 
 def _boot() -> bytes:

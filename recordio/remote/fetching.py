@@ -131,6 +131,7 @@ class Fetcher:
         except BaseException as error:  # a panic of a library is no Exception, and is waited for
             job.error = error
         with self.changed:
+            del job.run  # and with it the mirror, which is free when whoever waits goes on
             job.done = True
             self._bytes -= job.nbytes
             self.changed.notify_all()
@@ -138,21 +139,22 @@ class Fetcher:
     def _take(self) -> Job:
         with self.changed:
             self._idle += 1
-            while True:
-                while self._queue and not self._queue[0].wanted:
-                    dropped = self._queue.popleft()
-                    dropped.done, dropped.error = True, Unwanted()
-                if self._queue:
-                    job = self._queue[0]
-                    if not self._bytes or self._bytes + job.nbytes <= MOST_BYTES:
-                        self._queue.popleft()
-                        self._idle -= 1
-                        job.begun = True
-                        self._bytes += job.nbytes
-                        return job
-                    self.changed.wait()
-                else:
-                    self._work.wait()
+            while (job := self._next()) is None:  # and keep none, see above
+                (self.changed if self._queue else self._work).wait()
+            self._idle -= 1
+            return job
+
+    def _next(self) -> Job | None:
+        """Take the job that comes next, if it may be begun."""
+        while self._queue and not self._queue[0].wanted:
+            dropped = self._queue.popleft()
+            dropped.done, dropped.error = True, Unwanted()
+        if not self._queue or (self._bytes and self._bytes + self._queue[0].nbytes > MOST_BYTES):
+            return None
+        job = self._queue.popleft()
+        job.begun = True
+        self._bytes += job.nbytes
+        return job
 
 
 def over(jobs: list[Job]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import struct
 import tempfile
 import time
 import zlib
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from recordio.frames.crc32c import crc32c
 from recordio.remote.block_table import BLOCK
 from recordio.remote.fetching import Job, fetcher
 from recordio.remote.mirror import Mirror
@@ -28,6 +30,7 @@ LARGE_RECORD = 1 << 16
 HEADS_AT_ONCE, REQUESTS_OF_A_JOB = 4096, 16
 #: Heads no farther apart than this come by one request, of so many bytes at most.
 MOST_GAP, MOST_RANGE = 1 << 14, 1 << 18
+_CHECKSUM = struct.Struct("<I")
 
 
 def record_heads(
@@ -59,21 +62,34 @@ def record_heads(
     place = os.path.dirname(mirror.path)
     path = os.path.join(place, f"heads-{nbytes}-{check:08x}")
     with contextlib.suppress(FileNotFoundError):
-        if os.stat(path).st_size == len(begins) * nbytes:
+        if _is_as_written(path, len(begins) * nbytes):
             yield from _kept(path, len(begins), nbytes)
             return
     descriptor, unfinished = tempfile.mkstemp(".new", "heads-", place)
     try:
         with open(descriptor, "wb") as file:
+            checksum = 0
             for begin in range(0, len(begins), HEADS_AT_ONCE):
                 heads = _fetched(mirror, begins[begin : begin + HEADS_AT_ONCE], nbytes)
-                _write(file.fileno(), heads, mirror)
+                data = heads.tobytes()
+                _write(file.fileno(), data, mirror)
+                checksum = crc32c(data, checksum)
                 yield begin, heads
+            _write(file.fileno(), _CHECKSUM.pack(checksum), mirror)
             os.fsync(file.fileno())
         os.replace(unfinished, path)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.remove(unfinished)
+
+
+def _is_as_written(path: str, nbytes: int) -> bool:
+    """Whether a file holds so many bytes of heads, and behind them their CRC-32C."""
+    checksum = 0
+    with open(path, "rb") as file:
+        while nbytes and (data := file.read(min(nbytes, BLOCK))):
+            checksum, nbytes = crc32c(data, checksum), nbytes - len(data)
+        return not nbytes and file.read() == _CHECKSUM.pack(checksum)
 
 
 def _kept(path: str, count: int, nbytes: int) -> Iterator[tuple[int, np.ndarray]]:
@@ -83,11 +99,11 @@ def _kept(path: str, count: int, nbytes: int) -> Iterator[tuple[int, np.ndarray]
             yield begin, np.frombuffer(data, np.uint8).reshape(-1, nbytes)
 
 
-def _write(descriptor: int, heads: np.ndarray, mirror: Mirror) -> None:
-    data = memoryview(heads.tobytes())
+def _write(descriptor: int, data: bytes, mirror: Mirror) -> None:
+    left = memoryview(data)
     try:
-        while len(data):
-            data = data[os.write(descriptor, data) :]
+        while len(left):
+            left = left[os.write(descriptor, left) :]
     except OSError as error:
         raise mirror.cannot_be_written(error, 0) from error
 
@@ -98,8 +114,9 @@ def _fetched(mirror: Mirror, begins: np.ndarray, nbytes: int) -> np.ndarray:
     ends = np.minimum(begins + nbytes, mirror.size)
     there = np.zeros(len(begins), bool)
     if mirror.resident:
-        states = mirror.table.states
-        there = (states[begins // BLOCK] > 0) & (states[(ends - 1) // BLOCK] > 0)
+        first, last = begins // BLOCK, (ends - 1) // BLOCK
+        missing = mirror.missing(np.unique([first, last]))
+        there = ~(np.isin(first, missing) | np.isin(last, missing))
     for i in np.flatnonzero(there).tolist():
         _put(heads[i], mirror.view[begins[i] : ends[i]])
     places = np.flatnonzero(~there)

@@ -6,7 +6,9 @@ Processes of one machine share the files.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import logging
 import os
 import time
 import weakref
@@ -16,9 +18,10 @@ from typing import Any, cast
 import numpy as np
 
 from recordio.errors import RemoteFileError
+from recordio.frames.crc32c import crc32c
 from recordio.frames.mapping import map_file
 from recordio.remote.asking import read_range
-from recordio.remote.block_table import BLOCK, CLAIM, USE, BlockTable
+from recordio.remote.block_table import ABSENT, BLOCK, CLAIM, USE, BlockTable
 from recordio.remote.fetching import FORKED, Job, Unwanted, fetcher, over
 from recordio.remote.folder import MirrorFolder, punch
 from recordio.remote.objects import RemoteObject
@@ -32,6 +35,8 @@ MOST_REQUEST = 1 << 23
 SYNC_BYTES = 1 << 28
 #: Seconds between two looks at blocks that another process fetches: at first, and at most.
 OTHER_SECONDS, MOST_OTHER_SECONDS = 0.01, 0.1
+
+logger = logging.getLogger("recordio")
 
 
 def blocks_of(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -52,22 +57,44 @@ def blocks_of(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 class _Files:
-    """The open files of a mirror, and with them its locks."""
+    """The open files of a mirror, and with them its locks.
+
+    Marks belong to the very file that the blocks were written to: if one of both is gone or has
+    another size, both are made anew, and who has the old ones open goes on with these.
+    """
 
     def __init__(self, place: str, size: int) -> None:
-        path = os.path.join(place, "data")
+        path, marks = os.path.join(place, "data"), os.path.join(place, "blocks")
+        marked = BlockTable.is_at(marks, size)
+        if not (marked and _has_size(path, size)):
+            if marked:
+                logger.warning(
+                    "%s: was removed, or is not as large as it was: the mirror is fetched again",
+                    path,
+                )
+            for name in (marks, path):
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(name)
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
         self.descriptor = os.open(path, flags, 0o666)
         try:
             if os.fstat(self.descriptor).st_size != size:
                 os.ftruncate(self.descriptor, size)
-            self.table = BlockTable(os.path.join(place, "blocks"), size)
+            self.table = BlockTable(marks, size)
             self.table.lock(USE, shared=True)
         except BaseException:
             os.close(self.descriptor)
             raise
         # Not when the process ends: threads may still write, and the system closes it then.
         weakref.finalize(self, _close, self.descriptor, self.table).atexit = False
+
+
+def _has_size(path: str, size: int) -> bool:
+    """Whether there is a file of some size."""
+    try:
+        return os.stat(path).st_size == size
+    except FileNotFoundError:
+        return False
 
 
 def _close(descriptor: int, table: BlockTable) -> None:
@@ -169,6 +196,9 @@ class Mirror:
         self._files = _Files(place, self.size)
         self.table, self._descriptor = self._files.table, self._files.descriptor
         self._pins = Pins(self.table)
+        # Blocks that were compared with their checksums, or written, by this process.
+        self._compared = np.zeros(self.table.count, bool)
+        self._warned = False
         self.view = map_file(self.path)
         if self.size:
             # Views of records keep the locks, and so the blocks, when the mirror itself is gone.
@@ -213,7 +243,7 @@ class Mirror:
         -------
         Hold
         """
-        if self.resident and not len(self.table.missing(blocks)):
+        if self.resident and not len(self.missing(blocks)):
             with fetcher().changed:
                 self.counters["hits"] += len(blocks)
             return Hold(self, blocks[:0], [])
@@ -221,10 +251,46 @@ class Mirror:
             raise RuntimeError(FORKED)
         pinned = self._pins.add(blocks)
         try:
+            self.missing(blocks)
             return Hold(self, pinned, self._ask_for(blocks, stripe, urgent))
         except BaseException:
             self._pins.remove(pinned)
             raise
+
+    def missing(self, blocks: np.ndarray) -> np.ndarray:
+        """Those of some blocks that are not there as they were written; the caller pins them.
+
+        Each is compared with its checksum when this process asks for it first, because what was
+        written earlier may have changed on the disk.
+        """
+        unsure = blocks[~self._compared[blocks]]
+        unsure = unsure[self.table.states[unsure] != ABSENT]
+        if len(unsure) > 1 and hasattr(os, "posix_fadvise"):
+            for block in unsure.tolist():  # the disk looks for all of them at once
+                os.posix_fadvise(self._descriptor, block * BLOCK, BLOCK, os.POSIX_FADV_WILLNEED)
+        damaged = [block for block in unsure.tolist() if not self._is_as_written(block)]
+        for block in damaged:
+            self.table.forget(block)
+        self._compared[unsure] = True
+        if damaged and not self._warned:
+            self._warned = True
+            logger.warning(
+                "%s: bytes %d to %d are not as they were written, and are fetched again, as is all "
+                "else that changed: the disk is failing, or another program writes there",
+                self.path,
+                damaged[0] * BLOCK,
+                min((damaged[0] + 1) * BLOCK, self.size) - 1,
+            )
+        return self.table.missing(blocks)
+
+    def _is_as_written(self, block: int) -> bool:
+        """Whether the bytes of a block have their checksum."""
+        begin = block * BLOCK
+        try:
+            data = os.pread(self._descriptor, min(BLOCK, self.size - begin), begin)
+        except OSError:  # the disk cannot read it
+            return False
+        return crc32c(data) == self.table.checksums[block]
 
     def _ask_for(self, blocks: np.ndarray, stripe: int, urgent: bool) -> list[Job]:
         """The jobs by which those of some blocks come that are not there."""
@@ -266,7 +332,9 @@ class Mirror:
         RemoteFileError
             If it cannot be fetched, or is larger than `remote_cache_size` allows.
         """
-        if self.complete:
+        if self.complete and not self.resident:
+            self.hold(np.arange(self.table.count)).release()  # which compares all of them
+        if self.complete and self._compared.all():
             if progress is not None:
                 progress(self.size)
             return
@@ -364,7 +432,9 @@ class Mirror:
                 written += os.pwrite(self._descriptor, data[written:], begin + written)
         except OSError as error:
             raise self.cannot_be_written(error, begin) from error
-        self.table.mark(first, last)
+        pieces = [data[i : i + BLOCK] for i in range(0, len(data), BLOCK)]
+        self.table.mark(first, [crc32c(piece) for piece in pieces])
+        self._compared[first:last] = True
         with fetcher().changed:
             self._count(end - begin)
             self._unsynced += end - begin

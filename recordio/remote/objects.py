@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from recordio.errors import RemoteChangedError, RemoteFileError
 from recordio.extras import command, need
+from recordio.remote.fsspec_ranges import RangeAnswer, range_reader
 from recordio.remote.retrying import FIRST_DELAY, LONGEST_DELAY
 from recordio.remote.settings import RemoteSettings
 
@@ -26,6 +27,7 @@ __all__ = [
     "Version",
     "copy_object",
     "delete_object",
+    "fsspec_options",
     "list_urls",
     "redacted",
     "shown",
@@ -284,20 +286,27 @@ def obstore_at(url: str, settings: RemoteSettings, write: bool = False) -> tuple
 
 
 class _Fsspec:
-    """An object through fsspec, which has no conditions: the version is looked up after a read."""
+    """An object through fsspec, which has no conditions: versions are compared after a request.
+
+    That of the answer, where the library shows it; otherwise the object is looked up once more.
+    """
 
     def __init__(self, url: str, settings: RemoteSettings) -> None:
         self._url, self._seconds = url, min(settings.timeout, REQUEST_SECONDS)
         self._files, self._path = fsspec_at(url, settings)
+        self._read_range = range_reader(self._files)
 
     def _ask(self, name: str, **keywords: Any) -> Any:
         """Call a method of the file system, for so long as one request may take."""
         if not self._files.async_impl:
             return getattr(self._files, name)(self._path, **keywords)
+        return self._wait_for(getattr(self._files, f"_{name}"), self._path, **keywords)
+
+    def _wait_for(self, function: Any, *arguments: Any, **keywords: Any) -> Any:
+        """What a coroutine returns that runs for so long as one request may take."""
         from fsspec.asyn import sync
 
-        method = getattr(self._files, f"_{name}")
-        return sync(self._files.loop, method, self._path, timeout=self._seconds, **keywords)
+        return sync(self._files.loop, function, *arguments, timeout=self._seconds, **keywords)
 
     def head(self) -> Version:
         self._files.invalidate_cache()
@@ -313,25 +322,58 @@ class _Fsspec:
         size = found.get("size")
         if size is None:
             raise RemoteFileError("the server does not tell its size", path=shown(self._url))
-        names = ("ETag", "etag", "e_tag", "LastModified", "mtime", "last_modified", "created")
+        names = ("ETag", "etag", "e_tag", "LastModified", "Last-Modified", "mtime",
+                 "last_modified", "created")  # fmt: skip
         tags = [str(found[name]) for name in names if found.get(name) is not None]
         return Version(int(size), tags[0] if tags else "")
 
     def read(self, start: int, end: int, version: Version) -> Any:
-        data = self._ask("cat_file", start=start, end=end)
-        if self.head() != version:
+        if self._read_range is None:
+            data, known = self._ask("cat_file", start=start, end=end), None
+        else:
+            data, known = self._checked_range(start, end, version)
+        if known is None and self.head() != version:
             raise _changed(self._url)
         return data
 
+    def _checked_range(self, start: int, end: int, version: Version) -> tuple[bytes, bool | None]:
+        """Bytes that are those by what the server says; with them whether it says the version."""
+        known: bool | None = None
 
-def fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:
-    url_to_fs = need("fsspec.core", f"URLs such as {shown(url)}").url_to_fs
+        def check(answer: RangeAnswer) -> None:
+            nonlocal known
+            known = answer.is_of(version.tag)
+            came, _, size = answer.content_range.partition("/")
+            if known is False or size not in ("", "*", str(version.size)):
+                raise _changed(self._url)
+            wanted = f"bytes {start}-{end - 1}"
+            if came != wanted:
+                came = came or "bytes without saying which (no Content-Range)"
+                raise RemoteFileError(
+                    f"the server sent {came} instead of {wanted}",
+                    path=shown(self._url),
+                    offset=start,
+                )
+
+        read = self._read_range
+        return self._wait_for(read, self._files, self._path, start, end, check), known
+
+
+def fsspec_options(url: str, settings: RemoteSettings) -> dict[str, Any]:
+    """The options as the file system of a URL calls them."""
     options = settings.options
     if urlsplit(url).scheme in ("s3", "s3a"):
         options = {S3FS_NAMES.get(name, name): value for name, value in options.items()}
         region = options.pop("region", None) or options.pop("aws_region", None)
         if region is not None:
             options["client_kwargs"] = {**options.get("client_kwargs", {}), "region_name": region}
+    return options
+
+
+def fsspec_at(url: str, settings: RemoteSettings) -> tuple[Any, str]:
+    url_to_fs = need("fsspec.core", f"URLs such as {shown(url)}").url_to_fs
+    options = fsspec_options(url, settings)
+    if urlsplit(url).scheme in ("s3", "s3a"):
         # Requests that fail are made again here, for `remote_timeout`.
         once = {"retries": {"total_max_attempts": 1}}
         options["config_kwargs"] = {**once, **options.get("config_kwargs", {})}

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any
@@ -21,6 +21,7 @@ def read_csv(
     *,
     max_line_bytes: int = ...,
     max_array_bytes: int | None = None,
+    remote_options: Mapping[str, Any] | None = None,
 ) -> NDArray[Any]: ...
 
 class CSVReader:
@@ -39,6 +40,7 @@ class CSVReader:
         *,
         max_line_bytes: int = ...,
         max_array_bytes: int | None = None,
+        remote_options: Mapping[str, Any] | None = None,
     ) -> None: ...
     def __enter__(self) -> CSVReader: ...
     def __exit__(

@@ -80,7 +80,7 @@ cdef inline bint _in_range(number* out, int64_t value) noexcept nogil:
 
 
 cdef inline const uint8_t* _short_field(const uint8_t* at, number* out) noexcept nogil:
-    """A number as it mostly looks, or NULL: whatever follows must still be checked."""
+    """Parse a number as it mostly looks, or return NULL: what follows must still be checked."""
     cdef double real = 0
     cdef int64_t integer = 0
     if number is float or number is double:
@@ -96,7 +96,7 @@ cdef inline const uint8_t* _short_field(const uint8_t* at, number* out) noexcept
 cdef Status _any_field(
     const uint8_t** start, uint8_t delimiter, bint last, number* out
 ) noexcept nogil:
-    """Any field with what may surround it; `start` moves behind the delimiter or line end.
+    """Parse any field with its surroundings; `start` moves behind the delimiter or line end.
 
     If the row is too short, it stays, or moves to the line end if there is a field before that.
     """
@@ -210,7 +210,7 @@ cdef int64_t _parse_rows(
 
 
 cdef int64_t _most_rows(TextChunk chunk, int64_t columns, uint8_t delimiter, bint skipping):
-    """How many rows a chunk can have at most: blank lines are none, and a number takes two bytes.
+    """Return the most rows of a chunk: blank lines are none, and a number takes two bytes.
 
     Bad rows have a place, too: the first one, or with `skipping` as many as are allowed.
     """
@@ -302,7 +302,7 @@ cdef object _error(TextChunk chunk, start, Place place, columns, delimiter, dtyp
 
 def read_csv(
     path, shape=None, dtype="float32", delimiter=",", skip_header=0, threads=None, bad_rows=None,
-    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
+    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None, remote_options=None,
 ):
     """Read a CSV file of numbers into one array.
 
@@ -330,6 +330,10 @@ def read_csv(
     max_array_bytes : int, optional
         A larger array is an error.  By default 64 times the size of the files as they are stored,
         at least 256 MiB: more than any plain file needs, but not what gzip can hide.
+    remote_options : mapping, optional
+        How the server of a URL is reached: the options of fsspec's file system for it, and for S3
+        also the names `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token` and
+        `region`.  What is not given comes from the environment.
 
     Returns
     -------
@@ -362,10 +366,12 @@ def read_csv(
            [-3.  ,  0.04]], dtype=float32)
     """
     form = CSVFormat(
-        path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes
+        path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes,
+        remote_options,
     )
     with LineChunks(
-        form.path, skip_header=form.skip_header, max_line_bytes=form.max_line_bytes
+        form.path, skip_header=form.skip_header, max_line_bytes=form.max_line_bytes,
+        remote_options=remote_options,
     ) as chunks:
         table = Table(form.columns, form.dtype, chunks.stored_bytes())
 
@@ -414,7 +420,7 @@ class CSVReader:
 
     Parameters
     ----------
-    path, shape, dtype, delimiter, skip_header, threads, max_line_bytes
+    path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, remote_options
         As for `read_csv`.
     chunk_bytes : int
         Text in a chunk, about; at least one line.  At most ``2 * threads + 2`` chunks, with the
@@ -458,9 +464,11 @@ class CSVReader:
     def __init__(
         self, path, shape=None, dtype="float32", delimiter=",", skip_header=0,
         chunk_bytes=1 << 21, threads=None, *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
+        remote_options=None,
     ):
         self._format = CSVFormat(
-            path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes
+            path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes,
+            remote_options,
         )
         self._chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
         self._places = None
@@ -505,7 +513,7 @@ class CSVReader:
             form = self._format
             self._places = RowPlaces(
                 form.path, form.skip_header, form.delimiter, min(self._chunk_bytes, 1 << 20),
-                form.max_line_bytes,
+                form.max_line_bytes, form.remote_options,
             )
         return self._places.count
 
@@ -549,7 +557,7 @@ class CSVReader:
             place = self._places.before(start)
 
         def parse(chunk):
-            # What is wrong before the first row that is wanted is nobody's business.
+            # Errors before the first row that is wanted are not reported.
             is_first = place is not None and (chunk.file_number, chunk.offset) == place[1:3]
             bad = [] if is_first or bad_rows is not None else None
             room = _most_rows(chunk, form.columns, ord(form.delimiter), bad is not None)
@@ -562,7 +570,7 @@ class CSVReader:
 
         with LineChunks(
             form.path, self._chunk_bytes, form.skip_header, first_bytes=_FIRST_BYTES,
-            max_line_bytes=form.max_line_bytes,
+            max_line_bytes=form.max_line_bytes, remote_options=form.remote_options,
         ) as chunks:
             first = 0
             if place is not None:

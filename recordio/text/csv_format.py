@@ -1,4 +1,4 @@
-"""What the parameters of `recordio.read_csv` and `CSVReader` say about the text, validated.
+"""Parameters of `recordio.read_csv` and `CSVReader` about the text, validated.
 
 No number is parsed here.
 """
@@ -19,9 +19,15 @@ __all__ = ["CSVFormat", "whole_number"]
 _DTYPES = {np.dtype(name): name for name in ("float32", "float64", "int32", "int64", "uint8")}
 
 
-def _count_fields(path, delimiter, skip_header, max_line_bytes):
-    """Fields of the first line that is not blank."""
-    with LineChunks(path, 1 << 16, skip_header, max_line_bytes=max_line_bytes) as chunks:
+def _count_fields(path, delimiter, skip_header, max_line_bytes, remote_options):
+    """Count the fields of the first line that is not blank."""
+    with LineChunks(
+        path,
+        1 << 16,
+        skip_header,
+        max_line_bytes=max_line_bytes,
+        remote_options=remote_options,
+    ) as chunks:
         while (chunk := chunks.read()) is not None:
             blank = b" \t\r".replace(delimiter.encode(), b"")
             for line in bytes(chunk.buffer[: chunk.length]).split(b"\n"):
@@ -35,10 +41,19 @@ def _count_fields(path, delimiter, skip_header, max_line_bytes):
 
 
 class CSVFormat:
-    """What the parameters that `read_csv` and `CSVReader` share say about the text."""
+    """Parameters about the text that `read_csv` and `CSVReader` share."""
 
     def __init__(
-        self, path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes
+        self,
+        path,
+        shape,
+        dtype,
+        delimiter,
+        skip_header,
+        threads,
+        max_line_bytes,
+        max_array_bytes,
+        remote_options,
     ):
         self.dtype = np.dtype(dtype)
         if self.dtype not in _DTYPES:
@@ -61,8 +76,12 @@ class CSVFormat:
             max_array_bytes = whole_number("max_array_bytes", max_array_bytes, 1)
         self.max_array_bytes = max_array_bytes
         self.path = path if isinstance(path, str) else os.fsdecode(path)
+        self.remote_options = remote_options
         if shape is None:
-            shape = (_count_fields(self.path, delimiter, self.skip_header, self.max_line_bytes),)
+            columns = _count_fields(
+                self.path, delimiter, self.skip_header, self.max_line_bytes, remote_options
+            )
+            shape = (columns,)
         elif not isinstance(shape, tuple):
             shape = tuple(shape) if np.iterable(shape) else (shape,)
         self.shape = tuple(whole_number("every length in shape", length, 1) for length in shape)
@@ -71,13 +90,13 @@ class CSVFormat:
             raise ValueError(f"shape {self.shape} is too large for a line of text")
 
     def check(self, rows, stored, bad=0):
-        """Refuse so many rows, and errors of about 1 KB each, of so many bytes as stored."""
+        """Refuse more rows, and errors of about 1 KB each, than the stored bytes may become."""
         nbytes = rows * self.columns * self.dtype.itemsize + 1024 * bad
         check_array_bytes(nbytes, stored, self.max_array_bytes, TextFormatError, self.path)
 
 
 def whole_number(name, value, smallest):
-    """A parameter that must be an integer, and not below `smallest`."""
+    """Return a parameter that must be an integer, and not below `smallest`."""
     count = value.__index__()
     if count < smallest:
         raise ValueError(f"{name} must be at least {smallest}, not {count}")

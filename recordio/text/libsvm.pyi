@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -18,4 +19,5 @@ def read_libsvm(
     max_line_bytes: int = ...,
     max_array_bytes: int | None = None,
     dropped: dict[str, int] | None = None,
+    remote_options: Mapping[str, Any] | None = None,
 ) -> tuple[Any, NDArray[Any]]: ...

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Self
 
@@ -38,6 +39,7 @@ class LineChunks:
         skip_header: int = ...,
         first_bytes: int | None = ...,
         max_line_bytes: int = ...,
+        remote_options: Mapping[str, Any] | None = ...,
     ) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...

@@ -1,4 +1,6 @@
+from collections.abc import Mapping
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,15 @@ class RowPlaces:
         delimiter: str = ",",
         chunk_bytes: int = ...,
         max_line_bytes: int = ...,
+        remote_options: Mapping[str, Any] | None = ...,
     ) -> None: ...
     def before(self, row: int) -> tuple[int, int, int, int]: ...
 
 def row_starts(
-    path: str | PathLike[str], comment: str = "#", max_line_bytes: int = ...
+    path: str | PathLike[str],
+    comment: str = "#",
+    max_line_bytes: int = ...,
+    remote_options: Mapping[str, Any] | None = ...,
 ) -> tuple[list[int], NDArray[np.int64]]: ...
 def count_rows(
     path: str | PathLike[str],

@@ -43,6 +43,23 @@ def test_the_drop_in_has_what_scripts_use(example, pack):
     assert [int(dataset[i][1]) for i in range(12)] == [0] * 4 + [1] * 4 + [2] * 4
 
 
+def test_keys_that_labels_round(example, tmp_path):
+    first = 17_091_657
+    image = np.full((8, 8, 3), 100, np.uint8)
+    with recordio.RecordWriter(tmp_path / "train.rec", tmp_path / "train.idx") as writer:
+        writer.write(recordio.pack((0, [first, first + 2], 0, 0), b""), 0)
+        for key in range(first - 4, first):
+            header = recordio.IRHeader(0, float(key >= first - 2), key, 0)
+            writer.write(recordio.pack_img(header, image, img_fmt=".png"), key)
+        for key in (first, first + 1):
+            begin = first - 4 + 2 * (key - first)
+            writer.write(recordio.pack((0, [begin, begin + 2], key, 0), b""), key)
+    dataset = example.MXFaceDataset(tmp_path)
+    assert dataset.header0 == (first, first + 2)
+    assert dataset.imgidx.tolist() == list(range(first - 4, first))
+    assert [int(label) for _, label in dataset] == [0, 0, 1, 1]
+
+
 def test_images_are_rgb_and_a_transform_gets_them_as_they_are(example, pack):
     dataset = example.MXFaceDataset(pack, transform=lambda image: image)
     image, _ = dataset[0]

@@ -24,6 +24,8 @@ from PIL import Image
 from targets import CORPUS
 from targets.archives import archive, framed
 from targets.caches import whole_file
+from targets.checksums import sound
+from targets.pages import BETWEEN
 from targets.records import RECORDS, SIX
 from targets.states import first_states
 
@@ -37,7 +39,8 @@ from recordio.frames.encoder import MAGIC, encode
 from recordio.tools.convert.tf_example import encode_example
 from recordio.tools.npy import encode_npy, sparse_dtype
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "bombs")]
+import bombs  # noqa: E402
 import made_png  # noqa: E402
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -69,11 +72,11 @@ def by_pillow(mode: str, kind: str, **options) -> bytes:
     return file.getvalue()
 
 
-def turned() -> bytes:
-    """A JPEG with an EXIF orientation."""
+def turned(kind: str = "JPEG", **options) -> bytes:
+    """An image with an EXIF orientation."""
     exif = Image.Exif()
     exif[0x0112] = 6
-    return by_pillow("RGB", "JPEG", exif=exif, comment=b"a comment")
+    return by_pillow("RGB", kind, exif=exif, **options)
 
 
 def without_last_scans(data: bytes, count: int) -> bytes:
@@ -102,7 +105,7 @@ def jpegs() -> dict[str, bytes]:
         "grey": by_pillow("L", "JPEG"),
         "cmyk": by_pillow("CMYK", "JPEG"),
         "rgb": by_pillow("RGB", "JPEG", keep_rgb=True),
-        "turned": turned(),
+        "turned": turned(comment=b"a comment"),
         "tiny": jpeg("444", (1, 1)),
         "best": jpeg("444", (16, 16), QUALITY=100),
     }
@@ -136,8 +139,27 @@ def images() -> dict[str, bytes]:
         kind.lower(): by_pillow("RGB", kind)
         for kind in ("BMP", "GIF", "WEBP", "TIFF", "PPM", "AVIF")
     }
-    found["jxl"] = base64.b64decode(FORMATS["jxl"].pixel)
-    return found | {"jpeg": turned(), "cmyk": by_pillow("CMYK", "JPEG")}
+    found["jxl"] = base64.b64decode(FORMATS["jxl"].sample)
+    return found | {"jpeg": turned(comment=b"a comment"), "cmyk": by_pillow("CMYK", "JPEG")}
+
+
+def doors() -> dict[str, bytes]:
+    """One image of each kind, and what should cost little though it promises much."""
+    kinds = ("rgb", "jpeg", "gif", "webp", "tiff", "avif")
+    harmful = {
+        "webp": "WebP, size, EXIF",
+        "avif": "AVIF, frame",
+        "tiff": "TIFF, width twice, large first",
+    }
+    found = {kind: image for kind, image in images().items() if kind in kinds}
+    found["progressive"] = by_pillow("RGB", "JPEG", progressive=True)
+    return found | {f"large-{kind}": bombs.BOMBS[name]() for kind, name in harmful.items()}
+
+
+def turned_doors() -> dict[str, bytes]:
+    """The same with an orientation."""
+    kinds = ("JPEG", "PNG", "WEBP", "TIFF", "AVIF")
+    return doors() | {f"turned-{kind.lower()}": turned(kind) for kind in kinds}
 
 
 def records(contents: dict[str, bytes]) -> dict[str, bytes]:
@@ -268,7 +290,13 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
     in_parts = encode(MAGIC * 3) + encode(b"abc" + MAGIC + b"d") + encode(b"\0" + MAGIC)
     ppm = pnm.encode(picture(5, 7))
     return {
-        "frames": {"golden": frames[:1400], "six": RECORDS, "parts": in_parts, "empty": b""},
+        "frames": {
+            "golden": frames[:1400],
+            "six": RECORDS,
+            "parts": in_parts,
+            "unescaped": b"".join(MAGIC + bytes([8, 0, 0, 0]) + MAGIC + bytes(4) for _ in "ab"),
+            "empty": b"",
+        },
         "index": {
             "six": b"".join(b"%d\t%d\n" % (i, RECORDS.index(encode(p))) for i, p in enumerate(SIX)),
             "odd": b"7\t0\r\n 3 \t 8 \textra\n+5\t56",
@@ -303,6 +331,10 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
             "deep": b"P6\n1 1\n65535\n123456",
         },
         "image": images(),
+        "upright_size": turned_doors(),
+        "channel_sums": doors(),
+        "picture_hash": doors(),
+        "read_image": doors(),
         "recipes": recipes(),
         "render": records({**jpegs(), **{k: v for k, v in images().items() if len(v) < 3000}}),
         "detection": {"three": boxes()},
@@ -316,10 +348,78 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
         "cifar": cifar_batches(),
         **annotations(),
         "shards": {"one": manifest()},
+        "expressions": conditions(),
+        "checksums": {"six": sound()},
+        "journals": {
+            "half": b"400\nSAME\n0 204 DEVICE INODE\n0 392 DEVICE INODE\n",
+            "whole": b"999999\nSAME\n0 52 DEVICE INODE\n0 860 DEVICE INODE\n0 8",
+            "other": b"200\nanother\n0 52 DEVICE INODE\n",
+        },
+        "mirrors": {
+            "sound": b"\n",
+            "cut": b"cut data 300000\n",
+            "gone": b"remove data\n",
+            "noise": b"write data 300000 junkjunkjunk\n",
+            "marks": b"3\nwrite blocks 64 \1\1\1\n",
+            "table": b"cut blocks 20\nwrite about.json 0 x\n",
+        },
+        "pages": pages(),
         "states": {
             name: json.dumps({"of": name, "state": json.loads(text)}).encode()
             for name, text in first_states().items()
         },
+    }
+
+
+def conditions() -> dict[str, bytes]:
+    """Conditions of every kind."""
+    return {
+        "chained": b"0 < label <= 2 and width / height > 1",
+        "lists": b"format in {'png', 'jpeg'} or 7 in labels",
+        "numbers": b"not ( id - 10 < 0 ) and abs( bytes % 7 - key // 2 ) == 3",
+        "large": b"id % 2 == 1 or key * 9223372036854775807 > 5",
+        "words": b"decodable == False or len(labels) > 1",
+    }
+
+
+def pages() -> dict[str, bytes]:
+    """Requests for every page, and packs that they are about."""
+    settings = "batch_size=2&data_shape=(3,8,8)"
+    asked = {
+        "images": [
+            "?where=decodable+and+width+>+1", "record/0", "image/0/224", "search?q=jpg",
+            "key?key=0",
+        ],
+        "contents": [
+            "record/1", "raw/0?whole=1", "record/2", "numbers?by=label", "damage/check?decode=1",
+            "damage", "../../side?pack=a&pack=a",
+        ],
+        "training": [
+            "training?call=ImageRecordIter(batch_size=2,data_shape=(3,8,8),shuffle=True)",
+            f"training?record=0&{settings}&rand_crop=True&max_rotate_angle=20",
+            f"training?show=1&{settings}", f"training/sample?{settings}&slot=0",
+            f"training/batch.npy?{settings}", "identities",
+        ],
+    }  # fmt: skip
+    records = {
+        "images": [
+            by_pillow("L", "PNG"), b"text", jpeg("444", (8, 8)), by_pillow("RGB", "WEBP"),
+            b"#classes\n0\tcat\n1\t<b>\n", b"#list\n0\t0.0\ta.jpg\n2\t1.0\tb.jpg\n",
+        ],
+        "contents": [
+            encode_npy(np.arange(3.0)), b'{"a": [1, 2, {"b": null}]}', b"a text\n", b"\xff\xd8\xff",
+            b"#tail\njunk",
+        ],
+        "training": [by_pillow("L", "PNG"), b"#index\n0\t0\n"],
+    }  # fmt: skip
+    return {
+        name: "\n".join(
+            f"{'POST' if '/check' in page else 'GET'} /pack/a/{page}".replace("/pack/a/../..", "")
+            for page in asked[name]
+        ).encode()
+        + b"\n\n"
+        + BETWEEN.join(records[name])
+        for name in asked
     }
 
 

@@ -359,4 +359,4 @@ def test_no_memory_for_the_buffer_is_that_and_leaves_nothing(tmp_path, monkeypat
         AtomicOutput(tmp_path / "a")
     assert os.listdir(tmp_path) == []
     if before:
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before

@@ -184,6 +184,34 @@ def test_a_face_pack_stays_one(tmp_path, command):
         assert batches.identities.tolist() == [[1, 3], [3, 5]]
 
 
+def test_rounded_keys_of_a_face_pack_stay(tmp_path, command):
+    first = 42_474_557
+    records = [(0, pack(IRHeader(0, [first, first + 3], 0, 0), b""))]
+    records += [
+        (key, pack(IRHeader(0, number // 2, key, 0), progressive(key)))
+        for number, key in enumerate(range(first - 6, first))
+    ]
+    spans = [[begin, begin + 2] for begin in range(first - 6, first, 2)]
+    records += [(first + i, pack(IRHeader(0, s, first + i, 0), b"")) for i, s in enumerate(spans)]
+    prefix = write_pack(tmp_path / "faces", records)
+    assert command("optimize", prefix, tmp_path / "out") == 0
+    for name in ("faces", "out"):
+        with ImageRecordIter(
+            path_imgrec=tmp_path / f"{name}.rec", path_imgidx=tmp_path / f"{name}.idx",
+            data_shape=(3, 200, 200), batch_size=2,
+        ) as batches:  # fmt: skip
+            assert (batches.num_samples, batches.num_classes) == (6, 3)
+            assert batches.identities.tolist() == spans
+            assert np.concatenate([batch.label[0] for batch in batches]).tolist() == [
+                0,
+                0,
+                1,
+                1,
+                2,
+                2,
+            ]
+
+
 def test_batches_stay_the_same(tmp_path, command):
     records = [pack(IRHeader(0, i, i, 0), photo(i, (190 + i, 260))) for i in range(12)]
     prefix = write_pack(tmp_path / "in", records)
@@ -445,3 +473,13 @@ def test_without_the_library_both_commands_say_what_to_install(
     errors = capsys.readouterr().err
     assert errors.count("error: iterators was built without libjpeg-turbo; install") == 2
     assert names(tmp_path) == before
+
+
+def test_bytes_are_compared_for_people():
+    tally = Tally()
+    tally.count(2_000_000, 1_900_000, "")
+    tally.count(500, None, "damaged")
+    assert "; ".join(tally.lines()) == (
+        "rewrote 1 JPEG images without loss: 2.0 MB before, 1.9 MB after (-5.0 %); left 1 as they"
+        " were: 1 damaged"
+    )

@@ -26,7 +26,7 @@ __all__ = ["FILTER", "SAMPLE", "SPLIT"]
 
 
 def _output(text: str) -> tuple[str, str]:
-    """``PREFIX=WHAT``."""
+    """Read ``PREFIX=WHAT``."""
     prefix, equals, what = text.rpartition("=")
     if not equals or not prefix or not what:
         raise argparse.ArgumentTypeError(f"{text!r} is not PREFIX=SHARE or PREFIX=FILE")

@@ -1,4 +1,4 @@
-"""What the commands over packs have in common: options, progress, and what they say at the end."""
+"""Options, progress and final messages of the commands over packs."""
 
 from __future__ import annotations
 
@@ -43,25 +43,14 @@ SHOWN_PROBLEMS = 10
 
 
 class PackCommand(NamedTuple):
-    """A sub-command of ``recordio``.
-
-    Attributes
-    ----------
-    name, summary, description : str
-        As ``--help`` shows them.
-    add_options : callable
-        Adds its arguments to a parser.
-    run : callable
-        ``run(settings, interruption)`` does the work and returns the exit code.
-    check : callable
-        Says what is wrong with arguments that do not go together; empty if nothing is.
-    """
+    """Sub-command of ``recordio``; the texts are those of ``--help``."""
 
     name: str
     summary: str
     description: str
     add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Interruption], int]
+    run: Callable[[argparse.Namespace, Interruption], int]  # returns the exit code
+    #: Names the fault of arguments that do not go together; empty if there is none.
     check: Callable[[argparse.Namespace], str] = lambda settings: ""
 
 
@@ -77,19 +66,10 @@ def operation(
     one_of: Sequence[str] = (),
     **different: dict[str, Any],
 ) -> PackCommand:
-    """The command of a function that makes one pack of another, with the options that this has.
+    """Make the command of a function whose parameters are `checked`, first ``path`` and ``out``.
 
-    Parameters
-    ----------
-    function : callable
-        Its parameters are `checked`, and the first are ``path`` and ``out``.
-    summary, description, check
-        As of `PackCommand`.
-    one_of : sequence of str
-        Parameters of which exactly one has to be given.
-    **different : dict
-        Arguments for ``add_argument`` of the parameter of that name, in place of those that follow
-        from it.
+    Exactly one of the parameters `one_of` has to be given.  `different` has arguments for
+    ``add_argument`` of the parameter of that name, in place of those that follow from it.
     """
 
     def add_options(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +113,7 @@ def add_own(
 def given_to(
     function: Callable[..., PackReport], settings: argparse.Namespace, but: str = ""
 ) -> dict[str, Any]:
-    """What a command line says for these options."""
+    """Return what a command line says for these options."""
     return {name: getattr(settings, name) for name in own_options(function, but)}
 
 
@@ -177,25 +157,25 @@ def _typed(name: str, check: Callable[[str, Any], Any] | None) -> Callable[[str]
 
 
 def add_pack(parser: argparse.ArgumentParser) -> None:
-    """The pack to read."""
+    """Add the pack to read."""
     parser.add_argument("pack", metavar="PACK", type=path_or_url, help=PACK_HELP)
 
 
 def add_prefix(parser: argparse.ArgumentParser) -> None:
-    """The pack to write."""
+    """Add the pack to write."""
     parser.add_argument(
         "prefix", metavar="PREFIX", type=local_path, help="write PREFIX.rec and PREFIX.idx"
     )
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """What all commands that write packs know."""
+    """Add the options of all commands that write packs."""
     parser.add_argument("--force", action="store_true", help="replace existing files")
     add_skip_errors(parser)
 
 
 def add_skip_errors(parser: argparse.ArgumentParser) -> None:
-    """What becomes of damaged records."""
+    """Add the option for damaged records."""
     parser.add_argument(
         "--skip-errors",
         action="store_true",
@@ -209,11 +189,8 @@ def writing(
 ) -> Iterator[dict[str, Any]]:
     """Check the outputs, and show progress while they are written.
 
-    Yields
-    ------
-    dict
-        The keyword arguments `progress`, `cancelled` and `skip_errors` of the functions of
-        `recordio`.
+    The yielded keyword arguments `progress`, `cancelled` and `skip_errors` are those of functions
+    of `recordio`.
     """
     prefixes = [pack_prefix(prefix) for prefix in prefixes]
     endings = (".rec", ".idx", SUFFIX)
@@ -229,7 +206,7 @@ def writing(
 
 @contextlib.contextmanager
 def showing_progress(name: str, unit: str = "records") -> Iterator[Callable[[int, int], None]]:
-    """A progress bar for ``progress(done, total)``, and a new one when that begins again."""
+    """Show a progress bar for ``progress(done, total)``, a new one when that begins again."""
     with contextlib.ExitStack() as stack:
         shown = 0
         advance: Callable[[int], object] | None = None
@@ -245,7 +222,7 @@ def showing_progress(name: str, unit: str = "records") -> Iterator[Callable[[int
 
 
 def say_written(report: PackReport) -> int:
-    """Say what was written and what was not; returns the exit code."""
+    """Report what was written and what was not; return the exit code."""
     for problem in report.problems[:SHOWN_PROBLEMS]:
         say("recordio", f"left out: {problem}")
     if report.skipped > SHOWN_PROBLEMS:
@@ -263,14 +240,14 @@ def say_written(report: PackReport) -> int:
 
 
 def natural(text: str) -> int:
-    """A whole number from 0 on; for ``add_argument(type=...)``."""
+    """Read a whole number from 0 on; for ``add_argument(type=...)``."""
     if not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
     return int(text)
 
 
 def positive(text: str) -> int:
-    """A whole number above 0; for ``add_argument(type=...)``."""
+    """Read a whole number above 0; for ``add_argument(type=...)``."""
     number = natural(text)
     if not number:
         raise argparse.ArgumentTypeError("it must be at least 1")
@@ -278,7 +255,7 @@ def positive(text: str) -> int:
 
 
 def share(text: str) -> float:
-    """A number above 0 and up to 1; for ``add_argument(type=...)``."""
+    """Read a number above 0 and up to 1; for ``add_argument(type=...)``."""
     try:
         value = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""``recordio join`` and ``recordio relabel``: packs with other labels."""
+"""``recordio join``, ``relabel`` and ``narrow``: packs with other labels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from recordio.errors import RecordIOError
 from recordio.limits import bounded_lines
 from recordio.packs.join import join
+from recordio.packs.narrow import narrow
 from recordio.packs.relabel import relabel
 
 from ..console import Interruption
@@ -26,19 +27,13 @@ from .command import (
     writing,
 )
 
-__all__ = ["JOIN", "RELABEL"]
+__all__ = ["JOIN", "NARROW", "RELABEL"]
 
 WORDS = {"keep": "keep", "append": "append", "none": None}
 
 
 def mapping(text: str) -> dict[float, float]:
-    r"""What labels become, ``OLD=NEW,OLD=NEW``, or the lines ``OLD TAB NEW`` of a file.
-
-    Examples
-    --------
-    >>> mapping("0=3,1=3")
-    {0.0: 3.0, 1.0: 3.0}
-    """
+    """Read new labels of old ones, ``OLD=NEW,OLD=NEW``, or the lines ``OLD TAB NEW`` of a file."""
     if "=" in text and not os.path.exists(text):
         pairs = [(part.partition("="), f"{part!r} is not OLD=NEW") for part in text.split(",")]
     else:
@@ -69,7 +64,7 @@ def _lines(path: str) -> list[tuple[int, str]]:
 
 
 def labels(text: str) -> Any:
-    """What becomes of the labels of a pack."""
+    """Read the argument of ``--labels``: a word, or new labels of old ones."""
     return WORDS[text] if text in WORDS else mapping(text)
 
 
@@ -162,6 +157,18 @@ def _relabel(settings: argparse.Namespace, interruption: Interruption) -> int:
     return say_written(report)
 
 
+def _add_narrow(parser: argparse.ArgumentParser) -> None:
+    add_pack(parser)
+    add_prefix(parser)
+    add_output_options(parser)
+
+
+def _narrow(settings: argparse.Namespace, interruption: Interruption) -> int:
+    with writing(settings, [settings.prefix], interruption) as options:
+        report = narrow(settings.pack, settings.prefix, **options)
+    return say_written(report)
+
+
 JOIN = PackCommand(
     "join",
     "put several packs into one",
@@ -177,4 +184,12 @@ RELABEL = PackCommand(
     "Copy a pack with other class labels: the first label of each record, or those of its objects.",
     _add_relabel,
     _relabel,
+)
+NARROW = PackCommand(
+    "narrow",
+    "give a pack with headers of 32 bytes the usual ones",
+    "Copy a pack whose image headers have 32 bytes, and labels of 64 bits, with the usual headers\n"
+    "of 24 bytes and labels of 32 bits.  Keys, ids and contents stay.",
+    _add_narrow,
+    _narrow,
 )

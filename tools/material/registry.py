@@ -1,11 +1,11 @@
-"""The commands over packs, in the order in which the help shows them."""
+"""Commands over packs, in the order in which the help shows them."""
 
 from __future__ import annotations
 
 from .choice import FILTER, SAMPLE, SPLIT
 from .command import PackCommand
 from .inspection import DEDUP, DIFF, STATS
-from .labels import JOIN, RELABEL
+from .labels import JOIN, NARROW, RELABEL
 from .order import CHECK_SHARDS, SHARD, SHUFFLE, SORT
 
 __all__ = ["PACK_COMMANDS"]
@@ -13,7 +13,7 @@ __all__ = ["PACK_COMMANDS"]
 PACK_COMMANDS: dict[str, PackCommand] = {
     command.name: command
     for command in (
-        *(JOIN, SPLIT, RELABEL, FILTER, SAMPLE),
+        *(JOIN, SPLIT, RELABEL, NARROW, FILTER, SAMPLE),
         *(SHUFFLE, SORT, SHARD, CHECK_SHARDS),
         *(DIFF, STATS, DEDUP),
     )

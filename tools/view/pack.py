@@ -23,7 +23,7 @@ from recordio.files import StoredFile
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader
 from recordio.packs.classes import shown_classes
-from recordio.packs.identities import label_pair
+from recordio.packs.identities import Identities, find_identities, records_by_key
 from recordio.packs.source import pack_files, pack_prefix
 
 from ..payloads import labels_of, number_text
@@ -241,42 +241,37 @@ class ShownPack:
         return line.rpartition(b"\t")[2].decode("utf-8", "replace")
 
     @functools.cached_property
-    def identity_keys(self) -> range | None:
-        """The keys of the records that list identities, in a face-recognition pack.
+    def identities(self) -> Identities | None:
+        """The identities of a face-recognition pack; None for an ordinary one.
 
         Raises
         ------
         NotCounted
             If that cannot be told yet.
+        RecordHeaderError
+            If keys were rounded so that it cannot be told at all.
         """
-        pair = self._pair(0)
-        if pair is None or not 1 < pair[0] < pair[1]:
-            return None
-        first = self._pair(pair[0])
-        if first is None or not 1 <= first[0] <= first[1] <= pair[0]:
-            return None
-        return range(*pair)
+        return find_identities(records_by_key(self._by_key), None, self.path)
 
     @property
     def lists_identities(self) -> bool:
         """Whether it is known to be a face-recognition pack."""
         try:
-            return self.identity_keys is not None
+            return self.identities is not None
         except (NotCounted, RecordIOError):
             return False
 
     def identity(self, number: int) -> range:
-        """The keys of the images of one identity."""
-        keys = self.identity_keys
-        if keys is None or not 0 <= number < len(keys):
+        """The keys of the images of one identity; none if its record is damaged."""
+        found = self.identities
+        if found is None or not 0 <= number < len(found):
             raise KeyNotFoundError(f"there is no identity {number}", path=self.path)
-        return range(*(self._pair(keys[number]) or (0, 0)))
+        if found.rows(number, number + 1) is None:
+            return range(0)
+        return range(*found.ranges(number, number + 1)[0].tolist())
 
-    def _pair(self, key: int) -> tuple[int, int] | None:
-        try:
-            return label_pair(self.record(self.places.position_of(key)).data)
-        except RecordIOError:
-            return None
+    def _by_key(self, key: int) -> memoryview:
+        return self.record(self.places.position_of(key)).data
 
 
 def pack_name(path: str) -> str:

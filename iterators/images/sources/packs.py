@@ -188,7 +188,10 @@ class _Named(Protocol):
     """A source of images, as far as it matters here."""
 
     name: str
-    identities: np.ndarray | None
+
+    @property
+    def num_identities(self) -> int | None:
+        """How many identities it has, if it is a face-recognition pack."""
 
 
 def as_packs(value: Any) -> tuple[Pack, ...] | None:
@@ -250,9 +253,8 @@ class Packs(RecordSource):
         self.starts = _joined(
             [m.starts + first for m, first in zip(self.members, self.firsts, strict=True)]
         )
-        single = len(packs) == 1
-        self.identities = self.members[0].identities if single else None
-        self.indexed = any(m.indexed or m.identities is not None for m in self.members)
+        self.faces = self.members[0].faces if len(packs) == 1 else []
+        self.indexed = any(m.indexed or m.faces for m in self.members)
 
     def pack_of(self, record: int) -> int:
         """Number of the pack that a record belongs to."""
@@ -270,7 +272,7 @@ def _urls(packs: Sequence[Pack]) -> list[str]:
 
 def label_source(source: _Named, pack: Pack, distinct: Callable[[], np.ndarray]) -> LabelSource:
     """What is said about the labels of a pack; `distinct` reads the different ones."""
-    identities = None if source.identities is None else len(source.identities)
+    identities = source.num_identities
     return LabelSource(source.name, distinct, pack.labels, pack.classes, identities)
 
 

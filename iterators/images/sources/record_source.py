@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,13 @@ from recordio.files import StoredFile, open_text
 from recordio.frames.frame import find_head, survey
 from recordio.frames.reader import RecordReader
 from recordio.limits import bounded_lines
-from recordio.packs.identities import face_pack, in_file_order, joined_identities
+from recordio.packs.identities import (
+    FacePack,
+    count_identities,
+    face_pack,
+    in_file_order,
+    joined_identities,
+)
 from recordio.packs.manifest import listed_packs
 from recordio.partition import part_by_bytes, part_by_count
 from recordio.remote.objects import shown
@@ -79,10 +86,10 @@ class RecordSource:
         Offset of every record in its file, ascending within a file.
     starts : numpy.ndarray of int64
         Number of the first record of each file.
-    identities : numpy.ndarray of int64, (identities, 2), or None
-        In a face-recognition pack, the keys ``[first, end)`` of the images of every identity.
-        Such a pack begins with a record that says where the identity records begin; neither is an
-        image, and neither is among the records here.
+    faces : list of FacePack
+        What the files of a face-recognition pack consist of; empty for an ordinary one.  Such a
+        pack has a record that says where the identity records begin; neither is an image, and
+        neither is among the records here.
 
     Raises
     ------
@@ -113,12 +120,13 @@ class RecordSource:
         self.paths = [reader.path for reader in self.readers]
         read_offsets(self.readers)
         tables = [_offsets(reader, on_error) for reader in self.readers]
-        self.identities: np.ndarray | None = None
+        self.faces: list[FacePack] = []
         if len(self.readers) == 1 or identities:
             found = [face_pack(*pair) for pair in zip(self.readers, tables, strict=True)]
             faces = [one for one in found if one is not None]
             if len(faces) == len(found):
-                self.identities = joined_identities([one.identities for one in faces])
+                count_identities(faces)
+                self.faces = faces
                 tables = [one.images for one in faces]
         self.tables = tables
         self.offsets = tables[0] if len(tables) == 1 else np.concatenate(tables)
@@ -134,13 +142,23 @@ class RecordSource:
         return len(self.offsets)
 
     @property
+    def num_identities(self) -> int | None:
+        """How many identities a face-recognition pack has; None for an ordinary one."""
+        return count_identities(self.faces) if self.faces else None
+
+    @cached_property
+    def identities(self) -> np.ndarray | None:
+        """In a face-recognition pack, the keys ``[first, end)`` of the images of every identity."""
+        return joined_identities([one.identities for one in self.faces]) if self.faces else None
+
+    @property
     def sizes(self) -> list[int]:
         """Bytes of each file, a truncated one rounded up to whole words."""
         return [-(-file_size(reader) // 4) * 4 for reader in self.readers]
 
     def part(self, num_parts: int, part_index: int) -> range:
         """Records of one part, by MXNet's rule: counted with an index, else by bytes."""
-        if self.indexed or self.identities is not None:
+        if self.indexed or self.faces:
             return part_by_count(len(self), num_parts, part_index)
         files = part_by_bytes(self.sizes, self.tables, num_parts, part_index)
         pieces = [

@@ -3,8 +3,24 @@
 from .annotations import COCO, VOC, YOLO
 from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
+from .checksums import CHECKSUMS
 from .detection import DETECTION
-from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
+from .expressions import EXPRESSIONS
+from .images import (
+    CHANNEL_SUMS,
+    IMAGE,
+    JPEG,
+    JPEG_RESIZE,
+    JPEG_REWRITE,
+    PICTURE_HASH,
+    PNM,
+    READ_IMAGE,
+    RENDER,
+    UPRIGHT_SIZE,
+)
+from .journals import JOURNALS
+from .mirrors import MIRRORS
+from .pages import PAGES_OF_PACKS
 from .png import PNG
 from .recipes import RECIPES
 from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
@@ -29,6 +45,10 @@ TARGETS = {
         PNG,
         PNM,
         IMAGE,
+        UPRIGHT_SIZE,
+        CHANNEL_SUMS,
+        PICTURE_HASH,
+        READ_IMAGE,
         RENDER,
         RECIPES,
         DETECTION,
@@ -45,5 +65,10 @@ TARGETS = {
         YOLO,
         STATES,
         SHARDS,
+        EXPRESSIONS,
+        CHECKSUMS,
+        JOURNALS,
+        PAGES_OF_PACKS,
+        MIRRORS,
     )
 }

@@ -123,3 +123,9 @@ def clear_scratch() -> None:
     """Remove the files of this process."""
     if _folder is not None and _owner == os.getpid():
         shutil.rmtree(_folder, ignore_errors=True)
+
+
+def clear_folder(path: str) -> None:
+    """Make an empty folder."""
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -245,9 +246,11 @@ def test_errors_of_the_server_are_os_errors(server, root):
     caught.value.close()
     assert isinstance(caught.value, OSError)
     assert kept(root) == []
-    closed = server.url.replace(str(server.server_port), "1")
-    with pytest.raises(OSError):
-        cached_download(closed)
+    with socket.socket() as closed:  # a port of our own, where nobody listens
+        closed.bind(("127.0.0.1", 0))
+        port = str(closed.getsockname()[1])
+        with pytest.raises(OSError):
+            cached_download(server.url.replace(str(server.server_port), port))
 
 
 CHILD = """

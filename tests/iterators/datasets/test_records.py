@@ -328,6 +328,16 @@ def test_of_a_face_pack_the_examples_are_the_images(tmp_path):
     for identity, (first, end) in enumerate(data.identities):
         assert {float(label) for _, label in data[first:end]} == {identity}
     assert ImageRecordDataset(path).identities.tolist() == [[0, 3], [3, 5]]
+    lines = index.read_text().splitlines()
+    index.write_text("\n".join(line for line in lines if not line.startswith("2\t")) + "\n")
+    assert ImageRecordDataset(path, index).identities.tolist() == [[0, 2], [2, 4]]
+    recordio.shuffle(path, tmp_path / "shuffled", seed=2)
+    shuffled = ImageRecordDataset(tmp_path / "shuffled.rec", tmp_path / "shuffled.idx")
+    with pytest.raises(recordio.RecordIOError, match="do not lie identity by identity"):
+        _ = shuffled.identities
+    recordio.sort(tmp_path / "shuffled", tmp_path / "sorted", "key")
+    data = ImageRecordDataset(tmp_path / "sorted.rec", tmp_path / "sorted.idx")
+    assert data.identities.tolist() == [[0, 2], [2, 4]]
 
 
 def test_an_empty_file_is_an_error(tmp_path):

@@ -6,7 +6,6 @@ import io
 import multiprocessing
 import os
 import pickle
-import threading
 
 import numpy as np
 import pytest
@@ -348,14 +347,13 @@ def test_an_interrupt_costs_no_batch(kind, at):
     assert found == [next(plain) for _ in range(8)]
 
 
-def test_threads_end_with_their_iterator():
-    before = threading.active_count()
+def test_threads_end_with_their_iterator(new_threads):
     batches = made("threads", "none", 5, 2)
     next(batches)
-    assert threading.active_count() == before + 3
+    assert len(new_threads()) == 3
     del batches
     gc.collect()
-    assert threading.active_count() == before
+    assert not new_threads()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

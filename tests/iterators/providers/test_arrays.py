@@ -1,7 +1,6 @@
 import gc
 import multiprocessing
 import os
-import threading
 
 import numpy as np
 import pytest
@@ -583,17 +582,15 @@ def test_memory_is_used_again_when_batches_are_dropped():
     assert len(addresses) <= 8
 
 
-def test_dropping_a_provider_ends_its_threads():
-    gc.collect()  # what earlier tests have left
-    before = threading.active_count()
+def test_dropping_a_provider_ends_its_threads(new_threads):
     dropped = [ArrayDataProvider(BIG, batch_size=8) for _ in range(5)]
     for provider in dropped:
         provider.next()
-    assert threading.active_count() == before + 10
+    assert len(new_threads()) == 10
     del provider
     dropped.clear()
     gc.collect()
-    assert threading.active_count() == before
+    assert not new_threads()
 
 
 def test_a_closed_provider_says_so():

@@ -101,17 +101,16 @@ def test_providers_made_and_dropped_leave_no_threads_and_no_memory(pack):
 
 
 @pytest.mark.parametrize("arguments", [{"epoch": -1}, {"error_budget": -3}, {"epoch": 1 << 40}])
-def test_a_refused_argument_leaves_no_threads(pack, arguments):
-    before = threading.active_count()
+def test_a_refused_argument_leaves_no_threads(pack, arguments, new_threads):
     for _ in range(3):
         with pytest.raises(ValueError):
             provider_of(pack, **arguments)
     gc.collect()
-    assert threading.active_count() == before
+    assert not new_threads()
 
 
-def test_threads_that_cannot_be_started_stop_those_that_were(pack, monkeypatch):
-    before, start, turns = threading.active_count(), threading.Thread.start, []
+def test_threads_that_cannot_be_started_stop_those_that_were(pack, monkeypatch, new_threads):
+    start, turns = threading.Thread.start, []
 
     def failing(thread):
         turns.append(1)
@@ -124,7 +123,7 @@ def test_threads_that_cannot_be_started_stop_those_that_were(pack, monkeypatch):
         provider_of(pack, preprocess_threads=4)
     monkeypatch.undo()
     gc.collect()
-    assert threading.active_count() == before
+    assert not new_threads()
 
 
 def test_the_collector_may_run_at_any_time(pack):

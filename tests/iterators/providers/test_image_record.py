@@ -572,16 +572,15 @@ def test_random_damage_gives_batches_or_typed_errors(tmp_path, photos, data):
 # -- processes, threads, ends ----------------------------------------------------------------------
 
 
-def test_dropping_a_provider_ends_its_threads(pack):
-    before = threading.active_count()
+def test_dropping_a_provider_ends_its_threads(pack, new_threads):
     providers = [provider_of(pack, batch_size=2) for _ in range(5)]
     for provider in providers:
         provider.next()
-    assert threading.active_count() == before + 10
+    assert len(new_threads()) == 10
     del provider
     providers.clear()
     gc.collect()
-    assert threading.active_count() == before
+    assert not new_threads()
 
 
 def test_a_closed_provider_says_so_and_closing_twice_is_fine(pack):

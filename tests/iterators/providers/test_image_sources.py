@@ -597,6 +597,16 @@ def test_every_kind_of_bad_record_is_an_error_with_its_place(bad, number):
     assert caught.value.path == str(bad)
 
 
+@pytest.mark.parametrize("labels", [(), (5.0,), (5.0, 1.0)])
+def test_headers_of_32_bytes_are_named(tmp_path, labels):
+    wide = struct.pack(f"IdQQ{len(labels)}d", len(labels), 0.0, 7, 0, *labels)
+    path = write(tmp_path / "wide.rec", [wide + png(7)] * 2)
+    width = max(len(labels), 1)
+    with provider_of(path, label_width=width) as provider:
+        with pytest.raises(ImageDecodeError, match=r"header of 32 bytes .* `recordio narrow`"):
+            provider.next()
+
+
 def test_skipped_records_are_replaced_by_the_next_good_ones_and_listed_once(bad):
     with skipping(bad, batch_size=10, round_batch=False) as provider:
         for _ in range(2):

@@ -1,5 +1,6 @@
 """Image providers and datasets over URLs: batches equal those of the local files to the byte."""
 
+import pickle
 import signal
 import sys
 import threading
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 import recordio
-from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter, Pack
-from iterators.datasets import ImageRecordDataset, RecordDataset
+from iterators import CSVIter, ImageDetRecordIter, ImageIter, ImageRecordIter, LibSVMIter, Pack
+from iterators.datasets import ImageRecordDataset, RecordDataset, TextDataset
+from iterators.mx_image import ImageDetIter
 from recordio.errors import RemoteChangedError, RemoteFileError
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
 
@@ -191,6 +193,24 @@ def test_packs_larger_than_the_cache(server, packs, remote, chunks):
         assert epochs(it) == found
 
 
+@needs_locks
+def test_what_is_closed_makes_room_for_others(server, packs, remote):
+    keywords = settings(shuffle=True, shuffle_chunk_size=1, batch_size=4)
+    url, size = f"{server.url}/a.rec", packs[0].stat().st_size // 3
+    closed = ImageRecordIter(path_imgrec=url, **keywords, **remote)
+    wanted, chosen = epochs(closed), closed.iterator(mode="sequential", batch_size=4)
+    next(chosen)
+    closed.close()
+    with ImageRecordIter(path_imgrec=url, remote_cache_size=size, **keywords, **remote) as it:
+        assert epochs(it) == wanted
+        assert it.stats()["remote_evicted"] > 0
+    assert closed.stats()["remote_requests"] > 0 == closed.stats()["remote_evicted"]
+    closed.reset()
+    for provider in (closed, chosen):
+        with pytest.raises(ValueError, match="the provider is closed"):
+            next(provider)
+
+
 def test_the_second_epoch_asks_for_nothing(server, remote):
     with ImageRecordIter(
         path_imgrec=f"{server.url}/a.rec", **settings(shuffle=True), **remote
@@ -242,6 +262,27 @@ def test_faults_do_not_change_batches(server, packs, remote):
         found = epochs(it)
         assert it.stats()["remote_retries"] > 0
     with ImageRecordIter(path_imgrec=packs[0], **keywords) as it:
+        assert epochs(it) == found
+
+
+@pytest.mark.parametrize("damage", ["shorter", "gone", "noise"])
+def test_a_mirror_that_is_damaged_between_runs_costs_no_records(
+    server, packs, remote, tmp_path, damage
+):
+    keywords = settings(shuffle=True, on_error="skip")
+    with ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **keywords, **remote) as it:
+        found = epochs(it)
+    (data,) = (tmp_path / "mirrors").glob("a.rec-*/data")
+    content = data.read_bytes()
+    del it
+    if damage == "gone":
+        data.unlink()
+    elif damage == "shorter":
+        data.write_bytes(content[: len(content) // 2])
+    else:
+        noise = np.random.default_rng(0).bytes(len(content) // 2)
+        data.write_bytes(content[: len(content) - len(noise)] + noise)
+    with ImageRecordIter(path_imgrec=f"{server.url}/a.rec", **keywords, **remote) as it:
         assert epochs(it) == found
 
 
@@ -358,3 +399,54 @@ def test_lists_of_labels_come_from_the_same_server(server, packs, remote, tmp_pa
         with kind(data_shape=SHAPE, batch_size=8, **given) as provider:
             assert next(iter(provider)).label[0].tolist() == list(range(100, 108))
     assert list((tmp_path / "mirrors").glob("a.lst-*"))
+
+
+@pytest.mark.parametrize("with_pack", [True, False])
+@pytest.mark.parametrize("kind", [ImageIter, ImageDetIter])
+def test_lists_of_images_come_from_the_same_server(server, remote, tmp_path, kind, with_pack):
+    objects = "2\t5\t" if kind is ImageDetIter else ""
+    label = "1\t0.1\t0.1\t0.9\t0.9\t" if objects else "7\t"
+    path = tmp_path / "a.rec"
+    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
+        for i in range(4):
+            jpeg = cv2.imencode(".jpg", np.full((50, 50, 3), 60 * i, np.uint8))[1].tobytes()
+            (tmp_path / f"{i}.jpg").write_bytes(jpeg)
+            writer.write(recordio.pack(recordio.IRHeader(0, 0.0, i, 0), jpeg), key=i)
+    lines = "".join(f"{i}\t{objects}{label}{i}.jpg\n" for i in range(4))
+    server.objects["l/a.lst"] = lines.encode()
+    given = {"path_imgrec": path} if with_pack else {"path_root": str(tmp_path)}
+    given["path_imglist"] = f"{server.url}/l/a.lst"
+    if kind is ImageIter and with_pack:
+        given["path_imgidx"] = path.with_suffix(".idx")
+    with kind(data_shape=SHAPE, batch_size=4, **given, **remote) as provider:
+        labels = provider.next().label[0]
+    wanted = [1.0, 0.1, 0.1, 0.9, 0.9] if objects else 7.0
+    assert np.allclose(labels.reshape(4, -1), wanted)
+    assert list((tmp_path / "mirrors").glob("a.lst-*"))
+
+
+@pytest.mark.parametrize("kind", [CSVIter, LibSVMIter, TextDataset])
+def test_text_comes_from_the_server_that_is_named(bucket, s3_endpoint, tmp_path, kind):
+    """Nothing in the environment says where it is."""
+    pytest.importorskip("s3fs")
+    access = {
+        "endpoint_url": s3_endpoint, "access_key_id": "me", "library": "fsspec",
+        "secret_access_key": "hunter2-hunter2", "region": "us-east-1",
+    }  # fmt: skip
+    url = f"s3://bucket/{kind.__name__}.txt"
+    text = "1 0:5\n2 1:6\n" if kind is LibSVMIter else "1,2\n3,4\n"
+    bucket.put_object(Bucket="bucket", Key=f"{kind.__name__}.txt", Body=text.encode())
+    if kind is TextDataset:
+        lines = TextDataset(url, remote_cache=tmp_path / "mirrors", remote_options=access)
+        assert lines[:] == pickle.loads(pickle.dumps(lines))[:] == ["1,2\n", "3,4\n"]
+        return
+    name = "data_libsvm" if kind is LibSVMIter else "data_csv"
+    found = []
+    for part in range(2):
+        given = {name: url, "data_shape": (2,), "batch_size": 1, "num_parts": 2}
+        with kind(**given, part_index=part, remote_options=access) as provider:
+            for batch in provider:
+                row = batch.data[0]
+                found += (row.toarray() if kind is LibSVMIter else row).tolist()
+            assert "hunter2" not in repr(provider) + str(provider.state_dict())
+    assert found == ([[5, 0], [0, 6]] if kind is LibSVMIter else [[1, 2], [3, 4]])

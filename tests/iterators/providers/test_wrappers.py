@@ -1,5 +1,4 @@
 import gc
-import threading
 
 import numpy as np
 import pytest
@@ -223,15 +222,13 @@ def test_bad_parameters_of_prefetchingiter(arguments, text):
         PrefetchingIter(**arguments)
 
 
-def test_dropping_a_prefetchingiter_ends_its_threads():
-    gc.collect()
-    before = threading.active_count()
+def test_dropping_a_prefetchingiter_ends_its_threads(new_threads):
     provider = PrefetchingIter([arrays()])
     provider.next()
-    assert threading.active_count() == before + 1
+    assert len(new_threads()) == 1
     del provider
     gc.collect()
-    assert threading.active_count() == before
+    assert not new_threads()
 
 
 def test_a_closed_prefetchingiter_says_so():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordio import IndexFileError, RecordReader, RecordWriter, repair, verify
+from recordio import IndexFileError, RecordReader, RecordWriter, build_index, repair, verify
 from recordio.frames.encoder import MAGIC, encode
 from recordio.frames.frame import scan_offsets
 
@@ -101,6 +101,45 @@ def test_damage_is_listed_and_the_rest_is_saved(tmp_path, data, kinds, saved, pl
 def test_a_length_that_is_too_small_is_suspected(tmp_path):
     report, _ = check(tmp_path, head(0, 4) + frames[1][8:] + WHOLE)
     assert "record before is too small" in report.problems[0].reason
+
+
+def unescaped(payload):
+    """A record as SageMaker's writer makes it: in one part, whatever is in it."""
+    return head(0, len(payload)) + payload + bytes(-len(payload) % 4)
+
+
+SAGEMAKER = [b"abcd" + MAGIC + b"efg", b"plain", MAGIC, MAGIC + b"\4\0\0\0" * 5, encode(b"ab") * 2]
+
+
+def test_records_with_magic_words_that_were_not_escaped_are_whole(tmp_path):
+    data = b"".join(map(unescaped, SAGEMAKER))
+    report, saved = check(tmp_path, data)
+    assert report.ok and report.lost_bytes == 0
+    assert saved == SAGEMAKER
+    assert (report.unescaped, report.first_unescaped) == (4, 0)
+    assert "4 whole records hold a magic word that is not escaped, the first at offset 0" in str(
+        report
+    )
+    path = tmp_path / "some.rec"
+    assert [bytes(record) for record in RecordReader(path)] == SAGEMAKER
+    assert build_index(path, tmp_path / "some.idx") == len(SAGEMAKER)
+    assert verify(path, tmp_path / "some.idx").ok
+    assert verify(path, tmp_path / "some.idx").records == len(SAGEMAKER)
+
+
+def test_records_before_a_damaged_head_are_kept_with_their_magic_words(tmp_path):
+    data = unescaped(b"abcd" + MAGIC + b"efg") + head(0, 400) + b"cut"
+    report, saved = check(tmp_path, data)
+    assert [problem.kind for problem in report.problems] == ["truncated_payload"]
+    assert saved == [b"abcd" + MAGIC + b"efg"]
+
+
+def test_escaped_magic_words_are_nothing_to_tell(tmp_path, golden):
+    report = verify(golden / "frames.rec")
+    assert report.multipart and not report.unescaped and not report.note
+    report, saved = check(tmp_path, WHOLE + unescaped(SAGEMAKER[0]))
+    assert saved == [*RECORDS, SAGEMAKER[0]]
+    assert (report.unescaped, report.first_unescaped) == (1, len(WHOLE))
 
 
 @given(st.integers(0, len(WHOLE)), st.integers(0, len(WHOLE)), st.binary(max_size=20))

@@ -138,6 +138,13 @@ def test_a_table_that_is_no_table_is_refused_though_its_checksum_is_right(pack, 
         read_checksums(beside(pack))
 
 
+def test_checksums_of_a_file_that_no_disk_holds_are_refused(pack):
+    entries = read_checksums(beside(pack)).entries
+    beside(pack).write_bytes(b"".join(format_checksums(entries, 2**63)))
+    with pytest.raises(ChecksumFileError, match="no record file has 9223372036854775808 bytes"):
+        read_checksums(beside(pack))
+
+
 def test_checksums_of_another_file_are_refused(pack, tmp_path):
     other = tmp_path / "b.rec"
     with RecordWriter(other) as writer:

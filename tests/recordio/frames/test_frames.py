@@ -67,13 +67,24 @@ def test_damage_is_named_with_path_offset_and_record(kind):
         (head(1, 0) + head(2, 0), "missing_part"),
         (head(1, 0) + MAGIC, "truncated_head"),
         (head(1, 0) + head(3, 1) + b"a", "truncated_pad"),
-        (head(0, 16) + b"swal" + encode(b"") + b"owed", "swallowed_head"),
+        (head(0, 16) + b"swal" + encode(b"") + b"owed" + b"stray", "swallowed_head"),
+        (head(0, 16) + b"swal" + encode(b"") + b"owed" + MAGIC, "swallowed_head"),
+        (head(0, 16) + b"swal" + encode(b"") + b"owed" + head(2, 0), "swallowed_head"),
     ],
 )
 def test_variants_of_damage(tail, kind):
     run = survey(GOOD + tail)
     assert (run.kind, run.end, len(run.offsets)) == (kind, len(GOOD), 2)
     assert run.reason
+
+
+@pytest.mark.parametrize("tail", [b"", encode(b"next"), head(0, 99), head(1, 4) + b"abcd"])
+def test_a_length_that_leads_to_a_head_or_the_end_is_right_whatever_it_covers(tail):
+    inside = head(0, 16) + b"abcd" + encode(b"") + b"efgh"
+    run = survey(GOOD + inside + tail)
+    assert run.offsets.tolist()[:3] == [0, 16, len(GOOD)]
+    assert run.unescaped.tolist() == [len(GOOD)]
+    assert len(survey(GOOD).unescaped) == 0
 
 
 def test_parts_that_add_up_to_too_much_are_damage():

@@ -44,3 +44,22 @@ def test_tuple_errors_say_what_is_expected(value):
 def test_an_unknown_keyword_without_a_close_one_suggests_nothing():
     text = str(checks.unknown_keyword("F", "zzz", ["shuffle"]))
     assert text == "F() has no parameter 'zzz'"
+
+
+def test_an_unknown_keyword_with_a_close_one_suggests_it():
+    text = str(checks.unknown_keyword("ImageRecordIter", "shuffel", ["shuffle", "seed"]))
+    assert text == "ImageRecordIter() has no parameter 'shuffel'; did you mean 'shuffle'?"
+
+
+def test_paths_and_choices():
+    assert checks.path("path_imgidx", "train.idx") == "train.idx"
+    assert checks.path("path_imgidx", None) == ""
+    assert checks.paths("path_imgrec", "a.rec;b.rec") == "a.rec;b.rec"
+    assert checks.paths("path_imgrec", ["a.rec", "b.rec"]) == ("a.rec", "b.rec")
+    with pytest.raises(ValueError, match="inter_method=7: expected one of 0, 1, 2"):
+        checks.choice("inter_method", 7, (0, 1, 2))
+
+
+def test_entries_of_a_state():
+    with pytest.raises(ValueError, match="the state is incomplete: it has no number"):
+        checks.entries({"epoch": 3}, "epoch", "number")

@@ -65,6 +65,25 @@ class Packs:
             rows.append(pack(IRHeader(2, [end - count, end], key, 0), b""))
         return self.raw(name, rows, index)
 
+    def large_faces(self, name, first, counts, keys=None, number=lambda identity: identity):
+        """The end of a large face-recognition pack: its last identities, up to some key.
+
+        `keys` are those of the images that are there, by default all; `number` is the label of
+        the images of an identity.
+        """
+        begin = first - sum(counts)
+        ends = (begin + np.cumsum(counts)).tolist()
+        labels = np.repeat(np.arange(len(counts)), counts).tolist()
+        path = self.path(name)
+        with RecordWriter(path, path.with_suffix(".idx")) as writer:
+            writer.write(pack(IRHeader(2, [first, first + len(counts)], 0, 0), b""), 0)
+            for key, label in enumerate(labels, begin):
+                if keys is None or key in keys:
+                    writer.write(pack(IRHeader(0, number(label), key, 0), b"face"), key)
+            for key, (end, count) in enumerate(zip(ends, counts, strict=True), first):
+                writer.write(pack(IRHeader(2, [end - count, end], key, 0), b""), key)
+        return path
+
     def read(self, path):
         """Labels, id and content of each record, in the order of the file, by key."""
         with RecordReader(path, Path(path).with_suffix(".idx")) as reader:

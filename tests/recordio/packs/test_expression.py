@@ -55,6 +55,11 @@ def column(name, rows):
         ("id > 4", "0111"),
         ("id == -1", "0000"),
         ("id - 10 < 0", "1100"),
+        ("id % 2 == 1", "0101"),
+        ("id + 1 == 9223372036854775809", "0010"),
+        ("id * id > 9223372036854775808 * 9223372036854775808", "0001"),
+        ("-id == -9223372036854775808", "0010"),
+        ("key * 9223372036854775807 < key - 1", "1000"),
         ("key == -1", "1000"),
         ("objects", None),
         ("objects > 0", "0110"),
@@ -122,6 +127,13 @@ def test_names_of_classes_that_cannot_be_used():
     with pytest.raises(ExpressionError, match="not known"):
         Condition("class == 'cat'")(4, column)
     assert not Condition("class == 3 and format == 'png'").names_classes
+
+
+def test_a_number_that_no_float_holds_is_an_error():
+    condition = Condition("id" + " * id" * 16 + " / 1.5 > 0")
+    with pytest.raises(ExpressionError, match="too large"):
+        condition(4, column)
+    assert condition(1, column).tolist() == [False]
 
 
 @pytest.mark.parametrize(

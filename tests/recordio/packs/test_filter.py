@@ -135,3 +135,9 @@ def test_damage_is_counted(packs):
     path.write_bytes(data)
     report = filter(path, packs.path("b"), "label < 3", skip_errors=True)
     assert (report.records, report.skipped, report.left_out) == (2, 1, 2)
+
+
+def test_labels_of_headers_with_a_second_id(packs):
+    rows = [pack(IRHeader(0, number % 3, number, 77), b"unknown content") for number in range(9)]
+    filter(packs.raw("a", rows), packs.path("b"), "label == 1 and id > 1")
+    assert packs.ids(packs.path("b")) == [4, 7]

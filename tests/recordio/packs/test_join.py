@@ -92,6 +92,14 @@ def test_ids_move_only_where_they_collide(packs):
         joined(packs, "d", "d")
 
 
+def test_ids_of_headers_with_a_second_id(packs):
+    rows = [pack(IRHeader(0, 1, number, 77), b"unknown content") for number in range(3)]
+    for name in ("a", "b"):
+        packs.raw(name, rows)
+    joined(packs, "a", "b")
+    assert packs.ids(packs.path("out")) == [0, 1, 2, 3, 4, 5]
+
+
 def test_names_of_classes(packs):
     for name, names in (("a", "0\tcat\n1\tdog\n"), ("b", "0\tcow\n1\tdog\n")):
         packs.plain(name, [0, 1]).with_suffix(".classes.txt").write_text(names)

@@ -11,11 +11,14 @@ from recordio import (
     RecordIOError,
     RecordWriter,
     TruncatedRecordError,
+    repair,
 )
 from recordio.packs import copying
 from recordio.packs.copying import Edit
+from recordio.packs.journal import Journal
 from recordio.packs.output import Plan, write_packs
 from recordio.packs.source import SourcePack
+from recordio.tools.optimize import optimize_records
 
 MAGIC_ID = 0xCED7230A
 
@@ -84,7 +87,7 @@ def test_what_identities_cannot_list(packs):
         plan = plan_of(packs.path("b"), (0, 0), (0, 1), (0, 2))
         with pytest.raises(LabelError, match=r"a\.rec, offset \d+, record 1: .*0\.5"):
             write_packs([source], [plan], edit)
-        source.identities = 1 << 24
+        source.identities = (1 << 24) + 1
         with pytest.raises(RecordIOError, match="32-bit"):
             write_packs([source], [plan])
 
@@ -177,6 +180,34 @@ def test_a_killed_run_goes_on(packs, killed_after, faces):
     assert len(packs.names()) == 10
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["0 x 1 2", "0 1 2", "0 1 2 3 4", "0 -4 DEVICE INODE", "0 99999999999999999999 DEVICE INODE",
+     "9" * 5000, "0 13 DEVICE INODE", "\xe9", ""],
+)  # fmt: skip
+def test_lines_that_no_run_wrote_are_not_believed(packs, line):
+    """Beside whole first records of the output, in the journal of the same run."""
+    path, target = packs.plain("a", range(60)), packs.path("b")
+    lines = []
+
+    def make(progress=None):
+        with SourcePack(path) as source:
+            plan = Plan(str(target), np.zeros(60, int), np.arange(60)[::-1])
+            return write_packs([source], [plan], progress=progress)
+
+    journal = packs.folder / "b.rec.journal.00000000.partial"
+    make(lambda done, total: lines.append(journal.read_bytes().split(b"\n")[0]))
+    expected = target.read_bytes()
+    partial = packs.folder / "b.rec.00000000.partial"
+    partial.write_bytes(expected[: len(expected) // 2])
+    status = os.stat(partial)
+    line = line.replace("DEVICE", str(status.st_dev)).replace("INODE", str(status.st_ino))
+    journal.write_bytes(lines[0] + b"\n" + line.encode("latin-1") + b"\n")
+    assert make().continued == 0
+    assert target.read_bytes() == expected
+    assert packs.names() == ["a.idx", "a.rec", "b.idx", "b.rec"]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("change", ["plan", "source", "partial", "journal", "other"])
 def test_what_another_run_left_is_not_continued(packs, killed_after, change):
@@ -206,6 +237,35 @@ def test_what_another_run_left_is_not_continued(packs, killed_after, change):
     assert packs.names() == ["a.idx", "a.rec", "b.idx", "b.rec"]
     with SourcePack(path) as old, SourcePack(packs.path("b")) as new:
         assert new.labels.values.tolist() == old.labels.values[rows].tolist()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_any_other_output_removes_what_a_killed_run_left(packs, killed_after):
+    path = packs.plain("a", range(60))
+    target = packs.path("b")
+
+    def make(progress=None):
+        with SourcePack(path) as source:
+            plan = Plan(str(packs.path("b")), np.zeros(60, int), np.arange(60))
+            return write_packs([source], [plan], progress=progress)
+
+    for write in (
+        lambda: optimize_records(path, target.with_suffix("")),
+        lambda: repair(path, target),
+        lambda: RecordWriter(target, target.with_suffix(".idx")).close(),
+    ):
+        killed_after(40, make)
+        assert "b.rec.journal.00000000.partial" in packs.names()
+        write()
+        assert packs.names() == ["a.idx", "a.rec", "b.idx", "b.rec"]
+
+
+def test_the_journal_of_a_run_that_goes_on_stays(packs):
+    target = packs.path("b")
+    journal = Journal(str(target), "a run")
+    RecordWriter(target).close()
+    assert packs.names() == ["b.rec", "b.rec.journal.00000000.partial"]
+    journal.remove()
 
 
 @given(data=st.data())

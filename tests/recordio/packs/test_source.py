@@ -71,6 +71,27 @@ def test_records_without_header(packs):
         assert source.labels.values.tolist() == [1]
 
 
+def test_headers_with_a_second_id_before_unknown_content(packs, caplog):
+    rows = [pack((0, number, 100 + number, 1 << 40), b"unknown content") for number in range(4)]
+    with SourcePack(packs.raw("a", rows)) as source:
+        assert source.headed.all() and source.ids.tolist() == [100, 101, 102, 103]
+        assert source.labels.values.tolist() == [0, 1, 2, 3]
+    assert not caplog.records
+
+
+def test_data_without_header_may_begin_like_one(packs, caplog):
+    rows = [np.arange(start, start + 9, dtype="<i8").tobytes() for start in (0, 1, 0, 12, 70, 0)]
+    path = packs.raw("a", rows)
+    with SourcePack(path) as source:
+        assert not source.headed.any() and not source.ids.any()
+    assert f"{path}, offset 0, record 0: it begins like an image header" in caplog.text
+    assert "and so do 2 more" in caplog.text
+    # The id is the key: nothing but a header has it there.
+    rows.append(pack((0, 5, 6, 7), b"unknown content"))
+    with SourcePack(packs.raw("b", rows)) as source:
+        assert source.headed.tolist() == [False] * 6 + [True]
+
+
 @pytest.mark.parametrize("index", [False, True])
 def test_damage_raises_or_is_left_out(packs, index):
     path = packs.plain("a", range(10), index)

@@ -1,10 +1,12 @@
 """Threads of requests whose jobs end in other ways than well: nobody waits for ever."""
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
 
+from recordio.remote import fetching
 from recordio.remote.block_table import BLOCK, HAS_LOCKS, PIN, USE, BlockTable
 from recordio.remote.fetching import Fetcher, Job
 from recordio.remote.opening import open_mirror
@@ -54,6 +56,28 @@ def test_the_first_failure_ends_a_wait():
     assert not jobs[0].done
     stopped.set()
     fetcher.wait_for(jobs[:1])
+
+
+def test_threads_that_wait_keep_no_job(monkeypatch):
+    """Nor the mirror that it belongs to, which would stay open."""
+    monkeypatch.setattr(fetching, "MOST_BYTES", 10)
+    fetcher, gate = Fetcher(), threading.Event()
+
+    class Run:
+        def __call__(self, job):
+            gate.wait(60)
+
+    jobs = [Job(0, 1, 10, Run()) for _ in range(3)]
+    alive = [weakref.ref(job.run) for job in jobs]
+    fetcher.submit(jobs)  # two of three threads find that enough bytes are under way
+    while fetcher._idle < 2:
+        pass
+    gate.set()
+    for _ in range(3):
+        fetcher.wait_for([jobs.pop()])
+    while fetcher._idle < 3:
+        pass
+    assert [run() for run in alive] == [None] * 3
 
 
 def test_no_thread_can_be_started(monkeypatch):

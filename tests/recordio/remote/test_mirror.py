@@ -1,5 +1,6 @@
 """Mirrors: sparse, shared, pinned to a version, bounded, and filled by requests that may fail."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import recordio
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
+from recordio.remote import objects
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.remote.mirror import Mirror
 from recordio.remote.opening import open_mirror, open_mirrors
@@ -76,13 +78,158 @@ def test_a_mirror_outlives_its_process(server, url, settings):
     assert len(server.requests) == count
 
 
-@pytest.mark.parametrize("fault", ["503", "403", "reset", "short"])
+FAULTS = ["503", "403", "reset", "short", "elsewhere", "unsaid", "whole"]
+
+
+def flip(path, offset):
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        (byte,) = file.read(1)
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
+
+
+def shorter(place):
+    os.truncate(place / "data", len(DATA) // 2)
+
+
+def longer(place):
+    os.truncate(place / "data", len(DATA) + 1)
+
+
+def vanished(place):
+    os.remove(place / "data")
+
+
+def empty(place):
+    (place / "data").write_bytes(b"")
+
+
+def other_bytes(place):
+    (place / "data").write_bytes(DATA[::-1])
+
+
+def no_marks(place):
+    os.remove(place / "blocks")
+
+
+def noisy_marks(place):
+    marks = place / "blocks"
+    noise = np.random.default_rng(1).bytes(marks.stat().st_size - 64)
+    marks.write_bytes(marks.read_bytes()[:64] + noise)
+
+
+DAMAGES = [shorter, longer, vanished, empty, other_bytes, no_marks, noisy_marks]
+
+
+@pytest.mark.parametrize("size", [None, pytest.param(8 * BLOCK, marks=needs_locks)])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_happened_to_a_mirror_between_runs_is_noticed(url, settings, damage, size):
+    mirror = open_mirror(url, settings())
+    mirror.fetch_all()
+    place = Path(mirror.path).parent
+    del mirror
+    damage(place)
+    mirror = open_mirror(url, settings(remote_cache_size=size))
+    for block in range(mirror.table.count):
+        begin = block * BLOCK
+        with mirror.hold(np.array([block])):
+            assert mirror.view[begin : begin + BLOCK] == DATA[begin : begin + BLOCK]
+
+
+@pytest.mark.parametrize("all_of_it", [False, True])
+def test_single_bytes_that_changed_are_noticed_and_their_blocks_fetched_again(
+    server, url, settings, caplog, all_of_it
+):
+    mirror = open_mirror(url, settings())
+    mirror.fetch_all()
+    path = mirror.path
+    del mirror
+    for offset in (0, 7 * BLOCK - 1, len(DATA) - 1):
+        flip(path, offset)
+    server.requests.clear()
+    mirror = open_mirror(url, settings())
+    if all_of_it:
+        mirror.fetch_all()
+    else:
+        with mirror.hold(np.arange(41)):
+            pass
+    assert bytes(mirror.view) == DATA
+    blocks = sorted((begin // BLOCK, -(-end // BLOCK)) for begin, end in server.ranges("a.rec"))
+    assert blocks == [(0, 1), (6, 7), (40, 41)]
+    said = "\n".join(record.getMessage() for record in caplog.records)
+    assert (
+        f"{path}: " in said and "not as they were written" in said and "bytes 0 to 262143 " in said
+    )
+    server.requests.clear()
+    del mirror
+    mirror = open_mirror(url, settings())
+    mirror.fetch_all()
+    assert bytes(mirror.view) == DATA and not server.requests
+
+
+def test_a_disk_that_cannot_read_a_block(server, url, settings, monkeypatch):
+    open_mirror(url, settings()).fetch_all()
+    read = os.pread
+
+    def failing(descriptor, count, offset):
+        if offset == 3 * BLOCK:
+            raise OSError(errno.EIO, "Input/output error")
+        return read(descriptor, count, offset)
+
+    server.requests.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pread", failing)
+        mirror = open_mirror(url, settings())
+        mirror.fetch_all()
+    assert bytes(mirror.view) == DATA
+    assert server.ranges("a.rec") == [(3 * BLOCK, 4 * BLOCK)]
+
+
+def test_blocks_are_compared_once(url, settings, monkeypatch):
+    open_mirror(url, settings()).fetch_all()
+    mirror, compared = open_mirror(url, settings()), []
+    whole = Mirror._is_as_written
+    monkeypatch.setattr(
+        Mirror, "_is_as_written", lambda self, block: compared.append(block) or whole(self, block)
+    )
+    for _ in range(3):
+        with mirror.hold(np.arange(5, 9)):
+            pass
+    assert compared == [5, 6, 7, 8]
+
+
+def test_who_has_a_mirror_open_whose_file_vanished_goes_on(server, url, settings):
+    """With marks of its own, which say nothing of the file that others fill."""
+    child = start(url, settings)
+    (data,) = Path(settings().folder).glob("*/data")
+    data.unlink()
+    mirror = open_mirror(url, settings())
+    child.stdin.write("\n1\n")
+    child.stdin.flush()
+    child.communicate()
+    assert not mirror.table.states.any()
+    mirror.fetch_all()
+    assert bytes(mirror.view) == DATA
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_tried_again(server, url, settings, fault):
     mirror = open_mirror(url, settings())
     server.faults.extend([fault] * 2)
-    with mirror.hold_bytes(0, 10):
-        assert bytes(mirror.view[:10]) == DATA[:10]
+    with mirror.hold_bytes(BLOCK, BLOCK + 10):
+        assert mirror.view[BLOCK : 2 * BLOCK] == DATA[BLOCK : 2 * BLOCK]
     assert not server.faults
+
+
+def test_bytes_that_trickle_in_are_given_up(server, url, settings, monkeypatch):
+    monkeypatch.setattr(objects, "REQUEST_SECONDS", 0.5)
+    server.slow_seconds = 0.1
+    mirror = open_mirror(url, settings())
+    server.faults.append("trickle")
+    with mirror.hold_bytes(0, 10):
+        assert mirror.view[:10] == DATA[:10]
+    assert mirror.counters["retries"] >= 1
 
 
 def test_slow_answers_are_given_up(server, url, settings):

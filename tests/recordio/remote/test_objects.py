@@ -32,6 +32,68 @@ def test_short_answers_are_errors(server, settings):
         found.read(0, 1000)
 
 
+@pytest.mark.parametrize("fault", ["elsewhere", "unsaid", "whole"])
+def test_other_bytes_than_those_asked_for_are_errors(server, settings, fault):
+    server.objects["a.rec"] = DATA
+    found = RemoteObject(f"{server.url}/a.rec", settings())
+    server.faults.append(fault)
+    with pytest.raises(Exception, match=r"(?i)range|server sent"):
+        found.read(1000, 2000)
+    assert bytes(found.read(1000, 2000)) == DATA[1000:2000]
+
+
+def test_what_a_server_sent_instead_is_named(server, settings, library):
+    if library == "obstore":
+        pytest.skip("obstore has words of its own")
+    server.objects["a.rec"] = DATA
+    found = RemoteObject(f"{server.url}/a.rec", settings())
+    for fault, said in [
+        ("elsewhere", "the server sent bytes 0-999 instead of bytes 1000-1999"),
+        ("whole", "sent bytes 0-10239 instead of bytes 1000-1999"),
+        ("unsaid", r"without saying which \(no Content-Range\) instead of bytes 1000-1999"),
+    ]:
+        server.faults.append(fault)
+        with pytest.raises(RemoteFileError, match=said) as caught:
+            found.read(1000, 2000)
+        assert caught.value.path == found.url and caught.value.offset == 1000
+
+
+def test_all_of_an_object_without_a_range_is_what_was_asked_for(server, settings, library):
+    if library == "obstore":
+        pytest.skip("obstore refuses servers that know no ranges")
+    server.objects["a.rec"] = DATA
+    server.faults.append("whole")
+    found = RemoteObject(f"{server.url}/a.rec", settings())
+    assert bytes(found.read(0, len(DATA))) == DATA
+
+
+@pytest.mark.parametrize("fault", ["elsewhere", "unsaid", "other", "longer"])
+def test_answers_of_s3_are_looked_at_as_well(server, settings, library, fault):
+    if library == "fsspec":
+        pytest.importorskip("s3fs")
+    access = {
+        "endpoint_url": server.url, "access_key_id": "me", "secret_access_key": "hunter22",
+        "region": "us-east-1",
+    }  # fmt: skip
+    server.objects["bucket/a.rec"], server.others["bucket/a.rec"] = DATA, DATA[::-1]
+    found = RemoteObject("s3://bucket/a.rec", settings(remote_options=access))
+    assert bytes(found.read(1000, 2000)) == DATA[1000:2000]
+    server.faults.append(fault)
+    kind = RemoteChangedError if fault in ("other", "longer") else Exception
+    with pytest.raises(kind, match=r"(?i)range|server sent|replaced"):
+        found.read(1000, 2000)
+
+
+@pytest.mark.parametrize("fault", ["other", "longer"])
+def test_the_version_of_an_answer_counts(server, settings, fault):
+    """And not that of another server behind the same name, which is looked up afterwards."""
+    server.objects["a.rec"], server.others["a.rec"] = DATA, DATA[::-1]
+    found = RemoteObject(f"{server.url}/a.rec", settings())
+    server.faults.append(fault)
+    with pytest.raises(RemoteChangedError, match="replaced"):
+        found.read(0, 10)
+
+
 @pytest.mark.parametrize(
     ("text", "left"),
     [

@@ -112,6 +112,23 @@ def test_missing_files(server, url, settings):
             RecordReader(missing, **vars(settings()))
 
 
+@pytest.mark.skipif(not HAS_LOCKS, reason="mirrors are bounded on Linux only")
+def test_a_closed_reader_makes_room_for_others(url, pack, settings):
+    with RecordReader(url, **vars(settings())) as closed:
+        there = bytes(closed[5])
+        record = closed[5]
+    for use in (lambda: closed[5], lambda: closed.read_at(0), lambda: closed.read_many([5])):
+        with pytest.raises(ValueError, match="closed"):
+            use()
+    assert bytes(record) == there
+    del record
+    with RecordReader(url, **vars(settings(remote_cache_size=3 * BLOCK))) as found:
+        assert not found.remote.resident
+        with RecordReader(pack) as wanted:
+            assert list(found) == list(wanted)
+        assert found.remote.counters()["evicted"] > 0
+
+
 def test_readers_are_pickled_with_their_settings(url, pack, keywords):
     with RecordReader(url, url.replace(".rec", ".idx"), **keywords) as reader:
         again = pickle.loads(pickle.dumps(reader))

@@ -184,3 +184,25 @@ def test_indexes_are_made_beside_the_pack(
         assert len(reader) == 100
     assert main(["index", "s3://bucket/bare.rec"]) == 1
     assert main(["index", "s3://bucket/bare.rec", "--force"]) == 0
+
+
+@pytest.mark.parametrize("read", ["read_csv", "CSVReader", "folder", "read_libsvm"])
+def test_text_is_reached_with_the_options_that_are_given(bucket, options, library, read):
+    pytest.importorskip("s3fs")
+    if read == "read_libsvm":
+        pytest.importorskip("scipy")
+    text = "1 2:5\n" if read == "read_libsvm" else "1,2\n3,4\n"
+    bucket.put_object(Bucket="bucket", Key=f"{read}/a.txt", Body=text.encode())
+    url, access = f"s3://bucket/{read}/a.txt", {"remote_options": options["remote_options"]}
+    url = "s3://bucket/folder" if read == "folder" else url
+    if library == "obstore":
+        with pytest.raises(ValueError, match="fsspec alone reads"):
+            recordio.read_csv(url, **access)
+    elif read == "read_libsvm":
+        assert recordio.read_libsvm(url, **access)[0].toarray().tolist() == [[0, 0, 5]]
+    elif read == "CSVReader":
+        with recordio.CSVReader(url, **access) as reader:
+            assert reader.count() == 2
+            assert [rows.tolist() for rows in reader.rows(1)] == [[[3, 4]]]
+    else:
+        assert recordio.read_csv(url, **access).tolist() == [[1, 2], [3, 4]]

@@ -1,6 +1,7 @@
 """Annotations of COCO, VOC and YOLO become records that `ImageDetRecordIter` reads."""
 
 import json
+import os
 import sys
 import types
 
@@ -102,6 +103,16 @@ every_kind = pytest.mark.parametrize("kind", ["coco", "voc", "yolo"])
 
 def labels_in(contents, prefix):
     return [header.label.tolist() for header, _ in contents(prefix)]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders")
+@pytest.mark.timeout(60)
+def test_a_pipe_with_the_name_of_an_image_is_skipped(annotated, command):
+    (annotated.photos / "b.jpg").unlink()
+    os.mkfifo(annotated.photos / "b.jpg")
+    command(*annotated.words("coco"), annotated.folder / "out")
+    report = (annotated.folder / "out.skipped.txt").read_text()
+    assert report.count("\n") == 1 and "image b.jpg: it is no regular file" in report
 
 
 @every_kind
@@ -486,3 +497,11 @@ def test_folders_that_are_none_are_named(annotated, kind, command, capsys):
     ):
         assert command(first, source, folder, annotated.folder / "out") == 1
         assert text in capsys.readouterr().err
+
+
+def test_a_box_becomes_six_numbers_behind_the_header():
+    labels = BoxLabels("refuse", "drop", False)
+    box = Box("box 0", 3, (0.25, 0, 0.5, 1))
+    assert labels.of([box], (100, 100))[0] == [2.0, 5.0, 3.0, 0.25, 0.0, 0.5, 1.0]
+    with pytest.raises(LabelError, match=r"^box 0: its width .* not above 0 \(50, 0, 50, 100\)"):
+        labels.of([box._replace(corners=(0.5, 0, 0.5, 1))], (100, 100))

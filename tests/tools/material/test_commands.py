@@ -1,6 +1,7 @@
 import argparse
 import os
 import signal
+import struct
 import subprocess
 import sys
 
@@ -70,6 +71,15 @@ def test_relabel(rows, command):
         assert command("relabel", "a", "out", "--force", *words) == 0
         assert labels("out")[:3] == expected
     assert command("relabel", "a", "out", "--force", "--map", "0=1") == 1
+
+
+def test_narrow(rows, command, capsys):
+    with RecordWriter("wide.rec") as writer:
+        writer.write(struct.pack("IdQQ", 0, 4, 7, 0) + b"content")
+    assert command("narrow", "wide", "out") == 0
+    assert labels("out") == [4]
+    assert command("narrow", "a", "more") == 1
+    assert "record 0: 24 bytes are too few for an image header of 32" in capsys.readouterr().err
 
 
 def test_filter(rows, command):
@@ -159,6 +169,7 @@ def test_damaged_records(rows, command, capsys):
 
 
 def test_a_table_of_labels():
+    assert mapping("0=3,1=3") == {0.0: 3.0, 1.0: 3.0}
     for text in ("none.txt", "", "1", "a=b"):
         with pytest.raises(argparse.ArgumentTypeError):
             mapping(text)

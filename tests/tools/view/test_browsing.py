@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordio import RecordReader, unpack
+from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
 
 HARMFUL = "<script>alert('class')</script>"  # a name of a class of the plain pack
 
@@ -168,6 +168,21 @@ def test_identities(client):
     assert positions(client.get("/pack/faces/?identity=2")) == [7, 8, 9]
     assert client.get("/pack/faces/?identity=4").status_code == 404
     assert client.get("/pack/plain/identities").status_code == 404
+
+
+def test_identities_whose_keys_were_rounded(opened, tmp_path):
+    first = 42_474_557
+    spans = [[first - 9, first - 7], [first - 7, first - 2], [first - 2, first]]
+    with RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
+        writer.write(pack(IRHeader(2, [first, first + 3], 0, 0), b""), 0)
+        for number, span in enumerate(spans):
+            for key in range(*span):
+                writer.write(pack(IRHeader(0, number, key, 0), b"image"), key)
+        for key, span in enumerate(spans, first):
+            writer.write(pack(IRHeader(2, span, key, 0), b""), key)
+    shown = opened(str(tmp_path / "a"))
+    assert shown.lists_identities and len(shown.identities) == 3
+    assert [shown.identity(number) for number in range(3)] == [range(*span) for span in spans]
 
 
 def test_search_finds_classes_and_files(client):

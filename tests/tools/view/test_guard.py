@@ -1,5 +1,7 @@
 """Nothing is answered without the token, and browsers are told what pages may do."""
 
+import asyncio
+
 import pytest
 
 #: As the fixtures have them.
@@ -112,3 +114,22 @@ def test_an_accident_is_an_answer_with_all_headers(client, site, monkeypatch, ca
     assert answer.status_code == 500 and "AttributeError" in answer.text
     assert "content-security-policy" in answer.headers
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["/pack/plain", "/pack/plain/", "/nowhere"])
+def test_bytes_that_no_address_has_are_refused(site, path):
+    """A browser never sends them, and no client library either."""
+    from recordio.tools.view.server import application
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    cookie = f"recordio_view_{PORT}={TOKEN}".encode()
+    scope = {
+        "type": "http", "method": "GET", "scheme": "http", "path": path, "root_path": "",
+        "query_string": b"\xa3", "headers": [(b"host", b"127.0.0.1"), (b"cookie", cookie)],
+    }  # fmt: skip
+    asyncio.run(application(site, TOKEN, PORT)(scope, None, send))
+    assert sent[0]["status"] == 400

@@ -1,0 +1,203 @@
+"""Face-recognition packs whose keys 32-bit floats do not tell apart."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordio import IRHeader, RecordHeaderError, RecordReader, RecordWriter, pack, split, stats
+from recordio.packs.identities import face_pack, in_file_order, joined_identities, keys_of
+from recordio.packs.source import SourcePack
+from recordio.tools.info import collect_info
+
+#: Where the images of packs end: around powers of two, and in the packs that people have.
+ENDS = [
+    *(1 << 24, (1 << 24) + 1, (1 << 24) + 6, (1 << 25) - 3, (1 << 25) + 2, (1 << 25) + 11),
+    *(17_091_657, 17_091_658, 42_474_557, 42_474_558, (1 << 26) + 7, (1 << 31) + 5),
+]
+
+
+def ranges(first, counts):
+    """The keys of the images of every identity, the last of which ends before `first`."""
+    ends = first - sum(counts) + np.cumsum(counts)
+    return np.stack([ends - counts, ends], -1).tolist()
+
+
+def found_in(path):
+    """The ranges of all identities, and the same asked for one by one."""
+    with RecordReader(path, path.with_suffix(".idx")) as reader:
+        faces = face_pack(reader, in_file_order(reader.offsets))
+        single = [faces.listed.ranges(i, i + 1)[0].tolist() for i in range(len(faces))]
+        assert faces.identities.dtype == np.int64
+        return faces.identities.tolist(), single
+
+
+@given(st.integers(1, 1 << 40))
+def test_a_float_stands_for_the_keys_that_become_it(key):
+    low, high = (int(keys[0]) for keys in keys_of([key]))
+    stored = np.float32(key)
+    assert low <= key <= high
+    assert np.float32(low) == np.float32(high) == stored
+    assert np.float32(low - 1) < stored < np.float32(high + 1)
+
+
+@pytest.mark.parametrize("first", ENDS)
+@pytest.mark.parametrize("counts", [[5, 5], [1], [3, 1, 1, 4], [1] * 9, [2, 0, 7, 0, 0, 1], [6, 0]])
+def test_rounded_ranges_are_those_that_were_meant(packs, first, counts):
+    want = ranges(first, counts)
+    assert found_in(packs.large_faces("a", first, counts)) == (want, want)
+
+
+@pytest.mark.parametrize("first", ENDS)
+@pytest.mark.parametrize(
+    "number", [lambda i: i + 1, lambda i: (7 * i + 3) % 1009, lambda i: [i, 1]]
+)
+def test_labels_need_not_number_the_identities(packs, first, number):
+    counts = [3, 1, 4, 1, 2]
+    path = packs.large_faces("a", first, counts, number=number)
+    assert found_in(path) == (ranges(first, counts),) * 2
+
+
+@pytest.mark.parametrize("first", ENDS)
+def test_images_at_the_edges_are_enough(packs, first):
+    counts = [20, 30, 10]
+    want = ranges(first, counts)
+    edges = {key for begin, end in want for key in (begin, end - 1)}
+    assert found_in(packs.large_faces("a", first, counts, keys=edges)) == (want, want)
+
+
+@pytest.mark.parametrize("first", ENDS)
+def test_everything_that_counts_identities_says_the_same(packs, first):
+    path = packs.large_faces("a", first, [4, 2, 3])
+    with SourcePack(path) as source:
+        assert source.identities == 3 and len(source) == 9
+        assert source.keys.tolist() == list(range(first - 9, first))
+    assert collect_info(str(path)).identities == stats(path).identities == 3
+    report = split(path, {packs.path("b"): 0.7, packs.path("c"): 0.3}, by="class")
+    assert sum(output.records for output in report.outputs) == 9
+    assert {output.identities for output in report.outputs} == {3}
+
+
+def test_few_records_are_read(packs, monkeypatch):
+    path = packs.large_faces("a", (1 << 24) + 4000, [1000] * 5)
+    with RecordReader(path, path.with_suffix(".idx")) as reader:
+        faces = face_pack(reader, reader.offsets)
+        read, asked = faces.listed.read, []
+        faces.listed.read = lambda keys: asked.extend(keys) or read(keys)
+        assert len(faces) == 5 and not asked
+        assert faces.identities.tolist() == ranges((1 << 24) + 4000, [1000] * 5)
+        assert len(asked) <= 4 * 5
+
+
+# -- what cannot be told ---------------------------------------------------------------------------
+
+
+def test_labels_that_do_not_tell(packs):
+    first = 42_474_557
+    path = packs.large_faces("a", first, [10, 9], number=lambda identity: 7)
+    with RecordReader(path, path.with_suffix(".idx")) as reader:
+        faces = face_pack(reader, reader.offsets)
+        assert len(faces) == 2
+        with pytest.raises(RecordHeaderError, match=rf"a\.rec: .*key {first + 1} .* begin at key "):
+            _ = faces.identities
+
+
+def test_missing_images_that_would_tell(packs):
+    first = 42_474_557
+    path = packs.large_faces("a", first, [10, 9], keys=range(first - 3, first))
+    with RecordReader(path, path.with_suffix(".idx")) as reader:
+        faces = face_pack(reader, reader.offsets)
+        with pytest.raises(RecordHeaderError, match=rf"key {first} lists begin at key "):
+            _ = faces.identities
+
+
+def test_a_damaged_image_does_not_tell(packs):
+    first = (1 << 25) + 10
+    path = packs.large_faces("a", first, [10, 9])
+    want = ranges(first, [10, 9])
+    with RecordReader(path, path.with_suffix(".idx")) as reader:
+        offset = int(reader.offsets[reader.position_of(want[1][0])])
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(b"oops")
+    with RecordReader(path, path.with_suffix(".idx")) as reader:
+        faces = face_pack(reader, reader.offsets)
+        with pytest.raises(RecordHeaderError, match=rf"key {first + 1} lists begin"):
+            _ = faces.identities
+
+
+def test_identities_that_leave_images_between_them(packs):
+    first = 42_474_557
+    path = packs.path("a")
+    with RecordWriter(path, path.with_suffix(".idx")) as writer:
+        writer.write(pack(IRHeader(2, [first, first + 2], 0, 0), b""), 0)
+        for key in range(first - 90, first):
+            writer.write(pack(IRHeader(0, int(key >= first - 40), key, 0), b"face"), key)
+        for i, pair in enumerate([(first - 90, first - 60), (first - 40, first)]):
+            writer.write(pack(IRHeader(2, pair, first + i, 0), b""), first + i)
+    with RecordReader(path, path.with_suffix(".idx")) as reader:
+        faces = face_pack(reader, reader.offsets)
+        with pytest.raises(RecordHeaderError, match=rf"key {first} lists end at about"):
+            _ = faces.identities
+
+
+def test_where_identity_records_begin_must_show(packs):
+    first = 17_091_657
+    path = packs.large_faces("a", first, [3, 3])
+    index = path.with_suffix(".idx")
+    lines = index.read_text().splitlines()
+    lines = [line for line in lines if not line.startswith(f"{first - 1}\t")]
+    index.write_text("\n".join(lines) + "\n")
+    with pytest.raises(RecordHeaderError, match=r"a\.rec: .*begin at key 17091655 to 17091657"):
+        SourcePack(path)
+
+
+def test_records_behind_the_identities(packs):
+    first = 17_091_657
+    path = packs.large_faces("a", first, [3, 3])
+    for more in (first + 2, first + 40):  # the float of the end stands for the first of them, too
+        with RecordWriter(path, path.with_suffix(".idx"), append=True) as writer:
+            writer.write(pack(IRHeader(0, 5, more, 0), b"more"), more)
+        with SourcePack(path) as source:
+            assert source.identities == 2 and len(source) == 6
+
+
+def test_two_labels_alone_are_no_face_pack(packs):
+    rows = [pack(IRHeader(2, pair, 0, 0), b"") for pair in ([17_091_656, 17_091_658], [2, 3e38])]
+    rows.append(pack(IRHeader(0, 1, 0, 0), b"image"))
+    for row in rows[:2]:
+        path = packs.path("a")
+        with RecordWriter(path, path.with_suffix(".idx")) as writer:
+            writer.write(row, 0)
+            writer.write(rows[2], 20_000_000)
+        with SourcePack(path) as source:
+            assert source.identities is None and len(source) == 2
+
+
+# -- damaged files, and several --------------------------------------------------------------------
+
+
+def test_a_damaged_large_pack_keeps_its_identities(packs):
+    first = 17_091_657
+    path = packs.large_faces("a", first, [3, 4])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])  # without the last identity
+    with SourcePack(path, skip_errors=True) as source:
+        assert source.identities == 2 and len(source) == 7
+    path.with_suffix(".idx").unlink()
+    path.write_bytes(whole[:-8])
+    with pytest.raises(RecordHeaderError, match="only an index says"):
+        SourcePack(path, skip_errors=True)
+
+
+def test_a_damaged_small_pack_needs_no_index(packs):
+    path = packs.faces("a", [2, 1], index=False)
+    path.write_bytes(path.read_bytes()[:-8])
+    with SourcePack(path, skip_errors=True) as source:
+        assert source.identities == 2 and len(source) == 3
+
+
+def test_several_files_of_one_pack():
+    parts = [np.array([[1, 3], [3, 4]]), np.array([[1, 1], [1, 6]])]
+    assert joined_identities(parts).tolist() == [[1, 3], [3, 9]]
+    assert joined_identities(parts[:1]) is parts[0]
