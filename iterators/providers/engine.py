@@ -15,9 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from recordio.errors import ErrorBudgetError, RecordIOError, RemoteFileError
+from recordio.keywords.checks import choice, integer, real
 
 from ..core.order import Order
-from ..core.parameters import choice, integer, real
 from ..core.turns import Turns
 
 __all__ = [

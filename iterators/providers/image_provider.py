@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from recordio.keywords.checks import choice
+from recordio.keywords.options import divided, refuse_ineffective, warn_of_ineffective
+
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
 from ..core.layout import plan as layout_plan
-from ..core.options import divided, refuse_ineffective, warn_of_ineffective
 from ..core.order import BatchPlan, Order, check_of
 from ..core.order.parts import zeros
-from ..core.parameters import choice
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.codecs.jpeg.jpeg import DEFAULT_LIMITS
 from ..images.plan import RenderPlan
@@ -137,7 +138,6 @@ class RecordImageProvider(PlannedProvider):
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
         self.path_imgrec = source.name
-        self._source_of_identities = source
         self.packs = packs
         self._seed = options.seed
         self._classes: PackClasses | None = classes
@@ -243,8 +243,12 @@ class RecordImageProvider(PlannedProvider):
         ------
         RecordHeaderError
             If keys were rounded, and the labels of the images do not tell which were meant.
+        ValueError
+            If the provider is closed.
         """
-        return self._source_of_identities.identities
+        if self._classes is None:
+            raise ValueError("the provider is closed")
+        return self._classes.source.identities
 
     @property
     def num_classes(self) -> int:

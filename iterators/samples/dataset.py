@@ -126,7 +126,7 @@ class Minibatches(Dataset):
         self._become(source, int(batch_size), batches, ())
 
     def _become(self, source: Dataset, batch_size: int, batches: Any, index: tuple) -> None:
-        """`index` is applied to every batch."""
+        """Apply `index` to every batch from now on."""
         self._source = source
         self._batch_size = batch_size
         self._batches = batches
@@ -167,7 +167,7 @@ class Minibatches(Dataset):
             number += 1
 
     def __call__(self) -> Any:
-        """All batches: a stacked array, or a list where they differ in length."""
+        """Return all batches: a stacked array, or a list where they differ in length."""
         if isinstance(self._batches, Endless):
             raise TypeError("data without an end cannot be read as a whole: choose minibatches")
         parts = [self._batch(int(number))() for number in self._batches]
@@ -186,7 +186,7 @@ class Minibatches(Dataset):
         return self._like(self._source._field(name), self._batches, ())
 
     def _shape(self) -> tuple[int, ...]:
-        """Length of every axis; where the last minibatch is shorter, that of the others counts."""
+        """Return the length of every axis; a shorter last minibatch does not count."""
         if isinstance(self._batches, Endless):
             raise TypeError("data without an end have no shape")
         if not len(self._batches):
@@ -195,7 +195,7 @@ class Minibatches(Dataset):
         return (len(self._batches), *self._batch(int(whole))._shape())
 
     def _size(self) -> int:
-        """Number of values in all minibatches, of which the last may be shorter."""
+        """Return the number of values in all minibatches, of which the last may be shorter."""
         self._shape()
         short = [n == self._short for n in self._batches]
         kinds = {bool(is_short): int(n) for is_short, n in zip(short, self._batches, strict=True)}

@@ -149,7 +149,7 @@ class Sample(SeesData):
     # -- reading ----------------------------------------------------------------------------------
 
     def __call__(self) -> Any:
-        """The data; of a composite, a dict of the data of its fields."""
+        """Return the data; of a composite, a dict of the data of its fields."""
         if self._primary is not None:
             return self._chief()
         if self._region is None:
@@ -209,12 +209,12 @@ class Sample(SeesData):
         return tuple(self._entries)
 
     def _iter_fields(self) -> Iterator[tuple[str, Sample]]:
-        """Pairs of name and sample, in the order of declaration."""
+        """Yield pairs of name and sample, in the order of declaration."""
         for name in tuple(self._entries):
             yield name, self._field(name)
 
     def _length(self) -> float:
-        """Number of elements; ``math.inf`` where the storage has no end."""
+        """Return the number of elements; ``math.inf`` where the storage has no end."""
         if self._primary is not None:
             return self._chief._length()
         if self._region is not None:
@@ -227,15 +227,15 @@ class Sample(SeesData):
         return next(iter(lengths.values()))
 
     def _shape(self) -> tuple[int, ...]:
-        """Length of every axis; ``()`` for a single number."""
+        """Return the length of every axis; ``()`` for a single number."""
         return self._whole()._shape() if self._region is None else self._region.shape()
 
     def _size(self) -> int:
-        """Number of elements along all axes."""
+        """Return the number of elements along all axes."""
         return math.prod(self._shape())
 
     def _width(self) -> int:
-        """Length of one element: the number of values in a row, of rows in a minibatch."""
+        """Return the length of one element: values of a row, or rows of a minibatch."""
         return len(self[0])
 
     @property
@@ -245,13 +245,13 @@ class Sample(SeesData):
 
     @property
     def _deterministic(self) -> bool:
-        """Whether two calls give equal data; storage that says otherwise has it False."""
+        """True if two calls give equal data; storage may declare that they do not."""
         if self._region is None:
             return all(field._deterministic for _, field in self._iter_fields())
         return bool(getattr(self._region.storage, "_deterministic", True))
 
     def _copy(self) -> Any:
-        """The same with storage of its own, which can be written."""
+        """Copy the sample, with storage of its own, which can be written."""
         if self._region is None:
             fields = {name: field._copy() for name, field in self._iter_fields()}
             return type(self)(None, fields, self._own_meta, primary=self._primary,
@@ -262,7 +262,7 @@ class Sample(SeesData):
         return type(self)(data, fields, self._own_meta, fields_meta=self._fields_meta)
 
     def _readonly(self, flag: bool = True) -> Any:
-        """The same view, unable to write.
+        """Return this view, unable to write.
 
         Raises
         ------
@@ -278,7 +278,7 @@ class Sample(SeesData):
         return view
 
     def _described(self, meta: Mapping[str, Any]) -> Any:
-        """The same view, with more facts about the data."""
+        """Return this view, with more facts about the data."""
         view = self._readonly(self._is_readonly)
         view._own_meta.update(meta)
         return view
@@ -371,7 +371,7 @@ class Sample(SeesData):
         return self._field(str(self._primary))
 
     def _whole(self) -> Any:
-        """The one field that stands for a composite."""
+        """Return the one field that stands for a composite."""
         if self._primary is None:
             raise TypeError("a composite without a primary field is no single array")
         return self._chief
@@ -387,7 +387,7 @@ class Sample(SeesData):
         return self._seen(self._entry(name), self._fields_meta.get(name, NOTHING))
 
     def _seen(self, entry: Any, meta: Mapping[str, Any] = NOTHING) -> Any:
-        """The sample that sees a field."""
+        """Return the sample that sees a field."""
         if isinstance(entry, Later):
             entry = entry()
         if isinstance(entry, Sample):
@@ -400,7 +400,7 @@ class Sample(SeesData):
         return self._view(type(self), region, {}, meta)
 
     def _declaration(self, entry: Any) -> Any:
-        """A field as the constructor takes it, with copies of what is no part of the data."""
+        """Return a field as the constructor takes it, with copies of data that are stored apart."""
         if isinstance(entry, Selector):
             return entry.index
         if isinstance(entry, Group):
@@ -408,21 +408,21 @@ class Sample(SeesData):
         return self._seen(entry)._copy()
 
     def _stored(self, data: Any = None, fields: Mapping[str, Any] | None = None) -> Sample:
-        """A field that is no part of the data of this sample."""
+        """Return a field that is no part of the data of this sample."""
         return data if isinstance(data, Sample) else type(self)(data, fields)
 
     def _field_index(self, selector: Selector) -> Any:
         return (slice(None),) * self._field_axis + selector.index
 
     def _parts_at(self, index: Any) -> Any:
-        """An element or part of a composite: the same of each field."""
+        """Return an element or part of a composite: that of each field."""
         self._length()
         fields = {name: field[index] for name, field in self._iter_fields()}
         kind = Sample if any(type(f) is Sample for f in fields.values()) else type(self)
         return self._view(kind, None, fields, self._own_meta, self._fields_meta)
 
     def _axes(self) -> int | None:
-        """Number of axes, where that is known without reading."""
+        """Return the number of axes, where that is known without reading."""
         if self._region is None or not hasattr(self._region.storage, "shape"):
             return None
         return len(self._region.shape())
@@ -444,7 +444,7 @@ class Sample(SeesData):
 
 
 class Later:
-    """The rows of a field that has storage of its own, once somebody asks for them."""
+    """The rows of a field that has storage of its own, read at their first use."""
 
     __slots__ = ("index", "name", "owner")
 
@@ -458,5 +458,5 @@ class Later:
 
 
 def data_of(value: Any) -> Any:
-    """What a value contributes: of a sample its data, anything else is data."""
+    """Return the data that a value contributes: those of a sample, or the value itself."""
     return value() if isinstance(value, Sample) else value

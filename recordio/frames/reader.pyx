@@ -114,7 +114,9 @@ cdef class RecordReader(MappedRecords):
         cdef int64_t outside
         if self.path is not None:
             raise RuntimeError("a RecordReader is initialised once")
-        self._settings = RemoteSettings(**remote)
+        self._settings = RemoteSettings.of(
+            type(self).__name__, remote, also=("path", "index", "verify")
+        )
         file = StoredFile.at(path)
         indexed = None if index is None else StoredFile.at(index)
         self._source = file.name, indexed and indexed.name

@@ -123,7 +123,7 @@ def test_a_closed_reader_makes_room_for_others(url, pack, settings):
             use()
     assert bytes(record) == there
     del record
-    with RecordReader(url, **vars(settings(remote_cache_size=6 * BLOCK))) as found:
+    with RecordReader(url, **vars(settings(remote_cache_size=3 * BLOCK))) as found:
         assert not found.remote.resident
         with RecordReader(pack) as wanted:
             assert list(found) == list(wanted)
@@ -204,7 +204,8 @@ def test_forked_children_read_what_is_there_and_fetch_nothing(url, settings):
 
 
 def test_unknown_keywords_are_refused(pack):
-    with pytest.raises(TypeError, match="remote_cash"):
+    said = r"^RecordReader\(\) has no parameter 'remote_cash'; did you mean 'remote_cache'"
+    with pytest.raises(TypeError, match=said):
         RecordReader(pack, remote_cash="x")
 
 

@@ -1,16 +1,37 @@
-"""The keywords of each provider as type checkers and editors read them.
+"""The keywords of providers and data sets as type checkers and editors read them.
 
-Written by ``python tests/iterators/providers/test_keywords.py`` from the options, which say more
+Written by ``python tests/iterators/core/test_keywords.py`` from the options, which say more
 about each; nothing imports this at run time.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
+import numpy as np
 from numpy.typing import DTypeLike
+
+Path = str | os.PathLike[str]
+
+
+class RemoteKeywords(TypedDict, total=False):
+    """Of `RemoteOptions`."""
+
+    remote_cache: str | os.PathLike[str] | None
+    remote_cache_size: int | None
+    remote_timeout: float | None
+    remote_options: Mapping[str, Any] | None
+
+
+class RecordDatasetKeywords(RemoteKeywords, total=False):
+    """Of `RecordDatasetOptions`."""
+
+    path: Path
+    index: Path | None
+    header: bool
+    copy: bool
 
 
 class ProviderKeywords(TypedDict, total=False):
@@ -84,7 +105,15 @@ class CSVKeywords(_CSVKeywords, TextKeywords, total=False):
     layout: str | None
 
 
-class ImageProviderKeywords(NamedKeywords, total=False):
+class LimitKeywords(TypedDict, total=False):
+    """Of `LimitOptions`."""
+
+    max_pixels: int
+    max_scans: int
+    max_scan_pixels: int
+
+
+class ImageProviderKeywords(NamedKeywords, RemoteKeywords, LimitKeywords, total=False):
     """Of `ImageProviderOptions`."""
 
     batch_size: int
@@ -101,13 +130,6 @@ class ImageProviderKeywords(NamedKeywords, total=False):
     cache_size: int | None
     strict: bool
     verify: bool
-    remote_cache: str | os.PathLike[str] | None
-    remote_cache_size: int | None
-    remote_timeout: float | None
-    remote_options: Any
-    max_pixels: int
-    max_scans: int
-    max_scan_pixels: int
 
 
 class ImageRecordKeywords(ImageProviderKeywords, FileKeywords, total=False):
@@ -420,3 +442,108 @@ class NDArrayKeywords(ProviderKeywords, total=False):
     layout: str
     dtype: DTypeLike | None
     data_layout: str | None
+
+
+class ThreadKeywords(TypedDict, total=False):
+    """Of `ThreadOptions`."""
+
+    threads: int | None
+
+
+class AugmentedDatasetKeywords(ThreadKeywords, total=False):
+    """Of `AugmentedDatasetOptions`."""
+
+    dataset: Any
+    stored: str
+
+
+class SeededRecipeKeywords(NamedRecipeKeywords, total=False):
+    """Of `SeededRecipeOptions`."""
+
+    seed: int
+
+
+class ExampleKeywords(SeededRecipeKeywords, total=False):
+    """Of `ExampleOptions`."""
+
+    layout: str
+    dtype: str
+
+
+class SomeBaseRecipeKeywords(TypedDict, total=False):
+    """Of `BaseRecipe`, none of them required."""
+
+    data_shape: tuple[int, int, int]
+    resize: int
+    inter_method: int
+    scale: float
+    scaled_decode: bool
+
+
+class SomeRecipeKeywords(PolicyKeywords, SomeBaseRecipeKeywords, total=False):
+    """Of `Recipe`, none of them required."""
+
+    rand_crop: bool
+    crop_x_start: int
+    crop_y_start: int
+    max_crop_size: int
+    min_crop_size: int
+    random_resized_crop: bool
+    min_random_area: float
+    max_random_area: float
+    max_aspect_ratio: float
+    min_aspect_ratio: float | None
+    log_aspect_ratio: bool
+    max_rotate_angle: int
+    rotate: int
+    rotate_list: tuple[int, ...]
+    max_shear_ratio: float
+    min_random_scale: float
+    max_random_scale: float
+    min_img_size: float
+    max_img_size: float
+    pad: int
+    fill_value: int
+    brightness: float
+    contrast: float
+    saturation: float
+    random_h: int
+    random_s: int
+    random_l: int
+    pca_noise: float
+    max_random_contrast: float
+    max_random_illumination: float
+    mirror: bool
+    rand_mirror: bool
+    mean_r: float
+    mean_g: float
+    mean_b: float
+    mean_a: float
+    std_r: float
+    std_g: float
+    std_b: float
+    std_a: float
+
+
+class AugmentedDatasetParameters(
+    AugmentedDatasetKeywords, ExampleKeywords, SomeRecipeKeywords, total=False
+):
+    """Of `AugmentedDataset`."""
+
+
+class ImageRecordDatasetKeywords(ThreadKeywords, LimitKeywords, RemoteKeywords, total=False):
+    """Of `ImageRecordDatasetOptions`."""
+
+    path: Any
+    index: Any
+    channels: int | None
+    layout: str | None
+    dtype: Any
+    transform: Callable[[np.ndarray], Any] | None
+    label_dtype: Any
+
+
+class ImageRecordDatasetParameters(
+    ImageRecordDatasetKeywords, SeededRecipeKeywords, SomeRecipeKeywords, total=False
+):
+    """Of `ImageRecordDataset`."""

@@ -1,19 +1,28 @@
-"""`iterators/providers/keywords.py`, which editors read, says what the options say.
+"""`iterators/core/keywords.py` and `pack_keywords.py`, for editors, say what the options say.
 
-``python tests/iterators/providers/test_keywords.py`` writes it.
+``python tests/iterators/core/test_keywords.py`` writes them.
 """
 
 import inspect
 from dataclasses import MISSING, fields
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from iterators.core.options import Options
-from iterators.core.parameters import boolean, choice, integers, path, paths
+from iterators.core import dtypes
+from iterators.datasets.augmented import AugmentedDataset, AugmentedDatasetOptions
+from iterators.datasets.records import (
+    ImageRecordDataset,
+    ImageRecordDatasetOptions,
+    RecordDataset,
+    RecordDatasetOptions,
+)
 from iterators.images.augment.augmenter import AugmenterOptions
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
+from iterators.images.examples import ExampleOptions, SeededRecipeOptions
+from iterators.images.sources.packs import AUGMENTATION_FAMILIES, PackOptions
 from iterators.mx_image.create import CreateAugmenter, CreateDetAugmenter, DetAugmenterOptions
 from iterators.mx_image.det_iter import ImageDetIter
 from iterators.providers.arrays import ArrayDataProvider, ArrayOptions, NDArrayIter, NDArrayOptions
@@ -30,9 +39,13 @@ from iterators.providers.image_record import ImageRecordIter
 from iterators.providers.libsvm import LibSVMIter, LibSVMOptions
 from iterators.providers.mix_batches import MixBatches, MixOptions
 from iterators.providers.mnist import MNISTIter, MNISTOptions
+from recordio.keywords.checks import boolean, choice, integers, path, paths
+from recordio.keywords.options import Options
 
-FILE = Path(inspect.getfile(ImageRecordIter)).with_name("keywords.py")
+FILE = Path(inspect.getfile(dtypes)).with_name("keywords.py")
+PACK_FILE = FILE.with_name("pack_keywords.py")
 PROVIDERS = {
+    RecordDataset: (RecordDatasetOptions,),
     ArrayDataProvider: (ArrayOptions,),
     CSVIter: (CSVOptions,),
     ImageDetRecordIter: (ImageDetOptions, DetRecipe),
@@ -44,14 +57,36 @@ PROVIDERS = {
     MNISTIter: (MNISTOptions,),
     NDArrayIter: (NDArrayOptions,),
 }
+#: What takes those of augmentation as well, where nothing is required of them.
+AUGMENTING = {
+    AugmentedDataset: (AugmentedDatasetOptions, ExampleOptions, Recipe),
+    ImageRecordDataset: (ImageRecordDatasetOptions, SeededRecipeOptions, Recipe),
+}
 FAMILIES = {
     **PROVIDERS,
     CreateAugmenter: (AugmenterOptions,),
     CreateDetAugmenter: (DetAugmenterOptions,),
 }
-HEAD = '''"""The keywords of each provider as type checkers and editors read them.
+HEAD = '''"""The keywords of providers and data sets as type checkers and editors read them.
 
-Written by ``python tests/iterators/providers/test_keywords.py`` from the options, which say more
+Written by ``python tests/iterators/core/test_keywords.py`` from the options, which say more
+about each; nothing imports this at run time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+Path = str | os.PathLike[str]
+'''
+PACK_HEAD = '''"""The keywords of `Pack` as type checkers and editors read them.
+
+Written by ``python tests/iterators/core/test_keywords.py`` from the options, which say more
 about each; nothing imports this at run time.
 """
 
@@ -60,8 +95,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from typing import Any, TypedDict
-
-from numpy.typing import DTypeLike
 '''
 #: What may be passed where the option itself has another type.
 ACCEPTED = {
@@ -84,8 +117,10 @@ def name_of(family):
 
 
 def dictionary(name, bases, items, what):
-    bases = ", ".join(bases or ["TypedDict"])
-    text = f'\n\nclass {name}({bases}, total=False):\n    """{what}"""\n'
+    bases = ", ".join([*(bases or ["TypedDict"]), "total=False"])
+    head = f"class {name}({bases}):"
+    head = head if len(head) <= 100 else f"class {name}(\n    {bases}\n):"
+    text = f'\n\n{head}\n    """{what}"""\n'
     return text + "\n" * bool(items) + "".join(f"    {i.name}: {accepted(i)}\n" for i in items)
 
 
@@ -98,7 +133,7 @@ def of_family(family, known):
     inherited = {item.name for base in bases for item in fields(base)}
     own = [item for item in fields(family) if item.name not in inherited]
     names = [name_of(base) for base in bases]
-    takers = [other for families in PROVIDERS.values() for other in families]
+    takers = [PackOptions, *chain(*PROVIDERS.values(), *AUGMENTING.values())]
     positional = {
         name for other in takers if issubclass(other, family) for name in other.positional.split()
     }
@@ -112,6 +147,24 @@ def of_family(family, known):
     return text + dictionary(name_of(family), names, own, f"Of `{family.__name__}`.")
 
 
+def needing_nothing(family, known):
+    """The name of a dictionary of a family in which nothing is required, and its text."""
+    if not any(item.default is MISSING for item in fields(family)):
+        return name_of(family), of_family(family, known)
+    name, bases, text = f"Some{name_of(family)}", [], ""
+    for base in family.__bases__:
+        if base is not Options:
+            inner, more = needing_nothing(base, known)
+            bases, text = [*bases, inner], text + more
+    if name in known:
+        return name, text
+    known.add(name)
+    inherited = {item.name for base in family.__bases__ for item in fields(base)}
+    own = [item for item in fields(family) if item.name not in inherited]
+    what = f"Of `{family.__name__}`, none of them required."
+    return name, text + dictionary(name, bases, own, what)
+
+
 def written():
     text, known = HEAD, set()
     for taker, families in PROVIDERS.items():
@@ -119,11 +172,32 @@ def written():
         if len(families) > 1:
             names = [name_of(family) for family in families]
             text += dictionary(f"{taker.__name__}Parameters", names, [], f"Of `{taker.__name__}`.")
+    for taker, (own, *families) in AUGMENTING.items():
+        text, names = text + of_family(own, known), [name_of(own)]
+        for family in families:
+            name, more = needing_nothing(family, known)
+            names, text = [*names, name], text + more
+        text += dictionary(f"{taker.__name__}Parameters", names, [], f"Of `{taker.__name__}`.")
     return text
 
 
-def test_the_file_says_what_the_options_say():
+def written_of_packs():
+    """The dictionary of `Pack`, whose augmentation is that of any iterator."""
+    found = {}
+    for family in AUGMENTATION_FAMILIES:
+        for item in fields(family):
+            found.setdefault(item.name, []).append(accepted(item))
+    text = PACK_HEAD + of_family(PackOptions, set())
+    text += dictionary("PackParameters", [name_of(PackOptions)], [], "Of `Pack`.") + "\n"
+    for name, types in found.items():
+        kinds = dict.fromkeys(kind for accepted in types for kind in accepted.split(" | "))
+        text += f"    {name}: {'Any' if 'Any' in kinds else ' | '.join(kinds)}\n"
+    return text
+
+
+def test_the_files_say_what_the_options_say():
     assert FILE.read_text() == written()
+    assert PACK_FILE.read_text() == written_of_packs()
 
 
 @pytest.mark.parametrize("taker", FAMILIES)
@@ -144,3 +218,4 @@ def test_signatures_and_docstrings_name_every_keyword(taker):
 
 if __name__ == "__main__":
     FILE.write_text(written())
+    PACK_FILE.write_text(written_of_packs())

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from iterators.core.options import Options, Rule, option, refuse_ineffective, warn_of_ineffective
+from recordio.keywords.options import Options, Rule, option, refuse_ineffective, warn_of_ineffective
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 /* What the header of a JPEG file says and libjpeg does not tell: the EXIF orientation, and the kind
  * and size of frames that the library refuses.  It never reads behind the data, whatever is in it.
  */
-#ifndef ITERATORS_JPEG_OUTLINE_H
-#define ITERATORS_JPEG_OUTLINE_H
+#ifndef RECORDIO_JPEG_OUTLINE_H
+#define RECORDIO_JPEG_OUTLINE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,15 +17,12 @@ static inline uint32_t read32(const uint8_t* data, int big_endian) {
                       : (uint32_t)read16(data + 2, 0) << 16 | read16(data, 0);
 }
 
-/* The orientation in the payload of an APP1 segment, or 0 if it says none. */
-static inline int exif_orientation(const uint8_t* data, size_t size) {
-    static const uint8_t signature[6] = {'E', 'x', 'i', 'f', 0, 0};
+/* The orientation of a TIFF file, such as EXIF data are, or 0 if it says none. */
+static inline int read_tiff_orientation(const uint8_t* data, size_t size) {
     int big_endian;
     uint32_t offset;
     unsigned count, i;
-    if (size < 14 || memcmp(data, signature, sizeof signature) != 0) return 0;
-    data += sizeof signature; /* offsets count from here */
-    size -= sizeof signature;
+    if (size < 8) return 0;
     if (data[0] == 'M' && data[1] == 'M')
         big_endian = 1;
     else if (data[0] == 'I' && data[1] == 'I')
@@ -45,6 +42,13 @@ static inline int exif_orientation(const uint8_t* data, size_t size) {
         }
     }
     return 0;
+}
+
+/* The orientation in the payload of an APP1 segment, or 0 if it says none. */
+static inline int exif_orientation(const uint8_t* data, size_t size) {
+    static const uint8_t signature[6] = {'E', 'x', 'i', 'f', 0, 0};
+    if (size < sizeof signature || memcmp(data, signature, sizeof signature) != 0) return 0;
+    return read_tiff_orientation(data + sizeof signature, size - sizeof signature);
 }
 
 typedef struct {

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .synonyms import elsewhere, synonym
+
 __all__ = [
     "boolean",
     "choice",
@@ -44,17 +46,7 @@ def _range(low: float, high: float) -> str:
 
 
 def integer(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> int:
-    """An integer in ``[low, high]``.
-
-    Examples
-    --------
-    >>> integer("batch_size", "32", low=1)
-    32
-    >>> integer("batch_size", 0, low=1)
-    Traceback (most recent call last):
-        ...
-    ValueError: batch_size=0: expected an integer of at least 1
-    """
+    """Return an integer in ``[low, high]``."""
     expected = "an integer" + _range(low, high)
     try:
         number = int(value) if isinstance(value, str) else operator.index(value)
@@ -68,15 +60,7 @@ def integer(name: str, value: Any, low: float = -math.inf, high: float = math.in
 
 
 def entries(state: Any, *names: str) -> Mapping[str, Any]:
-    """A saved state that has these entries at least.
-
-    Examples
-    --------
-    >>> entries({"epoch": 3}, "epoch", "number")
-    Traceback (most recent call last):
-        ...
-    ValueError: the state is incomplete: it has no number
-    """
+    """Return a saved state that has these entries at least."""
     if not isinstance(state, Mapping):
         raise ValueError(f"a saved state is a dictionary, not {state!r:.60}")
     missing = [name for name in names if name not in state]
@@ -86,13 +70,7 @@ def entries(state: Any, *names: str) -> Mapping[str, Any]:
 
 
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
-    """A finite number in ``[low, high]``.
-
-    Examples
-    --------
-    >>> real("min_random_area", 0.08, 0, 1)
-    0.08
-    """
+    """Return a finite number in ``[low, high]``."""
     expected = "a number" + _range(low, high)
     try:
         number = float(value)
@@ -106,13 +84,7 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) 
 
 
 def boolean(name: str, value: Any) -> bool:
-    """True or False, also written 1, 0, "True" or "false".
-
-    Examples
-    --------
-    >>> boolean("shuffle", 1), boolean("shuffle", "False")
-    (True, False)
-    """
+    """Return True or False, also for 1, 0, "True" and "false"."""
     if isinstance(value, str):
         value = {"true": 1, "false": 0, "1": 1, "0": 0}.get(value.strip().lower(), value)
     try:
@@ -125,15 +97,7 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
-    """One of `allowed`.
-
-    Examples
-    --------
-    >>> choice("inter_method", 7, (0, 1, 2))
-    Traceback (most recent call last):
-        ...
-    ValueError: inter_method=7: expected one of 0, 1, 2
-    """
+    """Return one of `allowed`."""
     allowed = tuple(allowed)
     try:
         return allowed[allowed.index(value)]
@@ -142,14 +106,9 @@ def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
 
 
 def path(name: str, value: Any) -> str:
-    """A path as text; empty for None.
+    """Return a path as text; empty for None.
 
-    Numbers are refused, which the functions of the system take for open files.
-
-    Examples
-    --------
-    >>> path("path_imgidx", "train.idx"), path("path_imgidx", None)
-    ('train.idx', '')
+    Numbers are refused: the functions of the system take them for open files.
     """
     if value is None:
         return ""
@@ -160,13 +119,7 @@ def path(name: str, value: Any) -> str:
 
 
 def paths(name: str, value: Any) -> str | tuple[str, ...]:
-    """A path as text, or several as a tuple.
-
-    Examples
-    --------
-    >>> paths("path_imgrec", "a.rec;b.rec"), paths("path_imgrec", ["a.rec", "b.rec"])
-    ('a.rec;b.rec', ('a.rec', 'b.rec'))
-    """
+    """Return a path as text, or several as a tuple."""
     if isinstance(value, (list, tuple)):
         return tuple(path(name, item) for item in value)
     return path(name, value)
@@ -175,13 +128,7 @@ def paths(name: str, value: Any) -> str | tuple[str, ...]:
 def integers(
     name: str, value: Any, length: int | None = None, low: float = 1, high: float = math.inf
 ) -> tuple[int, ...]:
-    """A tuple of integers in ``[low, high]``, of a fixed length if one is given.
-
-    Examples
-    --------
-    >>> integers("data_shape", "(3, 224, 224)", length=3)
-    (3, 224, 224)
-    """
+    """Return a tuple of integers in ``[low, high]``, of a fixed length if one is given."""
     count = "a tuple of" if length is None else f"a tuple of {length}"
     expected = f"{count} integers{_range(low, high)}"
     if isinstance(value, str):
@@ -196,25 +143,17 @@ def integers(
 
 
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
-    """The error for a keyword that does not exist, with the closest one that does.
+    """Make the error for a keyword that does not exist, with the one that is meant.
 
-    Examples
-    --------
-    >>> print(unknown_keyword("ImageRecordIter", "shuffel", ["shuffle", "seed"]))
-    ImageRecordIter() has no parameter 'shuffel'; did you mean 'shuffle'?
+    That is the one that does what another library calls by the unknown name, or the closest one.
     """
     text = f"{function}() has no parameter {name!r}"
-    hint = did_you_mean(name, known)
+    known = list(known)
+    hint = synonym(name, known) or elsewhere(name) or did_you_mean(name, known)
     return TypeError(f"{text}; {hint}" if hint else text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The closest of the names that exist, as a question; empty if none is close.
-
-    Examples
-    --------
-    >>> did_you_mean("shuffel", ["shuffle", "seed"])
-    "did you mean 'shuffle'?"
-    """
+    """Return the closest of the existing names as a question; empty if none is close."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean {close[0]!r}?" if close else ""

@@ -5,8 +5,8 @@
  * even if it is but a few bytes.  So their number is limited and, as a measure of the work, the
  * passes times the pixels.
  */
-#ifndef ITERATORS_JPEG_WORK_H
-#define ITERATORS_JPEG_WORK_H
+#ifndef RECORDIO_JPEG_LIMITS_H
+#define RECORDIO_JPEG_LIMITS_H
 
 #include <limits.h>
 #include <stddef.h>
@@ -81,12 +81,13 @@ static inline enum jpeg_work check_scan(int number, const jpeg_limits* limits, i
 static inline void explain_work(enum jpeg_work found, const jpeg_limits* limits, int width, int height,
                                 char* message, size_t size) {
     if (found == JPEG_WORK_SCANS)
-        snprintf(message, size, "more than %lld scans; raise max_scans if they are meant",
+        snprintf(message, size,
+                 "more than %lld scans; raise max_scans if they are meant, or write it again with fewer",
                  (long long)limits->most[JPEG_MAX_SCANS]);
     else
         snprintf(message, size,
                  "its scans pass %d x %d pixels more than %d times, the limit of %lld in all; "
-                 "raise max_scan_pixels if they are meant",
+                 "raise max_scan_pixels if they are meant, or write it again with fewer scans",
                  width, height, allowed_passes(limits, width, height),
                  (long long)limits->most[JPEG_MAX_SCAN_PIXELS]);
 }
