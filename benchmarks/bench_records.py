@@ -53,7 +53,7 @@ def record_file(folder, records):
 
 
 def read_plainly(path):
-    """What a reader in plain Python does for every record."""
+    """Do the work of a reader in plain Python for every record."""
     with open(path, "rb") as file:
         while head := file.read(8):
             length = struct.unpack("<II", head)[1] & MAX_RECORD_LENGTH

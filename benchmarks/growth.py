@@ -1,4 +1,4 @@
-"""What grows with the number of records and of threads: ``python benchmarks/growth.py``.
+"""Costs that grow with the number of records and of threads: ``python benchmarks/growth.py``.
 
 Synthetic record files of the smallest images there are, from a thousand records to ten millions,
 each measured in a process of its own; and what a batch costs the one thread that takes it, against
@@ -79,7 +79,7 @@ def seconds(work):
 
 
 def opened_costs(count, settings):
-    """What an open provider costs, in the order of `COSTS`."""
+    """Measure the costs of an open provider, in the order of `COSTS`."""
     opening, provider = seconds(lambda: ImageRecordIter(**settings))
     with provider:
         first, _ = seconds(provider.next)

@@ -103,7 +103,7 @@ class RecordIOError(ValueError):
         return f"{', '.join(place)}: {self.reason}" if place else self.reason
 
     def at(self, **place):
-        """The same error, with the place where it was met.
+        """Return the same error with the place where it was met.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ import numpy as np
 from recordio.errors import ImageDecodeError, RecordHeaderError
 from recordio.extras import need
 from recordio.frames.head import HEAD
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_chunks, check_pixels, image_size
+from recordio.image_size import NO_LIMIT, check_chunks, check_limits, complete_limits, image_size
 
 __all__ = ["IRHeader", "pack", "pack_img", "unpack", "unpack_img"]
 
@@ -227,7 +227,7 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
     return pack(header, content.tobytes())
 
 
-def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
+def unpack_img(s, iscolor=-1, **limits):
     """Split a record into image header and decoded image.
 
     Parameters
@@ -237,9 +237,11 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     iscolor : int
         OpenCV's mode.  -1: as stored (alpha and 16 bits kept, EXIF orientation ignored); 0: grey;
         1: BGR, EXIF orientation applied.
-    max_pixels : int or None
-        Images with more pixels are refused before anything is decoded.  None for no limit, and for
-        images whose headers Pillow cannot read, such as Radiance HDR.
+    **limits : int or None
+        Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
+        images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
+        None for no limit; ``max_pixels=None`` also for images whose headers Pillow cannot read,
+        such as Radiance HDR.
 
     Returns
     -------
@@ -257,7 +259,7 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     RecordHeaderError
         As from `unpack`.
     ImageDecodeError
-        If the image has more pixels than `max_pixels`.
+        If the image exceeds a limit.
 
     Examples
     --------
@@ -265,17 +267,17 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     None
     """
     cv2 = _opencv()
+    limits = complete_limits(limits)
     header, content = unpack(s)
     data = np.frombuffer(content, np.uint8)
     if not data.size:
         return header, None
     try:
         check_chunks(data)
-        size = None if max_pixels is None else image_size(data)
+        size = (0, 0) if limits["max_pixels"] == NO_LIMIT else image_size(data)
     except ImageDecodeError:
         return header, None
-    if size is not None:
-        check_pixels(size, max_pixels)
+    check_limits(data, size, limits)
     return header, cv2.imdecode(data, iscolor)
 
 

@@ -34,29 +34,10 @@ def check_contents(
     cancelled: Callable[[], bool] = lambda: False,
     tell: Callable[[int, int], object] = lambda done, total: None,
 ) -> None:
-    """Decode what is in every whole record, and add to a report what cannot be decoded.
+    """Decode the contents of all whole records, and add to a report what cannot be decoded.
 
-    Parameters
-    ----------
-    report : Report
-        What `recordio.verify` found; gets `images` and more `problems`, in the order of the file.
-    max_pixels : int
-        Images with more are problems and are not decoded.
-    threads : int, at least 1
-        Threads that decode; the report does not depend on their number.
-    progress : bool, optional
-        Show a progress bar; by default where standard error is a terminal.
-    cancelled : callable, optional
-        Asked between records; when true, `KeyboardInterrupt` is raised.
-    tell : callable
-        ``tell(done, total)`` is told how many records were looked at.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    TruncatedRecordError
-        The file became shorter while it was read.
+    The report gets `images` and more `problems`, in the order of the file, whatever the number of
+    threads.  ``tell(done, total)`` is called with the number of records that were looked at.
     """
     import cv2
 
@@ -71,7 +52,7 @@ def check_contents(
         identities = bool(offsets) and label_pair(reader.read_at(offsets[0])[0]) is not None
 
         def examine(place: int) -> tuple[bool, str]:
-            """Whether a record holds an image, and what is wrong with its content."""
+            """Return whether a record holds an image, and the fault of its content."""
             record, _ = reader.read_at(offsets[place], numbers[place], copy=True)
             if identities and label_pair(record) is not None:
                 return False, ""

@@ -25,9 +25,8 @@ from recordio.frames.mapping cimport guard_of, map_guard
 from recordio.header cimport HEADER_ID, HEADER_SIZE
 
 from recordio.errors import IndexFileError, RecordHeaderError
-from recordio.files import StoredFile
+from recordio.files import StoredFile, open_output
 from recordio.frames.frame import scan_offsets
-from recordio.storage import open_output
 
 __all__ = ["build_index", "format_index", "read_index", "write_index"]
 

@@ -169,6 +169,7 @@ def test_damaged_records(rows, command, capsys):
 
 
 def test_a_table_of_labels():
+    assert mapping("0=3,1=3") == {0.0: 3.0, 1.0: 3.0}
     for text in ("none.txt", "", "1", "a=b"):
         with pytest.raises(argparse.ArgumentTypeError):
             mapping(text)
