@@ -28,6 +28,8 @@ from peers.jobs import JOBS
 from iterators import ImageRecordIter
 from iterators.core.order import ShuffledOrder
 from recordio import build_index
+from recordio.frames.head import HEAD, MAGIC_WORD
+from recordio.header import FRAMED_HEADER
 
 BATCH = 128
 REPEATS = 5
@@ -35,11 +37,7 @@ REPEATS = 5
 IMAGE = b"P6 1 1 255\n\x10\x20\x30"
 RECORD = np.dtype(
     [
-        ("magic", "<u4"),
-        ("length", "<u4"),
-        ("flag", "<u4"),
-        ("label", "<f4"),
-        ("id", "<u8", 2),
+        *FRAMED_HEADER.descr,
         ("image", f"V{len(IMAGE)}"),
         ("padding", f"V{-len(IMAGE) % 4}"),
     ]
@@ -66,8 +64,9 @@ def write_records(path, count):
     with open(path, "wb") as file:
         for start in range(0, count, 1_000_000):
             part = np.zeros(min(1_000_000, count - start), RECORD)
-            part["magic"], part["length"] = 0xCED7230A, 24 + len(IMAGE)
-            part["id"][:, 0] = np.arange(start, start + len(part))
+            payload = FRAMED_HEADER.itemsize - HEAD.itemsize + len(IMAGE)
+            part["magic"], part["lrec"] = MAGIC_WORD, payload
+            part["id"] = np.arange(start, start + len(part))
             part["image"] = np.void(IMAGE)
             part.tofile(file)
 

@@ -27,7 +27,7 @@ from recordio.frames.checksums import checksums_path
 from recordio.image_size import DEFAULT_MAX_PIXELS
 from recordio.ordered import default_threads
 from recordio.packs.source import pack_files, pack_prefix
-from recordio.remote.opening import open_mirror
+from recordio.remote.folder import open_mirror
 
 from .console import (
     UNNOTICED,

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from typing import Any, TextIO
 
-from iterators.core.parameters import did_you_mean
+from recordio.keywords.checks import did_you_mean
+from recordio.keywords.synonyms import synonym
 
 from .image_list import Skipped, skipped_path
 
@@ -103,7 +104,9 @@ class Parser(argparse.ArgumentParser):
             for option in action.option_strings
         ]
         unknown = (word.partition("=")[0] for word in rest if word.startswith("--"))
-        hints = " ".join(filter(None, (did_you_mean(word, known) for word in unknown)))
+        hints = " ".join(
+            filter(None, (synonym(word, known) or did_you_mean(word, known) for word in unknown))
+        )
         problem = f"unrecognized arguments: {' '.join(rest)}"
         parsers[-1].error(f"{problem}; {hints}" if hints else problem)
 

@@ -20,7 +20,7 @@ from .console import progress_bar
 from .images import check_decodes, one_opencv_thread
 from .npy import decode_npy
 from .ordered_pool import map_in_order
-from .record_pack import keys_by_offset, whole_offsets
+from .record_pack import keys_by_offset, whole_records
 
 __all__ = ["check_contents"]
 
@@ -41,7 +41,7 @@ def check_contents(
     """
     import cv2
 
-    offsets = list(whole_offsets(report.path))
+    numbers, offsets = (found.tolist() for found in whole_records(report.path, report.index_path))
     keys = keys_by_offset(report.index_path) or {}
     report.images = 0
     with (
@@ -51,9 +51,9 @@ def check_contents(
     ):
         identities = bool(offsets) and label_pair(reader.read_at(offsets[0])[0]) is not None
 
-        def examine(number: int) -> tuple[bool, str]:
+        def examine(place: int) -> tuple[bool, str]:
             """Return whether a record holds an image, and the fault of its content."""
-            record, _ = reader.read_at(offsets[number], number, copy=True)
+            record, _ = reader.read_at(offsets[place], numbers[place], copy=True)
             if identities and label_pair(record) is not None:
                 return False, ""
             _, content, kind = read_payload(record)
@@ -70,17 +70,18 @@ def check_contents(
                 return kind in IMAGE_KINDS, str(error) or "not enough memory"
             return kind in IMAGE_KINDS, ""
 
-        number = 0
+        place = 0
         parts = map_in_order(examine, range(len(offsets)), threads, cancelled=cancelled)
         with contextlib.closing(parts):
             for part in parts:
                 for is_image, reason in part:
                     report.images += is_image and not reason
                     if reason:
-                        offset = offsets[number]
+                        offset, number = offsets[place], numbers[place]
+                        listed = None if number < 0 else number
                         report.problems.append(
-                            Problem("content", reason, offset, number, key=keys.get(offset))
+                            Problem("content", reason, offset, listed, key=keys.get(offset))
                         )
-                    number += 1
+                    place += 1
                 advance(len(part))
-                tell(number, len(offsets))
+                tell(place, len(offsets))

@@ -17,14 +17,13 @@ import cv2
 import numpy as np
 
 from iterators.images.codecs import pnm
-from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.jpeg.resize import decode_resized
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_for_opencv, check_pixels, image_size
 from recordio.packs.lists import ListEntry
 
-from .image_header import ANY_SIZE, ImageHeader, read_image_header
+from .image_header import ImageHeader, read_image_header
 from .images import check_jpeg, decode_gif
 from .optimize import Tally, optimize_image
 
@@ -193,8 +192,7 @@ def _needs_no_change(header: ImageHeader | None, options: EncodeOptions) -> bool
 def _decode(data: bytes, color: int, max_pixels: int) -> np.ndarray:
     if not data:
         raise ImageDecodeError("the file is empty")
-    check_for_opencv(data, max_pixels, "--max-pixels")
-    jpeg.check_limits(data, max_pixels=ANY_SIZE)
+    check_for_opencv(data, {"max_pixels": max_pixels}, "--max-pixels")
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), color)
     except cv2.error as error:

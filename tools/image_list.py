@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TextIO
 
 from recordio.errors import RecordIOError
-from recordio.files import open_text
+from recordio.files import open_output, open_text, remove_output
 from recordio.limits import bounded_lines
 from recordio.packs.lists import ListEntry, parse_line
-from recordio.storage import open_output, remove_output
 
 __all__ = [
     "ImageList",

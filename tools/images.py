@@ -17,7 +17,7 @@ from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.image_size import (
     DEFAULT_MAX_PIXELS,
     check_for_opencv,
-    check_pixels,
+    check_limits,
     image_size,
     open_image,
 )
@@ -87,8 +87,7 @@ def decode_image(
     image = None
     if len(content):
         try:
-            check_for_opencv(content, max_pixels, "--max-pixels")
-            jpeg.check_limits(content, max_pixels=ANY_SIZE)
+            check_for_opencv(content, {"max_pixels": max_pixels}, "--max-pixels")
             image = cv2.imdecode(np.frombuffer(content, np.uint8), mode)
         except ImageDecodeError as error:
             raise ImageDecodeError(error.reason, **place) from None
@@ -117,8 +116,7 @@ def check_jpeg(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> bool:
     """
     if bytes(content[:3]) != b"\xff\xd8\xff" or not jpeg.available():
         return False
-    check_pixels(image_size(content), max_pixels, "--max-pixels")
-    jpeg.check_limits(content, max_pixels=ANY_SIZE)
+    check_limits(content, image_size(content), {"max_pixels": max_pixels}, "--max-pixels")
     try:
         coefficients(content, max_pixels=ANY_SIZE)
     except ImageDecodeError as error:
@@ -135,7 +133,7 @@ def check_decodes(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> None:
     """Decode an image of any format as the iterators do, and refuse every kind of damage."""
     read_image_header(bytes(content))  # knows the checksums of PNG, and truncation
     check_jpeg(content, max_pixels)
-    check_pixels(image_size(content), max_pixels, "--max-pixels")
+    check_limits(content, image_size(content), {"max_pixels": max_pixels}, "--max-pixels")
     general.decode(content, max_pixels=ANY_SIZE)
 
 

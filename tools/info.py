@@ -23,7 +23,7 @@ from recordio.packs.statistics import sizes_in_short
 
 from .console import progress_bar
 from .payloads import describe, labels_of
-from .record_pack import RecordPack, keys_by_offset, whole_offsets
+from .record_pack import RecordPack, keys_by_offset, whole_records
 
 __all__ = ["PackInfo", "collect_info", "format_info"]
 
@@ -116,7 +116,7 @@ def _look_at_records(
         RecordReader(info.path) as reader,
         progress_bar(info.records, os.path.basename(info.path), "records", progress) as advance,
     ):
-        for offset in whole_offsets(info.path):
+        for offset in whole_records(info.path)[1].tolist():
             if cancelled():
                 raise KeyboardInterrupt
             record, _ = reader.read_at(offset)

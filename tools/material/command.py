@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import Field
 from typing import Any, NamedTuple
 
+from recordio.keywords.functions import options_of
 from recordio.packs.classes import SUFFIX
 from recordio.packs.output import PackReport
 
@@ -19,11 +22,13 @@ __all__ = [
     "PACK_HELP",
     "PackCommand",
     "add_output_options",
+    "add_own",
     "add_pack",
     "add_prefix",
-    "add_seed",
     "add_skip_errors",
+    "given_to",
     "natural",
+    "operation",
     "positive",
     "say_written",
     "share",
@@ -49,6 +54,108 @@ class PackCommand(NamedTuple):
     check: Callable[[argparse.Namespace], str] = lambda settings: ""
 
 
+#: Parameters that all of these functions have, whose options are added and read apart.
+NOT_SHOWN = ("path", "out", "skip_errors", "progress", "cancelled")
+
+
+def operation(
+    function: Callable[..., PackReport],
+    summary: str,
+    description: str,
+    check: Callable[[argparse.Namespace], str] = lambda settings: "",
+    one_of: Sequence[str] = (),
+    **different: dict[str, Any],
+) -> PackCommand:
+    """Make the command of a function whose parameters are `checked`, first ``path`` and ``out``.
+
+    Exactly one of the parameters `one_of` has to be given.  `different` has arguments for
+    ``add_argument`` of the parameter of that name, in place of those that follow from it.
+    """
+
+    def add_options(parser: argparse.ArgumentParser) -> None:
+        add_pack(parser)
+        add_prefix(parser)
+        group = parser.add_mutually_exclusive_group(required=True) if one_of else parser
+        for name, item in own_options(function).items():
+            add_parameter(group if name in one_of else parser, item, **different.get(name, {}))
+        add_output_options(parser)
+
+    def run(settings: argparse.Namespace, interruption: Interruption) -> int:
+        given = given_to(function, settings)
+        with writing(settings, [settings.prefix], interruption) as options:
+            report = function(settings.pack, settings.prefix, **given, **options)
+        return say_written(report)
+
+    name = function.__name__
+    return PackCommand(name, summary, description, add_options, run, check)
+
+
+def own_options(function: Callable[..., PackReport], but: str = "") -> dict[str, Field[Any]]:
+    """The options that only this function has, except those that are added by hand."""
+    return {
+        name: item
+        for name, item in options_of(function).items()
+        if name not in (*NOT_SHOWN, *but.split())
+    }
+
+
+def add_own(
+    parser: argparse.ArgumentParser,
+    function: Callable[..., PackReport],
+    but: str,
+    **different: dict[str, Any],
+) -> None:
+    """Add these options to a parser."""
+    for name, item in own_options(function, but).items():
+        add_parameter(parser, item, **different.get(name, {}))
+
+
+def given_to(
+    function: Callable[..., PackReport], settings: argparse.Namespace, but: str = ""
+) -> dict[str, Any]:
+    """Return what a command line says for these options."""
+    return {name: getattr(settings, name) for name in own_options(function, but)}
+
+
+def add_parameter(group: Any, item: Field[Any], **different: Any) -> None:
+    """The option of a command that is a parameter of a function, described and checked as there."""
+    check, text = item.metadata["check"], item.metadata["text"]
+    found: dict[str, Any] = {"help": _help(text, item.default), "default": item.default}
+    if item.default is False:
+        found["action"] = "store_true"
+    elif "allowed" in getattr(check, "keywords", {}):
+        found["choices"] = list(check.keywords["allowed"])
+    else:
+        found |= {"type": _typed(item.name, check), "metavar": _metavar(item)}
+    group.add_argument(_flag(item.name), dest=item.name, **{**found, **different})
+
+
+def _flag(name: str) -> str:
+    return f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+
+
+def _help(text: str, default: Any) -> str:
+    """A description as ``--help`` has it; names of parameters become those of options."""
+    text = re.sub(r"(?<!`)`(\w+)`(?!`)", lambda found: _flag(found[1]), text)
+    text = text.replace("``", "").replace("%", "%%").rstrip(".")
+    shown = "" if default is None or default is False else f" (default: {default})"
+    return f"{text[0].lower()}{text[1:]}{shown}"
+
+
+def _metavar(item: Field[Any]) -> str:
+    return "N" if "int" in str(item.metadata["kind"]) else item.name.upper()
+
+
+def _typed(name: str, check: Callable[[str, Any], Any] | None) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
+        try:
+            return check(name, text) if check else text
+        except (TypeError, ValueError) as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix(f"{name}=")) from None
+
+    return convert
+
+
 def add_pack(parser: argparse.ArgumentParser) -> None:
     """Add the pack to read."""
     parser.add_argument("pack", metavar="PACK", type=path_or_url, help=PACK_HELP)
@@ -58,13 +165,6 @@ def add_prefix(parser: argparse.ArgumentParser) -> None:
     """Add the pack to write."""
     parser.add_argument(
         "prefix", metavar="PREFIX", type=local_path, help="write PREFIX.rec and PREFIX.idx"
-    )
-
-
-def add_seed(parser: argparse.ArgumentParser) -> None:
-    """Add the seed of all chance."""
-    parser.add_argument(
-        "--seed", type=natural, default=0, metavar="N", help="another choice (default: 0)"
     )
 
 

@@ -18,8 +18,10 @@ from .command import (
     PACK_HELP,
     PackCommand,
     add_output_options,
+    add_own,
     add_pack,
     add_prefix,
+    given_to,
     natural,
     say_written,
     writing,
@@ -85,6 +87,7 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
         help="number of classes of the packs, once for all or once for each (default: found from "
         "identities or labels)",
     )
+    add_own(parser, join, "packs labels classes")
     add_output_options(parser)
 
 
@@ -105,8 +108,9 @@ def _join(settings: argparse.Namespace, interruption: Interruption) -> int:
         given * len(packs) if len(given) == 1 else given
         for given in (settings.labels or ["keep"], settings.classes or [None])
     )
+    given = given_to(join, settings, "packs labels classes")
     with writing(settings, [settings.prefix], interruption) as options:
-        report = join(packs, settings.prefix, asked, classes, **options)
+        report = join(packs, settings.prefix, asked, classes, **given, **options)
     return say_written(report)
 
 
@@ -136,6 +140,7 @@ def _add_relabel(parser: argparse.ArgumentParser) -> None:
         help="a .lst file: each record gets the labels of the line with its id",
     )
     what.add_argument("--none", action="store_true", help="no labels: all become -1")
+    add_own(parser, relabel, "labels")
     add_output_options(parser)
 
 
@@ -146,8 +151,9 @@ def _list_file(text: str) -> str:
 
 
 def _relabel(settings: argparse.Namespace, interruption: Interruption) -> int:
+    given = given_to(relabel, settings, "labels")
     with writing(settings, [settings.prefix], interruption) as options:
-        report = relabel(settings.pack, settings.prefix, settings.labels, **options)
+        report = relabel(settings.pack, settings.prefix, settings.labels, **given, **options)
     return say_written(report)
 
 

@@ -14,7 +14,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NamedTuple
 
 import iterators
-from iterators.core.parameters import unknown_keyword
+from recordio.keywords.checks import unknown_keyword
 
 __all__ = ["KINDS", "CallError", "Field", "Settings", "form_groups", "parse_call", "parse_fields"]
 

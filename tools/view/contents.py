@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from ..npy import decode_npy, is_sparse
 __all__ = ["Reading", "read_content"]
 
 MOST_BYTES = 1 << 16
+#: Of JSON in lines, which takes some ten times the bytes of what people nest.
+MOST_CHARACTERS = 1 << 19
 HEX_BYTES = 1 << 12
 HEX_ROW = 16
 MOST_VALUES = 1000
@@ -47,11 +50,20 @@ def read_content(content: Any, kind: str) -> Reading:
     if any(ord(c) < 32 and c not in "\t\r\n\f" for c in text):
         return _hexadecimal(content)
     if not cut and text.lstrip()[:1] in ("{", "["):
-        try:
-            return Reading("JSON", json.dumps(json.loads(text), indent=2, ensure_ascii=False))
-        except (ValueError, RecursionError):
-            pass  # text that begins like JSON
+        with contextlib.suppress(ValueError, RecursionError):  # text that begins like JSON
+            return _json(text)
     return Reading("text", text, cut)
+
+
+def _json(text: str) -> Reading:
+    """JSON in lines, unless these are mostly indents: deep nesting multiplies the text."""
+    lines, size = [], 0
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(json.loads(text)):
+        lines.append(piece)
+        size += len(piece)
+        if size > MOST_CHARACTERS:
+            return Reading("JSON", text, "it is nested so deeply that it is shown as it is stored")
+    return Reading("JSON", "".join(lines))
 
 
 def _array(array: np.ndarray) -> Reading:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio.files import StoredFile
-from recordio.frames.encoder import MAGIC
-from recordio.header import HEADER
+from recordio.frames.head import HEAD, MAGIC_WORD, flag_of, length_of
+from recordio.header import FRAMED_HEADER, HEADER
 from recordio.packs.expression import Condition
 from recordio.packs.filter import CONTENT
 
@@ -23,18 +23,10 @@ from .places import Place
 
 __all__ = ["Found", "by_contents", "by_heads", "matching", "search"]
 
-#: Records that are looked at between two looks at the clock.
+#: Records that are looked at between two looks at the clock; a single one where it is decoded.
 CHUNK = 256
 #: Names in conditions whose values are in the heads of plain records.
 IN_HEADS = frozenset({"label", "labels", "objects", "bytes", "id", "key"})
-#: The frame of a record and its image header, in one piece.
-HEAD = np.dtype(
-    [("magic", "<u4"), ("word", "<u4"), ("flag", "<u4"), ("label", "<f4")]
-    + [("id", "<u8"), ("id2", "<u8")]
-)
-FRAME_BYTES = 8
-LENGTH = (1 << 29) - 1
-WORD = int.from_bytes(MAGIC, "little")
 #: Values for a record that cannot be read.
 OF_DAMAGED = {"format": "damaged", "decodable": False}
 
@@ -96,9 +88,10 @@ def search(
     """
     latest = time.monotonic() + seconds
     quick = condition.names <= IN_HEADS
+    size = BLOCK if quick else 1 if "decodable" in condition.names else CHUNK
     found: list[ShownRecord] = []
     begin = end = start
-    for first, stop in _chunks(pack, start, backwards, BLOCK if quick else CHUNK):
+    for first, stop in _chunks(pack, start, backwards, size):
         table = pack.places.table(first, stop)
         look = by_heads if quick else by_contents
         good = look(pack, condition, first, table)
@@ -138,15 +131,15 @@ def by_heads(
     """
     keys, offsets = table[:, 0], table[:, 1]
     data = StoredFile(pack.path).map()
-    room = len(data) - HEAD.itemsize + 1
+    room = len(data) - FRAMED_HEADER.itemsize + 1
     if room < 1:
         return by_contents(pack, condition, first, table)
     inside = (offsets >= 0) & (offsets < room) & (offsets % 4 == 0)
-    every_byte = np.ndarray(room, HEAD, data, strides=(1,))
+    every_byte = np.ndarray(room, FRAMED_HEADER, data, strides=(1,))
     heads = every_byte[np.where(inside, offsets, 0)]
-    length = (heads["word"] & LENGTH).astype(np.int64)
-    plain = inside & (heads["magic"] == WORD) & (heads["word"] >> 29 == 0)
-    plain &= (length >= HEADER.size) & (offsets + FRAME_BYTES + length <= len(data))
+    length = length_of(heads["lrec"]).astype(np.int64)
+    plain = inside & (heads["magic"] == MAGIC_WORD) & (flag_of(heads["lrec"]) == 0)
+    plain &= (length >= HEADER.size) & (offsets + HEAD.itemsize + length <= len(data))
     plain &= (heads["flag"] == 0) & (heads["id2"] == 0)
     rows = np.flatnonzero(plain)
     known = {

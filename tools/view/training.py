@@ -19,7 +19,8 @@ import iterators
 from iterators.core.batch import DataBatch
 from iterators.core.layout import plan
 from iterators.providers.image_preview import record_at, records_of, samples_of, seek
-from iterators.providers.show import objects_of_row, undo_normalisation
+from iterators.providers.image_provider import undo_normalisation
+from iterators.providers.show import objects_of_row
 from recordio.errors import RecordIOError
 
 from .calls import CallError, Settings

@@ -174,3 +174,29 @@ def test_images_that_are_too_large_are_not_decoded(tmp_path):
         30,
         40,
     )
+    with pytest.raises(TypeError, match="max_pixels, max_scans, max_scan_pixels, not max_pixel$"):
+        ImageDataset(["a.png"], tmp_path, max_pixel=5)
+
+
+def test_limits_on_scans_and_on_members(tmp_path, monkeypatch):
+    Image.effect_noise((40, 30), 50).save(tmp_path / "a.jpg", progressive=True)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(tmp_path / "a.jpg", "a.jpg")
+    with pytest.raises(ImageDecodeError, match=r"a\.jpg: .* more than 5 scans"):
+        ImageDataset(["a.jpg"], tmp_path, max_scans=5)[0]
+    with pytest.raises(ImageDecodeError, match=r"a\.zip: member a\.jpg: .* raise max_scan_pixels"):
+        ZippedImageDataset(tmp_path / "a.zip", max_scan_pixels=40 * 30)[0]
+    assert ZippedImageDataset(tmp_path / "a.zip")[0].shape == (1, 30, 40)
+    monkeypatch.setattr("iterators.datasets.image_files.MOST_BYTES", 100)
+    with pytest.raises(ImageDecodeError, match=r"a\.jpg: \d+ bytes are more than the 100"):
+        ZippedImageDataset(tmp_path / "a.zip")["a.jpg"]
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "gif", "tiff", "webp"])
+def test_damaged_files_are_one_kind_of_error(tmp_path, suffix):
+    path = tmp_path / f"a.{suffix}"
+    Image.effect_noise((40, 30), 50).convert("RGB").save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ImageDecodeError, match=rf"a\.{suffix}: "):
+        ImageDataset([path])[0]

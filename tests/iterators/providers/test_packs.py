@@ -537,8 +537,8 @@ def test_batches_of_torch(faces, plain):
 )  # fmt: skip
 def test_packs_that_cannot_be_mixed(faces, plain, said, more, error, message):
     first, second = said
-    packs = [Pack(faces, path_imgidx=index_of(faces), **first), Pack(plain, **second)]
     with pytest.raises(error, match=message):
+        packs = [Pack(faces, path_imgidx=index_of(faces), **first), Pack(plain, **second)]
         ImageRecordIter(path_imgrec=packs, shuffle="weights" not in more, **SHAPE, **more)
 
 
@@ -551,6 +551,12 @@ def test_packs_that_cannot_be_mixed(faces, plain, said, more, error, message):
         ({"share": 0.5, "repeat": 2}, ValueError, "give one of both"),
         ({"classes": 0}, ValueError, "classes"),
         ({"path_imgidx": 7}, TypeError, "path_imgidx"),
+        ({"rand_miror": True}, TypeError, r"^Pack\(\) has .*; did you mean 'rand_mirror'"),
+        ({"hflip": True}, TypeError, r"^Pack\(\) has .*; did you mean 'rand_mirror'"),
+        ({"shar": 0.5}, TypeError, r"^Pack\(\) has .*; did you mean 'share'"),
+        ({"std_r": -1}, ValueError, "std_r=-1"),
+        ({"rand_mirror": 2}, ValueError, "rand_mirror=2: expected True or False"),
+        ({"max_random_contrast": "x"}, ValueError, "max_random_contrast='x': expected a number"),
     ],
 )
 def test_a_pack_that_cannot_be(said, error, message):

@@ -86,7 +86,7 @@ def test_what_identities_cannot_list(packs):
     with SourcePack(packs.faces("a", [2, 1])) as source:
         edit = [Edit(np.array([0, 0.5, 1], np.float32))]
         plan = plan_of(packs.path("b"), (0, 0), (0, 1), (0, 2))
-        with pytest.raises(LabelError, match=r"a\.rec, offset \d+, record 1: .*0\.5"):
+        with pytest.raises(LabelError, match=r"a\.rec, offset \d+, record 2: .*0\.5"):
             write_packs([source], [plan], edit)
         source.identities = (1 << 24) + 1
         with pytest.raises(RecordIOError, match="32-bit"):
