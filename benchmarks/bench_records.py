@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from recordio import RecordReader, RecordWriter, verify
+from recordio.frames.encoder import MAX_RECORD_LENGTH, encode
 from recordio.frames.index_file import write_index
 
 PAYLOAD = np.random.default_rng(0).bytes(1000)
@@ -52,10 +53,10 @@ def record_file(folder, records):
 
 
 def read_plainly(path):
-    """What a reader in plain Python does for every record."""
+    """Do the work of a reader in plain Python for every record."""
     with open(path, "rb") as file:
         while head := file.read(8):
-            length = struct.unpack("<II", head)[1] & 0x1FFFFFFF
+            length = struct.unpack("<II", head)[1] & MAX_RECORD_LENGTH
             file.read(length)
             file.read(-length % 4)
 
@@ -107,7 +108,7 @@ def bench_read_many(folder, records, repeat):
 
 def bench_write(folder, records, repeat):
     """``RecordWriter.write`` against writing the same bytes to a file, both with fsync."""
-    frame = struct.pack("<II", 0xCED7230A, len(PAYLOAD)) + PAYLOAD
+    frame = encode(PAYLOAD)
 
     def ours():
         with RecordWriter(folder / "out.rec", folder / "out.idx") as writer:

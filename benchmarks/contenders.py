@@ -1,4 +1,4 @@
-"""The programs that are compared, each in a process of its own that is stopped while others run."""
+"""Programs that are compared, each in a process of its own that is stopped while others run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Contender:
 
     @property
     def settings(self) -> str:
-        """What it was set to: what the program's docstring says."""
+        """Settings of the program: its docstring."""
         source = (PROGRAMS / self.program).read_text()
         return " ".join((ast.get_docstring(ast.parse(source)) or "").split())
 

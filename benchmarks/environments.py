@@ -1,4 +1,4 @@
-"""The environments of the peers: made by pip on first use, kept in one folder.
+"""Environments of the peers: made by pip on first use, kept in one folder.
 
 A peer whose environment cannot be made is absent, with the reason; nothing here ends a run.
 """
@@ -23,7 +23,7 @@ class Absent(Exception):
 
 @dataclass(frozen=True)
 class Environment:
-    """What is installed, and the newest Python that has it."""
+    """Packages to install, and the newest Python that has them."""
 
     requirements: tuple[str, ...]
     newest: tuple[int, int] = (3, 13)

@@ -1,4 +1,4 @@
-"""What grows with the number of records and of threads: ``python benchmarks/growth.py``.
+"""Costs that grow with the number of records and of threads: ``python benchmarks/growth.py``.
 
 Synthetic record files of the smallest images there are, from a thousand records to ten millions,
 each measured in a process of its own; and what a batch costs the one thread that takes it, against
@@ -28,6 +28,8 @@ from peers.jobs import JOBS
 from iterators import ImageRecordIter
 from iterators.core.order import ShuffledOrder
 from recordio import build_index
+from recordio.frames.head import HEAD, MAGIC_WORD
+from recordio.header import FRAMED_HEADER
 
 BATCH = 128
 REPEATS = 5
@@ -35,11 +37,7 @@ REPEATS = 5
 IMAGE = b"P6 1 1 255\n\x10\x20\x30"
 RECORD = np.dtype(
     [
-        ("magic", "<u4"),
-        ("length", "<u4"),
-        ("flag", "<u4"),
-        ("label", "<f4"),
-        ("id", "<u8", 2),
+        *FRAMED_HEADER.descr,
         ("image", f"V{len(IMAGE)}"),
         ("padding", f"V{-len(IMAGE) % 4}"),
     ]
@@ -66,8 +64,9 @@ def write_records(path, count):
     with open(path, "wb") as file:
         for start in range(0, count, 1_000_000):
             part = np.zeros(min(1_000_000, count - start), RECORD)
-            part["magic"], part["length"] = 0xCED7230A, 24 + len(IMAGE)
-            part["id"][:, 0] = np.arange(start, start + len(part))
+            payload = FRAMED_HEADER.itemsize - HEAD.itemsize + len(IMAGE)
+            part["magic"], part["lrec"] = MAGIC_WORD, payload
+            part["id"] = np.arange(start, start + len(part))
             part["image"] = np.void(IMAGE)
             part.tofile(file)
 
@@ -80,7 +79,7 @@ def seconds(work):
 
 
 def opened_costs(count, settings):
-    """What an open provider costs, in the order of `COSTS`."""
+    """Measure the costs of an open provider, in the order of `COSTS`."""
     opening, provider = seconds(lambda: ImageRecordIter(**settings))
     with provider:
         first, _ = seconds(provider.next)

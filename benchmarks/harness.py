@@ -1,4 +1,4 @@
-"""Measure two ways of doing a job side by side, and say what came out.
+"""Measure two ways of doing a job side by side, and report the ratio.
 
 It never reports a time on its own where there is something to compare with: machines differ and
 shared ones are noisy, ratios taken in alternation are what can be compared.  It knows no job.
@@ -54,7 +54,7 @@ class Result:
 
     @property
     def met(self) -> bool:
-        """Whether the bar is reached."""
+        """True if the bar is reached."""
         return self.value >= self.bar if self.at_least else self.value <= self.bar
 
     def as_dict(self) -> dict:

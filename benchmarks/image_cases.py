@@ -79,7 +79,7 @@ def against_full_decode(material, job, records, blobs, bar, **parameters):
 
 @case
 def free_cores(material):
-    """Whether the machine gives this program all the cores that the other cases ask for."""
+    """Compare decoding in all threads with one: the other cases need all the cores."""
 
     def all_threads():
         with ThreadPoolExecutor(material.threads) as pool:

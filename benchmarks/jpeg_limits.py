@@ -1,4 +1,4 @@
-"""How fast one thread of plain libjpeg-turbo is: the bar for the image stage.
+"""Speed of one thread of plain libjpeg-turbo: the bar for the image stage.
 
 Compiles ``jpeg_limits.c`` beside it on first use, into a temporary folder.  Use it side by side
 with what is compared, in the same run: the clock speed of a machine drifts.

@@ -1,4 +1,4 @@
-"""What the numbers depend on: processor, memory, system, and whether others use the machine."""
+"""Conditions of the numbers: processor, memory, system, and other programs on the machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["describe", "free_cores"]
 
 
 def first_match(pattern, path):
-    """What the first group matches in a file, or None."""
+    """Return the text of the first group in a file, or None."""
     try:
         found = re.search(pattern, Path(path).read_text(), re.M)
     except OSError:
@@ -47,7 +47,7 @@ def commit():
 
 
 def free_cores(material):
-    """How many cores the machine gives to as many threads: decoding in all of them, and in one."""
+    """Measure the cores that the machine gives to as many threads: decoding in all, and in one."""
     decode = partial(full_decode_rate, material.blobs, material.seconds / 3)
     ratios = []
     with ThreadPoolExecutor(material.threads) as pool:

@@ -1,4 +1,4 @@
-"""What the cases work on: photographs, and record files made of them in a temporary folder.
+"""Material of the cases: photographs, and record files made of them in a temporary folder.
 
 Nothing here is measured.
 """

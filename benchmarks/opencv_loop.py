@@ -1,4 +1,4 @@
-"""What `im2rec --resize 256 --quality 95` is measured against: a plain script over OpenCV.
+"""Plain script over OpenCV, the reference for `im2rec --resize 256 --quality 95`.
 
 ``python benchmarks/opencv_loop.py FOLDER TARGET`` reads, resizes and encodes one image after the
 other, in one process and one thread, and writes them to a record file.  It imports nothing that it

@@ -1,4 +1,4 @@
-"""The files that the contenders read: the same images in the form that each of them knows.
+"""Files that the contenders read: the same images in the form that each of them knows.
 
 Made on first use in the folder of `Material`, from photographs and what is made of them.  Nothing
 here is measured.

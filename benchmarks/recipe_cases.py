@@ -1,4 +1,4 @@
-"""Cases of today's recipes: what policies, erasing, faces' changes and several views cost.
+"""Cases of today's recipes: costs of policies, erasing, changes of faces and several views.
 
 Each is compared with the same batches without it, in the same run; torchvision is a contender of
 `compare.py`.

@@ -21,7 +21,7 @@ PICTURE = "![A bar for each contender in a panel for each job](benchmarks.svg)\n
 
 
 def rows(result):
-    """What came out of a job: a dictionary for each contender, ours first.
+    """Return the results of a job: a dictionary for each contender, ours first.
 
     `ratio` is ours divided by theirs, the median of the rounds, `spread` the smallest and the
     largest; `cpu_ratio` is the same for work per second of processor time; `cores` is how many

@@ -55,7 +55,7 @@ def parse(arguments):
 
 
 def machine():
-    """What the numbers depend on."""
+    """Return the conditions of the numbers."""
     return {
         "system": platform.platform(),
         "processor": platform.processor() or platform.machine(),

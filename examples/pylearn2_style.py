@@ -1,4 +1,4 @@
-"""Batches in the form that a model asks for, in Pylearn2's words.
+"""Batches in the form that a model needs, in Pylearn2's words.
 
 Run it: ``python examples/pylearn2_style.py``.  It makes its own data and needs nothing but torch.
 """

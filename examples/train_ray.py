@@ -39,7 +39,7 @@ def make_pack(folder):
 
 
 def train(settings):
-    """What every worker does."""
+    """Do the work of one worker."""
     context = ray.train.get_context()
     rank, workers = context.get_world_rank(), context.get_world_size()
     log = Path(settings["folder"], f"seen-by-{rank}-of-{workers}.txt")

@@ -1,4 +1,4 @@
-"""Does a recipe help?  A residual network on few handwritten digits, trained plainly and with one.
+"""Train a residual network on few handwritten digits, plainly and with a recipe, and compare.
 
     python examples/train_recipe.py
     python examples/train_recipe.py --images IMAGES.gz --labels LABELS.gz    # idx files of MNIST

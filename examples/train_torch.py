@@ -125,7 +125,7 @@ class Stop:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def agreed(self):
-        """Whether any rank was asked to stop: all leave after the same batch."""
+        """Return True if any rank was told to stop: all leave after the same batch."""
         if not distributed.is_initialized():
             return self.asked
         flag = torch.tensor(float(self.asked))

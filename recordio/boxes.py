@@ -17,7 +17,7 @@ ROW_PREFIX = 4
 
 
 def boxes_of(labels: Any, *, in_batch: bool = False) -> np.ndarray:
-    """The objects of a detection record, or of a sample of a batch: class and box of each.
+    """Return the objects of a detection record, or of a sample of a batch.
 
     Parameters
     ----------

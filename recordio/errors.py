@@ -52,7 +52,7 @@ class RecordIOError(ValueError):
     column : int, optional
         Field of that line, counted from 1.
     record : int, optional
-        Position of the record in the file, counted from 0.
+        Number of the record in the file, from 0; `Problem.record` says how damage counts.
     record_id : int, optional
         The ``id`` in the header of an image record.
 
@@ -103,7 +103,7 @@ class RecordIOError(ValueError):
         return f"{', '.join(place)}: {self.reason}" if place else self.reason
 
     def at(self, **place):
-        """The same error, with the place where it was met.
+        """Return the same error with the place where it was met.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What is not installed: one rule for every optional package, and the command that brings it.
+"""Optional packages: one rule for those that are not installed, and the command that brings them.
 
 `need` imports a package when it is first used.  Where it is missing, the error says what it was to
 be used for and how to install it.  Nothing is installed here.
@@ -24,7 +24,7 @@ EXTRAS = {
     "scipy": "libsvm",
     "google_crc32c": "checksums",
 }
-#: What is spelled otherwise than it is imported: for people, and for pip.
+#: Packages that are spelled otherwise than they are imported: for people, and for pip.
 PACKAGES = {
     "PIL": ("Pillow", "pillow"),
     "cv2": ("OpenCV", "opencv-python-headless"),
@@ -36,26 +36,7 @@ PACKAGES = {
 
 
 def command(module: str, extra: str | None = None) -> str:
-    """Spell the command that installs a package.
-
-    Parameters
-    ----------
-    module : str
-        As it is imported.
-    extra : str, optional
-        Which of several extras that bring it.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> command("torch")
-    "pip install 'recordio-iterators[torch]'"
-    >>> command("cv2")
-    'pip install opencv-python-headless'
-    """
+    """Spell the command that installs a package; `extra` is one of several extras that bring it."""
     package = module.partition(".")[0]
     extra = extra or EXTRAS.get(package)
     if extra:
@@ -64,37 +45,10 @@ def command(module: str, extra: str | None = None) -> str:
 
 
 def need(module: str, purpose: str, otherwise: str = "", extra: str | None = None) -> Any:
-    """Import what something cannot do without.
+    """Import a package, or raise ModuleNotFoundError with the command that installs it.
 
-    Parameters
-    ----------
-    module : str
-        What to import, such as ``"scipy.sparse"``.
-    purpose : str
-        What it is needed for, as the user asked for it: the error says so.
-    otherwise : str, optional
-        What to do without it.
-    extra : str, optional
-        Which of several extras that bring it.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If it is not installed, with the command that installs it.  What goes wrong in a package
-        that is installed is raised as it is.
-
-    Examples
-    --------
-    >>> need("math", "roots").sqrt(4)
-    2.0
-    >>> need("no_such_package", "magic")
-    Traceback (most recent call last):
-        ...
-    ModuleNotFoundError: no_such_package is needed for magic: pip install no_such_package
+    The error names `purpose`, the feature as the user asked for it, and `otherwise`, a way to do
+    without.  Errors inside a package that is installed are raised as they are.
     """
     package = module.partition(".")[0]
     try:

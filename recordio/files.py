@@ -1,7 +1,7 @@
 """The one door to bytes: what there is at a path or a URL, how large it is, and its content.
 
-Records, indexes, text and lists are all opened here, so that another kind of place is a change of
-this module alone.
+Records, indexes, text and lists are all opened and written here, so that another kind of place is a
+change of this module alone.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ import os
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
+from typing import Any, BinaryIO, TextIO, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from recordio.errors import RecordIOError
 from recordio.extras import command, need
 from recordio.frames.mapping import map_file
 from recordio.regular_files import open_regular
-
-if TYPE_CHECKING:
-    from recordio.remote.mirror import Mirror
-    from recordio.remote.settings import RemoteSettings
+from recordio.remote.asking import first_bytes, is_there
+from recordio.remote.folder import open_mirror, open_mirrors
+from recordio.remote.mirror import Mirror
+from recordio.remote.objects import fsspec_options, list_urls
+from recordio.remote.output import RemoteOutput, remove
+from recordio.remote.settings import RemoteSettings
+from recordio.storage import AtomicOutput
 
 __all__ = [
     "StoredFile",
@@ -32,7 +35,9 @@ __all__ = [
     "listed_files",
     "named_files",
     "open_bytes",
+    "open_output",
     "open_text",
+    "remove_output",
     "unpacked",
     "with_mirrors",
 ]
@@ -129,9 +134,6 @@ class StoredFile:
             with contextlib.suppress(OSError), open_regular(self.name) as file:
                 return file.read(count)
             return b""
-        from recordio.remote.asking import first_bytes
-        from recordio.remote.settings import RemoteSettings
-
         try:
             return first_bytes(self.name, count, settings or RemoteSettings())
         except FileNotFoundError:
@@ -143,9 +145,6 @@ class StoredFile:
             return os.path.isfile(self.name)
         if self.mirror is not None:
             return True
-        from recordio.remote.asking import is_there
-        from recordio.remote.settings import RemoteSettings
-
         return is_there(self.name, RemoteSettings())
 
     def size(self) -> int:
@@ -178,8 +177,6 @@ class StoredFile:
 
     def mirrored(self, settings: RemoteSettings | None = None) -> Mirror:
         """The local copy of a URL, filled as its bytes are asked for."""
-        from recordio.remote.opening import open_mirror
-
         return open_mirror(self.name, settings) if self.mirror is None else self.mirror
 
     def parsed(
@@ -272,9 +269,6 @@ def named_files(
 def _listed_urls(
     url: str, suffix: str, settings: RemoteSettings | None, look: bool
 ) -> list[StoredFile]:
-    from recordio.remote.objects import list_urls
-    from recordio.remote.settings import RemoteSettings
-
     # An HTTP server would be asked for all of the file: it knows no folders, only pages with links.
     if look and not url.startswith(("http://", "https://")) and not url.endswith("/"):
         files, inside = filesystem(url, settings)
@@ -287,8 +281,6 @@ def with_mirrors(files: list[StoredFile], settings: RemoteSettings | None) -> li
     urls = [file.name for file in files if not file.is_local]
     if not urls:
         return files
-    from recordio.remote.opening import open_mirrors
-
     mirrors = iter(open_mirrors(urls, settings))
     return [file if file.is_local else StoredFile(file.name, next(mirrors)) for file in files]
 
@@ -364,6 +356,55 @@ class _GzipFile(gzip.GzipFile):
             self._below.close()
 
 
+def open_output(
+    *paths: str | os.PathLike[str],
+    without: Sequence[str | os.PathLike[str]] = (),
+    settings: RemoteSettings | None = None,
+) -> AtomicOutput | RemoteOutput:
+    """The output to files of this machine, or to URLs.
+
+    Parameters
+    ----------
+    *paths : str or os.PathLike
+        The main file, and those that describe it; all paths or all URLs.
+    without : sequence of str or os.PathLike
+        Companions of the old main file that the new one does not have; they are removed.
+    settings : RemoteSettings, optional
+        How URLs are reached.
+
+    Returns
+    -------
+    AtomicOutput or RemoteOutput
+
+    Raises
+    ------
+    RecordIOError
+        If paths and URLs are mixed; and what the two classes raise.
+    """
+    files = [StoredFile.at(path) for path in paths]
+    local = [file.is_local for file in files]
+    if all(local):
+        return AtomicOutput(*(file.name for file in files), without=without)
+    if any(local):
+        raise RecordIOError(
+            f"it cannot appear together with {files[local.index(False)].name}: give URLs for both, "
+            "or paths",
+            path=files[local.index(True)].name,
+        )
+    gone = [os.fsdecode(path) for path in without]
+    return RemoteOutput(*(file.name for file in files), without=gone, settings=settings)
+
+
+def remove_output(path: str | os.PathLike[str]) -> None:
+    """Remove a file of this machine, or an object, if it is there."""
+    file = StoredFile.at(path)
+    if file.is_local:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(file.name)
+        return
+    remove(file.name)
+
+
 def filesystem(url: str, settings: RemoteSettings | None = None) -> tuple[Any, str]:
     """Open what fsspec has for a URL.
 
@@ -386,9 +427,6 @@ def filesystem(url: str, settings: RemoteSettings | None = None) -> tuple[Any, s
     ValueError
         If the options ask for obstore.
     """
-    from recordio.remote.objects import fsspec_options
-    from recordio.remote.settings import RemoteSettings
-
     settings = RemoteSettings() if settings is None else settings
     if settings.library == "obstore":
         raise ValueError(

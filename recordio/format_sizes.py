@@ -1,4 +1,4 @@
-"""Width and height in the headers of WebP, AVIF, JPEG XL and TIFF files.
+"""Width and height in the headers of WebP, JPEG XL and TIFF files.
 
 Each function gets a file that begins as one of its format does, and returns None where the header
 is not as it should be.  Nothing is decoded here.
@@ -6,9 +6,10 @@ is not as it should be.  Nothing is decoded here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from recordio.avif import boxes
+from recordio.jpeg_limits import tiff_orientation
 
-__all__ = ["avif_size", "jxl_size", "tiff_size", "webp_size"]
+__all__ = ["jxl_is_turned", "jxl_size", "tiff_size", "tiff_tile", "webp_size"]
 
 Size = tuple[int, int] | None
 
@@ -16,6 +17,10 @@ Size = tuple[int, int] | None
 _JXL_RATIOS = ((1, 1), (6, 5), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1))
 #: Bits of a number in the header of a JPEG XL image, chosen by two bits in front of it.
 _JXL_BITS = (9, 13, 18, 30)
+#: The size and the orientation of a JPEG XL image end before; no image has fewer bytes than those.
+_JXL_BYTES, _JXL_LEAST = 16, 12
+#: Bytes of the kinds of whole numbers in TIFF files.
+_TIFF_WHOLE = {1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4}
 
 
 def webp_size(view: memoryview) -> Size:
@@ -34,44 +39,31 @@ def webp_size(view: memoryview) -> Size:
     return None
 
 
-def avif_size(view: memoryview) -> Size:
-    """The size of the largest picture in the file: others are parts or previews of it."""
-    found = [
-        (int.from_bytes(size[4:8], "big"), int.from_bytes(size[8:12], "big"))
-        for meta in _boxes(view, b"meta")
-        for properties in _boxes(meta[4:], b"iprp")
-        for container in _boxes(properties, b"ipco")
-        for size in _boxes(container, b"ispe")
-        if len(size) >= 12
-    ]
-    return max(found, key=lambda size: size[0] * size[1], default=None)
-
-
-def _boxes(view: memoryview, wanted: bytes) -> Iterator[memoryview]:
-    """The contents of the boxes of one kind, as far as the boxes in front of them are sound."""
-    at = 0
-    while at + 8 <= len(view):
-        size, start = int.from_bytes(view[at : at + 4], "big"), at + 8
-        if size == 1:
-            size, start = int.from_bytes(view[at + 8 : at + 16], "big"), at + 16
-        end = len(view) if size == 0 else at + size
-        if end < start:
-            return
-        if view[at + 4 : at + 8] == wanted:
-            yield view[start:end]
-        at = end
-
-
 def jxl_size(view: memoryview) -> Size:
     """The size in a bare stream, or in the first one of a container."""
-    if view[:2] != b"\xff\x0a":
-        parts = [*_boxes(view, b"jxlc"), *(part[4:] for part in _boxes(view, b"jxlp"))]
-        if not parts or parts[0][:2] != b"\xff\x0a":
-            return None
-        view = parts[0]
-    if len(view) < 12:
+    header = _jxl_header(view)
+    return None if header is None else header[0]
+
+
+def jxl_is_turned(view: memoryview) -> bool:
+    """Whether a decoder exchanges these sides, and those who heed EXIF data do not do it again."""
+    header = _jxl_header(view)
+    turned = header is not None and header[1] >= 5
+    if view[:2] == b"\xff\x0a" or any(True for _ in boxes(view, b"jbrd")):
+        return turned  # of a JPEG file both say the same, and it is turned once
+    exif = next(boxes(view, b"Exif"), view[:0])
+    return turned != ((tiff_orientation(exif[4:]) or tiff_orientation(exif)) >= 5)
+
+
+def _jxl_header(view: memoryview) -> tuple[tuple[int, int], int] | None:
+    """Width and height, and the orientation."""
+    start = bytes(view[:_JXL_BYTES])
+    if start[:2] != b"\xff\x0a":
+        parts = [*boxes(view, b"jxlc"), *(part[4:] for part in boxes(view, b"jxlp"))]
+        start = b"".join(bytes(part[:_JXL_BYTES]) for part in parts[:_JXL_BYTES])[:_JXL_BYTES]
+    if start[:2] != b"\xff\x0a" or len(start) < _JXL_LEAST:
         return None
-    bits = int.from_bytes(view[2:12], "little")
+    bits = int.from_bytes(start[2:], "little")
 
     def number(count: int) -> int:
         nonlocal bits
@@ -84,15 +76,27 @@ def jxl_size(view: memoryview) -> Size:
         return 8 * (1 + number(5)) if in_eights else 1 + number(_JXL_BITS[number(2)])
 
     height = side()
-    ratio = number(3)
-    if ratio == 0:
-        return side(), height
-    across, down = _JXL_RATIOS[ratio - 1]
-    return height * across // down, height
+    if ratio := number(3):
+        across, down = _JXL_RATIOS[ratio - 1]
+        width = height * across // down
+    else:
+        width = side()
+    extra_fields = not number(1) and number(1)
+    return (width, height), 1 + number(3) if extra_fields else 1
 
 
 def tiff_size(view: memoryview) -> Size:
     """The size of the first picture; of a tag that is there twice libtiff takes the first."""
+    return _tiff_sides(view, 256, 257)
+
+
+def tiff_tile(view: memoryview) -> Size:
+    """The size of its tiles, for which decoders take memory however small the picture is."""
+    return _tiff_sides(view, 322, 323)
+
+
+def _tiff_sides(view: memoryview, *tags: int) -> Size:
+    """The numbers in two tags."""
     order = "little" if view[:2] == b"II" else "big"
 
     def number(at: int, count: int) -> int:
@@ -102,8 +106,8 @@ def tiff_size(view: memoryview) -> Size:
     sides: dict[int, int] = {}
     for entry in range(at + 2, min(at + 2 + 12 * number(at, 2), len(view) - 11), 12):
         tag, kind = number(entry, 2), number(entry + 2, 2)
-        if tag in (256, 257) and kind not in (3, 4):
-            return None
-        if tag in (256, 257):
-            sides.setdefault(tag, number(entry + 8, 2 if kind == 3 else 4))
-    return (sides[256], sides[257]) if len(sides) == 2 else None
+        if tag in tags and tag not in sides:
+            if kind not in _TIFF_WHOLE:
+                return None
+            sides[tag] = number(entry + 8, _TIFF_WHOLE[kind])
+    return (sides[tags[0]], sides[tags[1]]) if len(sides) == 2 else None

@@ -14,11 +14,17 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordHeaderError
 from recordio.extras import need
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_chunks, check_pixels, image_size
+from recordio.frames.head import HEAD
+from recordio.image_size import NO_LIMIT, check_chunks, check_limits, complete_limits, image_size
 
 __all__ = ["IRHeader", "pack", "pack_img", "unpack", "unpack_img"]
 
 HEADER = struct.Struct("<IfQQ")
+#: The same for NumPy, and with the head of the record's first part before it.
+HEADER_FIELDS = np.dtype([("flag", "<u4"), ("label", "<f4"), ("id", "<u8"), ("id2", "<u8")])
+FRAMED_HEADER = np.dtype([*HEAD.descr, *HEADER_FIELDS.descr])
+#: Where the label and the id stand in it, in bytes.
+LABEL_OFFSET, ID_OFFSET = 4, 8
 #: The same with labels of 64 bits, as ``struct.pack("IdQQ", ...)`` lays it out: 4 bytes are unused.
 WIDE_HEADER = struct.Struct("<IIdQQ")
 
@@ -221,7 +227,7 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
     return pack(header, content.tobytes())
 
 
-def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
+def unpack_img(s, iscolor=-1, **limits):
     """Split a record into image header and decoded image.
 
     Parameters
@@ -231,9 +237,11 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     iscolor : int
         OpenCV's mode.  -1: as stored (alpha and 16 bits kept, EXIF orientation ignored); 0: grey;
         1: BGR, EXIF orientation applied.
-    max_pixels : int or None
-        Images with more pixels are refused before anything is decoded.  None for no limit, and for
-        images whose headers Pillow cannot read, such as Radiance HDR.
+    **limits : int or None
+        Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
+        images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
+        None for no limit; ``max_pixels=None`` also for images whose headers Pillow cannot read,
+        such as Radiance HDR.
 
     Returns
     -------
@@ -251,7 +259,7 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     RecordHeaderError
         As from `unpack`.
     ImageDecodeError
-        If the image has more pixels than `max_pixels`.
+        If the image exceeds a limit.
 
     Examples
     --------
@@ -259,17 +267,17 @@ def unpack_img(s, iscolor=-1, *, max_pixels=DEFAULT_MAX_PIXELS):
     None
     """
     cv2 = _opencv()
+    limits = complete_limits(limits)
     header, content = unpack(s)
     data = np.frombuffer(content, np.uint8)
     if not data.size:
         return header, None
     try:
         check_chunks(data)
-        size = None if max_pixels is None else image_size(data)
+        size = (0, 0) if limits["max_pixels"] == NO_LIMIT else image_size(data)
     except ImageDecodeError:
         return header, None
-    if size is not None:
-        check_pixels(size, max_pixels)
+    check_limits(data, size, limits)
     return header, cv2.imdecode(data, iscolor)
 
 

@@ -113,7 +113,7 @@ def read_idx_array(path, *, max_array_bytes=None):
 
 
 def _read_header(file, path):
-    """Element type, shape, and where the elements begin."""
+    """Return element type, shape, and where the elements begin."""
     magic = _read_exactly(file, 4, path, 0)
     stored = _TYPES.get(magic[2])
     if magic[:2] != b"\0\0" or stored is None:
@@ -157,7 +157,7 @@ def _read_plain(file, data):
 
 
 def _read_packed(file, size, limit, path):
-    """At most `size` bytes: memory grows with what comes out, whatever the header promises."""
+    """Read at most `size` bytes: memory grows with what comes out, whatever the header promises."""
     data = bytearray()
     while len(data) < size:
         piece = file.read(min(_PIECE, size - len(data)))

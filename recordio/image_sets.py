@@ -101,7 +101,7 @@ def read_cifar(path, classes=10, part="train"):
     path : str or os.PathLike
         The archive as it is downloaded (``cifar-10-python.tar.gz``), or a folder with its files.
     classes : {10, 100}
-        Which of the two; of CIFAR-100 the labels are the fine ones.
+        Which of the two; the labels of CIFAR-100 are the fine ones.
     part : {"train", "test"}
 
     Returns
@@ -137,7 +137,7 @@ def read_cifar(path, classes=10, part="train"):
 
 
 def _contents(path, names):
-    """The bytes of files by name, from a folder or an archive."""
+    """Return the bytes of files by name, from a folder or an archive."""
     found = {}
     if path.is_dir():
         for name in names:
@@ -166,7 +166,7 @@ def _check_size(size, path):
 
 
 def _batch(data, key, place, classes):
-    """Images and labels of one file."""
+    """Return images and labels of one file."""
     try:
         stored = _Unpickler(data).load()
         fields = {_bytes(name).decode(): value for name, value in stored.items()}
@@ -185,7 +185,7 @@ def _batch(data, key, place, classes):
 
 
 class _Named:
-    """Stands for what a pickle calls: keeps what it was given and runs nothing."""
+    """Stand-in for a function that a pickle calls: keeps the arguments and runs nothing."""
 
     def __init__(self, *given):
         self.given = given
@@ -195,7 +195,7 @@ class _Named:
         self.state = state
 
     def array(self):
-        """The array of bytes that NumPy would make of it."""
+        """Return the array of bytes that NumPy would make of it."""
         if self.state is None:  # as NumPy writes arrays since protocol 5
             data, kind, shape, order = self.given
         else:
@@ -207,7 +207,7 @@ class _Named:
 
 
 def _bytes(text):
-    """The bytes that a text of Python 2 consists of; Python 3 writes them as a call of encode."""
+    """Return the bytes of a text of Python 2; Python 3 writes them as a call of encode."""
     text = text.given[0] if isinstance(text, _Named) else text
     return text.encode("latin-1") if isinstance(text, str) else bytes(memoryview(text))
 

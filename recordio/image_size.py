@@ -1,8 +1,9 @@
-"""Width and height of an encoded image from its header, and the limit on their product.
+"""Width and height of an encoded image from its header, and the limits on what it may cost.
 
 A few bytes can announce any number of pixels, and whoever decodes takes memory for all of them.
-Nothing is decoded here; Pillow reads the headers of formats that are not common.  The lengths of
-PNG chunks are looked at for the same reason: OpenCV takes memory for what they announce.
+Nothing is decoded here; Pillow reads the headers of formats that are not common.  What else costs a
+decoder memory or time is looked at for the same reason: frames and tiles that are larger than the
+picture, the scans of JPEG images, and the lengths of PNG chunks.
 """
 
 from __future__ import annotations
@@ -10,22 +11,32 @@ from __future__ import annotations
 import io
 import struct
 
+from recordio import jpeg_limits
+from recordio.avif import avif_frames, avif_size
 from recordio.errors import ImageDecodeError
 from recordio.extras import need
-from recordio.format_sizes import avif_size, jxl_size, tiff_size, webp_size
+from recordio.format_sizes import jxl_size, tiff_size, tiff_tile, webp_size
+from recordio.jpeg_limits import DEFAULT_LIMITS
 
 __all__ = [
+    "DEFAULT_LIMITS",
     "DEFAULT_MAX_PIXELS",
     "FORMATS",
     "check_chunks",
     "check_for_opencv",
+    "check_limits",
     "check_pixels",
+    "complete_limits",
     "image_size",
     "open_image",
+    "open_within_limits",
+    "png_chunks",
 ]
 
 #: More pixels are refused where nothing else is asked for; by `iterators.images.codecs`, too.
-DEFAULT_MAX_PIXELS = 1 << 26
+DEFAULT_MAX_PIXELS = DEFAULT_LIMITS["max_pixels"]
+#: What a limit is that was lifted.
+NO_LIMIT = (1 << 63) - 1
 
 #: Formats of Pillow that OpenCV may know as well.
 FORMATS = ("BMP", "DIB", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "SUN", "TIFF", "WEBP", "AVIF")
@@ -40,6 +51,12 @@ _STARTS = (
     (0, b"\0\0\0\x0cJXL \r\n\x87\n", jxl_size),
     (0, b"II*\0", tiff_size),
     (0, b"MM\0*", tiff_size),
+)
+#: The same for what may be larger than the picture: a decoder takes memory for that.
+_PARTS = (
+    (4, b"ftypavi", avif_frames),
+    (0, b"II*\0", lambda view: filter(None, [tiff_tile(view)])),
+    (0, b"MM\0*", lambda view: filter(None, [tiff_tile(view)])),
 )
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_SEGMENTS = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDB))
@@ -172,33 +189,145 @@ def check_pixels(size, max_pixels=DEFAULT_MAX_PIXELS, lift="max_pixels"):
         )
 
 
-def check_for_opencv(data, max_pixels=DEFAULT_MAX_PIXELS, lift="max_pixels"):
-    """Refuse what would cost OpenCV too much: an image that is too large, or a PNG chunk that is.
+def complete_limits(limits):
+    """All limits on an image: those that are given, and the defaults.
+
+    Parameters
+    ----------
+    limits : dict of str to int or None
+        By name; None lifts a limit.
+
+    Returns
+    -------
+    dict of str to int
+        Of `max_pixels`, `max_scans` and `max_scan_pixels`.
+
+    Raises
+    ------
+    TypeError
+        If there is no limit of some name.
+
+    Examples
+    --------
+    >>> complete_limits({"max_scans": 9})
+    {'max_pixels': 67108864, 'max_scans': 9, 'max_scan_pixels': 2147483648}
+    """
+    if unknown := [name for name in limits if name not in DEFAULT_LIMITS]:
+        raise TypeError(f"the limits are {', '.join(DEFAULT_LIMITS)}, not {', '.join(unknown)}")
+    lifted = {name: NO_LIMIT for name, value in limits.items() if value is None}
+    return {**DEFAULT_LIMITS, **limits, **lifted}
+
+
+def check_limits(data, size, limits, lift="max_pixels"):
+    """Refuse an image that would take its decoder too much memory or time.
+
+    This is what every decoder of this package asks first, whatever its library is.
 
     Parameters
     ----------
     data : bytes-like
         The file.
-    max_pixels, lift
-        As for `check_pixels`.
+    size : tuple of int
+        ``(width, height)`` in pixels, as the decoder finds it.
+    limits : dict of str to int or None
+        As for `complete_limits`.
+    lift : str
+        What raises the limit on pixels, for the error.
 
     Raises
     ------
     ImageDecodeError
-        If the size cannot be read, and as from `check_pixels` and `check_chunks`.
+        If the image, a frame or tile of it, or the scans of a JPEG image exceed a limit.
+
+    Examples
+    --------
+    >>> check_limits(b"GIF89a", (60, 40), {"max_pixels": 2400})
+    """
+    limits = complete_limits(limits)
+    view = memoryview(data).cast("B")
+    check_pixels(size, limits["max_pixels"], lift)
+    for place, start, find in _PARTS:
+        if view[place : place + len(start)] == start:
+            for part in find(view):
+                check_pixels(part, limits["max_pixels"], lift)
+    jpeg_limits.check_limits(view, **{**limits, "max_pixels": NO_LIMIT})
+
+
+def open_within_limits(data, limits, formats=None):
+    """Open an image with Pillow, if it may be decoded.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+    limits : dict of str to int or None
+        As for `complete_limits`.
+    formats : sequence of str, optional
+        As for `open_image`.
+
+    Returns
+    -------
+    PIL.Image.Image
+        Not yet decoded.
+
+    Raises
+    ------
+    ImageDecodeError
+        As from `open_image` and `check_limits`.
+    """
+    image = open_image(io.BytesIO(data), formats)
+    check_limits(data, image.size, limits)
+    return image
+
+
+def check_for_opencv(data, limits, lift="max_pixels"):
+    """Refuse what would cost OpenCV too much, by its limits or by a PNG chunk that is too long.
+
+    Parameters
+    ----------
+    data, limits, lift
+        As for `check_limits`.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the size cannot be read, and as from `check_limits` and `check_chunks`.
 
     Examples
     --------
     >>> import cv2, numpy
     >>> content = cv2.imencode(".png", numpy.zeros((20, 30), "uint8"))[1].tobytes()
-    >>> check_for_opencv(content)
-    >>> check_for_opencv(content, max_pixels=500)
+    >>> check_for_opencv(content, {})
+    >>> check_for_opencv(content, {"max_pixels": 500})
     Traceback (most recent call last):
         ...
     recordio.errors.ImageDecodeError: the image is too large (30 x 20 pixels are more than ...
     """
-    check_pixels(image_size(data), max_pixels, lift)
+    check_limits(data, image_size(data), limits, lift)
     check_chunks(data)
+
+
+def png_chunks(view):
+    """The chunks of a PNG file, as far as their lengths lead.
+
+    Parameters
+    ----------
+    view : memoryview
+        The file.
+
+    Yields
+    ------
+    kind : bytes
+    at : int
+        Where it begins.
+    size : int
+        The length that it announces, without the 12 bytes around its content.
+    """
+    at = 8
+    while at + 4 <= len(view):
+        size = int.from_bytes(view[at : at + 4], "big")
+        yield bytes(view[at + 4 : at + 8]), at, size
+        at += 12 + size
 
 
 def check_chunks(data):
@@ -231,10 +360,8 @@ def check_chunks(data):
     view = memoryview(data).cast("B")
     if view[:8] != _PNG_START[:8]:
         return
-    at, kind, has_pixels = 8, b"", False
-    # Without pixels OpenCV goes on after the end; the second frame of an animation is not decoded.
-    while at + 4 <= len(view) and not (has_pixels and kind in (b"IEND", b"fcTL")):
-        length, kind = int.from_bytes(view[at : at + 4], "big"), bytes(view[at + 4 : at + 8])
+    has_pixels = False
+    for kind, at, length in png_chunks(view):
         name = kind.decode("ascii", "backslashreplace")
         if length > len(view) - at - 12:
             raise ImageDecodeError(
@@ -247,7 +374,9 @@ def check_chunks(data):
                 f"{_PNG_LENGTHS[kind]}); pack it again from its source"
             )
         has_pixels |= kind == b"IDAT"
-        at += 12 + length
+        # Without pixels OpenCV goes on after the end; it does not decode the second frame.
+        if has_pixels and kind in (b"IEND", b"fcTL"):
+            return
 
 
 def _png_size(view):

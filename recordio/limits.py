@@ -1,6 +1,6 @@
-"""How large an array may become, compared with the file that it is made of; how long a line.
+"""Limits: bytes of an array beside those of its file, and characters of a line.
 
-A plain file of numbers becomes at most a few times as large in memory.  What gzip packed can become
+A plain file of numbers becomes at most a few times as large in memory.  A gzip file can become
 thousands of times as large, and then it is as a rule no data.
 """
 
@@ -21,29 +21,9 @@ LONGEST_LINE = 1 << 22
 
 
 def check_array_bytes(nbytes, stored, limit, kind, path):
-    """Refuse an array that is too large.
+    """Refuse an array of more bytes than `stored` bytes of a file may become.
 
-    Parameters
-    ----------
-    nbytes : int
-        What it takes so far.
-    stored : int
-        Bytes that were read from storage for it.
-    limit : int or None
-        `max_array_bytes`; None for the default.
-    kind : type
-        Of the error.
-    path : str
-        The file, for the error.
-
-    Examples
-    --------
-    >>> from recordio.errors import TextFormatError
-    >>> check_array_bytes(1 << 28, 1000, None, TextFormatError, "a.csv.gz")
-    >>> check_array_bytes(1 << 29, 1000, None, TextFormatError, "a.csv.gz")
-    Traceback (most recent call last):
-        ...
-    recordio.errors.TextFormatError: a.csv.gz: 1000 bytes of the file become 536870912 ...
+    `limit` is `max_array_bytes`, None for the default; `kind` is the type of the error.
     """
     allowed = max(SMALLEST_LIMIT, EXPANSION * stored) if limit is None else limit
     if nbytes > allowed:
@@ -55,24 +35,9 @@ def check_array_bytes(nbytes, stored, limit, kind, path):
 
 
 def bounded_lines(file, path):
-    r"""Number, from 1, and text of each line of a list of files, classes or labels.
+    """Yield number, from 1, and text of each line of a list of files, classes or labels.
 
-    Parameters
-    ----------
-    file : text file
-    path : str or os.PathLike
-        For the error.
-
-    Raises
-    ------
-    RecordIOError
-        If a line has `LONGEST_LINE` characters or more: this is no list then.
-
-    Examples
-    --------
-    >>> import io
-    >>> list(bounded_lines(io.StringIO("one\ntwo"), "a.lst"))
-    [(1, 'one\n'), (2, 'two')]
+    A line of `LONGEST_LINE` characters or more is an error: such a file is no list.
     """
     for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), ""), 1):
         if len(line) == LONGEST_LINE:

@@ -1,6 +1,6 @@
 """Lines of ``.lst`` files: an id, labels and the path of an image, read by one grammar for all.
 
-Lists are written by the tools; which records of a pack one names is found in `packs.lists`.
+Lists are written by the tools; `packs.lists` finds the records of a pack that one names.
 """
 
 from __future__ import annotations
@@ -48,13 +48,7 @@ def is_list(path: object) -> bool:
 
 
 def names_image(line: str | bytes) -> bool:
-    """Tell whether a line is to be read: it is neither blank nor a comment.
-
-    Examples
-    --------
-    >>> names_image("0 1 a.jpg"), names_image(" # by hand"), names_image("")
-    (True, False, False)
-    """
+    """Tell whether a line is to be read: it is neither blank nor a comment."""
     if line[:1].isdigit():  # as nearly all do
         return True
     if isinstance(line, bytes):
@@ -64,28 +58,11 @@ def names_image(line: str | bytes) -> bool:
 
 
 def parse_line(line: str, label_width: int | None = None) -> ListEntry:
-    r"""Read one line: an integer id, labels and a path.
+    """Read one line: an integer id, labels and a path.
 
-    Parameters
-    ----------
-    line : str
-        Its fields have a TAB between them, or white space where there is no TAB.  Spaces round them
-        are dropped.
-    label_width : int, optional
-        How many labels to read: any white space ends them, and what follows is the path, which may
-        be missing.  Otherwise the last field is the path, and all between it and the id are labels.
-
-    Raises
-    ------
-    LabelError
-        The line is not of that form, or the id or a label does not fit an image header.
-
-    Examples
-    --------
-    >>> parse_line("3\t2.0\tant/s 0.png")
-    ListEntry(id=3, labels=(2.0,), path='ant/s 0.png')
-    >>> parse_line("3 2.0 0.5", 2)
-    ListEntry(id=3, labels=(2.0, 0.5), path='')
+    Its fields have a TAB between them, or white space where there is no TAB; spaces round them are
+    dropped.  The last is the path, and all between it and the id are labels.  With `label_width`
+    any white space ends so many labels, and what follows is the path, which may be missing.
     """
     if label_width is None:
         words = line.split("\t") if "\t" in line else line.split()
@@ -140,13 +117,7 @@ def open_list(path: str | os.PathLike[str], settings: RemoteSettings | None = No
 def entry_lines(
     file: TextIO, path: str | os.PathLike[str], before: int = 0
 ) -> Iterator[tuple[int, str]]:
-    """Number, from 1, and text of the lines that are to be read; `before` others stand before them.
-
-    Raises
-    ------
-    RecordIOError
-        A line has 2**22 characters or more.
-    """
+    """Yield number, from 1, and text of the lines to be read; `before` others stand before them."""
     for number, line in bounded_lines(file, path):
         if names_image(line):
             yield number + before, line
@@ -157,26 +128,7 @@ def read_entries(
     label_width: int | None = None,
     settings: RemoteSettings | None = None,
 ) -> Iterator[tuple[int, ListEntry]]:
-    """Read the entries of a list, with the numbers of their lines, from 1.
-
-    Parameters
-    ----------
-    path : path
-        The file, or its URL.
-    label_width : int, optional
-        As `parse_line` takes it.
-    settings : RemoteSettings, optional
-        How a URL is reached.
-
-    Raises
-    ------
-    LabelError
-        A line cannot be read.
-    RecordIOError
-        A line has 2**22 characters or more.
-    OSError
-        The file cannot be read.
-    """
+    """Yield the entries of a list, with the numbers of their lines, from 1."""
     with open_list(path, settings) as file:
         for number, line in entry_lines(file, path):
             try:

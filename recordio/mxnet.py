@@ -48,7 +48,7 @@ class MXRecordIO:
 
     Notes
     -----
-    What differs from MXNet:
+    Differences from MXNet:
 
     * Damage, a truncated tail included, raises a `RecordIOError` with path, offset and record, each
       time it is met; it never turns into an end of the file.
@@ -85,12 +85,12 @@ class MXRecordIO:
 
     @property
     def writable(self) -> bool:
-        """Whether the file was opened for writing."""
+        """True if the file was opened for writing."""
         return self.flag == "w"
 
     @property
     def is_open(self) -> bool:
-        """Whether the file can be read or written now."""
+        """True while the file can be read or written."""
         return self._reader is not None or self._writer is not None
 
     def open(self) -> None:
@@ -174,7 +174,7 @@ class MXRecordIO:
         return payload
 
     def tell(self) -> int:
-        """Byte offset at which the next record will be read or written."""
+        """Return the byte offset at which the next record will be read or written."""
         if self.writable:
             return self._for_writing().tell()
         self._for_reading()
@@ -309,7 +309,7 @@ class MXIndexedRecordIO(MXRecordIO):
         return self._for_reading()
 
     def _locate(self, key):
-        """Offset of a key, and its position where that is known."""
+        """Return the offset of a key, and its position where that is known."""
         reader = self._reading_by_key()
         if self.key_type is not int:
             if key not in self._idx:
@@ -391,7 +391,7 @@ def _publish(writer):
 
 
 def _read_keys(path, key_type, size):
-    """Keys and offsets of an index whose keys are not integers."""
+    """Return keys and offsets of an index whose keys are not integers."""
     keys, offsets = [], {}
     with open_text(path) as file:
         for number, line in enumerate(file, 1):

@@ -18,7 +18,7 @@ SIGNAL_INTERVAL = 0.1
 
 
 def default_threads() -> int:
-    """One thread for every processor that this process may use."""
+    """Return one thread for every processor that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -27,21 +27,11 @@ def default_threads() -> int:
 class Workers:
     """Base class: threads that serve until there is nothing left to do or they are told to stop.
 
-    A subclass says in `_serve` what a thread does, and keeps what the threads share under `_lock`.
+    A subclass defines the work of a thread in `_serve`, and keeps what the threads share under
+    `_lock`.  `finish` is called once, when all threads were stopped and the last one has ended.
 
-    Parameters
-    ----------
-    threads : int
-        How many.
-    name : str
-        Name of the threads.
-    finish : callable, optional
-        Called once, when all have been told to stop and the last one has ended.
-
-    Notes
-    -----
-    The threads keep this object alive, so whoever uses it must `close` it at last.  In a forked
-    child, where they do not exist, `close` does nothing.
+    The threads keep this object alive, so its user must `close` it.  In a forked child, where they
+    do not exist, `close` does nothing.
     """
 
     #: Said to a forked child.
@@ -96,14 +86,14 @@ class Workers:
             raise RuntimeError(self.foreign.format(owner=self._owner))
 
     def _serve(self):
-        """What a thread does."""
+        """Do the work of one thread; every subclass defines it."""
         raise TypeError(f"{type(self).__name__} does not define _serve()")
 
     def _drop(self):
-        """Forget what nobody will ask for any more."""
+        """Forget the results that are no longer needed."""
 
     def _work_on(self):
-        """Body of a thread."""
+        """Run `_serve` in a thread; the last thread to end calls `finish`."""
         with self._lock:
             self._alive += 1
         try:
@@ -125,37 +115,14 @@ class Workers:
 class OrderedWork(Workers):
     """Iterator over ``work(chunk)`` for every chunk that ``read`` returns.
 
-    Parameters
-    ----------
-    read : callable
-        ``read(buffer)`` returns the next chunk, or None at the end.  It is called by one thread at
-        a time.  `buffer` is the ``chunk.buffer`` of the last chunk that the thread worked on, or
-        None.
-    work : callable
-        ``work(chunk)`` makes the result; it is called by many threads at a time.
-    threads : int
-        How many.
-    ahead : int
-        Results that may wait for the consumer, or be under way, at a time; at least 1.
-    name : str
-        Name of the threads.
+    ``read(buffer)`` returns the next chunk, or None at the end; one thread at a time calls it.
+    `buffer` is the ``chunk.buffer`` of the last chunk that the thread worked on, or None.  Many
+    threads at a time call ``work(chunk)``.  At most `ahead` results, at least 1, wait for the
+    consumer or are being made.
 
-    Notes
-    -----
-    An exception of `read` or `work` is raised at the place of its result: everything before it is
+    An exception of `read` or `work` is raised in the place of its result: everything before it is
     delivered first, and nothing comes after it.  The threads end with the last chunk, with an
-    exception, or with `close`, which every user must call at last (``finally``).
-
-    Examples
-    --------
-    >>> import itertools
-    >>> class Chunk:
-    ...     buffer = None
-    >>> chunks = itertools.chain([Chunk(), Chunk()], itertools.repeat(None))
-    >>> work = OrderedWork(lambda buffer: next(chunks), lambda chunk: "done", threads=2, ahead=2)
-    >>> list(work)
-    ['done', 'done']
-    >>> work.close()
+    exception, or with `close`, which every user must call (``finally``).
     """
 
     def __init__(self, read, work, *, threads, ahead, name="recordio"):
@@ -194,7 +161,7 @@ class OrderedWork(Workers):
         return result
 
     def _next(self):
-        """The next result or the error in its place; None if there is neither yet."""
+        """Return the next result or the error in its place; None if neither is there yet."""
         number = self._delivered
         if self._results.get(number):
             result, size = self._results[number].popleft()
@@ -220,18 +187,18 @@ class OrderedWork(Workers):
         self._results.clear()
         self._done.clear()
 
-    # -- what a subclass may say otherwise --------------------------------------------------------
+    # -- a subclass may change these --------------------------------------------------------------
 
     def _parts(self, number, chunk):
-        """Results of a chunk: each with its size, and whether it is the last one."""
+        """Yield the results of a chunk: each with its size, and True with the last one."""
         yield self._work(chunk), 0, True
 
     def _has_room(self, number):
-        """Whether more may be made of a chunk; of that which is awaited always."""
+        """Return True if more may be made of a chunk; the awaited chunk always has room."""
         return number - self._delivered < self._ahead
 
     def _look_up(self):
-        """Called now and then while the consumer waits; may raise."""
+        """Check now and then, while the consumer waits, that the work goes on; may raise."""
 
     # -- threads ----------------------------------------------------------------------------------
 
@@ -272,7 +239,7 @@ class OrderedWork(Workers):
         return not self._stopping
 
     def _next_chunk(self, buffer):
-        """Number of the next chunk, the chunk, and the error of reading it; None at the end."""
+        """Return number, chunk and reading error of the next chunk; None at the end."""
         chunk = error = None
         with self._reading:
             with self._lock:

@@ -15,33 +15,7 @@ __all__ = ["open_regular"]
 
 
 def open_regular(path: str | os.PathLike[str], buffering: int = -1) -> BinaryIO:
-    """Open a regular file for reading, without ever waiting.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-    buffering : int
-        As for the function `open`.
-
-    Returns
-    -------
-    file
-        A binary file.
-
-    Raises
-    ------
-    OSError
-        If it cannot be opened, or is a folder, a pipe, a socket or a device.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "a")
-    >>> _ = path.write_bytes(b"abc")
-    >>> with open_regular(path) as file:
-    ...     file.read()
-    b'abc'
-    """
+    """Open a regular file for reading, without ever waiting; anything else is an OSError."""
     return cast(BinaryIO, open(path, "rb", buffering=buffering, opener=_opened))
 
 

@@ -1,7 +1,7 @@
 """Output that appears whole or not at all, for one file or for a group that belongs together.
 
 Files are written under temporary names in the folder of their target and renamed at the end;
-`open_output` takes URLs as well.  This module never reads or changes what is in a file.
+`recordio.files.open_output` takes URLs as well.  This module never changes the content of a file.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import stat
 
 from recordio.at_end import at_end
 from recordio.errors import RecordIOError
-from recordio.files import StoredFile
 from recordio.temporary import REPLACED_SUFFIX, Temporary
 from recordio.temporary import TEMPORARY_SUFFIX as TEMPORARY_SUFFIX  # found here as well
 
-__all__ = ["AtomicOutput", "Output", "naming_output", "open_output", "remove_output"]
+__all__ = ["AtomicOutput", "Output", "naming_output"]
 
 _BUFFER = 1 << 17
 
@@ -77,54 +76,6 @@ class Output:
             self.discard()
         elif not self.closed:
             self.commit()
-
-
-def open_output(*paths, without=(), settings=None):
-    """The output to files of this machine, or to URLs.
-
-    Parameters
-    ----------
-    *paths : str or os.PathLike
-        The main file, and those that describe it; all paths or all URLs.
-    without : sequence of str or os.PathLike
-        Companions of the old main file that the new one does not have; they are removed.
-    settings : RemoteSettings, optional
-        How URLs are reached.
-
-    Returns
-    -------
-    AtomicOutput or recordio.remote.output.RemoteOutput
-
-    Raises
-    ------
-    RecordIOError
-        If paths and URLs are mixed; and what the two classes raise.
-    """
-    files = [StoredFile.at(path) for path in paths]
-    local = [file.is_local for file in files]
-    if all(local):
-        return AtomicOutput(*(file.name for file in files), without=without)
-    if any(local):
-        raise RecordIOError(
-            f"it cannot appear together with {files[local.index(False)].name}: give URLs for both, "
-            "or paths",
-            path=files[local.index(True)].name,
-        )
-    from recordio.remote.output import RemoteOutput
-
-    return RemoteOutput(*(file.name for file in files), without=without, settings=settings)
-
-
-def remove_output(path) -> None:
-    """Remove a file of this machine, or an object, if it is there."""
-    file = StoredFile.at(path)
-    if file.is_local:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(file.name)
-        return
-    from recordio.remote.output import remove
-
-    remove(file.name)
 
 
 class AtomicOutput(Output):

@@ -4,6 +4,8 @@ Imports are read from the source text, so that a forbidden import inside a funct
 """
 
 import ast
+import functools
+import graphlib
 import importlib
 import inspect
 import re
@@ -17,6 +19,7 @@ MAX_LINES = 600
 #: A room may import itself and every room on a lower floor; never a sibling, never upwards: by
 #: statement, by a string given to `import_module`, by cimport or by include.
 FLOORS = {
+    "recordio.keywords": -1,
     "recordio": 0,
     "iterators.core": 1,
     "iterators.spaces": 2,
@@ -28,13 +31,44 @@ FLOORS = {
     "iterators.providers": 3,
     "iterators.torch": 4,
     "iterators.ray": 4,
+    "iterators.testing": 4,
     "recordio.ray": 4,
     "iterators": 4,
     "recordio.tools": 5,
 }
 
-#: The same for the rooms inside one.  What stands beside them is above all of them.
-INNER_FLOORS = {
+#: The same for the rooms and files of `recordio`, from the ground up, a row for each floor.  Some
+#: files of `frames` know nothing of records: memory, and checksums of bytes.
+ROWS = [
+    ["keywords"],
+    [
+        "at_end",
+        "avif",
+        "errors",
+        "extras",
+        "jpeg_outline",
+        "little_endian",
+        "ordered",
+        "partition",
+        "regular_files",
+    ]
+    + ["temporary", "frames.crc32c", "frames.map_guard"],
+    ["jpeg_limits", "frames.words"],
+    ["boxes", "format_sizes", "limits", "storage", "frames.mapping"],
+    ["image_size", "remote", "frames.frame"],
+    ["frames.encoder"],
+    ["frames.head"],
+    ["files", "header"],
+    ["content", "frames", "idx_array", "lists", "text"],
+    ["image_sets", "mxnet", "packs"],
+    ["ray"],
+]
+RECORDIO = {f"recordio.{room}": floor for floor, row in enumerate(ROWS) for room in row}
+#: What stands beside rooms that have floors is above all of them.
+RECORDIO["recordio"] = len(ROWS)
+
+#: The same for the rooms of `images`.
+IMAGES = {
     "iterators.images.status": 0,
     "iterators.images.kernels": 0,
     "iterators.images.cache": 1,
@@ -140,7 +174,7 @@ def imported_names(path):
         yield from ([f"{module}.{name}" for name in names] or [module])
 
 
-@pytest.mark.parametrize("floors", [FLOORS, INNER_FLOORS], ids=["house", "inside"])
+@pytest.mark.parametrize("floors", [FLOORS, RECORDIO, IMAGES], ids=["house", "recordio", "images"])
 @pytest.mark.parametrize("path", sources(".py", ".pyi", ".pyx", ".pxd", ".c", ".h"))
 def test_imports_go_down_the_floors_only(path, floors):
     room = room_of(module_name(path), floors)
@@ -171,11 +205,57 @@ def test_every_way_to_import_is_seen(tmp_path, monkeypatch):
     }  # fmt: skip
 
 
-def test_formats_of_text_and_the_frame_do_not_know_each_other():
-    for path in (ROOT / "recordio").rglob("*.py*"):
-        for one, other in (("frames", "text"), ("text", "frames")):
-            if path.parent.name == one:
-                assert not [n for n in imported_names(path) if n.startswith(f"recordio.{other}")]
+def imports_of_files():
+    """For every module of ours, by its dotted name, the files that it imports, wherever it does.
+
+    Declarations and stubs count as the module that they belong to.  What files of C include is not
+    looked at, because a header and what it declares are two files.
+    """
+    files = {}
+    for parameter in sources(".py", ".pyi", ".pyx", ".pxd", ".c", ".h"):
+        (path,) = parameter.values
+        files.setdefault(module_name(path), []).append(path)
+    return {
+        name: {
+            room_of(other, files)
+            for path in paths
+            if path.suffix not in (".c", ".h")
+            for other in imported_names(path)
+        }
+        - {name, None}
+        for name, paths in files.items()
+    }
+
+
+def test_no_files_import_each_other_in_a_circle():
+    graphlib.TopologicalSorter(imports_of_files()).prepare()  # its error names the circle
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        "from recordio.a import A\n",
+        "def late():\n    from .a import A\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .a import A\n",
+        "from . import a\n",
+        "",
+    ],
+)
+def test_every_circle_is_found(tmp_path, monkeypatch, closing):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    folder = tmp_path / "recordio"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "a.py").write_text("from recordio.b import B\n")
+    (folder / "b.pyx").write_text("")
+    (folder / "b.pxd").write_text("from recordio.c cimport C\n")
+    (folder / "c.py").write_text(closing)
+    if not closing:
+        test_no_files_import_each_other_in_a_circle()
+        return
+    with pytest.raises(graphlib.CycleError) as raised:
+        test_no_files_import_each_other_in_a_circle()
+    assert {"recordio.a", "recordio.b", "recordio.c"} == set(raised.value.args[1])
 
 
 @pytest.mark.parametrize("path", sources(".py"))
@@ -221,6 +301,143 @@ def test_everything_in_all_is_documented(path):
         if not documented:
             undocumented.append(name)
     assert not undocumented
+
+
+# -- docstrings -------------------------------------------------------------------------------
+
+#: Rooms and modules whose docstrings do not follow the two rules yet; none may be added.
+NOT_YET = (
+    "iterators.__main__",
+    "iterators.images",
+    "iterators.providers",
+    "recordio.content",
+    "recordio.files",
+    "recordio.format_sizes",
+    "recordio.frames",
+    "recordio.header",
+    "recordio.image_size",
+    "recordio.packs",
+    "recordio.remote",
+    "recordio.storage",
+    "recordio.temporary",
+    "recordio.tools.record_pack",
+    "recordio.tools.view.pack",
+    "recordio.tools.view.places",
+)
+#: A section of numpydoc, which takes many lines to say what signatures say.
+SECTION = re.compile(
+    r"^(Parameters|Other Parameters|Attributes|Returns|Yields|Raises|Warns|See Also|Notes|Examples)"
+    r"\n-{3,}$",
+    re.M,
+)
+#: First lines that begin with a clause instead of a verb or a noun.
+CLAUSE = re.compile(r"(What|Whether|That|Who|Which|How|Where|Those|The same)\b")
+#: Methods of these begin with an underscore, because attributes without one are fields.
+UNDERSCORED = {"iterators.samples.sample.Sample", "iterators.samples.dataset.Dataset"}
+#: Syntax with a docstring.
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+#: Names under their module on a page of the API.
+ON_API_PAGE = re.compile(r"currentmodule:: (\S+)\s+\.\. autosummary::((?:\n *(?::.*|\w*))+)")
+
+
+@functools.cache
+def names_for_users(root):
+    """Dotted names that packages export or pages of the API show, with all that is behind them."""
+    names = set()
+    for package in ("recordio", "iterators"):
+        for path in (root / package).rglob("__init__.py*"):
+            exported = re.search(r"^__all__ = \[([^]]*)\]", path.read_text(), re.M)
+            names |= {
+                name
+                for name in imported_names(path)
+                if not exported or f'"{name.rpartition(".")[2]}"' in exported[1]
+            }
+    for path in (root / "docs" / "reference" / "api").glob("*.md"):
+        for module, shown in ON_API_PAGE.findall(path.read_text()):
+            names |= {f"{module}.{name}" for name in shown.split() if ":" not in name}
+    more = names
+    while more:
+        more = {name for shown in more for name in names_behind(root, shown)} - names
+        names |= more
+    return {name for name in names if not (root / name.replace(".", "/")).is_dir()}
+
+
+def names_behind(root, name):
+    """Yield the name in another module under which a module imports one, and its base classes."""
+    module, _, own = name.rpartition(".")
+    path = (root / module.replace(".", "/")).with_suffix(".py")
+    imported, bases = imports_and_bases(path) if path.is_file() else ((), {})
+    yield from (found for found in imported if found.endswith(f".{own}"))
+    yield from (f"{module}.{base}" for base in bases.get(own, ()))
+
+
+@functools.cache
+def imports_and_bases(path):
+    """Names that a module imports, and those of the base classes of its classes."""
+    classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
+    bases = {node.name: [ast.unparse(base) for base in node.bases] for node in classes}
+    return list(imported_names(path)), bases
+
+
+def documented(node, name):
+    """Yield dotted name and docstring of a module and of everything in it."""
+    if isinstance(node, DOCUMENTED):
+        name += f".{node.name}" if hasattr(node, "name") else ""
+        yield name, ast.get_docstring(node) or ""
+    for inner in ast.iter_child_nodes(node):
+        yield from documented(inner, name)
+
+
+def is_for_users(name):
+    """Return True for a name that users import, and for the public members of one."""
+    owner, _, own = name.rpartition(".")
+    is_public = own and (own[0] != "_" or own.endswith("__") or owner in UNDERSCORED)
+    return name in names_for_users(ROOT) or (is_public and is_for_users(owner))
+
+
+def faults_of_docstrings(path):
+    """Names whose docstring has sections that nobody looks up, or begins with a clause."""
+    return [
+        name
+        for name, text in documented(ast.parse(path.read_text()), module_name(path))
+        if CLAUSE.match(text) or (SECTION.search(text) and not is_for_users(name))
+    ]
+
+
+@pytest.mark.parametrize("path", sources(".py"))
+def test_docstrings_are_one_plain_line_but_for_names_that_users_import(path):
+    """Sections of numpydoc are for those names; no first line begins with What, Whether, How ..."""
+    if not f"{module_name(path)}.".startswith(tuple(f"{room}." for room in NOT_YET)):
+        assert not faults_of_docstrings(path)
+
+
+def test_faults_of_docstrings_are_found(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    section = '"""Count.\n\n    Returns\n    -------\n    int\n    """'
+    texts = {
+        "docs/reference/api/inner.md": (
+            ".. currentmodule:: recordio.inner.b\n\n.. autosummary::\n   :toctree: c\n\n   shown\n"
+        ),
+        "recordio/__init__.pyi": (
+            "from . import inner as inner\nfrom .inner.a import Exported as Exported\n"
+        ),
+        "recordio/inner/__init__.py": 'from .a import named, not_named\n__all__ = ["named"]\n',
+        "recordio/inner/a.py": "from .b import Exported, named\ndef not_named():\n    pass\n",
+        "recordio/inner/b.py": (
+            "".join(f"def {name}():\n    {section}\n" for name in ("shown", "named", "not_named"))
+            + f"class Base:\n    def count(self):\n        {section}\n"
+            + f"    def _count(self):\n        {section}\n"
+            + f"class Exported(Base):\n    def __call__(self):\n        {section}\n"
+            + f"class Other:\n    def count(self):\n        {section}\n"
+            + 'def clause():\n    """Whether it counts."""\ndef noun():\n    """Whatever."""\n'
+        ),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert faults_of_docstrings(tmp_path / "recordio" / "inner" / "b.py") == [
+        f"recordio.inner.b.{name}" for name in ("not_named", "Base._count", "Other.count", "clause")
+    ]
 
 
 # -- one place for axes -----------------------------------------------------------------------

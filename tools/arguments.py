@@ -61,7 +61,7 @@ PACK_OPTIONS = (
     "ray",
 )
 
-#: Those of `encode`, whose import takes a while.
+#: Encodings of `encode`, whose import takes a while.
 ENCODINGS = (".jpg", ".png", "raw")
 
 BOOLEAN_WORDS = {
@@ -75,7 +75,7 @@ BOOLEAN_WORDS = {
     "0": False,
 }
 
-#: What may follow ``--ray`` and is no prefix.
+#: Words that may follow ``--ray`` and are no prefix.
 ADDRESS = re.compile(r"auto|local|(ray://)?([\w.-]+|\[[\w:]+\]):\d+")
 
 DESCRIPTION = """\
@@ -114,7 +114,7 @@ exit codes:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the current spelling."""
+    """Return the parser of the current spelling."""
     parser = Parser(
         prog="im2rec",
         description=DESCRIPTION,
@@ -330,13 +330,6 @@ def modern_spelling(words: Sequence[str]) -> list[str]:
     ``--exts`` takes the words that look like suffixes and no other, so the positional arguments may
     follow it, and ``--ray`` the word that looks like an address.  Underscores in option names
     become dashes.  Everything behind ``--`` is left alone.
-
-    Examples
-    --------
-    >>> modern_spelling(["--list", "True", "--recursive=0", "--pass_through", "out/set", "photos"])
-    ['--list', '--no-recursive', '--pass-through', 'out/set', 'photos']
-    >>> modern_spelling(["--exts", ".JPG", "png", "out/set", "photos"])
-    ['--exts=.jpg', '--exts=.png', 'out/set', 'photos']
     """
     result: list[str] = []
     queue = list(reversed(words))
@@ -381,13 +374,13 @@ def _looks_like_suffix(word: str) -> bool:
 
 
 def _encoding(word: str) -> str:
-    """One spelling: ``JPEG`` and ``jpg`` are ``.jpg``, ``.raw`` is ``raw``."""
+    """Return one spelling: ``JPEG`` and ``jpg`` are ``.jpg``, ``.raw`` is ``raw``."""
     name = word.lower().lstrip(".").replace("jpeg", "jpg")
     return name if name in ENCODINGS else f".{name}"
 
 
 def _part(word: str) -> tuple[int, int]:
-    """``3/16`` as two numbers."""
+    """Read ``3/16`` as two numbers."""
     part, slash, parts = word.partition("/")
     if slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
         return int(part), int(parts)
@@ -400,30 +393,11 @@ def _with_dot(suffix: str) -> str:
 
 
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
-    """Read the command line.
+    """Read the command line, the words behind the name of the command.
 
-    Parameters
-    ----------
-    words : sequence of str
-        What follows the name of the command.
-
-    Returns
-    -------
-    argparse.Namespace
-        `root` is absolute, and so is `prefix` if it is no URL; `slash` says whether `prefix` ended
-        with one; `exts` is a tuple of lower-case suffixes with their dot; `recursive` is None when
-        nothing was said.
-
-    Raises
-    ------
-    SystemExit
-        The arguments are wrong (code 2), or help was asked for (code 0).
-
-    Examples
-    --------
-    >>> settings = parse_arguments(["--list=1", "--exts", ".JPG", "png", "--shuffle=0", "a", "b"])
-    >>> settings.list, settings.exts, settings.shuffle, settings.recursive
-    (True, ('.jpg', '.png'), False, None)
+    `root` is absolute, and so is `prefix` if it is no URL; `slash` says whether `prefix` ended with
+    one.  `exts` is a tuple of lower-case suffixes with their dot; `recursive` is None without the
+    option.
     """
     parser = build_parser()
     settings = parser.parse_args(modern_spelling(words))
@@ -465,13 +439,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
 
 def given_options(settings: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    """Those of some options, as they are spelled, that differ from their defaults.
-
-    Examples
-    --------
-    >>> given_options(parse_arguments(["--no-shuffle", "--chunks=2", "a", "b"]), LIST_OPTIONS)
-    ['--no-shuffle', '--chunks']
-    """
+    """Return those of some options, as they are spelled, that differ from their defaults."""
     defaults = vars(parse_arguments(["PREFIX", "ROOT"]))
     spelled = {"shuffle": "--no-shuffle"}
     return [

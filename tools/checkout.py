@@ -11,13 +11,7 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def run(name):
-    """End the process with what the command of a module returns.
-
-    Parameters
-    ----------
-    name : str
-        Of a module of this folder that has a function `main`.
-    """
+    """End the process with the exit code of `main` in a module of this folder."""
     sys.path[0] = str(FOLDER.parent)  # this folder, whose modules are those of `recordio.tools`
     spec = importlib.util.spec_from_file_location(
         "recordio.tools", FOLDER / "__init__.py", submodule_search_locations=[str(FOLDER)]

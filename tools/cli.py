@@ -1,4 +1,4 @@
-"""Console command ``recordio``: what its sub-commands do with their options.
+"""Console command ``recordio``: its sub-commands, which run by the options given.
 
 The options are in `subcommands` and `convert`, and so are the formats; the rest of the work is done
 in `info`, `show` and the library.
@@ -27,7 +27,7 @@ from recordio.frames.checksums import checksums_path
 from recordio.image_size import DEFAULT_MAX_PIXELS
 from recordio.ordered import default_threads
 from recordio.packs.source import pack_files, pack_prefix
-from recordio.remote.opening import open_mirror
+from recordio.remote.folder import open_mirror
 
 from .console import (
     UNNOTICED,
@@ -54,24 +54,7 @@ MOST_NAMED = 4  # files in a message
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words behind the command; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit code: 0 done, 1 something was skipped, is damaged or failed, 130 and 143
-        interrupted, 141 when nobody reads the output any more.
-
-    Raises
-    ------
-    SystemExit
-        The arguments are wrong (code 2), or help was asked for (code 0).
-    """
+    """Run the command and return its exit code: 1 if anything was skipped, is damaged or failed."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     # The format decides which options there are.
     scout = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
@@ -261,7 +244,7 @@ def _print(text: str) -> None:
     print(printable(text, sys.stdout))
 
 
-#: What the sub-commands do, besides ``from-FORMAT``.
+#: Functions of the sub-commands besides ``from-FORMAT``.
 ACTIONS: dict[str, Callable[[argparse.Namespace, Interruption], int]] = {
     "info": _info,
     "head": _head,

@@ -1,4 +1,4 @@
-"""The option ``--print-completion`` of the console commands: what the Tab key completes in a shell.
+"""The option ``--print-completion`` of the console commands: completion of words in a shell.
 
 The scripts are made by shtab, from the parsers; nothing here knows a shell.
 """
@@ -28,7 +28,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 
 class _PrintCompletion(argparse.Action):
-    """Prints the script and ends the command, as ``--help`` prints its text."""
+    """Action that prints the script and ends the command, as ``--help`` prints its text."""
 
     def __call__(
         self,

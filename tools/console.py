@@ -1,4 +1,4 @@
-"""What the console commands share: messages, signals, progress bars and exit codes."""
+"""Messages, signals, progress bars and exit codes of the console commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from typing import Any, TextIO
 
-from iterators.core.parameters import did_you_mean
+from recordio.keywords.checks import did_you_mean
+from recordio.keywords.synonyms import synonym
 
 from .image_list import Skipped, skipped_path
 
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 SHOWN_SKIPPED = 10
-#: What commands that look for damage say where warnings cannot be had.
+#: Message of commands that look for damage where warnings cannot be had.
 UNNOTICED = "built without libjpeg-turbo: warnings of the JPEG decoder go unnoticed"
 BROKEN_PIPE = 128 + 13  # what the shell reports for a command that SIGPIPE ended
 
@@ -39,17 +40,10 @@ class Interruption:
 
     An exception out of nowhere could strike between the two renames of a publication; while writing
     the signal is therefore only noted, and asked for between records.  A second one strikes.
-
-    Attributes
-    ----------
-    number : int or None
-        The last signal that came.
-    deferred : bool
-        Whether signals are only noted now.
     """
 
     def __init__(self) -> None:
-        self.number: int | None = None
+        self.number: int | None = None  # the last signal that came
         self.deferred = False
 
     def __call__(self, number: int, frame: object) -> None:
@@ -60,7 +54,7 @@ class Interruption:
             raise KeyboardInterrupt
 
     def requested(self) -> bool:
-        """Whether a signal has come."""
+        """True if a signal has come."""
         return self.number is not None
 
     @contextlib.contextmanager
@@ -70,7 +64,7 @@ class Interruption:
             yield
             return
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        # What is ignored stays ignored: `nohup` and background jobs rely on it.
+        # A signal that is ignored stays ignored: `nohup` and background jobs rely on it.
         before = {number: old for number, old in before.items() if old is not signal.SIG_IGN}
         try:
             for number in before:
@@ -91,20 +85,10 @@ class Interruption:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors name the closest sub-command, choice or option.
-
-    Examples
-    --------
-    >>> parser = Parser("demo")
-    >>> _ = parser.add_subparsers(dest="command").add_parser("info").add_argument("--json")
-    >>> parser.parse_args(["inof"])  # doctest: +SKIP
-    demo: error: argument command: invalid choice: 'inof'; did you mean 'info'?
-    >>> parser.parse_args(["info", "--jsn"])  # doctest: +SKIP
-    demo info: error: unrecognized arguments: --jsn; did you mean '--json'?
-    """
+    """Parser whose errors name the closest sub-command, choice or option."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """The settings; what is not understood ends the process."""
+        """Return the settings; arguments without a meaning end the process."""
         settings, rest = self.parse_known_args(args, namespace)
         if not rest:
             return settings
@@ -120,7 +104,9 @@ class Parser(argparse.ArgumentParser):
             for option in action.option_strings
         ]
         unknown = (word.partition("=")[0] for word in rest if word.startswith("--"))
-        hints = " ".join(filter(None, (did_you_mean(word, known) for word in unknown)))
+        hints = " ".join(
+            filter(None, (synonym(word, known) or did_you_mean(word, known) for word in unknown))
+        )
         problem = f"unrecognized arguments: {' '.join(rest)}"
         parsers[-1].error(f"{problem}; {hints}" if hints else problem)
 
@@ -135,15 +121,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_version(parser: argparse.ArgumentParser) -> None:
-    """The option ``--version``, which prints the name of the command, the package and its version.
-
-    Examples
-    --------
-    >>> parser = argparse.ArgumentParser("demo")
-    >>> add_version(parser)
-    >>> parser.parse_args(["--version"])  # doctest: +SKIP
-    demo (recordio-iterators 0.1.0)
-    """
+    """Add the option ``--version``, which prints command, package and version."""
     try:
         version = metadata.version("recordio-iterators")
     except metadata.PackageNotFoundError:
@@ -159,23 +137,8 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 def run_command(command: str, action: Callable[[Interruption], int]) -> int:
     """Run a command and turn whatever stops it into a message and an exit code.
 
-    Parameters
-    ----------
-    command : str
-        Its name, which begins every message.
-    action : callable
-        ``action(interruption)`` does the work and returns the exit code.
-
-    Returns
-    -------
-    int
-        That of `action`; 1 after an error, 130 and 143 after Ctrl-C and SIGTERM, 141 when nobody
-        reads standard output any more.
-
-    Examples
-    --------
-    >>> run_command("demo", lambda interruption: 0)
-    0
+    The code is that of `action`; 1 after an error, 130 and 143 after Ctrl-C and SIGTERM, 141 when
+    nobody reads standard output any more.
     """
     interruption = Interruption()
     try:
@@ -220,14 +183,7 @@ def say_skipped(command: str, prefix: str, skipped: Sequence[Skipped]) -> None:
 
 
 def printable(text: str, stream: TextIO) -> str:
-    r"""The text with what a stream cannot write escaped: file names may be any bytes.
-
-    Examples
-    --------
-    >>> import io
-    >>> printable("\u00e9t\u00e9", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    '\\xe9t\\xe9'
-    """
+    """Escape the characters that a stream cannot write: file names may be any bytes."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
@@ -238,10 +194,7 @@ def progress_bar(
 ) -> Iterator[Callable[[int], object]]:
     """Show a progress bar on standard error, by default only where that is a terminal.
 
-    Yields
-    ------
-    callable
-        ``advance(count)`` moves it; without effect if it is not shown.
+    The yielded ``advance(count)`` moves it, and has no effect if it is not shown.
     """
     if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda count: None

@@ -20,7 +20,7 @@ from .console import progress_bar
 from .images import check_decodes, one_opencv_thread
 from .npy import decode_npy
 from .ordered_pool import map_in_order
-from .record_pack import keys_by_offset, whole_offsets
+from .record_pack import keys_by_offset, whole_records
 
 __all__ = ["check_contents"]
 
@@ -34,33 +34,14 @@ def check_contents(
     cancelled: Callable[[], bool] = lambda: False,
     tell: Callable[[int, int], object] = lambda done, total: None,
 ) -> None:
-    """Decode what is in every whole record, and add to a report what cannot be decoded.
+    """Decode the contents of all whole records, and add to a report what cannot be decoded.
 
-    Parameters
-    ----------
-    report : Report
-        What `recordio.verify` found; gets `images` and more `problems`, in the order of the file.
-    max_pixels : int
-        Images with more are problems and are not decoded.
-    threads : int, at least 1
-        Threads that decode; the report does not depend on their number.
-    progress : bool, optional
-        Show a progress bar; by default where standard error is a terminal.
-    cancelled : callable, optional
-        Asked between records; when true, `KeyboardInterrupt` is raised.
-    tell : callable
-        ``tell(done, total)`` is told how many records were looked at.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    TruncatedRecordError
-        The file became shorter while it was read.
+    The report gets `images` and more `problems`, in the order of the file, whatever the number of
+    threads.  ``tell(done, total)`` is called with the number of records that were looked at.
     """
     import cv2
 
-    offsets = list(whole_offsets(report.path))
+    numbers, offsets = (found.tolist() for found in whole_records(report.path, report.index_path))
     keys = keys_by_offset(report.index_path) or {}
     report.images = 0
     with (
@@ -70,9 +51,9 @@ def check_contents(
     ):
         identities = bool(offsets) and label_pair(reader.read_at(offsets[0])[0]) is not None
 
-        def examine(number: int) -> tuple[bool, str]:
-            """Whether a record holds an image, and what is wrong with its content."""
-            record, _ = reader.read_at(offsets[number], number, copy=True)
+        def examine(place: int) -> tuple[bool, str]:
+            """Return whether a record holds an image, and the fault of its content."""
+            record, _ = reader.read_at(offsets[place], numbers[place], copy=True)
             if identities and label_pair(record) is not None:
                 return False, ""
             _, content, kind = read_payload(record)
@@ -89,17 +70,18 @@ def check_contents(
                 return kind in IMAGE_KINDS, str(error) or "not enough memory"
             return kind in IMAGE_KINDS, ""
 
-        number = 0
+        place = 0
         parts = map_in_order(examine, range(len(offsets)), threads, cancelled=cancelled)
         with contextlib.closing(parts):
             for part in parts:
                 for is_image, reason in part:
                     report.images += is_image and not reason
                     if reason:
-                        offset = offsets[number]
+                        offset, number = offsets[place], numbers[place]
+                        listed = None if number < 0 else number
                         report.problems.append(
-                            Problem("content", reason, offset, number, key=keys.get(offset))
+                            Problem("content", reason, offset, listed, key=keys.get(offset))
                         )
-                    number += 1
+                    place += 1
                 advance(len(part))
-                tell(number, len(offsets))
+                tell(place, len(offsets))

@@ -17,14 +17,13 @@ import cv2
 import numpy as np
 
 from iterators.images.codecs import pnm
-from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.jpeg.resize import decode_resized
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
 from recordio.image_size import DEFAULT_MAX_PIXELS, check_for_opencv, check_pixels, image_size
 from recordio.lists import ListEntry
 
-from .image_header import ANY_SIZE, ImageHeader, read_image_header
+from .image_header import ImageHeader, read_image_header
 from .images import check_jpeg, decode_gif
 from .optimize import Tally, optimize_image
 
@@ -65,56 +64,26 @@ OPEN_FLAGS = os.O_RDONLY | sum(
 
 @dataclass(frozen=True)
 class EncodeOptions:
-    """What to do with every image.
+    """Settings for every image; a value out of range is a ValueError."""
 
-    Parameters
-    ----------
-    pass_through : bool
-        Store the bytes of the files unchanged; everything below but `pack_label` and `check` has no
-        effect.
-    resize : int, pixels
-        New length of the short side, up or down; the long side follows, rounded down.  0: as it is.
-    center_crop : bool
-        Cut out the square in the centre first.
-    quality : int, 0 to 100, or None
-        JPEG quality, or PNG compression level (more than 9 means 9).  None: 95, and a file of the
-        wanted format that needs no other change is stored untouched.  Raw images have none.
-    encoding : ``".jpg"``, ``".png"`` or ``"raw"``
-        Format of the stored images.  ``raw``: uint8 pixels behind a PNM header, P6 for RGB and P5
-        for grey, which need no decoding.
-    color : 1, 0 or -1
-        1: colour, 8 bits, upright by EXIF, no alpha.  0: grey, 8 bits, upright.  -1: as stored.
-    inter_method : int
-        0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 cubic to enlarge and area to shrink.
-    pack_label : bool
-        Store all labels of an entry with more than one; otherwise the first alone.
-    check : ``"header"``, ``"decode"`` or ``"none"``
-        How files that are stored untouched are examined.  ``header``: JPEG and PNG must be complete
-        (PNG checksums included), other formats are decoded; ``decode``: everything is decoded, and
-        a warning of libjpeg counts as damage, also in files to be re-encoded; ``none``: nothing,
-        any file is stored.  Files to be re-encoded are always decoded; ``none`` then takes what the
-        decoder makes of a truncated file.
-    optimize : bool
-        Rewrite what is stored without loss, so that parts of it are decoded faster; see
-        `iterators.optimize_jpeg`.  What cannot be rewritten is stored as it is.
-    max_pixels : int
-        Images with more pixels are not decoded, hence refused unless they are stored untouched.
-
-    Raises
-    ------
-    ValueError
-        A value is out of range.
-    """
-
+    #: Store the bytes of the files unchanged; only `pack_label` and `check` have an effect then.
     pass_through: bool = False
+    #: New length in pixels of the short side; the long side follows, rounded down.  0: as it is.
     resize: int = 0
-    center_crop: bool = False
+    center_crop: bool = False  # before resizing
+    #: JPEG quality, or PNG compression level (more than 9 means 9).  None: 95, and a file of the
+    #: wanted format that needs no other change is stored untouched.
     quality: int | None = None
+    #: "raw": uint8 pixels behind a PNM header, P6 for RGB and P5 for grey.
     encoding: str = ".jpg"
-    color: int = 1
-    inter_method: int = 1
-    pack_label: bool = False
+    color: int = 1  # 1: colour, 8 bits, upright, no alpha; 0: grey, 8 bits, upright; -1: as stored
+    inter_method: int = 1  # as in `INTERPOLATIONS`; 9: cubic to enlarge and area to shrink
+    pack_label: bool = False  # all labels of an entry, otherwise the first alone
+    #: "header": files that are stored untouched must be complete, as far as headers, ends and PNG
+    #: checksums tell; "decode": everything is decoded, and a warning of libjpeg counts as damage;
+    #: "none": untouched files are not looked at, and truncated ones are decoded as far as possible.
     check: str = "header"
+    #: Rewrite what is stored without loss, so that parts of it are decoded faster.
     optimize: bool = False
     max_pixels: int = DEFAULT_MAX_PIXELS
 
@@ -144,35 +113,7 @@ class EncodeOptions:
 def encode_record(
     entry: ListEntry, root: str, options: EncodeOptions, tally: Tally | None = None
 ) -> bytes:
-    """Read the image of a list entry and make its record.
-
-    Parameters
-    ----------
-    entry : ListEntry
-        Id, labels and path.
-    root : str
-        Folder that the path is relative to.
-    options : EncodeOptions
-        What to do with the image.
-    tally : Tally, optional
-        Where images that were to be optimized are counted.
-
-    Returns
-    -------
-    bytes
-        Image header and encoded image.
-
-    Raises
-    ------
-    ImageDecodeError
-        The file is not an image, is damaged, or cannot be stored in the wanted form.
-    LabelError
-        The id or a label does not fit an image header, or there is no label.
-    RecordTooLargeError
-        The record would have 2**29 bytes or more.
-    OSError
-        The file cannot be read.
-    """
+    """Read the image of a list entry, whose path is relative to `root`, and make its record."""
     if not entry.labels:
         raise LabelError("the list entry has no label")
     label = entry.labels if options.pack_label and len(entry.labels) > 1 else entry.labels[0]
@@ -189,35 +130,7 @@ def encode_record(
 
 
 def encode_image(data: bytes, options: EncodeOptions) -> bytes:
-    """Turn the bytes of an image file into the bytes to store.
-
-    Parameters
-    ----------
-    data : bytes
-        The file.
-    options : EncodeOptions
-        What to do with it; optimizing is left to `encode_record`.
-
-    Returns
-    -------
-    bytes
-        `data` itself where it can be stored untouched.
-
-    Raises
-    ------
-    ImageDecodeError
-        `data` is not an image, is damaged, or cannot be stored in the wanted form.
-
-    Examples
-    --------
-    >>> import cv2, numpy as np
-    >>> data = cv2.imencode(".png", np.zeros((40, 60, 3), np.uint8))[1].tobytes()
-    >>> small = encode_image(data, EncodeOptions(resize=20))
-    >>> cv2.imdecode(np.frombuffer(small, np.uint8), cv2.IMREAD_COLOR).shape
-    (20, 30, 3)
-    >>> encode_image(small, EncodeOptions(resize=20)) is small
-    True
-    """
+    """Turn the bytes of an image file into the bytes to store: `data` itself where possible."""
     header = None
     if options.check != "none":
         header = read_image_header(data)
@@ -238,7 +151,7 @@ def encode_image(data: bytes, options: EncodeOptions) -> bytes:
 
 
 def _read_file(path: str) -> bytes:
-    """The content of a regular file, with as few system calls as possible."""
+    """Return the content of a regular file, with as few system calls as possible."""
     descriptor = os.open(path, OPEN_FLAGS)
     try:
         status = os.fstat(descriptor)
@@ -258,7 +171,7 @@ def _read_file(path: str) -> bytes:
 
 
 def _needs_no_change(header: ImageHeader | None, options: EncodeOptions) -> bool:
-    """Whether decoding and re-encoding would only lose quality or time."""
+    """Return True if decoding and re-encoding would only lose quality or time."""
     if header is None or not header.plain or options.quality is not None:
         return False
     if header.format != options.encoding:
@@ -279,8 +192,7 @@ def _needs_no_change(header: ImageHeader | None, options: EncodeOptions) -> bool
 def _decode(data: bytes, color: int, max_pixels: int) -> np.ndarray:
     if not data:
         raise ImageDecodeError("the file is empty")
-    check_for_opencv(data, max_pixels, "--max-pixels")
-    jpeg.check_limits(data, max_pixels=ANY_SIZE)
+    check_for_opencv(data, {"max_pixels": max_pixels}, "--max-pixels")
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), color)
     except cv2.error as error:
@@ -298,7 +210,7 @@ def _decode(data: bytes, color: int, max_pixels: int) -> np.ndarray:
 def _decode_resized_jpeg(
     data: bytes, options: EncodeOptions, header: ImageHeader | None
 ) -> np.ndarray | None:
-    """What decoding, cropping and resizing one after the other give, or None: do it that way."""
+    """Decode, crop and resize in one step with the same result; None where that is impossible."""
     if not options.resize or options.color < 0 or not data.startswith(JPEG_START):
         return None
     method = options.inter_method

@@ -44,29 +44,13 @@ __all__ = ["find_lists", "main"]
 #: The path of a list and what is, or will be, in it.
 NamedList: TypeAlias = tuple[str, ImageList]
 
-#: Of the files that a PREFIX stands for.
+#: Suffixes of the files that a PREFIX stands for.
 PACK_SUFFIXES = (".rec", ".idx", ".lst")
 SHOWN_PATHS = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words behind the command; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit code: 0 done, 1 images skipped or failure, 130 and 143 interrupted.
-
-    Raises
-    ------
-    SystemExit
-        The arguments are wrong (code 2), or help was asked for (code 0).
-    """
+    """Run the command and return its exit code: 1 if images were skipped, or after a failure."""
     settings = parse_arguments(sys.argv[1:] if arguments is None else arguments)
 
     def action(interruption: Interruption) -> int:
@@ -124,7 +108,7 @@ def _scan(settings: argparse.Namespace, recursive: bool) -> ImageList:
 
 
 def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[NamedList]:
-    """The lists of a scan, each with its file name; what the scan skipped goes with the first."""
+    """Return the lists of a scan with their file names; the first has what the scan skipped."""
     if settings.train_ratio == 1 and settings.test_ratio:
         say("im2rec", "note: no effect of --test-ratio: it needs --train-ratio below 1")
     if settings.train_ratio == 1 and settings.chunks == 1:
@@ -148,7 +132,7 @@ def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[
 def _note_missing_classes(
     parts: Sequence[tuple[str, Sequence[ListEntry]]], found: ImageList
 ) -> None:
-    """Say which parts lack classes: those of one image can be in one part alone."""
+    """Name the parts that lack classes: those of one image can be in one part alone."""
     classes = {entry.labels for entry in found.entries}
     for path, entries in parts:
         if missing := classes - {entry.labels for entry in entries}:
@@ -202,21 +186,11 @@ def _make_lists(settings: argparse.Namespace) -> int:
 
 
 def find_lists(prefix: str, folder: bool | None = None) -> list[str]:
-    """The lists that a PREFIX stands for, sorted.
+    """Return the lists that an absolute PREFIX stands for, sorted.
 
-    Parameters
-    ----------
-    prefix : str
-        Absolute path.  A folder: every list in it, or else the lists that ``--list`` writes beside
-        it.  Otherwise every list whose path starts with it.  Or a URL: every list in its folder
-        whose URL starts with it.
-    folder : bool, optional
-        Whether a path is that of a folder; by default where there is one.
-
-    Returns
-    -------
-    list of str
-        Their paths or URLs.
+    For a folder these are the lists in it, or else the lists that ``--list`` writes beside it; for
+    anything else, those whose path starts with it.  A URL stands for the lists in its folder whose
+    URL starts with it.
     """
     if is_url(prefix):
         listed = list_urls(f"{prefix.rpartition('/')[0]}/", ".lst", RemoteSettings())
@@ -272,7 +246,7 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
 
 
 def _listed(settings: argparse.Namespace) -> tuple[str, list[NamedList], list[str]]:
-    """Prefix, lists and classes of a scan; nothing is written."""
+    """Return prefix, lists and classes of a scan; nothing is written."""
     prefix = _named(settings)
     found = _scan(settings, settings.recursive is not False)
     say(
@@ -298,7 +272,7 @@ def _listed(settings: argparse.Namespace) -> tuple[str, list[NamedList], list[st
 
 
 def _named(settings: argparse.Namespace) -> str:
-    """A prefix that is not only a folder."""
+    """Return a prefix that is not only a folder."""
     if settings.folder:
         return os.path.join(settings.prefix, os.path.basename(settings.root) or "images")
     return settings.prefix

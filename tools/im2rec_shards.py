@@ -1,4 +1,4 @@
-"""`im2rec --shards`, `--part` and `--ray`: who makes which shards, and what is said of them."""
+"""`im2rec --shards`, `--part` and `--ray`: shards, the workers that make them, and messages."""
 
 from __future__ import annotations
 
@@ -20,21 +20,9 @@ __all__ = ["pack_in_shards"]
 def pack_in_shards(
     settings: argparse.Namespace, paths: Sequence[str], interruption: Interruption
 ) -> int:
-    """Make the shards of lists that are this worker's, and the manifest if they were the last.
+    """Make the shards of lists that are this worker's, and the manifest after the last of all.
 
-    Parameters
-    ----------
-    settings : argparse.Namespace
-        What `recordio.tools.arguments.parse_arguments` returned.
-    paths : sequence of str
-        The lists.
-    interruption : Interruption
-        Stops the work; shards that are whole stay.
-
-    Returns
-    -------
-    int
-        The exit code: 1 if images were skipped, now or when a shard was made that is whole already.
+    The exit code is 1 if images were skipped, also in shards that had been made before.
     """
     options = EncodeOptions(
         **{name: getattr(settings, name) for name in EncodeOptions.__dataclass_fields__}
@@ -53,7 +41,7 @@ def pack_in_shards(
 def _made(
     tasks: Sequence[ShardTask], settings: argparse.Namespace, interruption: Interruption
 ) -> list[ShardNote]:
-    """The notes of this worker's shards, made where they are not whole."""
+    """Return the notes of this worker's shards, made where they are not whole."""
     mine = part_of(tasks, *(settings.part or (1, 1)))
     start = time.perf_counter()
     found = [task.done() for task in mine]
@@ -93,7 +81,7 @@ def _made_on_ray(
     interruption: Interruption,
     advance: Callable[[int], object],
 ) -> Iterator[ShardNote]:
-    """Make shards as tasks of a cluster; in the order in which they are ready."""
+    """Make shards as tasks of a cluster; yield notes in the order in which they are ready."""
     need("ray", "--ray")
     from recordio.ray import run_tasks
 

@@ -25,60 +25,23 @@ ANY_SIZE = 2**62
 
 
 class ImageHeader(NamedTuple):
-    """What the header of an image says.
+    """Facts from the header of an image."""
 
-    Attributes
-    ----------
-    format : str
-        ``".jpg"``, ``".png"`` or, for binary PNM with 8 bits, ``"raw"``.
-    width, height : int
-        Size in pixels as stored, before any EXIF orientation.
-    channels, bits : int
-        Samples per pixel and bits per sample.
-    plain : bool
-        Whether the stored pixels are all there is: upright, no palette, no transparent colour, no
-        animation.
-    """
-
-    format: str
-    width: int
+    format: str  # ".jpg", ".png" or, for binary PNM with 8 bits, "raw"
+    width: int  # as stored, before any EXIF orientation
     height: int
     channels: int
-    bits: int
+    bits: int  # of a sample
+    #: The stored pixels are everything: upright, no palette, no transparent colour, no animation.
     plain: bool
 
 
 def read_image_header(data: bytes) -> ImageHeader | None:
     """Read the header of a JPEG, PNG or PNM file and check that the file is complete.
 
-    Parameters
-    ----------
-    data : bytes
-        The whole file.
-
-    Returns
-    -------
-    ImageHeader or None
-        None for other formats, for a JPEG of unusual structure and for PNM but P5 and P6 with a
-        largest value of 255: only a decoder can tell.
-
-    Raises
-    ------
-    ImageDecodeError
-        The file is empty, a truncated JPEG or PNM, or a truncated or damaged PNG.  For JPEG the
-        marker that ends the image must be there; for PNG the checksums of what is decoded must be
-        right.
-
-    Examples
-    --------
-    >>> import cv2, numpy as np
-    >>> data = cv2.imencode(".jpg", np.zeros((4, 6, 3), np.uint8))[1].tobytes()
-    >>> read_image_header(data)
-    ImageHeader(format='.jpg', width=6, height=4, channels=3, bits=8, plain=True)
-    >>> read_image_header(data[:-2])
-    Traceback (most recent call last):
-        ...
-    recordio.errors.ImageDecodeError: the JPEG file is truncated
+    A JPEG file must have the marker that ends the image, a PNG file the right checksums of all that
+    is decoded.  None stands for other formats, for a JPEG of unusual structure and for PNM other
+    than P5 and P6 with a largest value of 255: only a decoder can tell.
     """
     if not data:
         raise ImageDecodeError("the file is empty")
@@ -168,7 +131,7 @@ def _read_png(data: bytes) -> ImageHeader:
 
 
 def _is_upright(exif: bytes) -> bool:
-    """Whether EXIF data asks for no rotation; False when that cannot be told."""
+    """Return True if EXIF data asks for no rotation; False when that cannot be told."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])
     if order is None or len(exif) < 8:
         return False

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TextIO
 
 from recordio.errors import RecordIOError
+from recordio.files import open_output, remove_output
 from recordio.lists import ListEntry, entry_lines, open_list, parse_line
-from recordio.storage import open_output, remove_output
 
 __all__ = [
     "ImageList",
@@ -46,7 +46,7 @@ UNLISTED = re.compile("[\0-\x1f\x7f\x85\u2028\u2029]")
 
 
 class Skipped(NamedTuple):
-    """A file (or list line) that was left out, and why."""
+    """File or list line that was left out, and the reason."""
 
     path: str
     reason: str
@@ -54,35 +54,18 @@ class Skipped(NamedTuple):
 
 @dataclass
 class ImageList:
-    """What a scan or a list file gave.
-
-    Attributes
-    ----------
-    entries : list of ListEntry
-        The images, in order.
-    classes : list of str
-        Folder of each label, relative to the root with ``/`` between the parts; empty for a list
-        that was read from a file.
-    skipped : list of Skipped
-        What could not be taken up.
-    left_out : Counter of str
-        Files that a scan passed over because of their suffix: how many of each, in lower case.
-    """
+    """Images of a scan or a list file, with everything that was left out."""
 
     entries: list[ListEntry] = field(default_factory=list)
+    #: Folder of each label, relative to the root, with ``/``; empty if a file was read.
     classes: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    #: Files that a scan passed over, by suffix in lower case.
     left_out: Counter[str] = field(default_factory=Counter)
 
 
 def shuffle_entries(entries: Sequence[ListEntry]) -> list[ListEntry]:
-    """The entries in the order in which MXNet's tool shuffles a list of that length.
-
-    Examples
-    --------
-    >>> [entry.id for entry in shuffle_entries([ListEntry(i, (0,), "") for i in range(5)])]
-    [2, 0, 4, 3, 1]
-    """
+    """Return the entries in the order in which MXNet's tool shuffles a list of that length."""
     shuffled = list(entries)
     random.Random(SHUFFLE_SEED).shuffle(shuffled)
     return shuffled
@@ -101,37 +84,9 @@ def split_entries(
     Every part has the size that a full chunk gives it, also in a shorter last chunk, as in MXNet's
     tool.  With ``train_ratio=1`` there is one list per chunk and `test_ratio` has no effect.
 
-    Parameters
-    ----------
-    prefix : str
-        Start of the names.
-    entries : sequence of ListEntry
-        The images in their final order.
-    chunks : int, at least 1
-        More than one: names get ``_0``, ``_1``, ...
-    train_ratio, test_ratio : float, 0 to 1, together at most 1
-        The rest is for validation.
-    stratify : bool
-        Every chunk and part takes its share of each class, that is, of the entries with the same
-        labels: the share of the class rounded up or down, or one image more or less where that
-        keeps the sizes of the parts.  Inside a part the entries keep their order.
-
-    Returns
-    -------
-    list of (str, sequence of ListEntry)
-        File name and content of each list; a part may be empty.
-
-    Raises
-    ------
-    ValueError
-        A number is out of range.
-
-    Examples
-    --------
-    >>> entries = [ListEntry(i, (0,), f"{i}.jpg") for i in range(8)]
-    >>> parts = split_entries("photos", entries, train_ratio=0.5, test_ratio=0.25)
-    >>> [(name, len(part)) for name, part in parts]
-    [('photos_test.lst', 2), ('photos_train.lst', 4), ('photos_val.lst', 2)]
+    With `stratify` every chunk and part takes its share of each class, that is, of the entries with
+    the same labels: the share of the class rounded up or down, or one image more or less where that
+    keeps the sizes of the parts.  Inside a part the entries keep their order.  A part may be empty.
     """
     if chunks < 1:
         raise ValueError(f"the number of chunks must be at least 1, not {chunks}")
@@ -159,7 +114,7 @@ def split_entries(
 
 
 def _by_share(entries: Sequence[ListEntry]) -> list[int]:
-    """Positions in an order of which every stretch holds the same share of each class.
+    """Order positions so that every stretch of them holds the same share of each class.
 
     The i-th of n entries of a class stands at (i + start) / n of the way.  The start differs from
     class to class, so that small classes do not all have their first entry at the same place.
@@ -175,27 +130,16 @@ def _by_share(entries: Sequence[ListEntry]) -> list[int]:
 
 
 def format_line(entry: ListEntry) -> str:
-    r"""One line of a ``.lst`` file, with its line break.
-
-    Examples
-    --------
-    >>> format_line(ListEntry(3, (2, 0.5), "ant/s 0.png"))
-    '3\t2.000000\t0.500000\tant/s 0.png\n'
-    """
+    """Return the line of an entry in a ``.lst`` file, with its line break."""
     labels = "".join(f"{label:f}\t" for label in entry.labels)
     return f"{entry.id:d}\t{labels}{entry.path}\n"
 
 
 def safe_name(name: str) -> str:
-    r"""A name that a list can hold and that leads nowhere else; empty if nothing is left of it.
+    """Return a name that a list can hold and that leads nowhere else; empty if nothing is left.
 
-    What leads upwards or to the root is left out.  Names that a line cannot hold, and those longer
-    than a path can be, are given up.
-
-    Examples
-    --------
-    >>> safe_name("../../a/./0001.jpg"), safe_name("/data/b.jpg"), safe_name("a\tb.jpg")
-    ('a/0001.jpg', 'data/b.jpg', '')
+    Parts that lead upwards or to the root are left out.  Names that a line cannot hold, and those
+    longer than a path can be, give an empty one.
     """
     if UNLISTED.search(name) or name != name.strip() or len(name) > LONGEST_NAME:
         return ""
@@ -206,29 +150,13 @@ def read_list(path: str | os.PathLike[str]) -> ImageList:
     """Read a ``.lst`` file; lines that cannot be used are in ``skipped`` with their number.
 
     The grammar is that of `recordio.lists.parse_line`, but an id is also a key, and so smaller.
-
-    Parameters
-    ----------
-    path : path
-        The list file, or its URL.
-
-    Returns
-    -------
-    ImageList
-
-    Raises
-    ------
-    RecordIOError
-        A line has 2**22 characters or more.
-    OSError
-        The file cannot be read.
     """
     with open_list(path) as lines:
         return listed(lines, os.fspath(path))
 
 
 def listed(lines: TextIO, path: str, before: int = 0) -> ImageList:
-    """What lines of a list hold; `before` others stand before them."""
+    """Return the images that lines of a list name; `before` others stand before them."""
     found = ImageList()
     for number, line in entry_lines(lines, path, before):
         try:
@@ -242,53 +170,21 @@ def listed(lines: TextIO, path: str, before: int = 0) -> ImageList:
 
 
 def write_list(path: str | os.PathLike[str], entries: Iterable[ListEntry]) -> None:
-    """Write a ``.lst`` file; it appears whole or not at all.
-
-    Parameters
-    ----------
-    path : path
-        The file, or its URL; an existing one is replaced.
-    entries : iterable of ListEntry
-        The lines.
-
-    Raises
-    ------
-    OSError
-        The file cannot be written.
-    """
+    """Write a ``.lst`` file; it appears whole or not at all."""
     with open_output(path) as output:
         for entry in entries:
             output.write(_encode(format_line(entry)))
 
 
 def write_classes(path: str | os.PathLike[str], classes: Iterable[str]) -> None:
-    """Write the folder of every label: ``label TAB folder`` lines; whole or not at all.
-
-    Parameters
-    ----------
-    path : path
-        The file, or its URL; an existing one is replaced.
-    classes : iterable of str
-        Folders in the order of their labels.
-
-    Raises
-    ------
-    OSError
-        The file cannot be written.
-    """
+    """Write the folder of every label: ``label TAB folder`` lines; whole or not at all."""
     with open_output(path) as output:
         for label, folder in enumerate(classes):
             output.write(_encode(f"{label}\t{folder}\n"))
 
 
 def skipped_path(prefix: str) -> str:
-    """Name of the report of skipped images that belongs to ``PREFIX.rec``.
-
-    Examples
-    --------
-    >>> skipped_path("out/photos")
-    'out/photos.skipped.txt'
-    """
+    """Return the name of the report of skipped images that belongs to ``PREFIX.rec``."""
     return f"{prefix}.skipped.txt"
 
 
@@ -296,13 +192,6 @@ def write_skipped(prefix: str, skipped: Sequence[Skipped]) -> None:
     """Write ``PREFIX.skipped.txt``, or remove it when nothing was skipped.
 
     Its lines are ``path TAB reason``.
-
-    Parameters
-    ----------
-    prefix : str
-        Path or URL of the output without its suffix.
-    skipped : sequence of Skipped
-        What to report.
     """
     path = skipped_path(prefix)
     if not skipped:

@@ -17,7 +17,7 @@ from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.image_size import (
     DEFAULT_MAX_PIXELS,
     check_for_opencv,
-    check_pixels,
+    check_limits,
     image_size,
     open_image,
 )
@@ -40,34 +40,12 @@ __all__ = [
 PNG_LEVEL = 3
 JPEG_QUALITY = 95
 
-#: How `coefficients` calls an image at the first warning of libjpeg.
+#: Results of `coefficients` for an image at the first warning of libjpeg.
 DAMAGE = ("damaged", "truncated")
 
 
 def encode_image(image: np.ndarray, suffix: str) -> bytes:
-    """Encode an image.
-
-    Parameters
-    ----------
-    image : numpy.ndarray, shape (height, width) or (height, width, 3 or 4)
-        Grey, BGR or BGRA; uint8, or uint16 for PNG.
-    suffix : ``".png"`` or ``".jpg"``
-        The format.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    RecordIOError
-        OpenCV cannot encode it.
-
-    Examples
-    --------
-    >>> encode_image(np.zeros((2, 2), np.uint8), ".png")[1:4]
-    b'PNG'
-    """
+    """Encode a grey, BGR or BGRA image of uint8, or uint16 for PNG; `suffix` names the format."""
     import cv2
 
     parameters = [cv2.IMWRITE_PNG_COMPRESSION, PNG_LEVEL]
@@ -87,7 +65,7 @@ def encode_image(image: np.ndarray, suffix: str) -> bytes:
 
 
 def add_pixel_limit(parser: argparse._ActionsContainer) -> None:
-    """The option of commands that decode."""
+    """Add the option of commands that decode."""
     parser.add_argument(
         "--max-pixels",
         type=int,
@@ -100,43 +78,16 @@ def add_pixel_limit(parser: argparse._ActionsContainer) -> None:
 def decode_image(
     content: Any, mode: int, *, max_pixels: int = DEFAULT_MAX_PIXELS, **place: Any
 ) -> np.ndarray:
-    """Decode an image.
+    """Decode an image; `mode` is that of OpenCV, and so is the order of channels (BGR).
 
-    Parameters
-    ----------
-    content : bytes-like
-        The encoded image.
-    mode : int
-        OpenCV's: what becomes of colours and orientation.
-    max_pixels : int
-        Images with more are refused before anything is decoded.
-    **place
-        For errors: ``path=``, ``record=`` ...
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (height, width) or (height, width, channels), in OpenCV's order (BGR).
-
-    Raises
-    ------
-    ImageDecodeError
-        It is no image, a damaged one, or too large.
-
-    Examples
-    --------
-    >>> import cv2
-    >>> decode_image(encode_image(np.eye(2, dtype=np.uint8), ".png"), cv2.IMREAD_UNCHANGED)
-    array([[1, 0],
-           [0, 1]], dtype=uint8)
+    Images of more than `max_pixels` are refused before anything is decoded.  `place` is for errors.
     """
     import cv2
 
     image = None
     if len(content):
         try:
-            check_for_opencv(content, max_pixels, "--max-pixels")
-            jpeg.check_limits(content, max_pixels=ANY_SIZE)
+            check_for_opencv(content, {"max_pixels": max_pixels}, "--max-pixels")
             image = cv2.imdecode(np.frombuffer(content, np.uint8), mode)
         except ImageDecodeError as error:
             raise ImageDecodeError(error.reason, **place) from None
@@ -148,7 +99,7 @@ def decode_image(
 
 
 def warnings_are_noticed() -> bool:
-    """Whether `check_jpeg` can do its work: `iterators` was built with libjpeg-turbo."""
+    """Return True if `check_jpeg` can work: `iterators` was built with libjpeg-turbo."""
     return jpeg.available()
 
 
@@ -159,33 +110,13 @@ def check_jpeg(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> bool:
     colourful noise, and warnings are the only sign.  The most common one, of bytes that are left
     over after the last pixel, comes only to those who read the file to its end, as this does.
 
-    Parameters
-    ----------
-    content : bytes-like
-        The encoded image.
-    max_pixels : int
-        Images with more are refused before anything is read.
-
-    Returns
-    -------
-    bool
-        False if it was not examined: it is no JPEG image, or one of a rare kind, coded
-        arithmetically or with 12 bits; or libjpeg-turbo was not found when `iterators` was built.
-
-    Raises
-    ------
-    ImageDecodeError
-        It is damaged, truncated or too large.
-
-    Examples
-    --------
-    >>> check_jpeg(encode_image(np.eye(2, dtype=np.uint8), ".png"))
-    False
+    It returns False for an image that was not examined: one that is no JPEG image, or is of a rare
+    kind, coded arithmetically or with 12 bits; and all if libjpeg-turbo was not found when
+    `iterators` was built.
     """
     if bytes(content[:3]) != b"\xff\xd8\xff" or not jpeg.available():
         return False
-    check_pixels(image_size(content), max_pixels, "--max-pixels")
-    jpeg.check_limits(content, max_pixels=ANY_SIZE)
+    check_limits(content, image_size(content), {"max_pixels": max_pixels}, "--max-pixels")
     try:
         coefficients(content, max_pixels=ANY_SIZE)
     except ImageDecodeError as error:
@@ -199,40 +130,17 @@ def check_jpeg(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> bool:
 
 
 def check_decodes(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> None:
-    """Decode an image of any format as the iterators do, and refuse every kind of damage.
-
-    Parameters
-    ----------
-    content : bytes-like
-        The encoded image.
-    max_pixels : int
-        Images with more are refused before anything is decoded.
-
-    Raises
-    ------
-    ImageDecodeError
-        It is damaged, truncated or too large, or no image.
-    """
+    """Decode an image of any format as the iterators do, and refuse every kind of damage."""
     read_image_header(bytes(content))  # knows the checksums of PNG, and truncation
     check_jpeg(content, max_pixels)
-    check_pixels(image_size(content), max_pixels, "--max-pixels")
+    check_limits(content, image_size(content), {"max_pixels": max_pixels}, "--max-pixels")
     general.decode(content, max_pixels=ANY_SIZE)
 
 
 def decode_gif(content: Any, mode: int) -> np.ndarray | None:
-    """The first frame of a GIF file by Pillow: OpenCV before 4.11 knows no GIF.
+    """Decode the first frame of a GIF file by Pillow: OpenCV before 4.11 knows no GIF.
 
-    Parameters
-    ----------
-    content : bytes-like
-        The file.
-    mode : int
-        OpenCV's: 1 colour, 0 grey, -1 as stored.
-
-    Returns
-    -------
-    numpy.ndarray or None
-        As `cv2.imdecode` gives it; None if it is damaged.
+    `mode` is that of OpenCV: 1 colour, 0 grey, -1 as stored.  A damaged file gives None.
     """
     import cv2
 
@@ -247,13 +155,7 @@ def decode_gif(content: Any, mode: int) -> np.ndarray | None:
 
 
 def swap_red_and_blue(image: np.ndarray) -> np.ndarray:
-    """RGB to BGR, RGBA to BGRA, and back; images without colour stay as they are.
-
-    Examples
-    --------
-    >>> swap_red_and_blue(np.array([[[1, 2, 3, 4]]], np.uint8))
-    array([[[3, 2, 1, 4]]], dtype=uint8)
-    """
+    """Turn RGB into BGR, RGBA into BGRA, and back; images without colour stay as they are."""
     if image.ndim == 2:
         return image
     return image[..., [2, 1, 0, *range(3, image.shape[2])]]

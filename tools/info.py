@@ -1,7 +1,7 @@
-"""`recordio info`: what is in a record file, in numbers.
+"""`recordio info`: the contents of a record file, in numbers.
 
-Every record is looked at, in damaged files every whole one; no pixel is decoded.  What the records
-are as a data set, classes and pixels, is for `recordio stats`.
+Every record is looked at, in damaged files every whole one; no pixel is decoded.  Classes and
+pixels are left to `recordio stats`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from recordio.packs.statistics import RecordCounts
 
 from .console import progress_bar
 from .payloads import describe, labels_of
-from .record_pack import RecordPack, keys_by_offset, whole_offsets
+from .record_pack import RecordPack, keys_by_offset, whole_records
 
 __all__ = ["PackInfo", "collect_info", "format_info"]
 
@@ -32,99 +32,45 @@ MANY_LABELS = 1000
 
 @dataclass
 class PackInfo:
-    """What `collect_info` found.
-
-    Attributes
-    ----------
-    path : str
-        The record file.
-    bytes : int
-        Its size.
-    records : int
-        Whole records in it.
-    multipart : int
-        Those of them that are stored in several parts.
-    payload_bytes, lost_bytes : int
-        Bytes in whole records, and bytes that belong to none.
-    index : str or None
-        The index beside it.
-    index_lines : int or None
-        Lines in it.
-    problems : list of str
-        Damage, and disagreements with the index.
-    sizes : dict
-        ``min``, ``median`` and ``max`` of the sizes of records, in bytes.
-    headers : int
-        Records that begin with an image header.
-    ids_are_keys : bool or None
-        Whether the id in every header is the key in the index; None without index or headers.
-    label_widths : dict of str to int
-        How many records have how many labels.
-    labels : dict
-        ``min`` and ``max`` of the first labels (None: not finite), and how many are ``distinct``
-        (None: more than 1000).
-    kinds : dict of str to int
-        How many records hold which kind of content.
-    shapes : dict of str to int
-        Sizes of images and shapes of arrays, the five most frequent, and how many ``others``.
-    damaged_contents : int
-        Images and arrays that are truncated or damaged, as far as that shows without decoding.
-    identities : int or None
-        Identities of a face-recognition pack.
-    """
+    """Numbers about a record file."""
 
     path: str
     bytes: int = 0
-    records: int = 0
-    multipart: int = 0
+    records: int = 0  # whole ones
+    multipart: int = 0  # those of them that are stored in several parts
     payload_bytes: int = 0
-    lost_bytes: int = 0
+    lost_bytes: int = 0  # those in no whole record
     index: str | None = None
     index_lines: int | None = None
     problems: list[str] = field(default_factory=list)
+    #: ``min``, ``median`` and ``max`` bytes of a record.
     sizes: dict[str, float] = field(default_factory=dict)
-    headers: int = 0
-    ids_are_keys: bool | None = None
+    headers: int = 0  # records that begin with an image header
+    ids_are_keys: bool | None = None  # of every header; None without index or headers
+    #: Records by number of labels.
     label_widths: dict[str, int] = field(default_factory=dict)
+    #: ``min`` and ``max`` of first labels (None: not finite); ``distinct`` (None: too many).
     labels: dict[str, Any] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)
+    #: The most frequent sizes of images and shapes of arrays, and ``others``.
     shapes: dict[str, int] = field(default_factory=dict)
-    damaged_contents: int = 0
-    identities: int | None = None
+    damaged_contents: int = 0  # as far as damage shows without decoding
+    identities: int | None = None  # of a face-recognition pack
 
     @property
     def ok(self) -> bool:
-        """Whether no damage was found."""
+        """True if no damage was found."""
         return not self.problems and not self.damaged_contents
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Return everything, for JSON."""
         return asdict(self)
 
 
 def collect_info(
     path: str, progress: bool | None = None, cancelled: Callable[[], bool] = lambda: False
 ) -> PackInfo:
-    """Look at every record of a file.
-
-    Parameters
-    ----------
-    path : str
-        The record file, or its name without ``.rec``; ``PREFIX.idx`` is compared if it is there.
-    progress : bool, optional
-        Show a progress bar; by default where standard error is a terminal.
-    cancelled : callable, optional
-        Asked between records; when true, `KeyboardInterrupt` is raised.
-
-    Returns
-    -------
-    PackInfo
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    """
+    """Look at every record of a file; ``PREFIX.idx`` is compared if it is there."""
     path, index = pack_files(path)
     report = verify(path, index)
     info = PackInfo(
@@ -162,7 +108,7 @@ def _look_at_records(
         RecordReader(info.path) as reader,
         progress_bar(info.records, os.path.basename(info.path), "records", progress) as advance,
     ):
-        for offset in whole_offsets(info.path):
+        for offset in whole_records(info.path)[1].tolist():
             if cancelled():
                 raise KeyboardInterrupt
             record, _ = reader.read_at(offset)
@@ -196,17 +142,7 @@ def _look_at_records(
 
 
 def format_info(info: PackInfo) -> str:
-    """The same as text, a line for each topic.
-
-    Examples
-    --------
-    >>> print(format_info(PackInfo("a.rec", bytes=16, records=1, payload_bytes=5)))
-    file        a.rec, 16 bytes
-    records     1, 5 bytes in all
-    index       none beside it
-    labels      none: no record begins with an image header
-    problems    none
-    """
+    """Return the numbers as text, a line for each topic."""
     lines = [("file", f"{info.path}, {info.bytes} bytes")]
     several = f", {info.multipart} stored in several parts" if info.multipart else ""
     lines.append(("records", f"{info.records}, {info.payload_bytes} bytes in all{several}"))

@@ -1,4 +1,4 @@
-"""Pieces of a long list, found without keeping it in memory: which bytes hold how many images."""
+"""Pieces of a long list, found without keeping it in memory: bytes, and images in them."""
 
 from __future__ import annotations
 
@@ -17,68 +17,32 @@ __all__ = ["ListSpan", "cut_list"]
 
 @dataclass(frozen=True)
 class ListSpan:
-    """Some lines of a list.
-
-    Attributes
-    ----------
-    path : str
-        The ``.lst`` file.
-    begin, end : int
-        Where they begin and end in the file, in bytes.
-    before : int
-        Lines before them.
-    images : int
-        How many of them are neither blank nor comments.
-    """
+    """Some lines of a list."""
 
     path: str
-    begin: int
+    begin: int  # in bytes
     end: int
-    before: int
-    images: int
+    before: int  # lines
+    images: int  # lines that are neither blank nor comments
 
     def read(self) -> bytes:
-        """The bytes of the lines."""
+        """Return the bytes of the lines."""
         with open_regular(self.path) as file:
             file.seek(self.begin)
             return file.read(self.end - self.begin)
 
     def listed(self) -> ImageList:
-        """What the lines hold, as `recordio.tools.image_list.read_list` reads all."""
+        """Return the images in the lines, as `recordio.tools.image_list.read_list` does for all."""
         encoding = "utf-8" if self.begin else "utf-8-sig"
         lines = io.TextIOWrapper(io.BytesIO(self.read()), encoding, errors="surrogateescape")
         return listed(lines, self.path, self.before)
 
 
 def cut_list(path: str, count: int | None, most: int) -> list[ListSpan]:
-    r"""Cut a list into spans of equally many images, give or take one.
+    """Cut a list into spans of equally many images, give or take one.
 
-    Parameters
-    ----------
-    path : str
-        The ``.lst`` file.
-    count : int, optional
-        How many spans; fewer if there are fewer images.
-    most : int
-        Without `count`, how many images a span has at most.
-
-    Returns
-    -------
-    list of ListSpan
-        Empty for a list without images.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.lst")
-    >>> _ = path.write_text("0\t1\ta.jpg\n# a comment\n1\t1\tb.jpg\n2\t0\tc.jpg\n")
-    >>> [(span.before, span.images) for span in cut_list(str(path), 2, 1000)]
-    [(0, 1), (1, 2)]
+    There are `count` spans, or as many as there are images; without `count`, spans of at most
+    `most` images.
     """
     images = sum(is_image for _, is_image in _lines(path))
     spans = min(-(-images // most) if count is None else count, images)
@@ -96,7 +60,7 @@ def cut_list(path: str, count: int | None, most: int) -> list[ListSpan]:
 
 
 def _lines(path: str) -> Iterator[tuple[int, bool]]:
-    """Size in bytes of each line, and whether it names an image; too long ones come in pieces."""
+    """Yield size in bytes of each line, and if it names an image; too long ones come in pieces."""
     with open_regular(path) as file:
         while line := file.readline(4 * LONGEST_LINE):
             yield len(line), names_image(line)

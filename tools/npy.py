@@ -29,7 +29,7 @@ __all__ = [
 
 #: Fields of the elements of a sparse row.
 SPARSE_FIELDS = ("index", "value")
-#: What NumPy's parser of headers raises.
+#: Errors of NumPy's parser of headers.
 HEADER_ERRORS = (
     ValueError,
     SyntaxError,
@@ -38,34 +38,14 @@ HEADER_ERRORS = (
     RecursionError,
     tokenize.TokenError,
 )
-LONGEST_HEADER = 10_000  # what NumPy takes from files that nobody vouches for
+LONGEST_HEADER = 10_000  # NumPy's limit for files that are not trusted
 
 
 def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    r"""What stands before the elements of a C-contiguous array.
+    """Return the bytes before the elements of a C-contiguous array, a multiple of 64.
 
-    Parameters
-    ----------
-    dtype : numpy.dtype
-        Type of the elements; no objects.
-    shape : tuple of int
-        Shape of the array.
-
-    Returns
-    -------
-    bytes
-        A multiple of 64 bytes.
-
-    Raises
-    ------
-    RecordIOError
-        The array holds Python objects, which could only be pickled, or fields with names that
-        version 1.0 of the format cannot hold.
-
-    Examples
-    --------
-    >>> npy_header(np.dtype("<f4"), (3,))[:10], len(npy_header(np.dtype("<f4"), (3,)))
-    (b'\x93NUMPY\x01\x00v\x00', 128)
+    Arrays of Python objects, which could only be pickled, are refused, and so are names of fields
+    that version 1.0 of the format cannot hold.
     """
     if dtype.hasobject:
         raise RecordIOError(f"an array of {dtype} holds Python objects and cannot be stored")
@@ -79,44 +59,12 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
 
 
 def encode_npy(array: np.ndarray) -> bytes:
-    """An array as the bytes of a ``.npy`` file.
-
-    Examples
-    --------
-    >>> decode_npy(encode_npy(np.array([[1, 2], [3, 4]], np.int16)))
-    array([[1, 2],
-           [3, 4]], dtype=int16)
-    """
+    """Return an array as the bytes of a ``.npy`` file."""
     return npy_header(array.dtype, array.shape) + array.tobytes()
 
 
 def decode_npy(content: Any, **place: Any) -> np.ndarray:
-    """The array in the bytes of a ``.npy`` file.
-
-    Parameters
-    ----------
-    content : bytes-like
-        The whole file.
-    **place
-        For errors: ``path=``, ``record=`` ...
-
-    Returns
-    -------
-    numpy.ndarray
-        A view of `content`.
-
-    Raises
-    ------
-    RecordIOError
-        It is no such file, its length disagrees with its header, or it holds Python objects.
-
-    Examples
-    --------
-    >>> decode_npy(encode_npy(np.zeros(4))[:-1])
-    Traceback (most recent call last):
-        ...
-    recordio.errors.RecordIOError: the array of shape (4,) and type float64 takes 32 bytes, ...
-    """
+    """Return the array in the bytes of a ``.npy`` file, a view of them; `place` is for errors."""
     view = memoryview(content)
     try:
         end = header_end(view)
@@ -142,7 +90,7 @@ def decode_npy(content: Any, **place: Any) -> np.ndarray:
 
 
 def header_end(view: memoryview) -> int:
-    """Where the elements begin."""
+    """Return the position at which the elements begin."""
     start = bytes(view[:12])
     if start[:6] != npy_format.MAGIC_PREFIX:
         raise ValueError("it does not begin as a .npy file does")
@@ -157,7 +105,7 @@ def header_end(view: memoryview) -> int:
 
 @functools.lru_cache(maxsize=64)  # the rows of a table all have the same
 def parse_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, order and element type in the bytes before the elements."""
+    """Read shape, order and element type from the bytes before the elements."""
     file = io.BytesIO(header)
     if npy_format.read_magic(file) == (1, 0):
         return npy_format.read_array_header_1_0(file)
@@ -165,17 +113,11 @@ def parse_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def sparse_dtype(value: np.dtype[Any]) -> np.dtype[Any]:
-    """The element type of a sparse row: an int64 index and a value.
-
-    Examples
-    --------
-    >>> sparse_dtype(np.dtype("float32"))
-    dtype([('index', '<i8'), ('value', '<f4')])
-    """
+    """Return the element type of a sparse row: an int64 index and a value."""
     index, number = SPARSE_FIELDS
     return np.dtype([(index, "<i8"), (number, value.newbyteorder("<"))])
 
 
 def is_sparse(array: np.ndarray) -> bool:
-    """Whether an array is a sparse row: one axis of pairs of index and value."""
+    """Return True if an array is a sparse row: one axis of pairs of index and value."""
     return array.ndim == 1 and array.dtype.names == SPARSE_FIELDS

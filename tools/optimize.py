@@ -1,8 +1,7 @@
-"""Rewrite the JPEG images of a record file without loss, or one image, and count what was done.
+"""Rewrite the JPEG images of a record file, or one image, without loss, and count them.
 
-How a file is rewritten is decided in `iterators.images.codecs.transcode`.  What is no JPEG image,
-or cannot be rewritten, is copied as it is; nothing is ever left out, repaired or decoded to
-pixels.
+`iterators.images.codecs.transcode` does the rewriting.  Everything that is no JPEG image, or cannot
+be rewritten, is copied as it is; nothing is ever left out, repaired or decoded to pixels.
 """
 
 from __future__ import annotations
@@ -37,22 +36,12 @@ __all__ = ["OptimizeReport", "Tally", "check_available", "optimize_image", "opti
 
 @dataclass
 class Tally:
-    """What became of the images; several threads may count at the same time.
-
-    Attributes
-    ----------
-    rewritten : int
-        Images that were rewritten.
-    bytes_before, bytes_after : int
-        Their sizes.
-    left : Counter of str
-        How many were left as they were, by reason.
-    """
+    """Numbers of images that were rewritten or left; several threads may count at the same time."""
 
     rewritten: int = 0
     bytes_before: int = 0
     bytes_after: int = 0
-    left: Counter[str] = field(default_factory=Counter)
+    left: Counter[str] = field(default_factory=Counter)  # by reason
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def __reduce__(self):
@@ -69,17 +58,7 @@ class Tally:
                 self.bytes_after += after
 
     def lines(self) -> list[str]:
-        """One or two lines for people.
-
-        Examples
-        --------
-        >>> tally = Tally()
-        >>> tally.count(2_000_000, 1_900_000, "")
-        >>> tally.count(500, None, "damaged")
-        >>> print(*tally.lines(), sep="; ")
-        rewrote 1 JPEG images without loss: 2.0 MB before, 1.9 MB after (-5.0 %); left 1 as they \
-were: 1 damaged
-        """
+        """Return one or two lines for people."""
         change = 100 * (self.bytes_after / max(self.bytes_before, 1) - 1) if self.rewritten else 0
         lines = [
             f"rewrote {self.rewritten} JPEG images without loss: {self.bytes_before / 1e6:.1f} MB "
@@ -96,21 +75,7 @@ were: 1 damaged
 
 @dataclass
 class OptimizeReport:
-    """What `optimize_records` did.
-
-    Attributes
-    ----------
-    path : str
-        The record file that was written.
-    records : int
-        Records in it, as many as before.
-    bytes_written : int
-        Its size.
-    tally : Tally
-        What became of the contents.
-    seconds : float
-        Wall-clock time.
-    """
+    """Result of `optimize_records`."""
 
     path: str
     records: int = 0
@@ -125,35 +90,9 @@ def check_available() -> None:
 
 
 def optimize_image(data: Content, tally: Tally, restart: int | str = "auto") -> Content | bytes:
-    """Rewrite an image if it is a JPEG file that can be rewritten without loss.
+    """Rewrite an image if it is a JPEG file that can be rewritten without loss, and count it.
 
-    Parameters
-    ----------
-    data : bytes or memoryview
-        The image.
-    tally : Tally
-        Where it is counted.
-    restart : int or "auto"
-        As in `iterators.optimize_jpeg`.
-
-    Returns
-    -------
-    bytes or memoryview
-        The rewritten image, or `data`.
-
-    Raises
-    ------
-    ImageDecodeError
-        The JPEG module was built without libjpeg-turbo.
-
-    Examples
-    --------
-    >>> tally = Tally()
-    >>> try:
-    ...     print(optimize_image(b"words", tally), dict(tally.left))
-    ... except RecordIOError:  # built without libjpeg-turbo
-    ...     print(b"words", {"not a JPEG image": 1})
-    b'words' {'not a JPEG image': 1}
+    `restart` is that of `iterators.optimize_jpeg`.  Other images are returned as they are.
     """
     rewritten, reason = rewrite(data, restart)
     tally.count(len(data), None if rewritten is None else len(rewritten), reason)
@@ -175,49 +114,9 @@ def optimize_records(
     The records keep their order, headers, labels and ids, and the new index has the lines of the
     old one.  The output does not depend on the number of threads.
 
-    Parameters
-    ----------
-    path : str
-        The record file.
-    prefix : str
-        Output path without suffix.  Existing files are replaced at the end.
-    index : str, optional
-        The index of `path`; without one the keys of the new index are the positions.
-    restart : int or "auto"
-        As in `iterators.optimize_jpeg`.
-    threads : int, at least 1
-        Number of threads.
-    progress : bool, optional
-        Show a progress bar; by default where standard error is a terminal.
-    cancelled : callable, optional
-        Asked between records; when true, `KeyboardInterrupt` is raised and nothing is published.
-
-    Returns
-    -------
-    OptimizeReport
-
-    Raises
-    ------
-    RecordIOError
-        The record file or its index are damaged, an output is one of them, or the JPEG module was
-        built without libjpeg-turbo.  Nothing was published.
-    OSError
-        A file cannot be read or written; nothing was published.
-    ValueError
-        `threads` is less than 1, or `restart` is not allowed.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from recordio import RecordWriter
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> with RecordWriter(folder / "a.rec") as writer:
-    ...     _ = writer.write(b"no image")
-    >>> try:
-    ...     print(dict(optimize_records(str(folder / "a.rec"), str(folder / "b")).tally.left))
-    ... except RecordIOError:  # built without libjpeg-turbo
-    ...     print({"not a JPEG image": 1})
-    {'not a JPEG image': 1}
+    `index` is that of `path`; without one the keys of the new index are the positions.  `restart`
+    is that of `iterators.optimize_jpeg`.  Existing files are replaced at the end, and nothing is
+    published after an error or when `cancelled` returns true.
     """
     start = time.perf_counter()
     if threads < 1:
@@ -266,7 +165,7 @@ def _check_different(inputs: list[str], outputs: tuple[str, str]) -> None:
 
 
 def _index_lines(index: str | None, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Key and position of the record of each line of an index; without one, of each record."""
+    """Return key and position of the record of each line of an index, or of each record."""
     if index is None:
         return np.arange(len(offsets)), np.arange(len(offsets))
     keys, listed = read_index(index)
@@ -284,7 +183,7 @@ def _index_lines(index: str | None, offsets: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _optimize_record(record: memoryview, tally: Tally, restart: int | str) -> bytes | memoryview:
-    """The record with its content rewritten, or itself."""
+    """Return the record with its content rewritten, or the record itself."""
     content = read_payload(record).content
     rewritten = optimize_image(content, tally, restart)
     if rewritten is content:

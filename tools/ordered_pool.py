@@ -35,41 +35,15 @@ def map_in_order(
     pending_bytes: int = 128 << 20,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Generator[list[Result], None, None]:
-    """Apply `function` to every item, in threads, and yield the results in order.
+    """Apply `function` to every item, in threads, and yield lists of results in order.
 
-    Parameters
-    ----------
-    function : callable
-        Called with one item at a time, in several threads.
-    items : sequence
-        The items.
-    threads : int, at least 1
-        Number of threads.
-    size : callable, optional
-        Bytes that a result holds.
-    pending_bytes : int
-        When finished results that are not consumed yet hold more, threads wait.  The one whose
-        result is next in order never waits, so the limit can be exceeded but nothing can block.
-    cancelled : callable, optional
-        Asked between two lists, and while waiting for one; when true, `KeyboardInterrupt` is
-        raised here.
+    Threads wait while finished results that are not consumed yet hold more than `pending_bytes` by
+    `size`.  The one whose result is next in order never waits, so the limit can be exceeded but
+    nothing can block.  `cancelled` is called between two lists and while waiting for one; when
+    true, `KeyboardInterrupt` is raised here.
 
-    Yields
-    ------
-    list
-        One or more results, following the ones before.
-
-    Raises
-    ------
-    BaseException
-        Whatever `function` raised, behind the results of the items before it as far as they were
-        handed over; the threads have ended by then.  Closing the generator ends them
-        too.
-
-    Examples
-    --------
-    >>> [n for part in map_in_order(lambda n: n * n, range(6), threads=2) for n in part]
-    [0, 1, 4, 9, 16, 25]
+    An exception of `function` is raised behind the results of the items before it as far as they
+    were handed over; the threads have ended by then.  Closing the generator ends them too.
     """
     if not items:
         return
@@ -123,7 +97,7 @@ class _Blocks(OrderedWork, Generic[Item, Result]):
                         return
 
     def _has_room(self, number: int) -> bool:
-        """Nobody waits whose next result is the one that the consumer needs next."""
+        """Let the thread whose result is next in order go on, whatever waits already."""
         awaited = number == self._delivered and not self._results.get(number)
         return awaited or self._pending <= self._limit
 

@@ -1,4 +1,4 @@
-"""Where output goes: what may be replaced, and folders that appear whole or not at all.
+"""Output: files that may be replaced, and folders that appear whole or not at all.
 
 Single files and groups of files are `recordio.storage`'s; nothing here looks into a file.
 """
@@ -25,7 +25,7 @@ __all__ = [
     "url_refused",
 ]
 
-#: What fetches a file, by the scheme of its URL.
+#: Programs that fetch a file, by the scheme of its URL.
 DOWNLOADERS = {
     "s3": "aws s3 cp",
     "gs": "gcloud storage cp",
@@ -36,19 +36,9 @@ DOWNLOADERS = {
 
 
 def url_refused(path: str) -> str:
-    """Why a command does not take a URL where it needs a file or a folder of this machine.
+    """Return why a command refuses a URL where it needs a file or a folder of this machine.
 
-    Returns
-    -------
-    str
-        Empty for a path.
-
-    Examples
-    --------
-    >>> url_refused("s3://bucket/train.rec")
-    'a URL, where a path of this machine is needed: download what is read (aws s3 cp, fsspec) ...
-    >>> url_refused("data/train.rec")
-    ''
+    The text is empty for a path.
     """
     scheme, found, _ = path.partition("://")
     if not found:
@@ -63,14 +53,14 @@ def url_refused(path: str) -> str:
 
 
 def local_path(text: str) -> str:
-    """An argument that must be a path of this machine; for ``add_argument(type=...)``."""
+    """Return an argument that must be a path of this machine; for ``add_argument(type=...)``."""
     if reason := url_refused(text) or (not text and "it is empty"):
         raise argparse.ArgumentTypeError(f"{text}: {reason}" if text else reason)
     return text
 
 
 def output_place(text: str) -> str:
-    """An argument that is a path or a URL that can be written; for ``add_argument(type=...)``."""
+    """Return an argument that is a path or a writable URL; for ``add_argument(type=...)``."""
     if text.startswith(("http://", "https://")):
         raise argparse.ArgumentTypeError(
             f"{text}: servers of http:// and https:// are only read; give an s3://, gs:// or az:// "
@@ -80,41 +70,21 @@ def output_place(text: str) -> str:
 
 
 def path_or_url(text: str) -> str:
-    """An argument that is a path or a URL; for ``add_argument(type=...)``."""
+    """Return an argument that is a path or a URL; for ``add_argument(type=...)``."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return text
 
 
 def url(text: str) -> str:
-    """An argument that must be a URL; for ``add_argument(type=...)``."""
+    """Return an argument that must be a URL; for ``add_argument(type=...)``."""
     if not is_url(text):
         raise argparse.ArgumentTypeError(f"{text}: it is no URL")
     return text
 
 
 def check_outputs(paths: Sequence[str], force: bool) -> None:
-    """See that files can be made, before any work is done for them.
-
-    Parameters
-    ----------
-    paths : sequence of str
-        The files.
-    force : bool
-        Whether existing ones are to be replaced.
-
-    Raises
-    ------
-    RecordIOError
-        A file exists and `force` is false, or its folder does not exist.
-
-    Examples
-    --------
-    >>> check_outputs(["no/such/folder/a.rec"], force=False)
-    Traceback (most recent call last):
-        ...
-    recordio.errors.RecordIOError: no/such/folder: the folder for the output does not exist; ...
-    """
+    """Refuse, before any work, files that exist without `force` or whose folder is missing."""
     for path in paths:
         if reason := url_refused(path):
             raise RecordIOError(reason, path=path)
@@ -131,36 +101,11 @@ def check_outputs(paths: Sequence[str], force: bool) -> None:
 def new_folder(path: str) -> Iterator[str]:
     """Fill a folder under a temporary name; it gets its own name when the block ends well.
 
-    Parameters
-    ----------
-    path : str
-        The folder; it must not exist, or be empty.  An existing one is kept, because it may be the
-        current folder of a shell: what is made is renamed into it, one name after the other.
+    The folder must not exist, or be empty.  An existing one is kept, because it may be the current
+    folder of a shell: its content is renamed into it, one name after the other.
 
-    Yields
-    ------
-    str
-        The temporary folder beside it.  An exception, Ctrl-C too, removes it.  SIGKILL or a crash
-        can leave it; its name ends with ``.partial``, and the next run for the same folder removes
-        it.
-
-    Raises
-    ------
-    RecordIOError
-        There is something already, or there is no folder to put it in.
-    OSError
-        Something cannot be written.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "new")
-    >>> with new_folder(str(path)) as folder:
-    ...     _ = pathlib.Path(folder, "a.txt").write_text("a")
-    ...     path.exists()
-    False
-    >>> [file.name for file in path.iterdir()]
-    ['a.txt']
+    An exception, Ctrl-C too, removes the temporary folder.  SIGKILL or a crash can leave it; its
+    name ends with ``.partial``, and the next run for the same folder removes it.
     """
     target = os.path.realpath(path)
     exists = os.path.lexists(target)
@@ -187,7 +132,7 @@ def new_folder(path: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str) -> Iterator[str]:
-    """A folder beside some output, which is removed with what is left in it when the block ends."""
+    """Make a folder beside some output, removed with its rest when the block ends."""
     temporary = Temporary(os.path.abspath(prefix), folder=True)
     try:
         temporary.make()

@@ -29,20 +29,14 @@ from .images import one_opencv_thread
 from .optimize import Tally, check_available
 from .ordered_pool import map_in_order
 
-#: What `pack` packs: a ``.lst`` file or its content.
+#: Images to pack: a ``.lst`` file or its content.
 Source: TypeAlias = "str | os.PathLike[str] | ImageList | Sequence[ListEntry]"
 
 __all__ = ["PackReport", "PackingError", "pack", "pack_together"]
 
 
 class PackingError(RecordIOError):
-    """Packing ended without output because of bad images.
-
-    Attributes
-    ----------
-    skipped : list of Skipped
-        The images.
-    """
+    """Packing ended without output because of the bad images in `skipped`."""
 
     def __init__(self, reason, *, skipped=(), **place):
         super().__init__(reason, **place)
@@ -51,29 +45,14 @@ class PackingError(RecordIOError):
 
 @dataclass
 class PackReport:
-    """What `pack` did.
-
-    Attributes
-    ----------
-    path : str
-        The record file.
-    packed : int
-        Number of records written.
-    skipped : list of Skipped
-        What was left out, with the reason: first list lines, then images in list order.
-    bytes_written : int
-        Sum of the record sizes in bytes.
-    seconds : float
-        Wall-clock time, publication included.
-    optimized : Tally
-        What became of the images that were to be optimized.
-    """
+    """Result of `pack`."""
 
     path: str
     packed: int = 0
+    #: First list lines, then images in list order.
     skipped: list[Skipped] = field(default_factory=list)
-    bytes_written: int = 0
-    seconds: float = 0.0
+    bytes_written: int = 0  # in records
+    seconds: float = 0.0  # by the clock on the wall, publication included
     optimized: Tally = field(default_factory=Tally)
 
 
@@ -94,51 +73,14 @@ def pack(
     Index keys and header ids are the ids of the list, and records are in its order, whatever the
     number of threads.
 
-    Parameters
-    ----------
-    source : path, ImageList or sequence of ListEntry
-        A ``.lst`` file or its content.
-    root : path
-        Folder that the paths of the list are relative to.
-    prefix : path
-        Output path or URL without suffix.  Existing files are replaced at the end.
-    options : EncodeOptions, optional
-        What to do with each image.
-    threads : int, optional
-        Number of encoding threads; all cores by default.
-    strict : bool
-        Stop at the first bad image.
-    checksums : bool
-        Write ``PREFIX.crc`` as well, the checksums of the records.
-    progress : bool or callable
-        Show a progress bar on standard error; or what is told how many images more were read.
-    cancelled : callable, optional
-        Asked between images; when true, `KeyboardInterrupt` is raised and nothing is published.
+    `source` is a ``.lst`` file or its content, and the paths in it are relative to `root`.
+    Existing files are replaced at the end.  ``PREFIX.skipped.txt`` holds the skipped images when
+    there are any, and ``PREFIX.crc`` the checksums of the records, if `checksums` are wanted.
+    After an error, or when `cancelled` returns true, nothing is published; a bad image is an error
+    with `strict`.
 
-    Returns
-    -------
-    PackReport
-        ``PREFIX.skipped.txt`` holds the skipped images when there are any.
-
-    Raises
-    ------
-    PackingError
-        A bad image with `strict`, or not one good image: nothing was published.
-    OSError
-        The list cannot be read or the output not written; nothing was published.
-    ImportError
-        google-crc32c, which computes `checksums`, is not installed.
-    ValueError
-        `threads` is less than 1.
-
-    Examples
-    --------
-    >>> import cv2, numpy as np, pathlib, tempfile
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = cv2.imwrite(str(folder / "red.png"), np.full((8, 8, 3), (0, 0, 255), np.uint8))
-    >>> report = pack([ListEntry(7, (1.0,), "red.png")], folder, folder / "out")
-    >>> report.packed, report.skipped, sorted(path.name for path in folder.glob("out.*"))
-    (1, [], ['out.idx', 'out.rec'])
+    `progress` shows a progress bar on standard error; a function gets the number of further images
+    that were read.
     """
     jobs = [(source, prefix)]
     (report,) = pack_together(
@@ -167,22 +109,7 @@ def pack_together(
 ) -> list[PackReport]:
     """Pack several lists and publish them at the end: with an error in one, none appears.
 
-    Parameters
-    ----------
-    jobs : sequence of (source, prefix)
-        As the parameters of `pack`, one pair for each pair of files.
-    root, options, threads, strict, checksums, progress, cancelled
-        As for `pack`.
-
-    Returns
-    -------
-    list of PackReport
-        One for each job.
-
-    Raises
-    ------
-    PackingError, OSError, ValueError
-        As for `pack`.
+    A job is the `source` and the `prefix` of `pack`, which takes the other parameters, too.
     """
     reports = [PackReport(f"{os.fspath(prefix)}.rec") for _, prefix in jobs]
     prefixes = [os.fspath(prefix) for _, prefix in jobs]

@@ -1,8 +1,8 @@
 """Pack a list into shards, each made on its own: by one process, or by many on many machines.
 
-Where the list is cut depends on the list alone, and so does what is in a shard.  A note beside each
-says of which lines and options it was made and what it became; with the last of them the manifest
-is written.  What is whole is not made again.
+The cuts depend on the list alone, and so do the contents of a shard.  A note beside each shard has
+its lines, its options and its result; with the last of them the manifest is written.  A shard that
+is whole is not made again.
 """
 
 from __future__ import annotations
@@ -34,49 +34,22 @@ __all__ = ["IMAGES_PER_SHARD", "ShardNote", "ShardTask", "finish", "part_of", "s
 
 #: Lines of the list that become one shard unless their number is asked for: 1 GB of photographs.
 IMAGES_PER_SHARD = 10_000
-#: What a note calls itself.
+#: Format name in a note.
 FORMAT = "recordio shard 1"
 
 
 @dataclass(frozen=True)
 class ShardNote:
-    """What a shard became.
+    """Result of a shard, kept in a file."""
 
-    Attributes
-    ----------
-    job : str
-        Checksum of what it was made of and how.
-    shard : Shard or None
-        Its line of the manifest, with ``first=0``; None if not one image could be packed.
-    skipped : int
-        Images and lines that were left out.
-    """
-
-    job: str
-    shard: Shard | None
-    skipped: int
+    job: str  # checksum of the task
+    shard: Shard | None  # with ``first=0``; None if not one image could be packed
+    skipped: int  # images and lines
 
 
 @dataclass(frozen=True)
 class ShardTask:
-    """One shard to make: which lines of which list, and how.
-
-    Attributes
-    ----------
-    number, shards : int
-        Which of how many.
-    span : ListSpan
-        The lines.
-    prefix : str
-        Path of the shard without its suffix.
-    manifest : str
-        Path of the manifest of all.
-    root : str
-        Folder that the paths of the list are relative to.
-    options : EncodeOptions
-    checksums : bool
-        Write ``.crc`` files as well.
-    """
+    """One shard to make: lines of a list, and the settings."""
 
     number: int
     shards: int
@@ -89,12 +62,12 @@ class ShardTask:
 
     @property
     def note_path(self) -> str:
-        """Where its note stands: in a folder beside the manifest."""
+        """Path of its note: in a folder beside the manifest."""
         folder = self.manifest.removesuffix(".json")
         return os.path.join(folder, f"{self.number:06d}.json")
 
     def job(self) -> str:
-        """Checksum of the lines, the options and the number of shards; images are not looked at."""
+        """Return a checksum of lines, options and number of shards; images are not looked at."""
         words = {
             "shard": [self.number, self.shards],
             "root": self.root,
@@ -106,7 +79,7 @@ class ShardTask:
         return digest.hexdigest()
 
     def done(self) -> ShardNote | None:
-        """The note of the shard if it is whole and made of the same lines in the same way.
+        """Return the note of the shard if it is whole and made of the same lines in the same way.
 
         Sizes are compared, and the checksum of the index.
         """
@@ -141,26 +114,10 @@ class ShardTask:
     ) -> ShardNote:
         """Make the shard, and then its note; both appear whole or not at all.
 
-        Parameters
-        ----------
-        threads, strict, cancelled
-            As for `recordio.tools.pack.pack`.
-        progress : callable
-            Told how many images more were read.
-
-        Returns
-        -------
-        ShardNote
-
-        Raises
-        ------
-        PackingError
-            With `strict`, for a bad image.
-        OSError
-            If the list cannot be read or a file not written.
+        The parameters are those of `recordio.tools.pack.pack`.
         """
         job = self.job()
-        # A manifest is no longer true from here on; whoever makes the last shard writes it.
+        # A manifest is no longer true from here on; the maker of the last shard writes it.
         _remove(self.manifest)
         _remove(self.note_path)
         try:
@@ -204,34 +161,13 @@ def shard_tasks(
     *,
     checksums: bool = False,
 ) -> list[ShardTask]:
-    """The shards that a list becomes; nothing is made yet.
+    """Return the shards that a list becomes; nothing is made yet.
 
-    Parameters
-    ----------
-    path : str
-        The list, ``PREFIX.lst``.  Shards are ``PREFIX-000000.rec`` and so on.
-    root : str
-        Folder that the paths of the list are relative to.
-    options : EncodeOptions, optional
-        What to do with each image.
-    shards : int, optional
-        How many; by default one for every `IMAGES_PER_SHARD` lines.
-    checksums : bool
-        Write ``.crc`` files as well.
+    The shards of ``PREFIX.lst`` are ``PREFIX-000000.rec`` and so on, by default one for every
+    `IMAGES_PER_SHARD` lines.  They can be made in any order, by any number of processes, and hold
+    the same bytes.
 
-    Returns
-    -------
-    list of ShardTask
-        They can be made in any order, by any number of processes, and hold the same bytes.
-
-    Raises
-    ------
-    EmptyRecordFileError
-        If there are fewer lines than shards, or none.
-    ManifestError
-        If a manifest is there that lists files which would stay beside the new ones.
-    OSError
-        If the list cannot be read.
+    A manifest that lists files which would stay beside the new ones is a ManifestError.
     """
     spans = cut_list(path, shards, IMAGES_PER_SHARD)
     if not spans:
@@ -258,33 +194,14 @@ def shard_tasks(
 
 
 def part_of(tasks: Sequence[ShardTask], part: int, parts: int) -> Sequence[ShardTask]:
-    """The shards of one of several workers, counted from 1: every `parts`-th."""
+    """Return the shards of one of several workers, counted from 1: every `parts`-th."""
     return tasks[part - 1 :: parts]
 
 
 def finish(tasks: Sequence[ShardTask], notes: Iterable[ShardNote] = ()) -> ShardManifest | None:
-    """Write the manifest if all shards are whole.
+    """Write the manifest if all shards are whole; else return None.
 
-    Parameters
-    ----------
-    tasks : sequence of ShardTask
-        All of them.
-    notes : iterable of ShardNote
-        Those that are known to be of whole shards; the others are read.
-
-    Returns
-    -------
-    ShardManifest or None
-        None if a shard is missing.
-
-    Raises
-    ------
-    EmptyRecordFileError
-        If all are whole and not one image could be packed.
-    ManifestError
-        If a file was changed since.
-    OSError
-        If the manifest cannot be written.
+    `notes` are known to be of whole shards; those of the other shards are read.
     """
     known = {note.shard.file: note for note in notes if note.shard is not None}
     whole = []

@@ -32,23 +32,14 @@ EXACT_IN_FLOAT32 = 1 << 24
 
 
 def labels_of(header: IRHeader) -> list[float]:
-    """The labels in a header, one or many.
-
-    Examples
-    --------
-    >>> labels_of(IRHeader(0, 3.0, 7, 0)), labels_of(IRHeader(2, np.array([1, 2.5], "f4"), 7, 0))
-    ([3.0], [1.0, 2.5])
-    """
+    """Return the labels in a header, one or many."""
     return [header.label] if header.flag == 0 else header.label.tolist()
 
 
 def number_text(value: float) -> str:
-    """The shortest text of a 32-bit float that reads back as the same; whole numbers without a dot.
+    """Return the shortest text of a 32-bit float that reads back as the same.
 
-    Examples
-    --------
-    >>> [number_text(value) for value in (3.0, 0.10000000149011612, float("nan"), 1e20)]
-    ['3', '0.1', 'nan', '1e+20']
+    Whole numbers have no dot.
     """
     if value.is_integer() and abs(value) <= EXACT_IN_FLOAT32 and str(value) != "-0.0":
         return str(int(value))
@@ -56,13 +47,7 @@ def number_text(value: float) -> str:
 
 
 def numbers_text(array: np.ndarray) -> list[str]:
-    """The shortest texts that read back as the same numbers, in C order.
-
-    Examples
-    --------
-    >>> numbers_text(np.array([[0.1, 2], [-0.0, 1e-7]], np.float32))
-    ['0.1', '2', '-0.0', '1e-07']
-    """
+    """Return the shortest texts that read back as the same numbers, in C order."""
     texts = array.reshape(-1).astype("U").tolist()
     if array.dtype.kind != "f":
         return texts
@@ -70,31 +55,10 @@ def numbers_text(array: np.ndarray) -> list[str]:
 
 
 def describe(content: Any, kind: str) -> str:
-    """What the header inside the content says: the size of an image, the shape of an array.
+    """Describe content by the header inside it: the size of an image, the shape of an array.
 
-    Parameters
-    ----------
-    content : bytes-like
-        The content of a record.
-    kind : str
-        What `kind_of` says about it.
-
-    Returns
-    -------
-    str
-        Width x height, and the number of channels where that is known without decoding; or element
-        type and shape; empty for other kinds.
-
-    Raises
-    ------
-    RecordIOError
-        The content is truncated or damaged, as far as that shows without decoding.
-
-    Examples
-    --------
-    >>> from .npy import encode_npy
-    >>> describe(encode_npy(np.zeros((2, 3), "f4")), "npy")
-    'float32 (2, 3)'
+    An image has width x height, and the number of channels where that is known without decoding; an
+    array has element type and shape; other kinds have an empty text.
     """
     if kind == "npy":
         array = decode_npy(content)
@@ -114,20 +78,7 @@ def describe(content: Any, kind: str) -> str:
 
 
 def check_content(content: Any) -> None:
-    """See whether content is a whole image or array, as far as that shows without decoding.
-
-    Raises
-    ------
-    RecordIOError
-        It is damaged, truncated, empty, or of no known kind.
-
-    Examples
-    --------
-    >>> check_content(b"<html>")
-    Traceback (most recent call last):
-        ...
-    recordio.errors.RecordIOError: it is neither an image of a known format nor a .npy array
-    """
+    """Refuse content that is no whole image or array, as far as that shows without decoding."""
     kind = kind_of(content)
     if kind == "empty":
         raise RecordIOError("it is empty")

@@ -29,7 +29,7 @@ The index appears whole or not at all; damage in the record file is reported wit
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the command."""
+    """Return the parser of the command."""
     parser = Parser(
         prog="rec2idx",
         description=DESCRIPTION,
@@ -52,23 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words behind the command; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit code: 0 done, 1 failure, 130 and 143 interrupted.
-
-    Raises
-    ------
-    SystemExit
-        The arguments are wrong (code 2), or help was asked for (code 0).
-    """
+    """Run the command and return its exit code: 1 after a failure."""
     settings = build_parser().parse_args(arguments)
 
     def action(interruption: Interruption) -> int:

@@ -17,9 +17,9 @@ from recordio import IRHeader, RecordReader
 from recordio.content import WIDE, has_wide_header, read_payload
 from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.files import StoredFile
-from recordio.frames.frame import find_head, survey
 from recordio.frames.index_file import read_index
 from recordio.frames.mapping import check_kept
+from recordio.frames.walk import walk
 from recordio.lists import ListEntry
 from recordio.packs.classes import find_classes, read_classes
 from recordio.packs.identities import FacePack, face_pack, in_file_order
@@ -35,7 +35,7 @@ __all__ = [
     "keys_by_offset",
     "name_of",
     "pack_prefix",
-    "whole_offsets",
+    "whole_records",
 ]
 
 
@@ -68,40 +68,38 @@ class Record(NamedTuple):
         return labels_of(self.header)
 
 
-def whole_offsets(path: str) -> Iterator[int]:
-    """Where the whole records of a file begin, also in a damaged one.
+def whole_records(path: str, index: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and offsets of the whole records of a file, also of a damaged one.
 
     Parameters
     ----------
     path : str
         The record file.
-
-    Yields
-    ------
-    int
-        Offset in bytes, in the order of the file.
+    index : str, optional
+        The index that numbers them; see `recordio.frames.walk.walk`.
     """
-    data = StoredFile.at(path).map()
-    place = 0
-    while place < len(data):
-        run = survey(data, place)
-        yield from run.offsets.tolist()
-        place = run.end
-        if run.kind == "end":
-            break
-        if run.kind != "ok":
-            place = find_head(data, run.end + 4)
+    lines = _index_lines(index)
+    pieces = walk(StoredFile.at(path).map(), listed=None if lines is None else lines[1])
+    found = [np.empty((2, 0), np.int64)]
+    found += [np.stack([p.numbers, p.offsets]) for p in pieces if not p.is_damage]
+    numbers, offsets = np.concatenate(found, axis=1)
+    return numbers, offsets
 
 
 def keys_by_offset(index: str | None) -> dict[int, int] | None:
     """Key of the record at each offset; None without an index that can be read."""
-    if index is None:
+    if (lines := _index_lines(index)) is None:
         return None
+    keys, offsets = lines
+    return dict(zip(offsets.tolist(), keys.tolist(), strict=True))
+
+
+def _index_lines(index: str | None) -> tuple[np.ndarray, np.ndarray] | None:
+    """Keys and offsets of an index; None without one that can be read."""
     try:
-        keys, offsets = read_index(index)
+        return None if index is None else read_index(index)
     except IndexFileError:
         return None
-    return dict(zip(offsets.tolist(), keys.tolist(), strict=True))
 
 
 class RecordPack:

@@ -18,7 +18,7 @@ from .image_list import ImageList, Skipped
 __all__ = ["DEFAULT_EXTENSIONS", "READABLE_EXTENSIONS", "describe_left_out", "scan_images"]
 
 DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
-#: What can be packed when it is asked for.
+#: Suffixes that can be packed when they are asked for.
 READABLE_EXTENSIONS = frozenset(
     (".bmp", ".gif", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".ppm")
     + (".tif", ".tiff", ".webp")
@@ -36,42 +36,13 @@ def scan_images(
 ) -> ImageList:
     """Find the images below a folder and label them by folder.
 
-    Parameters
-    ----------
-    root : path
-        The folder.
-    recursive : bool
-        False: only the files directly in `root`, sorted by name, all with label 0.  True: walk the
-        sub-folders (links are followed, loops are not), names sorted at each level; a folder gets
-        the next label when its first image is met.
-    extensions : iterable of str
-        Accepted suffixes with their dot, in any case.
+    Without `recursive` these are the files directly in `root`, sorted by name, all with label 0.
+    With it sub-folders are walked (links are followed, loops are not), names sorted at each level;
+    a folder gets the next label when its first image is met.  Ids are positions in scan order.
 
-    Returns
-    -------
-    ImageList
-        Ids are positions in scan order.  Skipped are folders that cannot be read, links that lead
-        nowhere or back into one of their own parents, and names that a list line cannot hold.
-        Left out, and counted by suffix, are other files, except hidden ones.
-
-    Raises
-    ------
-    OSError
-        `root` is not a folder or cannot be read.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as root:
-    ...     for name in ("cat/b.jpg", "cat/a.JPG", "dog/c.png", "readme.txt"):
-    ...         path = pathlib.Path(root, name)
-    ...         path.parent.mkdir(exist_ok=True)
-    ...         path.touch()
-    ...     found = scan_images(root, recursive=True)
-    >>> [(entry.id, entry.labels, entry.path) for entry in found.entries]
-    [(0, (0,), 'cat/a.JPG'), (1, (0,), 'cat/b.jpg'), (2, (1,), 'dog/c.png')]
-    >>> found.classes
-    ['cat', 'dog']
+    Skipped are folders that cannot be read, links that lead nowhere or back into one of their own
+    parents, and names that a list line cannot hold.  Left out, and counted by suffix, are other
+    files, except hidden ones.
     """
     accepted = frozenset(extension.lower() for extension in extensions)
     found = ImageList()
@@ -91,26 +62,9 @@ def scan_images(
 
 
 def describe_left_out(left_out: Counter[str], accepted: Iterable[str], separator: str = " ") -> str:
-    """What a scan left out because of its suffix, and the option that takes it.
+    """Name the files that a scan left out because of their suffix, and the option for them.
 
-    Parameters
-    ----------
-    left_out : Counter of str
-        `ImageList.left_out`.
-    accepted : iterable of str
-        The suffixes that were asked for.
-    separator : str
-        What stands between those of ``--exts``.
-
-    Returns
-    -------
-    str
-        Empty if nothing was left out.
-
-    Examples
-    --------
-    >>> describe_left_out(Counter({".webp": 4, ".heic": 2, ".txt": 1}), [".jpg"])
-    'left out 4 .webp, 2 .heic, 1 other file: give --exts .jpg .webp; .heic must be converted first'
+    `separator` stands between the values of ``--exts``.  The text is empty if nothing was left out.
     """
     readable = [suffix for suffix in left_out if suffix in READABLE_EXTENSIONS]
     foreign = [suffix for suffix in left_out if suffix in FOREIGN_EXTENSIONS]
@@ -133,7 +87,7 @@ def describe_left_out(left_out: Counter[str], accepted: Iterable[str], separator
 def _walk(
     root: str, recursive: bool, accepted: frozenset[str], found: ImageList
 ) -> Iterator[tuple[str, list[str]]]:
-    """Folders top-down, each with the sorted names of its images.
+    """Yield folders top-down, each with the sorted names of its images.
 
     A stack instead of recursion: a path may have more parts than Python has frames.
     """

@@ -1,6 +1,6 @@
 """`recordio head` and `recordio cat`: the first records as a table, and contents as they are.
 
-Nothing is decoded; files are written only where `cat` is told to.
+Nothing is decoded; `cat` writes files only into a folder that is named.
 """
 
 from __future__ import annotations
@@ -27,26 +27,9 @@ SHOWN_LABELS = 4
 
 
 def head_lines(path: str, count: int) -> Iterator[str]:
-    """A table of the first records of a pack.
+    """Yield the lines of a table of the first records of a pack, its column names first.
 
-    Parameters
-    ----------
-    path : str
-        The record file, or its name without ``.rec``.
-    count : int
-        How many.
-
-    Yields
-    ------
-    str
-        The names of the columns, then a line for each record.
-
-    Raises
-    ------
-    RecordIOError
-        File or index are damaged; the lines before the damage came already.
-    OSError
-        The file cannot be read.
+    Lines before a damaged record come before the error.
     """
     reader = RecordPack(path, progress=False).reader
     rows: list[tuple[str, ...]] = [COLUMNS]
@@ -70,7 +53,7 @@ def head_lines(path: str, count: int) -> Iterator[str]:
 
 
 def row_of(position: int, key: int, record: Any) -> tuple[str, ...]:
-    """One line of the table."""
+    """Return one line of the table."""
     header, content, kind = read_payload(record)
     try:
         what = describe(content, kind)
@@ -86,7 +69,7 @@ def row_of(position: int, key: int, record: Any) -> tuple[str, ...]:
 
 
 def chosen(reader: RecordReader, numbers: Sequence[int], by_position: bool) -> Iterator[Any]:
-    """The records with some keys, or at some positions."""
+    """Yield the records with some keys, or at some positions."""
     for number in numbers:
         if by_position and not -len(reader) <= number < len(reader):
             raise RecordIOError(
@@ -96,7 +79,7 @@ def chosen(reader: RecordReader, numbers: Sequence[int], by_position: bool) -> I
 
 
 def content_of(record: Any, raw: bool) -> memoryview:
-    """What follows the image header of a record, or all of it."""
+    """Return what follows the image header of a record, or all of it."""
     return memoryview(record) if raw else read_payload(record).content
 
 
@@ -108,29 +91,10 @@ def write_records(
     output: BinaryIO,
     force: bool = False,
 ) -> None:
-    """Write contents one after the other.
+    """Write contents, or with `raw` whole records, one after the other.
 
-    Parameters
-    ----------
-    path : str
-        The record file, or its name without ``.rec``.
-    numbers : sequence of int
-        Keys, or positions.
-    by_position : bool
-        Which of them; positions may count from the end with a minus.
-    raw : bool
-        Whole records, with their image headers.
-    output : binary file
-        Where to.
-    force : bool
-        Also what is no text to a terminal.
-
-    Raises
-    ------
-    RecordIOError
-        There is no such record, it is damaged, or it would spoil a terminal.
-    OSError
-        Something cannot be read or written.
+    `numbers` are keys, or positions, which may count from the end with a minus.  Without `force` a
+    terminal gets text alone.
     """
     reader = RecordPack(path, progress=False).reader
     for record in chosen(reader, numbers, by_position):
@@ -145,7 +109,7 @@ def write_records(
 
 
 def _is_text(content: memoryview) -> bool:
-    """Whether a terminal shows it as it is."""
+    """Return True if a terminal shows it as it is."""
     try:
         text = str(content, "utf-8")
     except UnicodeDecodeError:
@@ -156,28 +120,9 @@ def _is_text(content: memoryview) -> bool:
 def save_records(
     path: str, numbers: Sequence[int], by_position: bool, raw: bool, folder: str, force: bool
 ) -> list[str]:
-    """Write each content to a file named after its key or position.
+    """Write each content to a file named after its key or position, and return the names.
 
-    Parameters
-    ----------
-    path, numbers, by_position, raw
-        As for `write_records`.
-    folder : str
-        Where to; it must exist.
-    force : bool
-        Whether existing files are replaced.
-
-    Returns
-    -------
-    list of str
-        The files.
-
-    Raises
-    ------
-    RecordIOError
-        There is no such record, it is damaged, or a file exists.
-    OSError
-        Something cannot be read or written.
+    The parameters are those of `write_records`; `force` replaces existing files.
     """
     reader = RecordPack(path, progress=False).reader
     contents = [content_of(record, raw) for record in chosen(reader, numbers, by_position)]

@@ -57,13 +57,7 @@ CHECK_HELP = "the record file or its URL, or its name without .rec; with PREFIX.
 
 
 def build_parser(target: str | None = None) -> argparse.ArgumentParser:
-    """The parser of all sub-commands.
-
-    Parameters
-    ----------
-    target : str, optional
-        The format whose options ``export`` has; that of folders by default.
-    """
+    """Return the parser of all sub-commands; ``export`` has the options of one format."""
     parser = Parser(
         prog="recordio",
         description=DESCRIPTION,

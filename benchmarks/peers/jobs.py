@@ -1,4 +1,4 @@
-"""What every contender is given to do: the one place that describes the jobs.
+"""Jobs of the contenders, described in one place.
 
 Read by the program that compares and by all contenders, whatever their interpreter, so it imports
 nothing but the standard library and stays readable for Python 3.8.  It measures nothing.

@@ -1,4 +1,4 @@
-"""How a contender is told what to do: one JSON object a line over stdin, one answer over stdout.
+"""Messages to a contender: one JSON object a line over stdin, one answer over stdout.
 
 `{"job": NAME, "files": {...}, "threads": N}` prepares a job and warms up, `{"steps": N}` measures N
 steps (batches, or whole files); each is answered by the items done and the elapsed and processor

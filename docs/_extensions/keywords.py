@@ -12,7 +12,7 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from iterators.core.options import _described
+from recordio.keywords.options import _described
 
 #: Values that are wrong for nearly every parameter: of no type, and out of every range.
 WRONG = (object(), -(2**70), 2**70, "\0")

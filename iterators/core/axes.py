@@ -1,4 +1,4 @@
-"""Which axes an array has, in which order, how long they are and what they hold: `Layout`.
+"""`Layout`: the axes of an array in their order, their sizes and the values they hold.
 
 It describes and computes nothing; `iterators.core.layout` converts from one layout to another.
 """
@@ -22,7 +22,7 @@ class LayoutError(ValueError):
 
 
 class LabelError(LayoutError, IndexError):
-    """A label that is not a position along the axis that it stands for."""
+    """A label that is not a position along its axis."""
 
 
 def _letter(symbol: Any) -> str:
@@ -52,7 +52,7 @@ def _size(axis: str, value: Any) -> int:
 
 
 class Layout:
-    """Which axes an array has, in which order, how long they are and what they hold.
+    """The axes of an array in their order, their sizes and the values they hold.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Layout:
     axes: str
     #: Sizes of axes and of what they hold, where known.
     sizes: Mapping[str, int]
-    #: What the flattened axes hold, slowest first.
+    #: Axes that the flattened ones hold, slowest first.
     orders: Mapping[str, str]
     #: Positions along axes that the array does not have.
     at: Mapping[str, int]
@@ -157,7 +157,7 @@ class Layout:
                 raise LayoutError(f"{axis}_at={self.at[axis]} is not below {axis}={size}")
 
     def _infer(self, known: dict[str, int]) -> None:
-        """A flattened axis is as long as what it holds; one size can follow from the others."""
+        """Infer a missing size: a flattened axis is as long as the axes it holds together."""
         for axis, order in self.orders.items():
             missing = [inner for inner in order if inner not in known]
             product = math.prod(known[inner] for inner in order if inner in known)
@@ -185,7 +185,7 @@ class Layout:
         return len(self.axes)
 
     def axis(self, symbol: Any) -> int:
-        """Position of an axis.
+        """Return the position of an axis.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class Layout:
         return self.axes.index(letter)
 
     def shape(self, batch: int | None = None) -> tuple[int, ...]:
-        """Shape of an array with `batch` samples.
+        """Return the shape of an array with `batch` samples.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class Layout:
         return math.prod(self.replace(axes=self.axes.replace(BATCH, "")).shape())
 
     def replace(self, axes: Any = None, **sizes: Any) -> Layout:
-        """The same layout with other axes, sizes or orders; what no longer applies is left out.
+        """Return this layout with other axes, sizes or orders, without sizes of axes that are gone.
 
         Examples
         --------

@@ -1,7 +1,7 @@
 """The few array operations that conversions need, once for each array library.
 
-NumPy arrays, scipy sparse matrices and torch tensors; scipy and torch are looked at only when the
-caller has imported them, which whoever holds such an array has done.
+NumPy arrays, scipy sparse matrices and torch tensors; scipy and torch are used only where they are
+imported already, as they are wherever one of their arrays exists.
 """
 
 from __future__ import annotations
@@ -31,54 +31,24 @@ __all__ = [
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a torch tensor; never imports torch.
-
-    Examples
-    --------
-    >>> is_tensor(np.zeros(3))
-    False
-    """
+    """Return whether `x` is a torch tensor; never imports torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether `x` is a scipy sparse matrix or array; never imports scipy.
-
-    Examples
-    --------
-    >>> import scipy.sparse
-    >>> is_sparse(scipy.sparse.eye(2)), is_sparse(np.eye(2))
-    (True, False)
-    """
+    """Return whether `x` is a scipy sparse matrix or array; never imports scipy."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(x)
 
 
 def is_stored_sparse(x: Any) -> bool:
-    """Whether only the non-zero elements of an array of any library are stored.
-
-    Examples
-    --------
-    >>> is_stored_sparse(np.zeros(3))
-    False
-    """
+    """Return whether an array of any library stores only its non-zero elements."""
     return is_sparse(x) or (is_tensor(x) and not _is_strided(x))
 
 
 def backend_of(x: Any) -> Backend:
-    """The operations for the library that `x` belongs to.
-
-    Raises
-    ------
-    TypeError
-        If `x` is neither a NumPy array, nor scipy sparse, nor a torch tensor.
-
-    Examples
-    --------
-    >>> backend_of(np.zeros(3)).name
-    'numpy'
-    """
+    """Return the operations for the library that `x` belongs to; a TypeError for other objects."""
     if isinstance(x, np.ndarray):
         return NUMPY
     if is_tensor(x):
@@ -93,7 +63,7 @@ def backend_of(x: Any) -> Backend:
 def merges_in_place(
     shape: Sequence[int], strides: Sequence[int], groups: Sequence[Sequence[int]]
 ) -> bool:
-    """Whether every group of neighbouring axes can become one axis without moving an element."""
+    """Return whether groups of neighbouring axes can become one axis each without a copy."""
     if 0 in shape:
         return True
     for group in groups:
@@ -110,31 +80,31 @@ class Backend:
     name: str
 
     def dtype(self, x: Any) -> str:
-        """Name of the element type."""
+        """Return the name of the element type."""
         return dtype_name(x.dtype)
 
     def strides(self, x: Any) -> Sequence[int]:
-        """Distance of neighbours along each axis, in any unit."""
+        """Return the distance of neighbours along each axis, in any unit."""
         raise LookupError(f"{self.name} arrays have no strides")
 
     def permute(self, x: Any, order: Sequence[int]) -> Any:
-        """Axes in another order."""
+        """Put axes in another order."""
         return x.transpose(tuple(order))
 
     def reshape(self, x: Any, shape: Sequence[int]) -> Any:
-        """Another shape with the same elements in C order."""
+        """Change the shape, with the same elements in C order."""
         return x.reshape(tuple(shape))
 
     def take(self, x: Any, axis: int, index: int) -> Any:
-        """One position of an axis, which disappears."""
+        """Take one position of an axis, which disappears."""
         return x[(slice(None),) * axis + (index,)]
 
     def narrow(self, x: Any, axis: int, start: int, stop: int) -> Any:
-        """Positions ``[start, stop)`` of an axis."""
+        """Return positions ``[start, stop)`` of an axis."""
         return x[(slice(None),) * axis + (slice(start, stop),)]
 
     def pad(self, x: Any, axis: int, index: int, size: int) -> Any:
-        """The opposite of `take`: a new axis that is zero but at `index`."""
+        """Add an axis that is zero except at `index`: the opposite of `take`."""
         shape = list(x.shape)
         shape.insert(axis, 1)
         middle = self.reshape(x, shape)
@@ -144,19 +114,19 @@ class Backend:
         return self.concatenate([before, middle, self.zeros(shape, like=x)], axis)
 
     def cast(self, x: Any, dtype: Any) -> Any:
-        """Another element type; `x` itself when it has that type already."""
+        """Change the element type; `x` itself when it has that type already."""
         return x if dtype is None else x.astype(dtype_name(dtype), copy=False)
 
     def contiguous(self, x: Any, dtype: Any = None) -> Any:
-        """A C-contiguous array of the type: `x` itself or one copy."""
+        """Return a C-contiguous array of the type: `x` itself or one copy."""
         raise LookupError(f"{self.name} arrays have no memory order")
 
     def zeros(self, shape: Sequence[int], dtype: Any = None, like: Any = None) -> Any:
-        """Zeros of a type, by default that of `like`, on its device."""
+        """Return zeros of a type, by default that of `like`, on its device."""
         raise LookupError(f"{self.name} has no zeros")
 
     def concatenate(self, parts: Sequence[Any], axis: int) -> Any:
-        """The parts one after another along an axis, in a new array."""
+        """Join the parts along an axis in a new array."""
         raise LookupError(f"{self.name} arrays cannot be joined")
 
     def mark(self, out: Any, labels: Any) -> None:
@@ -164,11 +134,11 @@ class Backend:
         raise LookupError(f"{self.name} arrays cannot be marked")
 
     def dense(self, x: Any) -> Any:
-        """`x` with every element stored; `x` itself when it is like that."""
+        """Return `x` with every element stored; `x` itself when it is like that."""
         return x
 
     def sparse(self, x: Any) -> Any:
-        """`x` in compressed rows; `x` itself when it is sparse already."""
+        """Return `x` in compressed rows; `x` itself when it is sparse already."""
         return x
 
 
@@ -178,11 +148,11 @@ class NumpyBackend(Backend):
     name = "numpy"
 
     def strides(self, x: np.ndarray) -> Sequence[int]:
-        """Strides in bytes."""
+        """Return the strides in bytes."""
         return x.strides
 
     def contiguous(self, x: np.ndarray, dtype: Any = None) -> np.ndarray:
-        """A C-contiguous array of the type: `x` itself or one copy."""
+        """Return a C-contiguous array of the type: `x` itself or one copy."""
         target = x.dtype if dtype is None else np.dtype(dtype_name(dtype))
         if x.flags.c_contiguous and x.dtype == target:
             return x
@@ -193,17 +163,17 @@ class NumpyBackend(Backend):
         return result
 
     def zeros(self, shape: Sequence[int], dtype: Any = None, like: Any = None) -> np.ndarray:
-        """Zeros of a type, by default that of `like`."""
+        """Return zeros of a type, by default that of `like`."""
         return np.zeros(tuple(shape), like.dtype if dtype is None else dtype_name(dtype))
 
     def pad(self, x: np.ndarray, axis: int, index: int, size: int) -> np.ndarray:
-        """The opposite of `take`: a new axis that is zero but at `index`."""
+        """Add an axis that is zero except at `index`: the opposite of `take`."""
         result = self.zeros([*x.shape[:axis], size, *x.shape[axis:]], like=x)
         self.take(result, axis, index)[...] = x
         return result
 
     def concatenate(self, parts: Sequence[np.ndarray], axis: int) -> np.ndarray:
-        """The parts one after another along an axis, in a new array."""
+        """Join the parts along an axis in a new array."""
         return np.concatenate(parts, axis)
 
     def mark(self, out: np.ndarray, labels: np.ndarray) -> None:
@@ -211,7 +181,7 @@ class NumpyBackend(Backend):
         np.put_along_axis(out, labels[..., None], 1, axis=-1)
 
     def sparse(self, x: np.ndarray) -> Any:
-        """`x` as a scipy CSR matrix; float16, which scipy does not have, as float32."""
+        """Return `x` as a scipy CSR matrix; float16, which scipy does not have, as float32."""
         sparse = need("scipy.sparse", "sparse batches")
         return sparse.csr_matrix(x.astype(np.float32) if x.dtype == np.float16 else x)
 
@@ -222,33 +192,33 @@ class SparseBackend(Backend):
     name = "scipy sparse"
 
     def cast(self, x: Any, dtype: Any) -> Any:
-        """Another element type; `x` itself when it has that type already."""
+        """Return another element type; `x` itself when it has that type already."""
         return x if dtype is None or self.dtype(x) == dtype_name(dtype) else x.astype(dtype)
 
     def permute(self, x: Any, order: Sequence[int]) -> Any:
-        """The matrix or its transpose, sharing the values."""
+        """Return the matrix or its transpose, sharing the values."""
         return x if tuple(order) == (0, 1) else x.T
 
     def narrow(self, x: Any, axis: int, start: int, stop: int) -> Any:
-        """Rows or columns ``[start, stop)``, in a format that can be sliced."""
+        """Return rows or columns ``[start, stop)``, in a format that can be sliced."""
         return (x.tocsr()[start:stop]) if axis == 0 else (x.tocsr()[:, start:stop])
 
     def concatenate(self, parts: Sequence[Any], axis: int) -> Any:
-        """Side by side or one below another, as CSR."""
+        """Put matrices side by side or one below another, as CSR."""
         import scipy.sparse
 
         join = scipy.sparse.hstack if axis == 1 else scipy.sparse.vstack
         return join(parts, format="csr")
 
     def like(self, x: Any, other: Any) -> Any:
-        """A CSR matrix as an array or as a matrix of scipy, as `other` is one."""
+        """Return a CSR matrix as scipy's array or matrix class, whichever `other` is."""
         import scipy.sparse
 
         is_array = isinstance(other, scipy.sparse.sparray)
         return scipy.sparse.csr_array(x) if is_array else x
 
     def dense(self, x: Any) -> np.ndarray:
-        """`x` as a NumPy array."""
+        """Return `x` as a NumPy array."""
         return x.toarray()
 
 
@@ -258,15 +228,15 @@ class TorchBackend(Backend):
     name = "torch"
 
     def strides(self, x: Any) -> Sequence[int]:
-        """Strides in elements."""
+        """Return the strides in elements."""
         return x.stride()
 
     def permute(self, x: Any, order: Sequence[int]) -> Any:
-        """Axes in another order, as a view."""
+        """Put axes in another order, as a view."""
         return x.permute(tuple(order))
 
     def narrow(self, x: Any, axis: int, start: int, stop: int) -> Any:
-        """Positions ``[start, stop)`` of an axis, as a view; of sparse tensors a copy."""
+        """Return positions ``[start, stop)`` of an axis, as a view; of sparse tensors a copy."""
         if _is_strided(x):
             return x.narrow(axis, start, stop - start)
         import torch
@@ -286,11 +256,11 @@ class TorchBackend(Backend):
         )
 
     def cast(self, x: Any, dtype: Any) -> Any:
-        """Another element type; `x` itself when it has that type already."""
+        """Change the element type; `x` itself when it has that type already."""
         return x if dtype is None else x.to(torch_dtype(dtype))
 
     def contiguous(self, x: Any, dtype: Any = None) -> Any:
-        """A C-contiguous tensor of the type: `x` itself or one copy."""
+        """Return a C-contiguous tensor of the type: `x` itself or one copy."""
         import torch
 
         target = x.dtype if dtype is None else torch_dtype(dtype)
@@ -299,7 +269,7 @@ class TorchBackend(Backend):
         return x.to(target, memory_format=torch.contiguous_format)
 
     def zeros(self, shape: Sequence[int], dtype: Any = None, like: Any = None) -> Any:
-        """Zeros of a type, by default that of `like`, on its device."""
+        """Return zeros of a type, by default that of `like`, on its device."""
         import torch
 
         target = torch_dtype(dtype) if dtype is not None else like.dtype
@@ -307,7 +277,7 @@ class TorchBackend(Backend):
         return torch.zeros(tuple(shape), dtype=target, device=device)
 
     def concatenate(self, parts: Sequence[Any], axis: int) -> Any:
-        """The parts one after another along an axis, in a new tensor."""
+        """Join the parts along an axis in a new tensor."""
         import torch
 
         return torch.cat(list(parts), axis)
@@ -317,11 +287,11 @@ class TorchBackend(Backend):
         out.scatter_(-1, labels.long().unsqueeze(-1), 1)
 
     def dense(self, x: Any) -> Any:
-        """`x` as a strided tensor."""
+        """Return `x` as a strided tensor."""
         return x if _is_strided(x) else x.to_dense()
 
     def sparse(self, x: Any) -> Any:
-        """`x` as a sparse CSR tensor."""
+        """Return `x` as a sparse CSR tensor."""
         return x.to_sparse_csr() if _is_strided(x) else x
 
 

@@ -1,4 +1,4 @@
-"""`DataBatch` and `DataDesc`: what a provider hands out and how it describes that beforehand.
+"""`DataBatch` and `DataDesc`: a batch of a provider, and the description of it beforehand.
 
 These are plain containers with the field names of MXNet.  They hold arrays and never convert them.
 """
@@ -15,21 +15,10 @@ __all__ = ["AbstractDataBatch", "DataBatch", "DataDesc", "axes_of", "shown"]
 
 
 def axes_of(layout: str | None, ndim: int) -> str:
-    """The letters that layouts and views have for the axes of a described array.
+    """Return the letters that layouts and views have for the axes of a described array.
 
-    Parameters
-    ----------
-    layout : str or None
-        Of a `DataDesc`: one letter for every axis, ``N`` being the batch.  None, a layout for
-        another number of axes (MXNet says "NCHW" whatever the array is), and one that repeats a
-        letter say nothing: then the batch comes first.
-    ndim : int
-        Number of axes.
-
-    Examples
-    --------
-    >>> axes_of("NCHW", 4), axes_of("NCHW", 2), axes_of("CHWN", 4)
-    ('bchw', 'bf', 'chwb')
+    The batch comes first if the layout is None, has another number of axes (MXNet says "NCHW"
+    whatever the array is) or repeats a letter.
     """
     if layout is None or len(layout) != ndim or len(set(layout)) != ndim:
         return "b" + {1: "", 2: "f", 3: "wc", 4: "chw"}.get(ndim, "xyzuvqrs"[: ndim - 1])
@@ -80,7 +69,7 @@ class DataDesc(tuple):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """Position of the batch axis: 0 for None, -1 when the layout has none.
+        """Return the position of the batch axis: 0 for None, -1 when the layout has none.
 
         Examples
         --------
@@ -91,7 +80,7 @@ class DataDesc(tuple):
 
     @staticmethod
     def get_list(shapes: Any, types: Any = None) -> list[DataDesc]:
-        """Descriptions of arrays whose shapes and perhaps element types are listed by name.
+        """Return descriptions of arrays whose shapes and perhaps element types are listed by name.
 
         Parameters
         ----------
@@ -190,7 +179,7 @@ class DataBatch(AbstractDataBatch):
         return self._size() - (self.pad or 0)
 
     def count_samples(self) -> int:
-        """Number of samples that are not padding (MXNet.jl's name for `count`)."""
+        """Return the number of samples that are not padding (MXNet.jl's name for `count`)."""
         return self.count
 
     def _size(self) -> int:
@@ -207,7 +196,7 @@ class DataBatch(AbstractDataBatch):
         return len((self.data or self.label)[0])
 
     def get(self, name: str) -> Any:
-        """The array called `name`: data first, then labels.
+        """Return the array called `name`: data first, then labels.
 
         Raises
         ------
@@ -236,7 +225,7 @@ class DataBatch(AbstractDataBatch):
         )
 
     def _arrays(self) -> Iterator[tuple[str, Any]]:
-        """Names and arrays; without descriptions the names are empty."""
+        """Return names and arrays; without descriptions the names are empty."""
         descriptions = [*(self.provide_data or ()), *(self.provide_label or ())]
         arrays = [*self.data, *self.label]
         names = [desc[0] for desc in descriptions] or [""] * len(arrays)
@@ -252,7 +241,7 @@ class DataBatch(AbstractDataBatch):
         return f"{type(self).__name__}: data shapes: {data} label shapes: {label}"
 
     def _repr_html_(self) -> str:
-        """The arrays in a table, and images as pictures, for notebooks."""
+        """Show the arrays in a table, and images as pictures, for notebooks."""
         rows = [
             (name, shown("", array.shape, getattr(array, "dtype", None)))
             for name, array in self._arrays()
@@ -265,12 +254,6 @@ class DataBatch(AbstractDataBatch):
 
 
 def shown(name: str, shape: Sequence[int], dtype: Any = None) -> str:
-    """An array in a line of text.
-
-    Examples
-    --------
-    >>> shown("data", (4, 3), np.dtype("float32"))
-    'data=(4, 3) float32'
-    """
+    """Describe an array in a line of text, such as ``data=(4, 3) float32``."""
     kind = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype or ""
     return f"{name}{'=' * bool(name)}{tuple(shape)} {kind}".rstrip()

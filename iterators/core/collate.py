@@ -1,7 +1,7 @@
-"""The one place where examples become batches: `concat_examples`.
+"""`concat_examples`: the only function that makes a batch of examples.
 
-It stacks and pads, and moves the result to a device when it is told to.  It never reads a dataset
-and never changes an element.
+It stacks and pads, and moves the result to a device if one is given.  It never reads a dataset and
+never changes an element.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SeesData:
     __slots__ = ()
 
     def __call__(self) -> Any:
-        """The data."""
+        """Return the data."""
         raise NotImplementedError
 
 
@@ -90,7 +90,7 @@ def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = Non
 
 
 def _columns(batch: Sequence[Any], width: int) -> Sequence[Sequence[Any]]:
-    """Entry after entry of tuples that have at least `width` of them."""
+    """Return tuples of at least `width` entries as columns, one for each entry."""
     try:
         # The fast way; it makes tuples, over which NumPy walks as fast as over lists.
         return list(zip(*batch, strict=True))
@@ -99,7 +99,7 @@ def _columns(batch: Sequence[Any], width: int) -> Sequence[Sequence[Any]]:
 
 
 def _data_of(examples: Sequence[Any]) -> Sequence[Any]:
-    """What is seen by examples that are called for their data; others as they are."""
+    """Return the data of examples that are called for it; other examples as they are."""
     if not isinstance(examples[0], SeesData):
         return examples
     return [example() if isinstance(example, SeesData) else example for example in examples]

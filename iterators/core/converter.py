@@ -1,6 +1,6 @@
-"""Functions from a list of examples to a batch on a device, as objects: `Converter`.
+"""`Converter`: functions from a list of examples to a batch on a device, as objects.
 
-They decide what ``device=`` means for functions of users; stacking is `concat_examples`' part.
+This module decides what ``device=`` means for functions of users; `concat_examples` stacks.
 """
 
 from __future__ import annotations
@@ -111,13 +111,7 @@ class ConcatWithAsyncTransfer(Converter):
         self._in_flight: deque[tuple[Any, Any]] = deque()
 
     def __call__(self, batch: Sequence[Any], device: Any = None, padding: Any = None) -> Any:
-        """Stack and start the copy.
-
-        Raises
-        ------
-        ValueError
-            If the device is not that of the first call.
-        """
+        """Stack and start the copy; a ValueError if the device is not that of the first call."""
         target = None if device is None else get_device(device)
         if not self._fixed:
             self._device, self._fixed = target, True

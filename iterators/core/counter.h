@@ -40,7 +40,7 @@ static inline void counter_store(int64_t* counter, int64_t value) {
 static inline void counter_add(int64_t* counter, int64_t number) {
     __atomic_fetch_add(counter, number, __ATOMIC_RELAXED);
 }
-/* Whether it was `expected` and has the new value now; if not, `expected` becomes what it was. */
+/* Set the new value if it was `expected`, return whether it was; else `expected` becomes the value. */
 static inline int counter_exchange(int64_t* counter, int64_t* expected, int64_t value) {
     return __atomic_compare_exchange_n(counter, expected, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }

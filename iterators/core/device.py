@@ -1,4 +1,4 @@
-"""Where the arrays of a batch live: NumPy, torch on the CPU without a copy, or a CUDA device.
+"""Devices for the arrays of a batch: NumPy, torch on the CPU without a copy, or a CUDA device.
 
 A provider fills host memory and passes it through a *placement*; `to_device` and Chainer's device
 objects move single arrays. Torch is imported only when a device is asked for.
@@ -35,11 +35,11 @@ class Placement:
     allocate: Callable[[int], Any] | None = None
 
     def place(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """The same arrays on the device."""
+        """Return the same arrays on the device."""
         return list(arrays)
 
     def another(self) -> Placement:
-        """One to the same place that another thread may use at the same time."""
+        """Make a placement for the same device that another thread may use at the same time."""
         return self
 
 
@@ -50,7 +50,7 @@ class TorchPlacement(Placement):
         self.torch = torch
 
     def place(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """Tensors over the same memory, which stays alive as long as they do."""
+        """Return tensors over the same memory, which stays alive as long as they do."""
         return [as_tensor(self.torch, array) for array in arrays]
 
 
@@ -70,7 +70,7 @@ class CudaPlacement(Placement):
         self.in_flight: deque[tuple[Any, Sequence[np.ndarray]]] = deque()
 
     def allocate(self, nbytes: int) -> np.ndarray:  # type: ignore[override]
-        """Page-locked memory, which the device reads without the processor's help."""
+        """Return page-locked memory, which the device reads without the processor's help."""
         return self.torch.empty(nbytes, dtype=self.torch.uint8, pin_memory=True).numpy()
 
     def place(self, arrays: Sequence[np.ndarray]) -> list[Any]:
@@ -96,12 +96,12 @@ class CudaPlacement(Placement):
         return tensors
 
     def another(self) -> CudaPlacement:
-        """The same with a stream and copies under way of its own."""
+        """Make a placement for the same device with a stream and copies of its own."""
         return CudaPlacement(self.torch, self.device, self.ring)
 
 
 def as_tensor(torch: Any, array: Any) -> Any:
-    """The torch tensor over the memory of an array; a scipy CSR array becomes a sparse tensor."""
+    """Return the torch tensor over an array's memory; a scipy CSR array becomes a sparse tensor."""
     if not hasattr(array, "indptr"):
         return torch.from_numpy(array)
     parts = (torch.from_numpy(part) for part in (array.indptr, array.indices, array.data))
@@ -118,22 +118,7 @@ class DeviceNormalisation:
     """``(x - mean) * factor`` on the device, for data that was moved there as uint8.
 
     A quarter of the bytes cross the bus, and the arithmetic is that of the host path, in float32.
-
-    Parameters
-    ----------
-    layout : str
-        Axes of a batch; the parameters lie along ``C``.
-    mean, factor : sequence of float
-        One for every channel.
-    dtype : {"float32", "float16"}
-        Of the result.
-
-    Examples
-    --------
-    >>> import torch
-    >>> normalise = DeviceNormalisation("NC", [1.0, 2.0], [0.5, 1.0], "float32")
-    >>> normalise(torch.tensor([[3, 4]], dtype=torch.uint8)).tolist()
-    [[1.0, 2.0]]
+    `mean` and `factor` have one number for every channel, the axis ``C`` of `layout`.
     """
 
     def __init__(self, layout: str, mean: Sequence[float], factor: Sequence[float], dtype: str):
@@ -144,7 +129,7 @@ class DeviceNormalisation:
         self._constants: dict[Any, tuple[Any, Any]] = {}
 
     def __call__(self, tensor: Any) -> Any:
-        """A new tensor of the result's dtype on the same device."""
+        """Return a new tensor of the result's dtype on the same device."""
         import torch
 
         if tensor.device not in self._constants:
@@ -158,27 +143,9 @@ class DeviceNormalisation:
 
 
 def placement(device: Any, ring: int = 4) -> Placement:
-    """The placement for what a user passes as ``device=``.
+    """Make the placement for the ``device=`` of a user.
 
-    Parameters
-    ----------
-    device : None, str or torch.device
-        None for NumPy arrays, ``"cpu"`` for torch tensors without a copy, ``"cuda"`` or
-        ``"cuda:i"`` for tensors on that device.
-    ring : int
-        Copies to a CUDA device that may be under way at once.
-
-    Raises
-    ------
-    ImportError
-        If a device is given and torch is not installed.
-    ValueError
-        If torch does not know the device or cannot reach it.
-
-    Examples
-    --------
-    >>> placement(None).place([np.zeros(2)])
-    [array([0., 0.])]
+    None is NumPy, ``"cpu"`` torch without a copy; `ring` copies to a CUDA device may be under way.
     """
     if device is None:
         return Placement()
@@ -199,24 +166,13 @@ def placement(device: Any, ring: int = 4) -> Placement:
 
 
 class _Device:
-    """What Chainer's device objects can do."""
+    """Methods of Chainer's device objects."""
 
     def send(self, arrays: Any) -> Any:
-        """Arrays on this device; the same memory where that is possible.
+        """Return arrays on this device; the same memory where that is possible.
 
-        Parameters
-        ----------
-        arrays : array, None, or list, tuple or dict of what is allowed here
-            An array is a numpy.ndarray, scipy sparse or torch.Tensor.
-
-        Returns
-        -------
-        The same structure with the arrays of this device; None stays None.
-
-        Raises
-        ------
-        TypeError
-            If anything in it is no array, or torch has no such element type.
+        Lists, tuples and dicts of arrays (NumPy, scipy sparse or torch) keep their structure, and
+        None stays None; anything else is a TypeError.
         """
         if isinstance(arrays, (list, tuple)):
             make = getattr(
@@ -237,20 +193,7 @@ class _Device:
 
 
 class NumpyDevice(_Device):
-    """Host memory, with NumPy arrays in it; all instances are equal.
-
-    Attributes
-    ----------
-    xp : module
-        numpy.
-
-    Examples
-    --------
-    >>> str(NumpyDevice()), NumpyDevice() == get_device(-1)
-    ('@numpy', True)
-    >>> NumpyDevice().send((np.zeros(1), None))
-    (array([0.]), None)
-    """
+    """Host memory, with NumPy arrays in it; all instances are equal."""
 
     xp = np
 
@@ -271,33 +214,16 @@ class NumpyDevice(_Device):
 
 
 class TorchDevice(_Device, str):
-    """A device of torch: the name of one, so that torch takes it wherever it takes a device.
+    """A device of torch and its name, so that torch takes it wherever it takes a device.
 
     Equal to the `torch.device` of that name.
-
-    Attributes
-    ----------
-    xp : module
-        torch, whose functions have NumPy's names in part: ``stack``, ``asarray``, ``zeros``.
-    device : torch.device
-    type : str
-        ``"cpu"`` or ``"cuda"``.
-
-    Examples
-    --------
-    >>> import torch
-    >>> device = get_device("cpu")
-    >>> device.send({"x": np.ones(2)}), device == torch.device("cpu")
-    ({'x': tensor([1., 1.], dtype=torch.float64)}, True)
-    >>> torch.zeros(1).to(device)
-    tensor([0.])
     """
 
     __slots__ = ()
 
     @property
     def xp(self) -> Any:
-        """The module torch."""
+        """The module torch; ``stack``, ``asarray``, ``zeros`` and others have NumPy's names."""
         import torch
 
         return torch
@@ -309,7 +235,7 @@ class TorchDevice(_Device, str):
 
     @property
     def type(self) -> str:
-        """What kind of device it is."""
+        """Kind of the device: ``"cpu"`` or ``"cuda"``."""
         return self.device.type
 
     def _take(self, x: Any, host: bool) -> Any:
@@ -341,7 +267,7 @@ class TorchDevice(_Device, str):
 
 
 def get_device(spec: Any) -> NumpyDevice | TorchDevice:
-    """The device that a user names.
+    """Return the device that a user names.
 
     Parameters
     ----------
@@ -401,7 +327,7 @@ def get_device(spec: Any) -> NumpyDevice | TorchDevice:
 
 
 def to_device(device: Any, x: Any) -> Any:
-    """An array on a device, or several; the same memory where that is possible.
+    """Return an array on a device, or several; the same memory where that is possible.
 
     Parameters
     ----------

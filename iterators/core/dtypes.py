@@ -34,35 +34,19 @@ for _word, _type in {**ALIASES, "bool": "bool", "BFloat16": "bfloat16"}.items():
     TENSORS[f"torch.cuda.{_word}Tensor"] = (_type, "cuda")  # PyTorch's
     TENSORS[f"torch.Cuda{_word}Tensor"] = (_type, "cuda")  # Torch 7's
 CUDA_WORDS = {"cuda", "Cuda"}
-#: What NumPy has no name for.
+#: Types that NumPy has no name for.
 TORCH_ONLY = {"bfloat16"}
 
 _floatx = "float64"
 
 
 def floatx() -> str:
-    """The type that ``"floatX"`` stands for, "float64" until `set_floatx` says otherwise.
-
-    Examples
-    --------
-    >>> floatx()
-    'float64'
-    """
+    """Return the type that ``"floatX"`` stands for, "float64" until `set_floatx` changes it."""
     return _floatx
 
 
 def set_floatx(name: str) -> None:
-    """Choose what ``"floatX"`` stands for from now on.
-
-    Raises
-    ------
-    ValueError
-        If `name` is not "float16", "float32" or "float64".
-
-    Examples
-    --------
-    >>> set_floatx("float64")
-    """
+    """Choose the type that ``"floatX"`` stands for: "float16", "float32" or "float64"."""
     global _floatx
     if name not in ("float16", "float32", "float64"):
         raise ValueError(f"floatX={name!r}: expected 'float16', 'float32' or 'float64'")
@@ -70,23 +54,7 @@ def set_floatx(name: str) -> None:
 
 
 def dtype_name(spec: Any) -> str:
-    """Canonical name of an element type.
-
-    Parameters
-    ----------
-    spec : str, numpy.dtype, type or torch.dtype
-        NumPy's and torch's names and objects, and ``"floatX"``.
-
-    Raises
-    ------
-    TypeError
-        If no such type is known.
-
-    Examples
-    --------
-    >>> dtype_name(np.float32), dtype_name("<i8"), dtype_name("floatX")
-    ('float32', 'int64', 'float64')
-    """
+    """Return the canonical name of an element type of NumPy or torch, or of ``"floatX"``."""
     if isinstance(spec, str):
         spec = spec.removeprefix("torch.")
         if spec == "floatX":
@@ -111,18 +79,7 @@ def _name(dtype: Any) -> str:
 
 
 def torch_dtype(spec: Any) -> Any:
-    """The `torch.dtype` with that name.
-
-    Raises
-    ------
-    TypeError
-        If torch has no such type.
-
-    Examples
-    --------
-    >>> torch_dtype("float32")
-    torch.float32
-    """
+    """Return the `torch.dtype` with that name; a TypeError if torch has no such type."""
     name = dtype_name(spec)
     torch = need("torch", f"its element type {name}")
     found = getattr(torch, name, None)
@@ -132,31 +89,13 @@ def torch_dtype(spec: Any) -> Any:
 
 
 def parse_type(text: Any) -> tuple[str, str | None]:
-    """Element type and device of a text such as ``"float16@cuda:1"``.
+    """Return element type and device of a text such as ``"float16@cuda:1"``.
 
-    Parameters
-    ----------
-    text : str, numpy.dtype, type or torch.dtype
-        A name, one of the words of Torch 7 (``"float"`` is float32, ``"int"`` is int32, ``"long"``
-        is int64, ``"cuda"`` is float32 on a CUDA device), or a tensor type: ``torch.FloatTensor``,
-        ``torch.cuda.HalfTensor``, Torch 7's ``torch.CudaLongTensor`` and their siblings; a text may
-        end in ``@device``.  The classes of these names may be given as well; a class that does not
-        name CUDA is one on the CPU.
-
-    Returns
-    -------
-    dtype : str
-    device : str or None
-
-    Raises
-    ------
-    ValueError
-        If the text is not understood.
-
-    Examples
-    --------
-    >>> parse_type("float16@cuda:1"), parse_type("Double"), parse_type("cuda")
-    (('float16', 'cuda:1'), ('float64', None), ('float32', 'cuda'))
+    Besides names of dtypes it knows the words of Torch 7 (``"float"`` is float32, ``"int"`` is
+    int32, ``"long"`` is int64, ``"cuda"`` is float32 on a CUDA device) and tensor types:
+    ``torch.FloatTensor``, ``torch.cuda.HalfTensor``, Torch 7's ``torch.CudaLongTensor`` and their
+    siblings.  The classes of these names may be given as well; a class that does not name CUDA is
+    one on the CPU.
     """
     if not isinstance(text, str):
         if type(text).__name__ == "tensortype":  # torch.FloatTensor itself

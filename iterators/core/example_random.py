@@ -1,9 +1,8 @@
 """Random numbers for functions that are called with an example and nothing else.
 
-A function such as ``augment(image)`` cannot be handed a generator.  What calls it for one example
-after the other says with `drawing_for` which example that is, and the function asks
-`example_random`.  The numbers depend on the example alone, never on who drew before or on the
-thread.
+A function such as ``augment(image)`` cannot be handed a generator.  Its caller names the example
+with `drawing_for`, and the function draws from `example_random`.  The numbers depend on the example
+alone, never on earlier draws or on the thread.
 """
 
 from __future__ import annotations
@@ -31,21 +30,8 @@ _at_hand = _AtHand()
 def drawing_for(key: int, *example: int) -> Iterator[None]:
     """Have `example_random` draw for one example in this thread.
 
-    Parameters
-    ----------
-    key : int
-        64 bits, from a seed.
-    *example : int
-        What tells the example from others: its number, epoch and occurrence.
-
-    Examples
-    --------
-    >>> found = []
-    >>> for example in (7, 8, 7):
-    ...     with drawing_for(1, example):
-    ...         found.append(example_random().random())
-    >>> found[0] == found[2] != found[1]
-    True
+    `key` has 64 bits, from a seed; `example` tells the example from others by number, epoch and
+    occurrence.
     """
     before = _at_hand.generator
     _at_hand.generator = random.Random(derive_key(key, *example))
@@ -56,7 +42,7 @@ def drawing_for(key: int, *example: int) -> Iterator[None]:
 
 
 def example_random() -> random.Random:
-    """The generator of the example at hand; elsewhere Python's own, which ``random.seed`` seeds.
+    """Return the generator of the example at hand; elsewhere Python's, seeded by ``random.seed``.
 
     Returns
     -------
@@ -72,7 +58,7 @@ def example_random() -> random.Random:
 
 
 def example_normal(deviation: float, count: int) -> np.ndarray:
-    """Normal numbers around 0 for the example at hand; elsewhere from NumPy's global generator."""
+    """Draw around 0 for the example at hand; elsewhere from NumPy's global generator."""
     generator = _at_hand.generator
     if generator is None:
         return np.random.normal(0, deviation, count)  # what MXNet draws from
@@ -80,7 +66,7 @@ def example_normal(deviation: float, count: int) -> np.ndarray:
 
 
 def example_uniform(low: float, high: float, count: int) -> np.ndarray:
-    """The same, evenly between two bounds."""
+    """Draw evenly between two bounds for the example at hand; elsewhere as `example_normal`."""
     generator = _at_hand.generator
     if generator is None:
         return np.random.uniform(low, high, count)

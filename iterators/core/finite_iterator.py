@@ -1,4 +1,4 @@
-"""Batches of stored fields in the forms that were asked for: Pylearn2's dataset iterator.
+"""Batches of stored fields in the requested forms: Pylearn2's dataset iterator.
 
 It joins three things that do not know each other: rows from `iterators.core.order.modes`, stored
 batches from a dataset, and the conversion of each by the form that was requested.
@@ -19,31 +19,24 @@ DATASET_SEED = (17, 2, 946)
 
 
 class FieldStore(Protocol):
-    """What a dataset must have to be iterated over."""
+    """A dataset that can be iterated over: its fields, and their rows."""
 
-    #: How each source is stored.
+    #: Storage of each source.
     field_specs: Mapping[str, FieldSpec]
     #: Used by stochastic iterators that are given no generator of their own.
     rng: Any
 
     def get(self, sources: tuple[str, ...], indexes: Any) -> tuple[Any, ...]:
-        """Rows of several sources, as they are stored."""
+        """Return rows of several sources, as they are stored."""
 
     def get_num_examples(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
 
 
 class FiniteDatasetIterator:
     """Iterator over the batches of one epoch; made by ``dataset.iterator``.
 
-    Parameters
-    ----------
-    subsets : SubsetIterator
-        Which rows make up which batch.
-    read : callable
-        Gives the parts of the next batch as a tuple; StopIteration at the end.
-    return_tuple : bool
-        Give a tuple even if there is only one part.
+    `read` gives the parts of the next batch as a tuple, and StopIteration at the end.
     """
 
     def __init__(
@@ -61,7 +54,7 @@ class FiniteDatasetIterator:
         return batch[0] if len(batch) == 1 and not self._return_tuple else batch
 
     def next(self) -> Any:
-        """The next batch."""
+        """Return the next batch."""
         return next(self)
 
     @property
@@ -81,12 +74,12 @@ class FiniteDatasetIterator:
 
     @property
     def uneven(self) -> bool:
-        """Whether a batch is shorter than the others."""
+        """True if a batch is shorter than the others."""
         return self._subsets.uneven
 
     @property
     def stochastic(self) -> bool:
-        """Whether the order is random."""
+        """True if the order is random."""
         return self._subsets.stochastic
 
 
@@ -99,16 +92,7 @@ def iterate(
     data_specs: Any,
     return_tuple: bool,
 ) -> FiniteDatasetIterator:
-    """Check a request and make its iterator; see ``dataset.iterator`` for the parameters.
-
-    Raises
-    ------
-    SpecError
-        If `data_specs` names a source that is not stored, or asks for one in a form that it does
-        not fit into.
-    ValueError
-        For numbers of batches that there are not enough examples for.
-    """
+    """Check a request and make its iterator; see ``dataset.iterator`` for parameters and errors."""
     request = Request(data_specs)
     sources = request.sources
     for name in sources:
@@ -142,7 +126,7 @@ def iterate(
 
 
 def _conversion(name: str, form: Form, spec: FieldSpec) -> Callable[[Any], Any]:
-    """What turns stored batches of a source into a form."""
+    """Return the function that turns stored batches of a source into a form."""
     try:
         return form.bind(spec)
     except (TypeError, ValueError, NotImplementedError) as error:
@@ -152,21 +136,7 @@ def _conversion(name: str, form: Form, spec: FieldSpec) -> Callable[[Any], Any]:
 class Request:
     """The parts of a request in the order in which they are written, and their structure.
 
-    Parameters
-    ----------
-    data_specs : (Form, source)
-
-    Raises
-    ------
-    SpecError
-        If its halves have different structures.
-
-    Attributes
-    ----------
-    forms : tuple of Form
-        Elementary ones, one for each part.
-    sources : tuple of str
-        ``""`` for a part without data.
+    `forms` are elementary, one for each part; the source of a part without data is ``""``.
     """
 
     def __init__(self, data_specs: Any) -> None:
@@ -177,7 +147,7 @@ class Request:
         self._source = source if isinstance(source, tuple) else (source,)
 
     def nest(self, parts: Sequence[Any]) -> tuple[Any, ...]:
-        """The parts in the structure of the request; a single one in a tuple."""
+        """Return the parts in the structure of the request; a single one in a tuple."""
         return _nested(self._source, iter(parts))
 
 

@@ -16,7 +16,7 @@ cdef extern from "iterators/core/gather.h" nogil:
 
 
 cdef Py_ssize_t first_outside(const int64_t[::1] rows, Py_ssize_t size) noexcept nogil:
-    """Place of the first row number that is not in ``[0, size)``, or -1."""
+    """Return the place of the first row number that is not in ``[0, size)``, or -1."""
     cdef Py_ssize_t i
     for i in range(rows.shape[0]):
         if not 0 <= rows[i] < size:
@@ -40,31 +40,10 @@ cdef int check(const uint8_t[:, :] source, const int64_t[::1] rows, Py_ssize_t p
 
 def gather_rows(const uint8_t[:, :] source not None, const int64_t[::1] rows not None,
                 uint8_t[:, ::1] target not None):
-    """Copy rows of a table of bytes.
+    """Copy rows of a table of bytes, (n, row_bytes), to the first rows of `target`.
 
-    Parameters
-    ----------
-    source : numpy.ndarray of uint8, (n, row_bytes)
-        The bytes of a row lie side by side; the rows may be apart.
-    rows : numpy.ndarray of int64, (k,)
-        Which rows, each in ``[0, n)``.
-    target : numpy.ndarray of uint8, (at least k, row_bytes)
-        The first k rows are filled.
-
-    Raises
-    ------
-    IndexError
-        For a row that does not exist; nothing is copied then.
-    ValueError
-        If the shapes do not fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> source, target = np.arange(6, dtype=np.uint8).reshape(3, 2), np.zeros((2, 2), np.uint8)
-    >>> gather_rows(source, np.array([2, 0]), target)
-    >>> target.tolist()
-    [[4, 5], [0, 1]]
+    The bytes of a source row lie side by side; the rows may be apart.  Nothing is copied if a row
+    does not exist, an IndexError.
     """
     check(source, rows, target.shape[0], target.shape[1])
     if not target.shape[1] or not rows.shape[0]:
@@ -78,26 +57,7 @@ def gather_scaled(const uint8_t[:, :] source not None, const int64_t[::1] rows n
                   float factor, float[:, ::1] target not None, bint vectors=True):
     """Copy rows of a table of bytes as float32, each value multiplied by `factor`.
 
-    Parameters
-    ----------
-    source, rows, target
-        As for `gather_rows`, `target` being float32.
-    factor : float
-    vectors : bool
-        Use vector instructions where the processor has them; the result is the same.
-
-    Raises
-    ------
-    IndexError, ValueError
-        As `gather_rows`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> target = np.zeros((1, 2), np.float32)
-    >>> gather_scaled(np.array([[0, 64], [128, 255]], np.uint8), np.array([1]), 1 / 256, target)
-    >>> target
-    array([[0.5       , 0.99609375]], dtype=float32)
+    As `gather_rows`; vector instructions do not change the result.
     """
     check(source, rows, target.shape[0], target.shape[1])
     if not target.shape[1] or not rows.shape[0]:

@@ -1,6 +1,6 @@
-"""What an index means: one reading of integers, slices, lists, arrays and masks for all datasets.
+"""One reading of integers, slices, lists, arrays and masks as indices, for all datasets.
 
-`resolve_index` says which rows an index asks for; it never touches the rows.
+`resolve_index` gives the rows that an index means; it never touches the rows.
 """
 
 from __future__ import annotations
@@ -27,40 +27,13 @@ Rows = range | np.ndarray
 
 
 def resolve_index(index: Any, length: int) -> Any:
-    """Classify an index; integers in it are passed on unchanged and unchecked.
+    """Classify an index into `length` rows; integers in it are passed on unchanged and unchecked.
 
-    Parameters
-    ----------
-    index : int, slice, range, list, 1-D array or tensor
-        Integers may be Python's or NumPy's.  A list or array of booleans is a mask.
-    length : int
-        Number of rows, which slices and masks refer to.
-
-    Returns
-    -------
-    int, range, list of int or numpy.ndarray, (k,)
-        An integer is returned as it came, negative or not, and so are lists and integer arrays.  A
-        slice becomes a range of rows, clipped as for lists; a mask becomes the list or array of the
-        rows where it is true.
-
-    Raises
-    ------
-    TypeError
-        If it is anything else: a float, str, tuple, None, an array of floats or of several axes.
-    ValueError
-        If a mask does not have exactly `length` entries, or the step of a slice is zero.
-
-    Notes
-    -----
-    A list that mixes booleans with integers is read as integers.  Chainer reads masks as the
-    integers 0 and 1; that is the one difference.
-
-    Examples
-    --------
-    >>> resolve_index(-1, 5), resolve_index(slice(3, None, -1), 5), resolve_index([4, -1], 5)
-    (-1, range(3, -1, -1), [4, -1])
-    >>> resolve_index([True, False, True], 3), resolve_index(np.array([False, True]), 2)
-    ([0, 2], array([1]))
+    An integer is returned as it came, negative or not, and so are lists and integer arrays.  A
+    slice becomes a range of rows, clipped as for lists; a mask (booleans, of exactly `length`
+    entries) becomes the list or array of the rows where it is true.  A list that mixes booleans
+    with integers is read as integers.  Chainer reads masks as the integers 0 and 1; that is the one
+    difference.
     """
     if isinstance(index, (int, np.integer)):
         return index
@@ -97,36 +70,7 @@ def resolve_rows(index: Any, length: int) -> Any: ...
 
 
 def resolve_rows(index: Any, length: int) -> Any:
-    """Row numbers that an index asks for, negative ones counted from the end and all checked.
-
-    Parameters
-    ----------
-    index : int, slice, range, list, 1-D array or tensor
-        As for `resolve_index`.
-    length : int
-        Number of rows.
-
-    Returns
-    -------
-    int, range or numpy.ndarray of int64, (k,)
-        In ``[0, length)``.
-
-    Raises
-    ------
-    IndexError
-        If there is no such row.
-    TypeError, ValueError
-        As `resolve_index`.
-
-    Examples
-    --------
-    >>> resolve_rows(-1, 5), resolve_rows(slice(1, 99), 5), resolve_rows([4, -1], 5)
-    (4, range(1, 5), array([4, 4]))
-    >>> resolve_rows([0, 5], 5)
-    Traceback (most recent call last):
-        ...
-    IndexError: index 5 is out of range for 5 rows
-    """
+    """Return the row numbers that an index means, checked, negative ones counted from the end."""
     found = resolve_index(index, length)
     if isinstance(found, (int, np.integer)):
         row = int(found)
@@ -155,13 +99,7 @@ def resolve_rows(index: Any, length: int) -> Any:
 
 
 def compose_rows(rows: Rows, inner: Rows) -> Rows:
-    """Rows of rows: ``compose_rows(a, b)[i] == a[b[i]]``, a range where both are ranges.
-
-    Examples
-    --------
-    >>> compose_rows(range(10, 20), range(4, 0, -2)), compose_rows(range(10, 20), np.array([3, 3]))
-    (range(14, 10, -2), array([13, 13]))
-    """
+    """Return rows of rows: ``compose_rows(a, b)[i] == a[b[i]]``, a range where both are ranges."""
     if isinstance(inner, range) and isinstance(rows, range):
         return rows[rows_as_slice(inner)] if len(inner) else range(0)
     if isinstance(inner, range):
@@ -172,40 +110,18 @@ def compose_rows(rows: Rows, inner: Rows) -> Rows:
 
 
 def rows_as_slice(rows: range) -> slice:
-    """The slice that gives these rows of something with at least that many."""
+    """Return the slice that gives these rows of something with at least that many."""
     stop = rows.stop if rows.stop >= 0 else None
     return slice(rows.start, stop, rows.step) if len(rows) else slice(0, 0, 1)
 
 
 def rows_as_index(rows: Rows) -> slice | list[int]:
-    """Rows as a slice or a list of int, which is what lists and arrays can be asked with.
-
-    Examples
-    --------
-    >>> rows_as_index(range(2, -1, -1)), rows_as_index(np.array([3, 1]))
-    (slice(2, None, -1), [3, 1])
-    """
+    """Return rows as a slice or a list of int, which lists and arrays take as an index."""
     return rows_as_slice(rows) if isinstance(rows, range) else rows.tolist()
 
 
 def examples_at(dataset: Any, indices: Sequence[int] | np.ndarray) -> list[Any]:
-    """Several examples of any dataset, in one call where it offers ``__getitems__``.
-
-    Parameters
-    ----------
-    dataset : sequence
-        Anything that can be indexed with an integer.
-    indices : sequence of int
-
-    Returns
-    -------
-    list
-
-    Examples
-    --------
-    >>> examples_at("abc", [2, 0])
-    ['c', 'a']
-    """
+    """Read several examples of any dataset, in one call where it offers ``__getitems__``."""
     several = getattr(dataset, "__getitems__", None)
     if several is not None:
         return several(indices)

@@ -1,4 +1,4 @@
-"""The one place where axes are permuted, merged, split, selected and made one-hot.
+"""The one module that permutes, merges, splits and selects axes and makes labels one-hot.
 
 A `Layout` names the axes of an array; `plan(src, dst)` is the conversion from one to another, for
 NumPy, scipy sparse and torch alike, with its adjoint.  It moves elements and never computes with
@@ -24,7 +24,7 @@ __all__ = ["LabelError", "Layout", "LayoutError", "Plan", "plan"]
 
 
 def plan(src: Layout | str, dst: Layout | str) -> Plan:
-    """The conversion of arrays in one layout to arrays in another; found once, then remembered.
+    """Return the conversion of arrays from one layout to another; found once, then remembered.
 
     =============================  ===============================================================
     Step                           When
@@ -75,22 +75,9 @@ def _plan(src: Layout, dst: Layout) -> Plan:
 
 
 class Plan:
-    """A conversion between two layouts; made by `plan`.
+    """A conversion between two layouts in one step or several; made by `plan`.
 
     Immutable, and compared and hashed by the layouts that it goes through.
-
-    Parameters
-    ----------
-    steps : sequence of Step
-        What is done one after another.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> there = plan("bchw", "chwb")
-    >>> x = np.zeros((2, 3, 4, 5))
-    >>> there(x).shape, np.shares_memory(there(x), x), there.adjoint(there(x)).shape
-    ((3, 4, 5, 2), True, (2, 3, 4, 5))
     """
 
     __slots__ = ("_steps",)
@@ -100,56 +87,33 @@ class Plan:
 
     @property
     def src(self) -> Layout:
-        """What goes in."""
+        """The layout that goes in."""
         return self._steps[0].src
 
     @property
     def dst(self) -> Layout:
-        """What comes out."""
+        """The layout that comes out."""
         return self._steps[-1].dst
 
     @property
     def lossless(self) -> bool:
-        """Whether the input can be told from the output."""
+        """True if the input can be told from the output."""
         return all(step.lossless for step in self._steps)
 
     @property
     def linear(self) -> bool:
-        """Whether there is an adjoint: everything but one-hot has one."""
+        """True if there is an adjoint: every conversion but one-hot has one."""
         return not any(step.one_hot for step in self._steps)
 
     def __call__(
         self, x: Any, dtype: Any = None, *, contiguous: bool = False, sparse: bool = False
     ) -> Any:
-        """Convert an array.
+        """Convert an array of the layout `src`.
 
-        Parameters
-        ----------
-        x : numpy.ndarray, scipy sparse or torch.Tensor
-            In the layout `src`.
-        dtype : dtype_like, optional
-            Element type of the result, by default that of `x`; the cast is part of the copy.
-        contiguous : bool
-            Whether the result must lie in memory in its own order.
-        sparse : bool
-            For one-hot of NumPy labels: give a scipy CSR matrix.  Other plans give sparse results
-            for sparse data.
-
-        Returns
-        -------
-        array of the same library
-            A view of `x` (or `x` itself) if strides can express the result in its type; else one
-            new C-contiguous array.
-
-        Raises
-        ------
-        LayoutError
-            If `x` is not in the layout `src`.
-        LabelError
-            If a label is not a position along the axis that it stands for.
-        TypeError
-            If `x` is not an array, labels are not integers, `sparse` means nothing, or axes of a
-            sparse tensor would have to move.
+        The result is a view of `x` (or `x` itself) if strides can express it in its type, else one
+        new C-contiguous array, the cast being part of the copy; `contiguous` asks for its own order
+        in memory.  `sparse` makes one-hot of NumPy labels a scipy CSR matrix; other plans give
+        sparse results for sparse data.
         """
         last = len(self._steps) - 1
         for number, step in enumerate(self._steps):
@@ -158,47 +122,16 @@ class Plan:
         return x
 
     def adjoint(self, g: Any, dtype: Any = None) -> Any:
-        """The transposed map: ``sum(plan(x) * g) == sum(x * plan.adjoint(g))`` for every x.
+        """Apply the transposed map: ``sum(plan(x) * g) == sum(x * plan.adjoint(g))`` for every x.
 
-        What a selection left out becomes zero.  For a lossless plan this is the inverse.
-
-        Parameters
-        ----------
-        g : array
-            In the layout `dst`.
-        dtype : dtype_like, optional
-            Element type of the result, by default that of `g`.
-
-        Raises
-        ------
-        LayoutError
-            If `g` is not in the layout `dst`, the plan makes labels one-hot, or neither `g` nor the
-            layouts tell the size of an axis.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> first = plan(Layout("bt", t=3), Layout("b", t_at=0))
-        >>> first.adjoint(np.array([5, 6])).tolist()
-        [[5, 0, 0], [6, 0, 0]]
+        Positions that a selection left out become zero.  For a lossless plan this is the inverse.
         """
         for number, step in enumerate(reversed(self._steps)):
             g = step.adjoint(g, dtype if number == len(self._steps) - 1 else None)
         return g
 
     def compose(self, other: Plan) -> Plan:
-        """The plan that does `other` first and then this one, in one step where that is the same.
-
-        Raises
-        ------
-        LayoutError
-            If `other` does not end in the layout where this plan begins.
-
-        Examples
-        --------
-        >>> plan("chwb", "bhwc").compose(plan("bchw", "chwb")) == plan("bchw", "bhwc")
-        True
-        """
+        """Return the plan that does `other` first and then this one, in one step where possible."""
         if other.dst != self.src:
             raise LayoutError(f"{other!r} ends where {self!r} does not begin")
         first, second = other._steps[-1], self._steps[0]

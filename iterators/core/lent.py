@@ -20,23 +20,7 @@ class LentArray(np.ndarray):
 
 
 def joined(column: Sequence[np.ndarray]) -> np.ndarray | None:
-    """Arrays as one array with a new first axis, over the same memory; None if that cannot be.
-
-    Parameters
-    ----------
-    column : sequence of numpy.ndarray
-        At least one.
-
-    Examples
-    --------
-    >>> memory = np.zeros(24, np.uint8).view(LentArray)
-    >>> rows = list(np.frombuffer(memoryview(memory), np.float64).reshape(3, 1))
-    >>> array = joined(rows)
-    >>> array.shape, np.shares_memory(array, memory)
-    ((3, 1), True)
-    >>> joined(rows[::2]) is None, joined(list(np.zeros((3, 1)))) is None
-    (True, True)
-    """
+    """Join arrays to one with a new first axis, over the same memory; None if that cannot be."""
     first = column[0]
     base: Any = first.base
     if type(base) is not np.ndarray or type(base.base) is not memoryview:
@@ -58,5 +42,5 @@ def joined(column: Sequence[np.ndarray]) -> np.ndarray | None:
 
 
 def address(array: np.ndarray) -> int:
-    """Where the first element is."""
+    """Return the address of the first element."""
     return array.__array_interface__["data"][0]

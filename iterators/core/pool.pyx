@@ -19,7 +19,7 @@ cdef enum:
 
 
 def aligned_memory(nbytes):
-    """Uninitialised memory that begins at a cache line."""
+    """Return uninitialised memory that begins at a cache line."""
     memory = np.empty(nbytes + CACHE_LINE, np.uint8)
     start = -memory.ctypes.data % CACHE_LINE
     return memory[start:start + nbytes]
@@ -51,29 +51,9 @@ cdef class Block:
 cdef class BufferPool:
     """Lends blocks of one size and recycles those that nobody refers to.
 
-    Parameters
-    ----------
-    nbytes : int
-        Size of a block.
-    keep : int
-        Free blocks to keep; more than that are given back to the system.
-    allocate : callable, optional
-        ``allocate(nbytes)`` -> an object with a writable buffer of that size, for memory of a
-        special kind (page-locked, for example).  Default: ``numpy.empty``.
-
-    Raises
-    ------
-    MemoryError
-        If the system would not lend a single block.
-
-    Examples
-    --------
-    >>> pool = BufferPool(16, keep=1)
-    >>> first = np.frombuffer(pool.take(), np.uint8)
-    >>> address, view = first.ctypes.data, first[3:]
-    >>> del first
-    >>> np.frombuffer(pool.take(), np.uint8).ctypes.data == address   # `view` still holds it
-    False
+    It keeps `keep` free blocks and gives others back to the system.  ``allocate(nbytes)`` returns
+    an object with a writable buffer of that size, for memory of a special kind (page-locked, for
+    example); by default it is ``numpy.empty``.
     """
 
     cdef list free
@@ -94,7 +74,7 @@ cdef class BufferPool:
         self.allocate = allocate or aligned_memory
 
     def take(self):
-        """A block that nobody else holds; its contents are undefined."""
+        """Return a block that nobody else holds; its contents are undefined."""
         try:
             memory = self.free.pop()
         except IndexError:

@@ -35,40 +35,15 @@ class _Job:
 class Prefetcher(Workers):
     """Background threads that call a function for one batch after the other.
 
-    Parameters
-    ----------
-    produce : callable
-        ``produce(records, epoch)`` -> ``(data, label, ids, failures)``, see
-        `iterators.providers.planned.Engine`.  Called in several threads at once if `threads` is
-        above 1, so that it helps only where the work releases the GIL.
-    depth : int
-        Batches that may be under way at once, at least 1.
-    threads : int
-        Number of threads.  With 1 the calls come in the order of submission, never two at once.
-        With 0 there is no background: `collect` makes the batch, which is right for work that costs
-        less than handing it to another thread.
-    replace : callable, optional
-        ``replace(record, data, label, ids, slot)`` puts another record into a slot that failed of a
-        collected batch, or raises what is wrong with it.  Called by whoever collects.
-    finish : callable, optional
-        Called once when the prefetcher is closed, after the last call of `produce`.
-    name : str
-        Name of the threads.
-
-    Notes
-    -----
-    What `produce` raises comes out of `collect` as the failure of that batch; the batches behind it
-    are not affected.  In a forked child, where the threads do not exist, every use is a
+    ``produce(records, epoch)`` returns ``(data, label, ids, failures)``, see
+    `iterators.providers.planned.Engine`; an exception of its is the failure of that batch alone.
+    With 1 thread the calls come in the order of submission, never two at once; more threads help
+    only where the work releases the GIL.  With 0 there is no background: `collect` makes the batch,
+    for work that costs less than handing it to another thread.
+    ``replace(record, data, label, ids, slot)`` runs in the thread that collects: it puts another
+    record into a slot that failed, or raises its error.  `finish` is called once, after the last
+    call of `produce`.  In a forked child, where the threads do not exist, every use is a
     RuntimeError.
-
-    Examples
-    --------
-    >>> engine = Prefetcher(lambda records, epoch: (records * 2, [], records, []), depth=2)
-    >>> engine.submit(20, epoch=0)
-    >>> engine.submit(21, epoch=0)
-    >>> engine.collect()[0], engine.collect()[0]
-    (40, 42)
-    >>> engine.close()
     """
 
     foreign = "a provider works only in the process that created it: create one after the fork"
@@ -101,18 +76,13 @@ class Prefetcher(Workers):
         return len(self._jobs)
 
     def needed(self, records: Any, epoch: int, draws: Any) -> Any:
-        """The records that a batch is made of: these."""
+        """Return the records that a batch is made of: these."""
         return records
 
     def submit(self, records: Any, epoch: int, draws: Any = None) -> None:
-        """Start work on a batch; returns at once.
+        """Start work on a batch and return at once; a RuntimeError if `depth` are under way.
 
         `draws` is for engines that draw random numbers; here a record is always the same.
-
-        Raises
-        ------
-        RuntimeError
-            If `depth` batches are under way already.
         """
         self._check_usable()
         self.start()
@@ -162,7 +132,7 @@ class Prefetcher(Workers):
         self._replace(record, data, label, ids, slot)
 
     def stats(self) -> dict[str, float]:
-        """Batches made, also ahead of the consumer, and the seconds that took in all threads."""
+        """Return the batches made, also ahead of the consumer, and their seconds in all threads."""
         return {"batches": self._batches, "produce_seconds": self._seconds}
 
     def cancel(self) -> None:

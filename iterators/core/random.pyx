@@ -1,4 +1,4 @@
-"""Random numbers that depend on what they are for, never on who drew before.
+"""Random numbers that depend on their purpose alone, never on earlier draws.
 
 Functions of a key: `philox`, a block of random bits for a counter; `uniform`, a number for every
 place; and `permute`, a pseudo-random permutation of ``range(n)`` evaluated only at the places that
@@ -27,7 +27,7 @@ cdef enum:
 
 
 cdef inline uint64_t mix(uint64_t x) noexcept nogil:
-    """The finaliser of SplitMix64: every bit of the result depends on every bit of `x`."""
+    """Apply the finaliser of SplitMix64: every bit of the result depends on every bit of `x`."""
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL
     return x ^ (x >> 31)
@@ -88,26 +88,9 @@ cdef uint64_t key_below(uint64_t key, int64_t number, uint64_t purpose) noexcept
 
 
 def permute(uint64_t key, int64_t n, places):
-    """Values of a keyed pseudo-random permutation of ``range(n)``.
+    """Return values of a keyed pseudo-random permutation of ``range(n)`` at `places`, as int64.
 
-    Parameters
-    ----------
-    key : int
-        64 bits; another key gives an unrelated permutation.
-    n : int
-        Size of the permuted range, at least 1 and below 2**62.
-    places : array_like of int
-        Where to evaluate the permutation, each in ``[0, n)``.
-
-    Returns
-    -------
-    numpy.ndarray of int64
-        The permutation at `places`; over all of ``range(n)`` every value comes exactly once.
-
-    Examples
-    --------
-    >>> sorted(permute(1, 5, range(5)).tolist())
-    [0, 1, 2, 3, 4]
+    The key has 64 bits, n is below 2**62, and the places are in ``[0, n)``.
     """
     if not 1 <= n < (<int64_t>1 << 62):
         raise ValueError(f"the permuted range must have 1 to 2**62 - 1 items, not {n}")
@@ -137,24 +120,7 @@ def permute(uint64_t key, int64_t n, places):
 
 
 def uniform(uint64_t key, places):
-    """Random numbers in ``[0, 1)``, one for every place.
-
-    Parameters
-    ----------
-    key : int
-        64 bits.
-    places : array_like of int
-        Non-negative; equal places get equal numbers.
-
-    Returns
-    -------
-    numpy.ndarray of float64
-
-    Examples
-    --------
-    >>> uniform(1, [7, 8, 7])[0] == uniform(1, [7])[0]
-    np.True_
-    """
+    """Return random numbers in ``[0, 1)``, float64, one for every place; equal for equal places."""
     cdef const int64_t[::1] where = np.ascontiguousarray(places, np.int64).reshape(-1)
     values = np.empty(where.shape[0])
     cdef double[::1] view = values
@@ -171,26 +137,7 @@ def uniform(uint64_t key, places):
 
 
 def philox(uint64_t key, counter):
-    """Four 32-bit words of Philox4x32-10.
-
-    Parameters
-    ----------
-    key : int
-        64 bits.
-    counter : sequence of 4 int
-        32 bits each.
-
-    Returns
-    -------
-    tuple of 4 int
-
-    Examples
-    --------
-    The first known answer of the authors' test vectors:
-
-    >>> [hex(word) for word in philox(0, (0, 0, 0, 0))]
-    ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8']
-    """
+    """Return four 32-bit words of Philox4x32-10 for a 64-bit key and a counter of four words."""
     cdef uint32_t c0, c1, c2, c3
     c0, c1, c2, c3 = counter
     cdef philox_block block = philox4x32(key, c0, c1, c2, c3)
@@ -198,23 +145,9 @@ def philox(uint64_t key, counter):
 
 
 def derive_key(seed, *purpose):
-    """A 64-bit key for one purpose, from a seed and the integers that name the purpose.
+    """Return a 64-bit key for one purpose, from a seed and the integers that name the purpose.
 
-    Parameters
-    ----------
-    seed : int
-        64 bits count, so that negative ones are distinct from small positive ones.
-    *purpose : int
-        At least one, for example a constant and an epoch; 64 bits of each count.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> derive_key(0, 1, 0) != derive_key(0, 1, 1)
-    True
+    64 bits of each count, so that negative seeds are distinct from small positive ones.
     """
     cdef philox_block block
     cdef uint64_t item, key = seed & 0xFFFFFFFFFFFFFFFF

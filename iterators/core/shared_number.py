@@ -12,13 +12,6 @@ class SharedNumber:
     """A whole number of 64 bits in memory that forked and spawned processes share.
 
     Pickled for anything but the start of a process it is a number of its own.
-
-    Examples
-    --------
-    >>> number = SharedNumber(3)
-    >>> number.value += 1
-    >>> number.value
-    4
     """
 
     def __init__(self, value: int = 0) -> None:
@@ -26,7 +19,7 @@ class SharedNumber:
 
     @property
     def value(self) -> int:
-        """What it is now."""
+        """The number now."""
         return self._memory.value
 
     @value.setter

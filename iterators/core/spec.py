@@ -1,4 +1,4 @@
-"""What a field looks like, and what may be asked of a dataset: trees of forms with source names.
+"""Descriptions of fields, and of the forms that a dataset is asked for, in trees with source names.
 
 A `FieldSpec` describes stored data.  A `Form` is what somebody asks for; `iterators.spaces` has the
 forms, and this module knows no other, so that whatever holds data can be asked in any form without
@@ -36,21 +36,7 @@ class SpecTypeError(TypeError, AssertionError):
 
 @dataclass(frozen=True)
 class FieldSpec:
-    """How a field is stored.
-
-    Parameters
-    ----------
-    layout : Layout
-    dtype : str
-        Name of the element type.
-    sparse : bool
-        Whether batches are scipy sparse matrices.
-
-    Examples
-    --------
-    >>> FieldSpec(Layout("bf", f=3), "float32").layout.sizes["f"]
-    3
-    """
+    """Layout, element type and storage of a field; `sparse` batches are scipy sparse matrices."""
 
     layout: Layout
     dtype: str
@@ -58,24 +44,24 @@ class FieldSpec:
 
 
 class Form(abc.ABC):
-    """What a batch can be asked to look like; the spaces are its subclasses."""
+    """The form in which batches are asked for; the spaces are its subclasses."""
 
     #: The forms that this one consists of; None if it is elementary.
     components: Sequence[Form] | None = None
-    #: Whether a batch in this form has no data.
+    #: True if a batch in this form has no data.
     is_null = False
 
     @abc.abstractmethod
     def bind(self, spec: FieldSpec) -> Callable[[Any], Any]:
-        """What turns stored batches into this form; all that is not in a batch is settled here."""
+        """Return the function that turns stored batches into this form; all checks happen here."""
 
     def convert_stored(self, batch: Any, spec: FieldSpec) -> Any:
-        """A stored batch in this form."""
+        """Return a stored batch in this form."""
         return self.bind(spec)(batch)
 
 
 def is_flat_space(space: Any) -> bool:
-    """Whether there is no composite space inside a composite space.
+    """Return whether there is no composite space inside a composite space.
 
     Raises
     ------
@@ -88,7 +74,7 @@ def is_flat_space(space: Any) -> bool:
 
 
 def is_flat_source(source: Any) -> bool:
-    """Whether there is no tuple inside a tuple of names.
+    """Return whether there is no tuple inside a tuple of names.
 
     Raises
     ------
@@ -110,21 +96,13 @@ def is_flat_source(source: Any) -> bool:
 
 
 def is_flat_specs(data_specs: Any) -> bool:
-    """Whether both halves of a data_specs pair are flat."""
+    """Return whether both halves of a data_specs pair are flat."""
     space, source = _pair(data_specs)
     return is_flat_space(space) and is_flat_source(source)
 
 
 def check_data_specs(data_specs: Any) -> tuple[Form, Any]:
-    """The two halves of data_specs, a 1-tuple of an elementary space unwrapped.
-
-    Raises
-    ------
-    SpecError
-        If the halves have different structures.
-    TypeError
-        If the first is no space, or the second neither a name nor a tuple of them.
-    """
+    """Return the two halves of data_specs, a 1-tuple of an elementary space unwrapped."""
     space, source = _pair(data_specs)
     return space, _check(space, source)
 

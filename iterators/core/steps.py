@@ -78,7 +78,7 @@ class Step:
         self.trivial = alike and not self.one_hot
 
     def _merge_sizes(self) -> dict[str, int]:
-        """Sizes of the axes that both speak of, and of those that only one has."""
+        """Return the sizes of the axes that both speak of, and of those that only one has."""
         known: dict[str, int] = {}
         for layout, other in ((self.src, self.dst), (self.dst, self.src)):
             for axis, size in layout.sizes.items():
@@ -117,14 +117,14 @@ class Step:
 
     @property
     def lossless(self) -> bool:
-        """Whether the input can be told from the output."""
+        """True if the input can be told from the output."""
         if self.one_hot:
             return all(self.known.get(axis) == 1 for axis in self.gone) and not self.selected
         return all(self.known.get(axis) == 1 for axis in self.selected)
 
     @property
     def fuses(self) -> bool:
-        """Whether this and a neighbour of the same kind are together one conversion."""
+        """True if this and a neighbour of the same kind are together one conversion."""
         return not (self.one_hot or self.selected or self.gone or self.inserted)
 
     def __eq__(self, other: object) -> bool:
@@ -158,7 +158,7 @@ class Step:
         return ops.contiguous(x, dtype) if contiguous else _cast(ops, x, dtype)
 
     def adjoint(self, g: Any, dtype: Any) -> Any:
-        """The transposed map; see `Plan.adjoint`."""
+        """Apply the transposed map; see `Plan.adjoint`."""
         if self.one_hot:
             raise self._impossible("there is no adjoint of one-hot")
         ops = backend_of(g)
@@ -182,7 +182,7 @@ class Step:
         return _cast(ops, g, dtype)
 
     def _sizes(self, x: Any, layout: Layout, groups: Sequence[str]) -> dict[str, int]:
-        """Sizes of all axes, from the layouts and the shape of an array."""
+        """Return the sizes of all axes, from the layouts and the shape of an array."""
         shape = tuple(x.shape)
         if len(shape) != layout.ndim:
             raise LayoutError(
@@ -221,7 +221,7 @@ class Step:
     # -- labels ---------------------------------------------------------------------------------
 
     def _mark(self, ops: Backend, x: Any, sizes: dict[str, int], dtype: Any, sparse: bool) -> Any:
-        """One at the places that the labels name, zero elsewhere."""
+        """Put one at the places that the labels name, zero elsewhere."""
         classes = sizes[self.one_hot]
         if ops is SPARSE:
             raise TypeError("labels in a sparse matrix cannot be told from its zeros")
@@ -274,7 +274,7 @@ class Step:
     def _sparse(
         self, ops: Backend, x: Any, sizes: dict[str, int], dtype: Any, backwards: bool = False
     ) -> Any:
-        """The same conversion of the places of the elements."""
+        """Convert a sparse array by the places of its elements."""
         if self.trivial:
             return ops.cast(x, dtype)
         if ops is not SPARSE:
@@ -344,7 +344,7 @@ def _from_places(
     dtype: Any,
     union: bool = False,
 ) -> Any:
-    """A CSR matrix of values at places, given along every axis."""
+    """Make a CSR matrix of values at places, given along every axis."""
     sparse = need("scipy.sparse", "sparse batches")
     if len(groups) != 2:
         raise LayoutError("sparse matrices have two axes")

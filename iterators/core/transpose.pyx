@@ -1,7 +1,7 @@
 """Copy an array whose axes are in another order into a contiguous one, faster than NumPy.
 
 The one job is moving elements of 1, 2, 4 or 8 bytes where the innermost axes of source and target
-differ.  It converts no types, and says no to everything that a plain copy does as well.
+differ.  It converts no types, and refuses everything that a plain copy does as well.
 """
 
 from cpython.buffer cimport (
@@ -35,7 +35,7 @@ cdef struct Copy:
 
 
 cdef int understand(Copy* copy, Py_buffer* target, Py_buffer* source) noexcept nogil:
-    """Fill in the axes, neighbours that run on joined; 0 if tiles do not help."""
+    """Fill in the axes, joining neighbours that run on; return 0 if tiles do not help."""
     cdef int axis
     cdef Axis* last
     copy.count = 0
@@ -98,32 +98,10 @@ cdef void run(Copy* copy, char* target, const char* source, int itemsize) noexce
 
 
 def copy_transposed(target, source):
-    """Copy `source` into `target` if that takes a transposition.
+    """Copy `source` into `target`, which is C-contiguous, if that takes a transposition.
 
-    Parameters
-    ----------
-    target : numpy.ndarray
-        Writable, C-contiguous, of the shape and element type of `source`.
-    source : numpy.ndarray
-        With any strides.
-
-    Returns
-    -------
-    bool
-        False if nothing was done, because a plain copy is as good.
-
-    Raises
-    ------
-    ValueError
-        If shapes or element sizes differ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> source = np.arange(6).reshape(2, 3).T
-    >>> target = np.empty((3, 2), int)
-    >>> copy_transposed(target, source), target.tolist()
-    (True, [[0, 3], [1, 4], [2, 5]])
+    Return False if nothing was done, because a plain copy is as good.  Shapes and element types are
+    equal; `source` has any strides.
     """
     cdef Py_buffer to, origin
     cdef Copy copy

@@ -13,14 +13,6 @@ class Turns:
 
     ``with turns.lock:`` waits for the other threads.  The same thread may enter again, so that a
     signal handler cannot block.
-
-    Examples
-    --------
-    >>> import copy
-    >>> turns = Turns()
-    >>> with turns.lock:
-    ...     copy.copy(turns) is turns
-    False
     """
 
     def __init__(self) -> None:

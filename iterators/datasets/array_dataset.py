@@ -1,6 +1,6 @@
-"""Fields in memory that can be asked for batches in any form, under the names of Pylearn2.
+"""Fields in memory that give batches in any form, under the names of Pylearn2.
 
-What they are asked for, and every conversion, belongs to others: they know no space by name.
+Requests and conversions belong to other modules; this one knows no space by name.
 """
 
 from __future__ import annotations
@@ -19,13 +19,7 @@ FEATURES, TARGETS = "features", "targets"
 
 
 class ArrayDataset:
-    """Fields of equal length, by name; the base of the data sets in memory.
-
-    Parameters
-    ----------
-    rng : seed or generator, optional
-        The data set's own generator.
-    """
+    """Fields of equal length, by name; the base of the data sets in memory."""
 
     def __init__(self, rng: Any) -> None:
         self.rng = generator(rng, DATASET_SEED)
@@ -40,7 +34,7 @@ class ArrayDataset:
         self._default_specs = default
 
     def get_num_examples(self) -> int:
-        """Number of examples."""
+        """Return the number of examples."""
         name = next(iter(self._fields))
         return int(self._fields[name].shape[self.field_specs[name].layout.axis("b")])
 
@@ -48,7 +42,7 @@ class ArrayDataset:
         return self.get_num_examples()
 
     def get(self, sources: tuple[str, ...], indexes: Any) -> tuple[Any, ...]:
-        """Rows of several fields as they are stored.
+        """Return rows of several fields as they are stored.
 
         Parameters
         ----------
@@ -76,7 +70,7 @@ class ArrayDataset:
         return tuple(self._fields)
 
     def has_targets(self) -> bool:
-        """Whether there is a field of targets."""
+        """Return whether there is a field of targets."""
         return TARGETS in self._fields
 
     def set_iteration_scheme(
@@ -86,7 +80,7 @@ class ArrayDataset:
         num_batches: int | None = None,
         data_specs: Any = None,
     ) -> None:
-        """What `iterator` and ``for batch in dataset`` do when they are not told."""
+        """Set the defaults of `iterator` and ``for batch in dataset``."""
         self._iteration = (mode, batch_size, num_batches, data_specs)
 
     def iterator(
@@ -98,7 +92,7 @@ class ArrayDataset:
         data_specs: Any = None,
         return_tuple: bool = False,
     ) -> FiniteDatasetIterator:
-        """Batches of one epoch in any form.
+        """Iterate over the batches of one epoch in any form.
 
         Parameters
         ----------
@@ -197,9 +191,9 @@ class VectorSpacesDataset(ArrayDataset):
         self._hold(fields, specs, (space, source))
 
     def get_data_specs(self) -> tuple[Form, Any]:
-        """Space and source of what is stored."""
+        """Return the space and source of what is stored."""
         return self.data_specs
 
     def get_data(self) -> Any:
-        """Everything that is stored."""
+        """Return everything that is stored."""
         return self._data

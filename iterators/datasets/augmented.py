@@ -1,22 +1,28 @@
-"""A recipe applied to the images of any data set when they are asked for.  Nothing is cached."""
+"""A recipe applied to the images of any data set when they are read.  Nothing is cached."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from recordio.errors import ImageDecodeError
 from recordio.header import IRHeader, pack
+from recordio.keywords.checks import choice
+from recordio.keywords.options import accepts, by_name, option
 
 from ..core.indexing import examples_at, resolve_rows
 from ..core.layout import plan
-from ..core.parameters import choice
 from ..images.codecs.pnm import encode
-from ..images.examples import LAYOUTS, AugmentedExamples
-from .decoding import DecodingThreads
+from ..images.examples import EXAMPLE_KEYWORDS, LAYOUTS, AugmentedExamples
+from .decoding import DecodingThreads, ThreadOptions
 from .mixin import DatasetMixin
+
+if TYPE_CHECKING:
+    from ..core.keywords import AugmentedDatasetParameters
 
 __all__ = ["AugmentedDataset"]
 
@@ -25,6 +31,27 @@ TO_HWC = plan("chw", "hwc")
 CHANNELS = (1, 3)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AugmentedDatasetOptions(ThreadOptions):
+    """The keywords of `AugmentedDataset`, except those of augmentation."""
+
+    positional = "dataset"
+
+    dataset: Any = option(
+        kind="sequence",
+        text="""Its examples are images, or tuples or lists that begin with one: arrays of uint8 or
+        images of Pillow, grey or RGB.""",
+    )
+    stored: str = option(
+        "HWC",
+        '{"HWC", "CHW"}',
+        """Order of the axes of arrays with three of them; "CHW" for `ImageDataset` and its
+        siblings, which need ``dtype="uint8"``.""",
+        partial(choice, allowed=LAYOUTS),
+    )
+
+
+@accepts(AugmentedDatasetOptions, rest="keywords")
 class AugmentedDataset(DatasetMixin):
     """The examples of a data set, whose images are augmented as `ImageRecordIter` does it.
 
@@ -33,15 +60,7 @@ class AugmentedDataset(DatasetMixin):
 
     Parameters
     ----------
-    dataset : sequence
-        Its examples are images, or tuples or lists that begin with one: arrays of uint8 or images
-        of Pillow, grey or RGB.
-    stored : {"HWC", "CHW"}
-        Order of the axes of arrays with three of them; "CHW" for `ImageDataset` and its siblings,
-        which need ``dtype="uint8"``.
-    threads : int, optional
-        How many images of one batch are augmented at a time, without the GIL.  By default as many
-        as there are processor cores, but one in worker processes.
+    {parameters}
     **keywords
         Those of `Recipe`, with `data_shape`; `recipe`, `views` and `seed` as for `ImageRecordIter`;
         and `layout`, "CHW" or "HWC", and `dtype` of the result, float32 by default.
@@ -68,15 +87,16 @@ class AugmentedDataset(DatasetMixin):
     ((3, 4, 4), np.float32(50.0), np.float32(50.0), 1)
     """
 
-    def __init__(
-        self, dataset: Any, *, stored: str = "HWC", threads: int | None = None, **keywords: Any
-    ) -> None:
-        self._dataset = dataset
-        self._stored = choice("stored", stored, LAYOUTS)
-        self._threads = DecodingThreads(threads)
-        if "dtype" in keywords:
-            keywords["dtype"] = np.dtype(keywords["dtype"]).name
-        self._examples = AugmentedExamples(type(self).__name__, keywords)
+    def __init__(self, *values: Any, **keywords: Unpack[AugmentedDatasetParameters]) -> None:
+        owner = type(self).__name__
+        given = by_name(owner, keywords, AugmentedDatasetOptions, values)
+        augmentation = {name: given.pop(name) for name in EXAMPLE_KEYWORDS & given.keys()}
+        options = AugmentedDatasetOptions.of(owner, given, also=EXAMPLE_KEYWORDS)
+        self._dataset, self._stored = options.dataset, options.stored
+        self._threads = DecodingThreads(options.threads)
+        if "dtype" in augmentation:
+            augmentation["dtype"] = np.dtype(augmentation["dtype"]).name
+        self._examples = AugmentedExamples(owner, augmentation)
 
     @property
     def epoch(self) -> int:
@@ -91,11 +111,11 @@ class AugmentedDataset(DatasetMixin):
         return len(self._dataset)
 
     def get_example(self, i: Any) -> Any:
-        """The augmented example."""
+        """Return the augmented example."""
         return self._augmented((resolve_rows(i, len(self)), self._dataset[i]))
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several augmented examples; the data set inside is asked once."""
+        """Return several augmented examples; the data set inside is read once."""
         rows = [resolve_rows(i, len(self)) for i in indices]
         found = examples_at(self._dataset, rows)
         return self._threads.map(self._augmented, list(zip(rows, found, strict=True)))
@@ -113,7 +133,7 @@ class AugmentedDataset(DatasetMixin):
         return views if alone else (*several, *rest)
 
     def _pixels(self, image: Any, row: int) -> np.ndarray:
-        """An image as it is encoded: (height, width, channels)."""
+        """Return an image as it is encoded: (height, width, channels)."""
         pixels = np.asarray(image)
         if pixels.dtype != np.uint8:
             raise TypeError(

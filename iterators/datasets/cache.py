@@ -25,7 +25,7 @@ _root = next(
 
 
 def get_dataset_root() -> str:
-    """The folder in which datasets are kept.
+    """Return the folder in which datasets are kept.
 
     What `set_dataset_root` said last, else the environment variable ``ITERATORS_DATASET_ROOT``,
     else ``CHAINER_DATASET_ROOT``, else ``~/.chainer/dataset``, where data that Chainer downloaded
@@ -64,7 +64,7 @@ def set_dataset_root(path: str | os.PathLike[str]) -> None:
 
 
 def get_dataset_directory(dataset_name: str, create_directory: bool = True) -> str:
-    """The folder of one dataset below the root.
+    """Return the folder of one dataset below the root.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def cache_or_load_file(
 
 
 def lock(path: str) -> Any:
-    """A lock between processes and threads, to be used in a ``with``; freed by the system at worst.
+    """Return a lock between processes and threads, for a ``with``; freed by the system at worst.
 
     Waiting can be interrupted with Ctrl-C.
     """

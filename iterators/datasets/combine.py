@@ -64,7 +64,7 @@ class TupleDataset:
         return tuple(parts)
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[tuple[Any, ...]]:
-        """Several examples, as a list of tuples."""
+        """Return several examples, as a list of tuples."""
         return list(zip(*(examples_at(part, indices) for part in self._datasets), strict=True))
 
 
@@ -113,7 +113,7 @@ class DictDataset:
         return self._rows(parts.values()) if isinstance(index, slice) else parts
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[dict[str, Any]]:
-        """Several examples, as a list of dicts."""
+        """Return several examples, as a list of dicts."""
         return self._rows(examples_at(part, indices) for part in self._datasets.values())
 
     def _rows(self, columns: Any) -> list[dict[str, Any]]:
@@ -148,7 +148,7 @@ class ConcatenatedDataset(DatasetMixin):
         return self._ends[-1] if self._ends else 0
 
     def get_example(self, i: Any) -> Any:
-        """The example of the member that index `i` falls into."""
+        """Return the example of the member that index `i` falls into."""
         member, place = self._locate(i)
         return self._datasets[member][place]
 
@@ -159,7 +159,7 @@ class ConcatenatedDataset(DatasetMixin):
         return member, int(i) - (self._ends[member - 1] if member else 0)
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several examples; every member is asked once."""
+        """Return several examples; every member is read once."""
         asked: dict[int, tuple[list[int], list[int]]] = {}
         for slot, i in enumerate(indices):
             member, place = self._locate(i)

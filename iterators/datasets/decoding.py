@@ -5,38 +5,46 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing.process import parent_process
 from typing import Any
 
-from ..core.parameters import integer
+from recordio.keywords.checks import integer
+from recordio.keywords.options import Options, option, optional
 
-__all__ = ["DecodingThreads"]
+__all__ = ["DecodingThreads", "ThreadOptions"]
 
 #: Images decoded together before the next ones are begun, for each thread.
 RUN = 4
 
 
+@dataclass(frozen=True, kw_only=True)
+class ThreadOptions(Options):
+    """The keyword of data sets that make the images of a batch in threads."""
+
+    threads: int | None = option(
+        None,
+        "int, optional",
+        """How many images of one batch are made at a time, without the GIL.  By default as many as
+        there are processor cores, but one in worker processes, which already share them.""",
+        optional(partial(integer, low=1)),
+    )
+
+
 class DecodingThreads:
     """Threads that are started when they are needed, in every process its own.
 
-    Parameters
-    ----------
-    threads : int, optional
-        By default as many as there are processor cores, but one in worker processes, which already
-        share them.
-
-    Examples
-    --------
-    >>> DecodingThreads(2).map(abs, range(-9, 0))
-    [9, 8, 7, 6, 5, 4, 3, 2, 1]
+    By default as many as there are processor cores, but one in worker processes, which already
+    share them.
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        self._threads = None if threads is None else integer("threads", threads, low=1)
+        self._threads = threads
         self._pool: tuple[int, ThreadPoolExecutor | None] = (-1, None)
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """What a function makes of every item; called in this thread where one is enough."""
+        """Return a function of every item; called in this thread where one is enough."""
         if min(self._count(), -(-len(items) // RUN)) < 2:
             return [function(item) for item in items]
         runs = [items[start : start + RUN] for start in range(0, len(items), RUN)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from recordio.keywords.checks import integer, real
+
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.finite_iterator import FiniteDatasetIterator
 from ..core.layout import Layout, plan
 from ..core.order.modes import draw
-from ..core.parameters import integer, real
 from ..core.spec import FieldSpec, Form, SpecError
 from ..spaces.space import space_of
 from .array_dataset import FEATURES, TARGETS, ArrayDataset
@@ -163,7 +164,7 @@ class DenseDesignMatrix(RowsAsImages, ArrayDataset):
 
     @property
     def view_converter(self) -> DefaultViewConverter | None:
-        """Says how a row holds an image; another one, or None, may be assigned."""
+        """The converter between rows and images; another one, or None, may be assigned."""
         return self._view_converter
 
     @view_converter.setter
@@ -176,28 +177,28 @@ class DenseDesignMatrix(RowsAsImages, ArrayDataset):
         return self.get_num_examples()
 
     def get_data_specs(self) -> tuple[Form, Any]:
-        """Space and source of what is stored."""
+        """Return the space and source of what is stored."""
         if not self.has_targets():
             return space_of(self.field_specs[FEATURES]), FEATURES
         both = (self.field_specs[FEATURES], self.field_specs[TARGETS])
         return space_of(both), (FEATURES, TARGETS)
 
     def get_data(self) -> Any:
-        """Everything that is stored, in the form of `get_data_specs`."""
+        """Return everything that is stored, in the form of `get_data_specs`."""
         return (self.X, self.y) if self.has_targets() else self.X
 
     def get_design_matrix(self, topo: Any = None) -> Any:
-        """`X`, or images as rows."""
+        """Return `X`, or images as rows."""
         if topo is None:
             return self.X
         return self._converter().topo_view_to_design_mat(topo)
 
     def set_design_matrix(self, X: Any) -> None:
-        """Same as assigning to `X`."""
+        """Assign to `X`."""
         self.X = X
 
     def get_targets(self) -> Any:
-        """`y`."""
+        """Return `y`."""
         return self.y
 
     def convert_to_one_hot(self, min_class: int = 0) -> None:
@@ -257,7 +258,7 @@ class DenseDesignMatrix(RowsAsImages, ArrayDataset):
     # -- preprocessing ----------------------------------------------------------------------------
 
     def feature_view(self) -> Any:
-        """The examples as a view over the same memory.
+        """Return the examples as a view over the same memory.
 
         Returns
         -------
@@ -297,7 +298,7 @@ class DenseDesignMatrix(RowsAsImages, ArrayDataset):
         topo: bool | None = None,
         targets: bool | None = None,
     ) -> None:
-        """What `iterator` and ``for batch in dataset`` do when they are not told."""
+        """Set the defaults of `iterator` and ``for batch in dataset``."""
         data_specs = self._requested(data_specs, topo, targets)
         super().set_iteration_scheme(mode, batch_size, num_batches, data_specs)
 
@@ -313,7 +314,7 @@ class DenseDesignMatrix(RowsAsImages, ArrayDataset):
         topo: bool | None = None,
         targets: bool | None = None,
     ) -> FiniteDatasetIterator:
-        """Batches of one epoch in any form; see `VectorSpacesDataset.iterator`.
+        """Return batches of one epoch in any form; see `VectorSpacesDataset.iterator`.
 
         Parameters
         ----------
@@ -341,7 +342,7 @@ class DenseDesignMatrix(RowsAsImages, ArrayDataset):
         return super().iterator(mode, batch_size, num_batches, rng, data_specs, return_tuple)
 
     def _requested(self, data_specs: Any, topo: bool | None, targets: bool | None) -> Any:
-        """The data_specs that are meant."""
+        """Return the data_specs that are meant."""
         if topo is None and targets is None:
             return data_specs
         if data_specs is not None:
@@ -356,7 +357,7 @@ class DenseDesignMatrix(RowsAsImages, ArrayDataset):
         return space_of((spec, self.field_specs[TARGETS])), (FEATURES, TARGETS)
 
     def get_batch_design(self, batch_size: int, include_labels: bool = False) -> Any:
-        """Consecutive examples from a random place.
+        """Return consecutive examples from a random place.
 
         Parameters
         ----------
@@ -379,13 +380,13 @@ class DenseDesignMatrix(RowsAsImages, ArrayDataset):
         return self.X[rows], None if self.y is None else self.y[rows]
 
     def get_batch_topo(self, batch_size: int, include_labels: bool = False) -> Any:
-        """The same as images."""
+        """Draw a batch as `get_batch_design` does, as images."""
         X, y = self.get_batch_design(batch_size, True)
         images = self.get_topological_view(X)
         return (images, y) if include_labels else images
 
     def split_dataset_holdout(self, train_size: int = 0, train_prop: float = 0) -> tuple[Any, Any]:
-        """The first rows of `X`, and the others.
+        """Return the first rows of `X`, and the others.
 
         Parameters
         ----------
@@ -418,7 +419,7 @@ class DenseDesignMatrix(RowsAsImages, ArrayDataset):
         return self.X[:size], self.X[size:]
 
     def split_dataset_nfolds(self, nfolds: int) -> list[Any]:
-        """`X` in so many pieces of consecutive rows, the last of which may be shorter.
+        """Return `X` in so many pieces of consecutive rows, the last of which may be shorter.
 
         Raises
         ------
@@ -440,7 +441,7 @@ class DenseDesignMatrix(RowsAsImages, ArrayDataset):
 
 
 def from_dataset(dataset: DenseDesignMatrix, num_examples: int) -> DenseDesignMatrix:
-    """Consecutive examples of a dataset, from a random place, as a dataset of their own.
+    """Return consecutive examples of a dataset, from a random place, as a dataset of their own.
 
     Raises
     ------

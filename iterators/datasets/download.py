@@ -1,8 +1,8 @@
 """Files from the network, each fetched once: `cached_download`.
 
 A download that was cut off goes on where it ended, and a file appears under its name only when it
-is whole.  Nothing is unpacked.  Of these, pooch 1.9 does only the second: it begins a broken
-download again, and processes that want one file each fetch it.
+is whole.  Nothing is unpacked.  pooch 1.9 does the second only: it begins a broken download again,
+and several processes that need one file each fetch it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DIGESTS = {32: "md5", 40: "sha1", 64: "sha256", 96: "sha384", 128: "sha512"}
 
 
 class ChecksumError(ValueError):
-    """A file is not the one that was meant: its digest is another."""
+    """A file with another digest than the one that was given."""
 
 
 def cached_download(url: str, *, checksum: str | None = None, progress: bool | None = None) -> str:
@@ -134,7 +134,7 @@ def _digest_of(path: str, kind: str) -> str:
 
 
 class _Part:
-    """What has arrived of a file, and of which version of it.
+    """The bytes of a file that have arrived, and its version.
 
     The version is written beside it before the first byte, so that bytes of two versions never come
     into one file.
@@ -145,7 +145,7 @@ class _Part:
         self.note = path + ".json"
 
     def state(self) -> tuple[str | None, int]:
-        """Version and number of the bytes that can be kept."""
+        """Return the version and number of the bytes that can be kept."""
         try:
             with open(self.note, encoding="utf-8") as file:
                 version = json.load(file)["version"]
@@ -154,7 +154,7 @@ class _Part:
             return None, 0
 
     def open(self, version: str | None, start: int) -> BinaryIO:
-        """The file, to be written from `start` on."""
+        """Return the file, to be written from `start` on."""
         if start:
             return open(self.path, "r+b")
         _remove(self.path)
@@ -252,7 +252,7 @@ def _request(url: str, version: str | None, have: int) -> Any:
 
 
 def _range_of(response: Any, have: int) -> tuple[int, int | None]:
-    """Where the bytes of a response begin, and how many the whole file has if that is said."""
+    """Return the first byte of a response, and the size of the whole file if it is given."""
     if response.status == 206:
         kind, _, rest = (response.headers.get("Content-Range") or "").partition(" ")
         span, _, size = rest.partition("/")
@@ -264,7 +264,7 @@ def _range_of(response: Any, have: int) -> tuple[int, int | None]:
 
 
 def _fetch_file(url: str, path: str, progress: bool | None) -> None:
-    """From a local file, or from anything that fsspec can open."""
+    """Fetch from a local file, or from anything that fsspec can open."""
     from urllib.request import url2pathname
 
     part, bar = _Part(path), _Bar(url, progress)

@@ -1,6 +1,6 @@
 """The datasets of MXNet's `gluon.data` and `gluon.data.vision`, under their names.
 
-Images are uint8 arrays (height, width, channels), decoded when they are asked for.  An
+Images are uint8 arrays (height, width, channels), decoded when they are read.  An
 `ImageRecordDataset` of this module goes by the index of its file and has gluon's parameters; that
 of `iterators.datasets` has more.
 """
@@ -17,9 +17,9 @@ import numpy as np
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.files import StoredFile
 from recordio.header import unpack
+from recordio.keywords.checks import choice, integer
 
 from ..core.indexing import resolve_rows
-from ..core.parameters import choice, integer
 from ..images.codecs.general import decode
 from .mixin import DatasetMixin
 from .records import RecordDataset
@@ -36,7 +36,7 @@ __all__ = [
 Path = str | os.PathLike[str]
 Transform = Callable[..., Any]
 
-#: Of the files that are images.
+#: Suffixes of the files that are images.
 EXTENSIONS = (".jpg", ".jpeg", ".png")
 #: Names in a warning.
 MOST_NAMES = 5
@@ -57,11 +57,11 @@ class Dataset(DatasetMixin):
     """
 
     def filter(self, fn: Callable[[Any], Any]) -> Dataset:
-        """The samples for which a function is true; it is called for all of them now."""
+        """Return the samples for which a function is true; it is called for all of them now."""
         return _Chosen(self, [i for i in range(len(self)) if fn(self[i])])
 
     def shard(self, num_shards: int, index: int) -> Dataset:
-        """One of several parts in a row, the first of which are longer by one where need be."""
+        """Return one of several parts in a row; the first ones may be longer by one."""
         num_shards = integer("num_shards", num_shards, low=1)
         index = integer("index", index, 0, num_shards - 1)
         size, longer = divmod(len(self), num_shards)
@@ -69,17 +69,17 @@ class Dataset(DatasetMixin):
         return _Chosen(self, range(start, start + size + (index < longer)))
 
     def take(self, count: int | None) -> Dataset:
-        """The first samples, at most `count`; all of them for None."""
+        """Return the first samples, at most `count`; all of them for None."""
         if count is None:
             return _Chosen(self, range(len(self)))
         return _Chosen(self, range(min(integer("count", count, low=0), len(self))))
 
     def sample(self, sampler: Iterable[int]) -> Dataset:
-        """The samples at the indices that a sampler gives now, once."""
+        """Return the samples at the indices that a sampler gives now, once."""
         return _Chosen(self, list(sampler))
 
     def transform(self, fn: Transform, lazy: bool = True) -> Dataset:
-        """A function of every sample; of a tuple its items are the arguments.
+        """Apply a function to every sample; the items of a tuple are its arguments.
 
         Parameters
         ----------
@@ -91,12 +91,12 @@ class Dataset(DatasetMixin):
         return changed if lazy else SimpleDataset([changed[i] for i in range(len(self))])
 
     def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> Dataset:
-        """The same of the first item of every sample, the others staying as they are."""
+        """Apply a function to the first item of every sample, the others staying as they are."""
         return self.transform(_OfFirst(fn), lazy)
 
 
 class SimpleDataset(Dataset):
-    """A list, an array, or whatever else has a length and an index.
+    """A list, an array, or anything else with a length and an index.
 
     Parameters
     ----------
@@ -110,12 +110,12 @@ class SimpleDataset(Dataset):
         return len(self._data)
 
     def get_example(self, i: Any) -> Any:
-        """The item at an index."""
+        """Return the item at an index."""
         return self._data[i]
 
 
 class ArrayDataset(Dataset):
-    """Tuples of what several sequences have at an index; of a single one its items.
+    """Tuples of the items of several sequences at an index; the items of a single one.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class ArrayDataset(Dataset):
         return len(self._data[0])
 
     def get_example(self, i: Any) -> Any:
-        """The items at an index."""
+        """Return the items at an index."""
         if len(self._data) == 1:
             return self._data[0][i]
         return tuple(data[i] for data in self._data)
@@ -173,7 +173,7 @@ class RecordFileDataset(Dataset):
         return len(self._records)
 
     def get_example(self, i: Any) -> Any:
-        """The record at a position, as bytes."""
+        """Return the record at a position, as bytes."""
         return self._records.get_example(i)
 
 
@@ -213,7 +213,7 @@ class ImageRecordDataset(RecordFileDataset):
         self._transform = transform
 
     def get_example(self, i: Any) -> Any:
-        """The image and the label at a position, transformed if there is a transform."""
+        """Return the image and the label at a position, transformed if there is a transform."""
         record = super().get_example(i)
         try:
             header, content = unpack(record)
@@ -290,7 +290,7 @@ class ImageFolderDataset(Dataset):
         return len(self.items)
 
     def get_example(self, i: Any) -> Any:
-        """The image and the label at a place, transformed if there is a transform."""
+        """Return the image and the label at a place, transformed if there is a transform."""
         path, label = self.items[resolve_rows(i, len(self))]
         with StoredFile.at(path).open() as file:
             content = file.read()

@@ -1,6 +1,6 @@
 """Images in files and zip archives, as arrays of channel, row and column, with any labels.
 
-Pillow reads them, and the pixels are what it finds in the file: nothing is turned, resized or
+Pillow reads them, and the pixels are those of the file: nothing is turned, resized or
 converted to other colours.  Image records are in `iterators.datasets.records`.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError
 from recordio.files import StoredFile, open_text
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
+from recordio.image_size import complete_limits, open_within_limits
 from recordio.regular_files import open_regular
 
 from ..core.layout import plan
@@ -36,21 +36,31 @@ Path = str | os.PathLike[str]
 TO_CHW = plan("hwc", "chw")
 
 
-def read_image(file: Any, dtype: Any, max_pixels: int | None) -> np.ndarray:
+#: Larger members of archives are not read: a record cannot be larger either.
+MOST_BYTES = 1 << 29
+
+Limits = dict[str, int]
+
+
+def read_image(content: bytes, dtype: Any, limits: Limits) -> np.ndarray:
     """The pixels of an image file, (channels, height, width)."""
-    with open_image(file) as image:
-        check_pixels(image.size, max_pixels)
-        pixels = np.array(image, dtype=dtype)
+    with open_within_limits(content, limits) as image:
+        try:
+            pixels = np.array(image, dtype=dtype)
+        except MemoryError:
+            raise
+        except Exception as error:  # the plugins of Pillow raise what they like on damaged files
+            raise ImageDecodeError(f"the image cannot be decoded ({error})") from error
     if pixels.ndim == 2:
         return pixels[None]
     return TO_CHW(pixels)
 
 
-def read_file(path: str, dtype: Any, max_pixels: int | None) -> np.ndarray:
-    """The same of a file with a name, which errors have."""
+def read_file(path: str, dtype: Any, limits: Limits) -> np.ndarray:
+    """Read the pixels of an image file by its name, which errors have."""
     with StoredFile.at(path).open() as file:
         try:
-            return read_image(file, dtype, max_pixels)
+            return read_image(file.read(), dtype, limits)
         except ImageDecodeError as error:
             raise ImageDecodeError(error.reason, path=path) from error
 
@@ -66,11 +76,14 @@ class ImageDataset(DatasetMixin):
         Folder that the paths are relative to.
     dtype : dtype_like, optional
         Element type; float32 by default.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
+    ImageDecodeError
+        On reading, for a file that exceeds a limit or cannot be decoded.
     ImportError
         On reading, if Pillow is missing.
 
@@ -90,8 +103,7 @@ class ImageDataset(DatasetMixin):
         paths: Path | Sequence[Path],
         root: Path = ".",
         dtype: Any = None,
-        *,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         if isinstance(paths, (str, os.PathLike)):
             with open_text(paths) as file:
@@ -99,14 +111,14 @@ class ImageDataset(DatasetMixin):
         self._paths = paths
         self._root = root
         self._dtype = np.dtype(np.float32 if dtype is None else dtype)
-        self._max_pixels = max_pixels
+        self._limits = complete_limits(limits)
 
     def __len__(self) -> int:
         return len(self._paths)
 
     def get_example(self, i: Any) -> np.ndarray:
-        """The image, (channels, height, width)."""
-        return read_file(os.path.join(self._root, self._paths[i]), self._dtype, self._max_pixels)
+        """Return the image, (channels, height, width)."""
+        return read_file(os.path.join(self._root, self._paths[i]), self._dtype, self._limits)
 
 
 class LabeledImageDataset(DatasetMixin):
@@ -122,13 +134,16 @@ class LabeledImageDataset(DatasetMixin):
         Element type of the images; float32 by default.
     label_dtype : dtype_like
         Element type of the labels, which are arrays without axes.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
     ValueError
         If a line does not have exactly two fields, or its label is no number.
+    ImageDecodeError
+        On reading, for a file that exceeds a limit or cannot be decoded.
     ImportError
         On reading, if Pillow is missing.
 
@@ -149,8 +164,7 @@ class LabeledImageDataset(DatasetMixin):
         root: Path = ".",
         dtype: Any = None,
         label_dtype: Any = np.int32,
-        *,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         self._label_dtype = np.dtype(label_dtype)
         if isinstance(pairs, (str, os.PathLike)):
@@ -158,15 +172,15 @@ class LabeledImageDataset(DatasetMixin):
         self._pairs = pairs
         self._root = root
         self._dtype = np.dtype(np.float32 if dtype is None else dtype)
-        self._max_pixels = max_pixels
+        self._limits = complete_limits(limits)
 
     def __len__(self) -> int:
         return len(self._pairs)
 
     def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The image, (channels, height, width), and its label."""
+        """Return the image, (channels, height, width), and its label."""
         path, label = self._pairs[i]
-        image = read_file(os.path.join(self._root, path), self._dtype, self._max_pixels)
+        image = read_file(os.path.join(self._root, path), self._dtype, self._limits)
         return image, np.array(label, self._label_dtype)
 
 
@@ -178,13 +192,16 @@ class ZippedImageDataset(DatasetMixin):
     zipfilename : path
     dtype : dtype_like, optional
         Element type; float32 by default.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
     zipfile.BadZipFile
         If it is no zip archive, or a member is damaged.
+    ImageDecodeError
+        On reading, for a member that exceeds a limit or cannot be decoded.
     IndexError, KeyError
         If there is no such member.
 
@@ -209,18 +226,17 @@ class ZippedImageDataset(DatasetMixin):
         self,
         zipfilename: Path,
         dtype: Any = None,
-        *,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         self._path = os.fspath(zipfilename)
         self._dtype = np.dtype(np.float32 if dtype is None else dtype)
-        self._max_pixels = max_pixels
+        self._limits = complete_limits(limits)
         self._opened: tuple[int, Any] = (-1, None)
         entries = self._open().infolist()
         self._names = [entry.filename for entry in entries if not entry.is_dir()]
 
     def _open(self) -> zipfile.ZipFile:
-        """The archive of this process; a file that was opened before a fork has a shared place."""
+        """Return the archive of this process; after a fork an open file has a shared position."""
         owner, archive = self._opened
         if owner != os.getpid():
             open_regular(self._path).close()  # refuses pipes; the archive opens and closes its own
@@ -237,16 +253,25 @@ class ZippedImageDataset(DatasetMixin):
         return self.get_example(index) if isinstance(index, str) else super().__getitem__(index)
 
     def __getitems__(self, indices: Any) -> list[np.ndarray]:
-        """Several images, as a list."""
+        """Return several images, as a list."""
         return [self.get_example(i) for i in indices]
 
     def get_example(self, i: Any) -> np.ndarray:
-        """The image with a position or a name, (channels, height, width)."""
-        with self._open().open(i if isinstance(i, str) else self._names[i]) as file:
-            return read_image(file, self._dtype, self._max_pixels)
+        """Return the image with a position or a name, (channels, height, width)."""
+        entry = self._open().getinfo(i if isinstance(i, str) else self._names[i])
+        try:
+            if entry.file_size > MOST_BYTES:
+                raise ImageDecodeError(
+                    f"{entry.file_size} bytes are more than the {MOST_BYTES} that are read from an "
+                    "archive: store it outside of one"
+                )
+            return read_image(self._open().read(entry), self._dtype, self._limits)
+        except ImageDecodeError as error:
+            reason = f"member {entry.filename}: {error.reason}"
+            raise ImageDecodeError(reason, path=self._path) from error
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in ("_path", "_dtype", "_max_pixels", "_names")}
+        return {name: vars(self)[name] for name in ("_path", "_dtype", "_limits", "_names")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -261,8 +286,9 @@ class MultiZippedImageDataset(ConcatenatedDataset):
     zipfilenames : list of path
     dtype : dtype_like, optional
         Element type; float32 by default.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Notes
     -----
@@ -278,12 +304,9 @@ class MultiZippedImageDataset(ConcatenatedDataset):
         self,
         zipfilenames: Sequence[Path],
         dtype: Any = None,
-        *,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
-        super().__init__(
-            *(ZippedImageDataset(name, dtype, max_pixels=max_pixels) for name in zipfilenames)
-        )
+        super().__init__(*(ZippedImageDataset(name, dtype, **limits) for name in zipfilenames))
 
 
 class LabeledZippedImageDataset(DatasetMixin):
@@ -298,8 +321,9 @@ class LabeledZippedImageDataset(DatasetMixin):
         Element type of the images; float32 by default.
     label_dtype : dtype_like
         Element type of the labels, which are arrays without axes.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -327,24 +351,23 @@ class LabeledZippedImageDataset(DatasetMixin):
         labelfilename: Path,
         dtype: Any = None,
         label_dtype: Any = np.int32,
-        *,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         self._label_dtype = np.dtype(label_dtype)
         self._pairs = read_pairs(labelfilename, self._label_dtype)
-        self._images = ZippedImageDataset(zipfilename, dtype, max_pixels=max_pixels)
+        self._images = ZippedImageDataset(zipfilename, dtype, **limits)
 
     def __len__(self) -> int:
         return len(self._pairs)
 
     def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The image, (channels, height, width), and its label."""
+        """Return the image, (channels, height, width), and its label."""
         name, label = self._pairs[i]
         return self._images[name], np.array(label, self._label_dtype)
 
 
 def read_pairs(path: Path, label_dtype: np.dtype) -> list[tuple[str, Any]]:
-    """Lines of path and label."""
+    """Return lines of path and label."""
     number = float if label_dtype.kind == "f" else int
     pairs = []
     with open_text(path) as file:

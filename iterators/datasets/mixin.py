@@ -1,4 +1,4 @@
-"""What makes a dataset of two methods: a number of examples and the example at an index.
+"""The base of a dataset with two methods: the number of examples and the example at an index.
 
 It translates indices.  It stores, caches and checks nothing.
 """
@@ -57,7 +57,7 @@ class DatasetMixin:
         raise NotImplementedError(f"{type(self).__name__} defines no __len__")
 
     def get_example(self, i: Any) -> Any:
-        """The example at an index; to be defined by the subclass.
+        """Return the example at an index; to be defined by the subclass.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class DatasetMixin:
         return self.__getitems__(resolve_index(index, len(self)))
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several examples, as a list."""
+        """Return several examples, as a list."""
         if type(self).__getitem__ is not DatasetMixin.__getitem__:
             return [self[i] for i in indices]  # a subclass that replaced the other method
         get = self.get_example

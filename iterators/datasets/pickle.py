@@ -142,7 +142,7 @@ class PickleDataset(DatasetMixin):
         return len(self._positions)
 
     def get_example(self, i: Any) -> Any:
-        """The object at a place, unpickled again."""
+        """Return the object at a place, unpickled again."""
         position = int(self._positions[i])
         with self._lock:
             self._reader.seek(position)
@@ -224,7 +224,7 @@ def open_pickle_dataset_writer(
 
 
 def _scan(reader: BinaryIO) -> np.ndarray:
-    """Where the pickles begin, found without running anything that they say."""
+    """Find where the pickles begin, running nothing of them."""
     end = reader.seek(0, os.SEEK_END)
     position = reader.seek(0)
     positions = []

@@ -1,7 +1,7 @@
 """Record files as datasets: the records themselves, and decoded images with their labels.
 
-Every example is read when it is asked for; nothing is cached or shuffled.  Whole epochs of
-augmented batches are what `iterators.ImageRecordIter` makes faster.
+Every example is read when its index is used; nothing is cached or shuffled.
+`iterators.ImageRecordIter` makes whole epochs of augmented batches faster.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import functools
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -19,20 +19,24 @@ from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
 from recordio.frames.mapping import LOST, is_lost
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader, unpack
+from recordio.keywords.checks import boolean, choice
+from recordio.keywords.options import accepts, by_name, option
 from recordio.packs.labels import label_changes
-from recordio.remote.settings import RemoteSettings
+from recordio.remote.settings import RemoteOptions, RemoteSettings
 
 from ..core.backend import backend_of
 from ..core.indexing import resolve_rows
 from ..core.layout import plan
-from ..core.parameters import choice, integer, unknown_keyword
 from ..images.codecs import general as codec
-from ..images.codecs.jpeg import jpeg
 from ..images.examples import AUGMENTATION, AugmentedExamples
+from ..images.limit_options import LimitOptions
 from ..images.sources.packs import Pack, Packs, as_packs, label_source
 from ..images.sources.record_source import RecordSource, read_label_vectors
-from .decoding import DecodingThreads
+from .decoding import DecodingThreads, ThreadOptions
 from .mixin import DatasetMixin
+
+if TYPE_CHECKING:
+    from ..core.keywords import ImageRecordDatasetParameters, RecordDatasetKeywords
 
 __all__ = ["ImageRecordDataset", "RecordDataset"]
 
@@ -41,23 +45,42 @@ Path = str | os.PathLike[str]
 TO_CHW = plan("hwc", "chw")
 
 
+@dataclass(frozen=True, kw_only=True)
+class RecordDatasetOptions(RemoteOptions):
+    """The keywords of `RecordDataset`."""
+
+    positional = "path index"
+
+    path: Path = option(kind="path", text="The record file, or its URL.")
+    index: Path | None = option(
+        None,
+        "path, optional",
+        """Its ``.idx`` file; examples then come in its order.  Without one they come in the order
+        of the file, which is scanned once.""",
+    )
+    header: bool = option(
+        False,
+        "bool",
+        """Whether records begin with an image header.  An example is then ``(IRHeader, payload)``.
+        """,
+        boolean,
+    )
+    copy: bool = option(
+        True,
+        "bool",
+        """True: payloads are bytes, which can be pickled and therefore sent between processes.
+        False: they are read-only memoryviews of the mapped file, without a copy.""",
+        boolean,
+    )
+
+
+@accepts(RecordDatasetOptions)
 class RecordDataset(DatasetMixin):
     """The records of any record file.
 
     Parameters
     ----------
-    path : path
-        The record file.
-    index : path, optional
-        Its ``.idx`` file; examples then come in its order.  Without one they come in the order of
-        the file, which is scanned once.
-    header : bool
-        Whether records begin with an image header.  An example is then ``(IRHeader, payload)``.
-    copy : bool
-        True: payloads are bytes, which can be pickled and therefore sent between processes.  False:
-        they are read-only memoryviews of the mapped file, without a copy.
-    **remote
-        Keywords of `recordio.RemoteSettings`, for URLs.
+    {parameters}
 
     Raises
     ------
@@ -84,24 +107,17 @@ class RecordDataset(DatasetMixin):
     (3, b'three', [b'two', b'one'])
     """
 
-    def __init__(
-        self,
-        path: Path,
-        index: Path | None = None,
-        *,
-        header: bool = False,
-        copy: bool = True,
-        **remote: Any,
-    ) -> None:
-        self.reader = RecordReader(path, index, **remote)
-        self._header = header
-        self._copy = copy
+    def __init__(self, *values: Any, **keywords: Unpack[RecordDatasetKeywords]) -> None:
+        options = RecordDatasetOptions.of(type(self).__name__, keywords, values)
+        self.reader = RecordReader(options.path, options.index, **vars(options.remote))
+        self._header = options.header
+        self._copy = options.copy
 
     def __len__(self) -> int:
         return len(self.reader)
 
     def get_example(self, i: Any) -> bytes | memoryview | tuple[IRHeader, Any]:
-        """The record at a position."""
+        """Return the record at a position."""
         record = self.reader[i]
         payload = bytes(record) if self._copy else record
         if is_lost(record):
@@ -109,7 +125,7 @@ class RecordDataset(DatasetMixin):
         return self._finish(payload, i)
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several records, read at once."""
+        """Return several records, read at once."""
         records: list[Any] = self.reader.read_many(indices, copy=self._copy)
         if not self._header:
             return records
@@ -124,47 +140,78 @@ class RecordDataset(DatasetMixin):
             raise error.at(**self.place_of(i)) from None
 
     def place_of(self, i: Any) -> dict[str, Any]:
-        """Where an example lies, as `RecordIOError` names it."""
+        """Return the position of an example, as `RecordIOError` names it."""
         row = resolve_rows(i, len(self))
         return {"path": self.reader.path, "offset": self.reader.offset_of(row), "record": row}
 
 
+def _label_dtype(name: str, value: Any) -> np.dtype:
+    dtype = np.dtype(value)
+    if dtype.kind not in "iuf":
+        raise TypeError(f"{name}={value!r}: expected a type of real numbers")
+    return dtype
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
+    """The keywords of `ImageRecordDataset`, except those of augmentation."""
+
+    positional = "path index"
+
+    path: Any = option(
+        kind="path, Pack, or a list of them",
+        text="""A record file, a folder of them, or several paths separated by semicolons.  Of a
+        face-recognition pack the examples are the images.  A `Pack` also says what becomes of its
+        labels; examples are numbered through, pack after pack.""",
+    )
+    index: Any = option(
+        "",
+        "path",
+        """``.idx`` files in the same form.  Optional: without them the files are scanned once.  A
+        `Pack` names its own.""",
+    )
+    channels: int | None = option(
+        None,
+        "{3, 1, 4}",
+        """3 for RGB, 1 for grey, 4 for RGBA; images are turned upright as their EXIF orientation
+        says.  Of augmented images `data_shape` says it.""",
+    )
+    layout: str | None = option(
+        None,
+        '{"HWC", "CHW"}',
+        'Order of the axes: "HWC" of images as they are, "CHW" of augmented ones.',
+    )
+    dtype: Any = option(
+        None,
+        '{"uint8", "float32"}',
+        """"uint8" of images as they are; ``"float32"`` for the values that are stored, such as
+        depths and medical images of 16 bits or floating point, with every bit and without scaling;
+        for 1 or 3 channels.  Of augmented images "float32", "float16", "uint8" or "int8".""",
+    )
+    transform: Callable[[np.ndarray], Any] | None = option(
+        None,
+        "callable, optional",
+        """Takes the image, or each view of it, and returns what stands in its place.  It runs in
+        the thread of the caller.""",
+    )
+    label_dtype: Any = option(
+        np.float32,
+        "dtype_like",
+        "Element type of the labels, float32 in the file.",
+        _label_dtype,
+    )
+
+
+@accepts(ImageRecordDatasetOptions, rest="keywords")
 class ImageRecordDataset(DatasetMixin):
     """Decoded images of record files, with their labels; as they are, or augmented.
 
     Parameters
     ----------
-    path : path, Pack, or a list of them
-        A record file, a folder of them, or several paths separated by semicolons.  Of a
-        face-recognition pack the examples are the images.  A `Pack` also says what becomes of its
-        labels; examples are numbered through, pack after pack.
-    index : path
-        ``.idx`` files in the same form.  Optional: without them the files are scanned once.  A
-        `Pack` names its own.
-    channels : {3, 1, 4}
-        3 for RGB, 1 for grey, 4 for RGBA; images are turned upright as their EXIF orientation says.
-        Of augmented images `data_shape` says it.
-    layout : {"HWC", "CHW"}
-        Order of the axes: "HWC" of images as they are, "CHW" of augmented ones.
-    dtype : {"uint8", "float32"}
-        "uint8" of images as they are; ``"float32"`` for the values that are stored, such as depths
-        and medical images of 16 bits or floating point, with every bit and without scaling; for 1
-        or 3 channels.  Of augmented images "float32", "float16", "uint8" or "int8".
-    transform : callable, optional
-        Takes the image, or each view of it, and returns what stands in its place.
-    label_dtype : dtype_like
-        Element type of the labels, float32 in the file.
-    threads : int, optional
-        How many images of one batch are decoded at a time; decoding needs no GIL.  By default as
-        many as there are processor cores, but one in worker processes, which already share them.
-        The transform runs in the thread of the caller.
-    max_pixels, max_scans, max_scan_pixels : int
-        Images with more pixels, and JPEG images with more scans, or more pixels in all of them,
-        are refused before anything is decoded.
+    {parameters}
     **keywords
         With a `data_shape`, or a `recipe` that has one, images are augmented: keywords of `Recipe`,
-        and `recipe`, `views` and `seed` of `ImageRecordIter`.  Besides those of
-        `recordio.RemoteSettings`, for URLs.
+        and `recipe`, `views` and `seed` of `ImageRecordIter`.
 
     Attributes
     ----------
@@ -212,50 +259,31 @@ class ImageRecordDataset(DatasetMixin):
     ((3, 4, 4), [29.0, 30.0, 30.0], np.float32(3.0))
     """
 
-    def __init__(
-        self,
-        path: Path | Pack | Sequence[Path | Pack],
-        index: Path = "",
-        *,
-        channels: int | None = None,
-        layout: str | None = None,
-        dtype: str | None = None,
-        transform: Callable[[np.ndarray], Any] | None = None,
-        label_dtype: Any = np.float32,
-        threads: int | None = None,
-        max_pixels: int = jpeg.DEFAULT_MAX_PIXELS,
-        max_scans: int = jpeg.DEFAULT_MAX_SCANS,
-        max_scan_pixels: int = jpeg.DEFAULT_MAX_SCAN_PIXELS,
-        **keywords: Any,
-    ) -> None:
-        augmentation = {name: keywords.pop(name) for name in AUGMENTATION & keywords.keys()}
-        known = {item.name for item in fields(RemoteSettings)}
-        for name in keywords.keys() - known:
-            raise unknown_keyword(type(self).__name__, name, known | AUGMENTATION)
-        self._threads = DecodingThreads(threads)
-        self._limits = {
-            "max_pixels": integer("max_pixels", max_pixels, low=1),
-            "max_scans": integer("max_scans", max_scans, low=1),
-            "max_scan_pixels": integer("max_scan_pixels", max_scan_pixels, low=1),
-        }
+    def __init__(self, *values: Any, **keywords: Unpack[ImageRecordDatasetParameters]) -> None:
+        owner = type(self).__name__
+        given = by_name(owner, keywords, ImageRecordDatasetOptions, values)
+        augmentation = {name: given.pop(name) for name in AUGMENTATION & given.keys()}
+        options = ImageRecordDatasetOptions.of(owner, given, also=AUGMENTATION)
+        self._threads = DecodingThreads(options.threads)
+        self._limits = options.limits
         self._examples: AugmentedExamples | None = None
         if augmentation:
-            self._augment(augmentation, channels, layout=layout, dtype=dtype)
+            self._augment(augmentation, options)
         else:
+            channels = options.channels
             self._channels = choice("channels", 3 if channels is None else channels, (3, 1, 4))
-            self._layout = choice("layout", layout or "HWC", ("HWC", "CHW"))
-            self._dtype = choice("dtype", np.dtype(dtype or "uint8").name, codec.DTYPES)
+            self._layout = choice("layout", options.layout or "HWC", ("HWC", "CHW"))
+            self._dtype = choice("dtype", np.dtype(options.dtype or "uint8").name, codec.DTYPES)
             if self._dtype == "float32" and channels == 4:
                 raise ValueError("channels=4 has 8 bits: drop dtype, or ask for 1 or 3 channels")
-        self._label_dtype = np.dtype(label_dtype)
-        if self._label_dtype.kind not in "iuf":
-            raise TypeError(f"label_dtype={label_dtype!r}: expected a type of real numbers")
-        self._transform = transform
-        self.packs = as_packs(path) or (Pack(path, path_imgidx=index),)  # type: ignore[arg-type]
-        if index and as_packs(path):
+        self._label_dtype = options.label_dtype
+        self._transform = options.transform
+        found = as_packs(options.path)
+        if options.index and found:
             raise ValueError("index belongs to one pack: give path_imgidx to that Pack")
+        self.packs = found or (Pack(options.path, path_imgidx=options.index),)
         _refuse_mixing(self.packs)
-        settings = RemoteSettings(**keywords)
+        settings = options.remote
         self.source = Packs(self.packs, remote=settings)
         self._lists = [_labels_of_list(pack.path_imglist, settings) for pack in self.packs]
         self._changes, self._count_classes = label_changes(
@@ -267,15 +295,17 @@ class ImageRecordDataset(DatasetMixin):
             ]
         )
 
-    def _augment(self, augmentation: dict[str, Any], channels: int | None, **form: Any) -> None:
-        """Have images augmented; `form` is what was given of layout and dtype."""
+    def _augment(self, augmentation: dict[str, Any], options: ImageRecordDatasetOptions) -> None:
+        form = {"layout": options.layout, "dtype": options.dtype}
         form = {name: value for name, value in form.items() if value is not None}
         if "dtype" in form:
             form["dtype"] = np.dtype(form["dtype"]).name
         found = AugmentedExamples(type(self).__name__, augmentation | form, **self._limits)
         self._channels = found.recipes[0].channels
-        if channels not in (None, self._channels):
-            raise ValueError(f"channels={channels!r}, but data_shape has {self._channels}: drop it")
+        if options.channels not in (None, self._channels):
+            raise ValueError(
+                f"channels={options.channels!r}, but data_shape has {self._channels}: drop it"
+            )
         self._examples = found
 
     def __repr__(self) -> str:
@@ -319,18 +349,18 @@ class ImageRecordDataset(DatasetMixin):
         return self._count_classes()
 
     def pack_of(self, i: int) -> int:
-        """Which of the packs an example comes from."""
+        """Return the number of the pack that an example comes from."""
         return self.source.pack_of(resolve_rows(i, len(self)))
 
     def __len__(self) -> int:
         return len(self.source)
 
     def get_example(self, i: Any) -> tuple[Any, ...]:
-        """The image, transformed if there is a transform, and the label of a record."""
+        """Return the image, transformed if there is a transform, and the label of a record."""
         return self._finish(self._read(resolve_rows(i, len(self))))
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[tuple[Any, ...]]:
-        """Several examples, decoded by several threads."""
+        """Return several examples, decoded by several threads."""
         rows = [resolve_rows(i, len(self)) for i in indices]
         return [self._finish(example) for example in self._threads.map(self._read, rows)]
 
@@ -395,7 +425,7 @@ def _refuse_mixing(packs: Sequence[Pack]) -> None:
 
 
 def _labels_of_list(path: str, remote: RemoteSettings) -> dict[int, np.ndarray] | None:
-    """The labels of every id of a list file."""
+    """Return the labels of every id of a list file."""
     if not path:
         return None
     ids, starts, values = read_label_vectors(path, remote)
@@ -404,7 +434,7 @@ def _labels_of_list(path: str, remote: RemoteSettings) -> dict[int, np.ndarray] 
 
 
 def _distinct(source: RecordSource, listed: dict[int, np.ndarray] | None) -> np.ndarray:
-    """The different class labels of a pack."""
+    """Return the different class labels of a pack."""
     if listed is None:
         labels, _ = source.labels(on_error="skip")
     else:

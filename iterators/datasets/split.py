@@ -75,11 +75,11 @@ class SubDataset(DatasetMixin):
         return self._size
 
     def get_example(self, i: Any) -> Any:
-        """The example at place `i` of the part."""
+        """Return the example at place `i` of the part."""
         return self._dataset[self._index(i)]
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several examples; the base is asked once."""
+        """Return several examples; the base is read once."""
         return examples_at(self._dataset, [self._index(i) for i in indices])
 
     def _index(self, i: Any) -> Any:
@@ -203,7 +203,7 @@ def split_dataset_n_random(dataset: Any, n: int, seed: Any = None) -> list[SubDa
 def get_cross_validation_datasets(
     dataset: Any, n_folds: int | None = None, order: Any = None, *, n_fold: int | None = None
 ) -> list[tuple[SubDataset, SubDataset]]:
-    """Pairs of training and test part, so that every example is tested once.
+    """Return pairs of training and test part, so that every example is tested once.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def get_cross_validation_datasets_random(
     *,
     n_fold: int | None = None,
 ) -> list[tuple[SubDataset, SubDataset]]:
-    """Pairs of training and test part of a shuffled dataset.
+    """Return pairs of training and test part of a shuffled dataset.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Lines of text files, found once and decoded when they are asked for.
+"""Lines of text files, found once and decoded when they are read.
 
 The files are mapped, so that any number of threads and processes may read them.  Nothing is parsed:
 `recordio.read_csv` and its kin do that.
@@ -33,7 +33,7 @@ NEWLINES = (None, "", "\n", "\r", "\r\n")
 
 
 class TextDataset(DatasetMixin):
-    r"""The lines of text files; of several files the tuples of their lines.
+    r"""The lines of text files; tuples of lines for several files.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class TextDataset(DatasetMixin):
         return len(self._lines)
 
     def get_example(self, i: Any) -> str | tuple[str, ...]:
-        """The line, or the tuple of lines, at a place."""
+        """Return the line, or the tuple of lines, at a place."""
         if not 0 <= i < len(self._lines):
             raise IndexError(f"index {i} is out of range for {len(self._lines)} lines")
         line = self._lines[i]
@@ -207,7 +207,7 @@ def _for_each(name: str, value: Any, count: int) -> Sequence[Any]:
 
 
 def _line_ends(view: memoryview, newline: str | None) -> np.ndarray:
-    """Offsets behind the terminators of all lines, and of the end if the last line has none."""
+    """Return offsets behind the terminators of all lines, and of the end if it has none."""
     data = np.frombuffer(view, np.uint8)
     pieces = [np.empty(0, np.int64)]
     for start in range(0, len(data), CHUNK):

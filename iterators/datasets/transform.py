@@ -1,4 +1,4 @@
-"""A function applied to every example when it is asked for.  Nothing is cached."""
+"""A function applied to every example when it is read.  Nothing is cached."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class TransformDataset(DatasetMixin):
         return len(self._dataset)
 
     def get_example(self, i: Any) -> Any:
-        """The transformed example."""
+        """Return the transformed example."""
         return self._transform(self._dataset[i])
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several transformed examples; the base is asked once."""
+        """Return several transformed examples; the base is read once."""
         return [self._transform(example) for example in examples_at(self._dataset, indices)]

@@ -1,4 +1,4 @@
-"""Pylearn2's `TransformerDataset`: features that are transformed when they are asked for."""
+"""Pylearn2's `TransformerDataset`: features that are transformed when they are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TransformerDataset"]
 
 
 class TransformerDataset:
-    """A dataset whose features are what a transformer makes of those of another one.
+    """A dataset whose features a transformer makes of those of another one.
 
     Parameters
     ----------
@@ -48,22 +48,22 @@ class TransformerDataset:
         self.space_preserving = space_preserving
 
     def perform(self, features: Any) -> Any:
-        """The transformer's result for a batch of features."""
+        """Return the transformer's result for a batch of features."""
         return getattr(self.transformer, "perform", self.transformer)(features)
 
     def get_num_examples(self) -> int:
-        """Number of examples."""
+        """Return the number of examples."""
         return self.raw.get_num_examples()
 
     def __len__(self) -> int:
         return self.get_num_examples()
 
     def has_targets(self) -> bool:
-        """Whether there are targets."""
+        """Return whether there are targets."""
         return self.raw.has_targets()
 
     def get_targets(self) -> Any:
-        """The targets, which are left alone."""
+        """Return the targets, which are left alone."""
         return self.raw.get_targets()
 
     def iterator(
@@ -75,7 +75,7 @@ class TransformerDataset:
         data_specs: Any = None,
         return_tuple: bool = False,
     ) -> TransformerIterator:
-        """Batches of one epoch; see `VectorSpacesDataset.iterator` for the parameters.
+        """Return batches of one epoch; see `VectorSpacesDataset.iterator` for the parameters.
 
         Without `data_specs` a batch is what the transformer gives.
 
@@ -99,7 +99,7 @@ class TransformerDataset:
         )
 
     def _taken(self, form: Any) -> Any:
-        """The form in which the transformer takes features that are asked for in a form."""
+        """Return the form in which the transformer takes features for a requested form."""
         if self.space_preserving and form is not None:
             return form
         if hasattr(self.transformer, "get_input_space"):
@@ -108,7 +108,7 @@ class TransformerDataset:
         return stored.forms[stored.sources.index(FEATURES)]
 
     def _given(self, features: Any, form: Any) -> Any:
-        """What the transformer made of features, in a form."""
+        """Return transformed features in a form."""
         result = self.perform(features)
         if form is None:
             return result
@@ -121,25 +121,25 @@ class TransformerDataset:
         return rows.np_format_as(result, form)
 
     def get_batch_design(self, batch_size: int, include_labels: bool = False) -> Any:
-        """Consecutive examples from a random place; see `DenseDesignMatrix.get_batch_design`."""
+        """Return consecutive examples from a random place, as `DenseDesignMatrix` does."""
         X, y = self.raw.get_batch_design(batch_size, include_labels=True)
         X = self.perform(X)
         return (X, y) if include_labels else X
 
     def get_topological_view(self, mat: Any) -> Any:
-        """Rows as images, where transformed rows hold images as the others do."""
+        """Return rows as images, where transformed rows hold images as the others do."""
         return self._raw_if_preserving().get_topological_view(mat)
 
     def get_weights_view(self, mat: Any) -> Any:
-        """The same as `get_topological_view`."""
+        """Return `mat` as `get_topological_view` does."""
         return self._raw_if_preserving().get_weights_view(mat)
 
     def adjust_for_viewer(self, X: Any) -> Any:
-        """Values for a viewer of -1 to 1; as they are unless the space is preserved."""
+        """Return values for a viewer of -1 to 1; as they are unless the space is preserved."""
         return self.raw.adjust_for_viewer(X) if self.space_preserving else X
 
     def adjust_to_be_viewed_with(self, X: Any, ref: Any, per_example: bool = False) -> Any:
-        """Values in proportion to others; see `DenseDesignMatrix.adjust_to_be_viewed_with`."""
+        """Return values in proportion to others, as `DenseDesignMatrix` does."""
         return self.raw.adjust_to_be_viewed_with(X, ref, per_example)
 
     def _raw_if_preserving(self) -> Any:
@@ -150,7 +150,7 @@ class TransformerDataset:
         return self.raw
 
     def get_data_specs(self) -> tuple[Any, Any]:
-        """Spaces and sources of what is given.
+        """Return spaces and sources of what is given.
 
         Raises
         ------
@@ -207,5 +207,5 @@ class TransformerIterator:
         return batch[0] if len(batch) == 1 and not self._return_tuple else batch
 
     def next(self) -> Any:
-        """The next batch."""
+        """Return the next batch."""
         return next(self)

@@ -49,38 +49,38 @@ class DefaultViewConverter:
         self.row_layout = Layout("bf", f_order="chw", **sizes)
 
     def view_shape(self) -> tuple[int, ...]:
-        """Rows, columns, channels."""
+        """Return rows, columns, channels."""
         return self.shape
 
     def design_mat_to_topo_view(self, design_matrix: Any) -> Any:
-        """Rows ``(n, f)`` as images in `axes`."""
+        """Return rows ``(n, f)`` as images in `axes`."""
         return plan(self.row_layout, self.topo_layout)(design_matrix)
 
     def topo_view_to_design_mat(self, topo_view: Any) -> Any:
-        """Images in `axes` as rows ``(n, f)``."""
+        """Return images in `axes` as rows ``(n, f)``."""
         return plan(self.topo_layout, self.row_layout)(topo_view)
 
     def topo_space(self, dtype: Any = "float64") -> Form:
-        """The space of the images."""
+        """Return the space of the images."""
         return space_of(FieldSpec(self.topo_layout, np.dtype(dtype).name))
 
 
 class RowsAsImages:
-    """What a data set offers whose rows may hold images; the base of `DenseDesignMatrix`."""
+    """Methods of a data set whose rows may hold images; the base of `DenseDesignMatrix`."""
 
     X: Any
     view_converter: Any
 
     def get_topological_view(self, mat: Any = None) -> Any:
-        """The examples, or other rows, as images."""
+        """Return the examples, or other rows, as images."""
         return self._converter().design_mat_to_topo_view(self.X if mat is None else mat)
 
     def get_weights_view(self, mat: Any) -> Any:
-        """Rows as images, like `get_topological_view`."""
+        """Return rows as images, like `get_topological_view`."""
         return self.get_topological_view(mat)
 
     def get_topo_batch_axis(self) -> int:
-        """Which axis of `get_topological_view` is that of the examples.
+        """Return the number of the axis of examples in `get_topological_view`.
 
         Examples
         --------
@@ -96,7 +96,7 @@ class RowsAsImages:
         self.view_converter = DefaultViewConverter(self._converter().shape, axes)
 
     def adjust_for_viewer(self, X: Any) -> Any:
-        """Values divided by the greatest magnitude among them, for a viewer of -1 to 1.
+        """Divide values by the greatest magnitude among them, for a viewer of -1 to 1.
 
         Examples
         --------
@@ -107,7 +107,7 @@ class RowsAsImages:
         return self.adjust_to_be_viewed_with(X, X)
 
     def adjust_to_be_viewed_with(self, X: Any, ref: Any, per_example: bool = False) -> Any:
-        """Values divided by the greatest magnitude in others, and cut off at -1 and 1.
+        """Divide values by the greatest magnitude in others, and cut off at -1 and 1.
 
         Parameters
         ----------
@@ -128,13 +128,7 @@ class RowsAsImages:
 
 
 def converter_for(topo_view: Any, axes: Any) -> DefaultViewConverter:
-    """The converter between such images and rows.
-
-    Raises
-    ------
-    ValueError
-        If they have not the axes that are named.
-    """
+    """Return the converter between images with these axes and rows."""
     if topo_view.ndim != 4:
         raise SpecError(f"topo_view has 4 axes, unlike an array of shape {topo_view.shape}")
     layout = Layout(axes)

@@ -32,7 +32,7 @@ def get_mnist(
     label_dtype: Any = np.int32,
     rgb_format: bool = False,
 ) -> tuple[Any, Any]:
-    """The training and the test set of MNIST.
+    """Return the training and the test set of MNIST.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def get_fashion_mnist(
     label_dtype: Any = np.int32,
     rgb_format: bool = False,
 ) -> tuple[Any, Any]:
-    """The training and the test set of Fashion-MNIST; see `get_mnist`, with whose file names."""
+    """Return the training and the test set of Fashion-MNIST, whose files have MNIST's names."""
     return get_mnist(path, withlabel, ndim, scale, dtype, label_dtype, rgb_format)
 
 
@@ -119,7 +119,7 @@ def get_kuzushiji_mnist(
     label_dtype: Any = np.int32,
     rgb_format: bool = False,
 ) -> tuple[Any, Any]:
-    """The training and the test set of Kuzushiji-MNIST; see `get_mnist`, with whose file names."""
+    """Return the training and the test set of Kuzushiji-MNIST, whose files have MNIST's names."""
     return get_mnist(path, withlabel, ndim, scale, dtype, label_dtype, rgb_format)
 
 
@@ -130,7 +130,7 @@ def get_cifar10(
     scale: float = 1.0,
     dtype: Any = None,
 ) -> tuple[Any, Any]:
-    """The training and the test set of CIFAR-10.
+    """Return the training and the test set of CIFAR-10.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def get_cifar100(
     scale: float = 1.0,
     dtype: Any = None,
 ) -> tuple[Any, Any]:
-    """The training and the test set of CIFAR-100, with the fine labels.
+    """Return the training and the test set of CIFAR-100, with the fine labels.
 
     Parameters, results and errors are those of `get_cifar10`; the file is
     ``cifar-100-python.tar.gz``.

@@ -14,8 +14,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.options import Rule, divided, option, refuse_ineffective, warn_of_ineffective
-from ..core.parameters import choice, integer
+from recordio.keywords.checks import choice, integer
+from recordio.keywords.options import (
+    Options,
+    Rule,
+    divided,
+    option,
+    refuse_ineffective,
+    warn_of_ineffective,
+)
+
 from ..core.shared_number import SharedNumber
 from .augment.named_recipes import NamedRecipeOptions, expanded
 from .augment.recipe import Recipe
@@ -24,14 +32,32 @@ from .plan import DTYPES, RenderPlan
 from .render import Renderer
 from .view_plans import augment_key, same_channels, with_keywords, with_views
 
-__all__ = ["AUGMENTATION", "AugmentedExamples", "ExampleOptions"]
+__all__ = [
+    "AUGMENTATION",
+    "EXAMPLE_KEYWORDS",
+    "AugmentedExamples",
+    "ExampleOptions",
+    "SeededRecipeOptions",
+]
 
 LAYOUTS = ("CHW", "HWC")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExampleOptions(NamedRecipeOptions):
-    """What else is said about augmented examples."""
+class SeededRecipeOptions(NamedRecipeOptions):
+    """The keywords of augmented examples beside a recipe, except their form."""
+
+    seed: int = option(
+        0,
+        "int",
+        "Determines what is drawn, as `seed_aug` or `seed` of ImageRecordIter.",
+        partial(integer, low=-(1 << 63), high=(1 << 64) - 1),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleOptions(SeededRecipeOptions):
+    """The keywords of augmented examples beside a recipe."""
 
     rules: ClassVar[tuple[Rule, ...]] = (*PIXEL_RULES, EXPOSURE_RULE)
 
@@ -44,18 +70,15 @@ class ExampleOptions(NamedRecipeOptions):
         '"float32", "float16", "uint8" or "int8", as of ImageRecordIter.',
         partial(choice, allowed=DTYPES),
     )
-    seed: int = option(
-        0,
-        "int",
-        "Determines what is drawn, as `seed_aug` or `seed` of ImageRecordIter.",
-        partial(integer, low=-(1 << 63), high=(1 << 64) - 1),
-    )
 
 
-#: The keywords by which a data set is asked to augment.
-AUGMENTATION = frozenset(
-    item.name for family in (ExampleOptions, Recipe) for item in fields(family)
-) - {"layout", "dtype"}
+def _names(*families: type[Options]) -> frozenset[str]:
+    return frozenset(item.name for family in families for item in fields(family))
+
+
+#: The keywords of augmented examples, and those by which a data set is asked to augment.
+EXAMPLE_KEYWORDS = _names(ExampleOptions, Recipe)
+AUGMENTATION = _names(SeededRecipeOptions, Recipe)
 
 
 class AugmentedExamples:

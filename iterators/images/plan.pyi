@@ -10,7 +10,6 @@ from .augment.geometry import GeometryDrawer
 from .augment.pixel_change import PixelChange
 from .augment.recipe import Recipe
 from .label_reader import LabelReader
-from .row_writer import RowWriter
 
 DEFAULT_LIMITS: dict[str, int]
 DTYPES: tuple[str, ...]
@@ -40,7 +39,6 @@ class RenderPlan:
         views: Sequence[RenderPlan] = (),
         **limits: int,
     ) -> None: ...
-    def parts(
-        self,
-    ) -> tuple[LabelReader, GeometryDrawer, tuple[PixelChange, ...], RowWriter | None]: ...
+    # The last is a RowWriter, which is made of a plan, or None.
+    def parts(self) -> tuple[LabelReader, GeometryDrawer, tuple[PixelChange, ...], Any]: ...
     def shape(self, batch_size: int) -> tuple[int, ...]: ...

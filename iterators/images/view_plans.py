@@ -10,7 +10,8 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from ..core.parameters import unknown_keyword
+from recordio.keywords.checks import unknown_keyword
+
 from ..core.random import derive_key
 from .plan import RenderPlan
 

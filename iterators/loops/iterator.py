@@ -1,7 +1,7 @@
-"""What every iterator over a data set answers: Chainer's protocol, and states to resume from.
+"""Chainer's protocol of iterators over a data set, and states to resume from.
 
 `Iterator` is the protocol.  `DatasetIterator` keeps the position of a run, plans the batches ahead
-of it and saves and loads it; its subclasses say how the examples of a planned batch are fetched.
+of it and saves and loads it; its subclasses define how the examples of a planned batch are fetched.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import boolean, entries, integer, real
+
 from ..core.order.position import Position
 from ..core.order.sweep_orders import ShuffleOrderSampler
 from ..core.order.sweeps import NO_DETAIL, Sweep, advance, checked_order, first_sweep
-from ..core.parameters import boolean, entries, integer, real
 from ..core.turns import Turns
 
 __all__ = ["DatasetIterator", "Iterator", "Planned", "fetch"]
@@ -53,14 +54,14 @@ class Iterator:
         raise TypeError(f"{type(self).__name__} does not define __next__()")
 
     def next(self) -> list[Any]:
-        """The next batch: the name that ``__next__`` had in Python 2, kept for old scripts."""
+        """Return the next batch: the name of ``__next__`` in Python 2, kept for old scripts."""
         return self.__next__()
 
     def finalize(self) -> None:
         """Give back threads, processes and memory.  May be called again and again."""
 
     def close(self) -> None:
-        """Another name of `finalize`."""
+        """Close the iterator: another name of `finalize`."""
         self.finalize()
 
     def serialize(self, serializer: Any) -> None:
@@ -82,7 +83,7 @@ class Planned:
 
     `drawn_from` is the state of NumPy's global generator before the order sampler drew from it for
     this batch, None if it did not.  `parts` belongs to the iterators that fetch in the background:
-    what is under way for the batch, None as long as nothing is.
+    the work under way for the batch, or None.
     """
 
     indices: list[int]
@@ -92,26 +93,10 @@ class Planned:
 
 
 class DatasetIterator(Iterator):
-    """Base class of the iterators over a data set: which examples come when, and states.
+    """Base class of the iterators over a data set: order of the examples, and states.
 
-    Parameters
-    ----------
-    dataset : object
-        Anything with ``len(dataset)`` and ``dataset[i]``; ``dataset.__getitems__(indices)`` is used
-        where there is one.
-    batch_size : int
-        Examples of a batch, at least 1.
-    repeat : bool
-        Go on for ever, filling a batch from the next sweep where one ends; else stop after one
-        sweep, whose last batch may be short.
-    shuffle : bool, optional
-        False for the order of the data set, True or None for a random one.
-    order_sampler : callable, optional
-        Gives the order of every sweep, see `OrderSampler`; then `shuffle` must be None.
-
-    Notes
-    -----
-    An iterator has one consumer: `next` is not for several threads at once.
+    `SerialIterator` describes the parameters.  An iterator has one consumer: `next` is not for
+    several threads at once.
     """
 
     def __init__(
@@ -150,7 +135,7 @@ class DatasetIterator(Iterator):
 
     @property
     def is_new_epoch(self) -> bool:
-        """Whether the latest batch completed a sweep."""
+        """True if the latest batch completed a sweep."""
         return self._sweep.is_new_epoch
 
     @property
@@ -186,7 +171,7 @@ class DatasetIterator(Iterator):
         return getattr(self.order_sampler, "uses_global_generator", False)
 
     def _sampler_state(self) -> Any:
-        """State of the order sampler as if nothing were planned; None if it has none."""
+        """Return the state of the order sampler as if nothing were planned; None if it has none."""
         if not self._draws_globally:
             return self._sweep.sampler_state
         for planned in self._planned:
@@ -247,7 +232,7 @@ class DatasetIterator(Iterator):
     # -- states -----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """All that is needed to go on exactly here, in this or another kind of iterator.
+        """Return all that is needed to go on exactly here, in this or another kind of iterator.
 
         Returns
         -------
@@ -266,7 +251,7 @@ class DatasetIterator(Iterator):
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a saved state says.
+        """Go on from a saved state.
 
         The order may be called `order` or `_order`; without one the present order is kept.  An
         iterator that has no order takes none, as in Chainer.
@@ -307,7 +292,7 @@ class DatasetIterator(Iterator):
             self._sweep = sweep
 
     def _checked(self, state: Mapping[str, Any], order: np.ndarray | None) -> Sweep:
-        """What a state says, if there can be that, with the present order sampler."""
+        """Return the position in a state, checked, with the present order sampler."""
         # numpy.savez makes arrays without axes of numbers.
         state = {
             name: value.item() if isinstance(value, np.ndarray) and not value.ndim else value
@@ -358,7 +343,7 @@ class DatasetIterator(Iterator):
     # -- copies -----------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """What the constructor was given and the position; nothing that runs."""
+        """Return the arguments of the constructor and the position; nothing that runs."""
         state = self.__dict__.copy()
         state["_turns"], state["_planned"] = Turns(), deque()
         at = self._sampler_state()
@@ -371,17 +356,9 @@ class DatasetIterator(Iterator):
 
 
 def fetch(dataset: Any, indices: list[int]) -> list[Any]:
-    """Examples of a data set, one by one or, where it can, all at once.
+    """Read examples of a data set, one by one or, where it can, all at once.
 
-    Raises
-    ------
-    RuntimeError
-        If the data set raises StopIteration, which would end the loop in silence.
-
-    Examples
-    --------
-    >>> fetch("abc", [2, 0])
-    ['c', 'a']
+    A StopIteration of the data set, which would end the loop in silence, becomes a RuntimeError.
     """
     many = getattr(dataset, "__getitems__", None)
     try:

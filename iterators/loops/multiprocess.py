@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.parameters import integer, real
+from recordio.keywords.checks import integer, real
+
 from .iterator import Planned
 from .prefetching import PrefetchingIterator, shares
 from .worker_pool import WorkerDiedError, WorkerPool
@@ -137,11 +138,11 @@ class MultiprocessIterator(PrefetchingIterator):
         )
 
     def _sharing(self) -> int:
-        """Processes that share the examples of a batch, so that all have something to do."""
+        """Return the number of processes that share the examples of a batch: all have work."""
         return -(-self.n_processes // self.n_prefetch)
 
     def _entropy(self) -> tuple[int, ...]:
-        """What the workers' generators are seeded with: follows from this process' generator.
+        """Return the seeds of the workers' generators, which follow from this process' generator.
 
         Nothing is drawn from it, so that orders do not depend on where examples are fetched.
         """
@@ -211,7 +212,7 @@ class MultiprocessIterator(PrefetchingIterator):
             pool.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """As that of every iterator: without processes."""
+        """Return the state of every iterator, without processes."""
         state = super().__getstate__()
         state.update(_pool=None, _finalized=False, context=self.context.get_start_method())
         return state

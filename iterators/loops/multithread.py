@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..core.parameters import integer
+from recordio.keywords.checks import integer
+
 from ..core.prefetch import Prefetcher
 from .iterator import Planned, fetch
 from .prefetching import PrefetchingIterator, shares
@@ -97,5 +98,5 @@ class MultithreadIterator(PrefetchingIterator):
             super()._abandon()
 
     def __getstate__(self) -> dict[str, Any]:
-        """As that of every iterator: without threads."""
+        """Return the state of every iterator, without threads."""
         return {**super().__getstate__(), "_engine": None}

@@ -22,7 +22,7 @@ LEAST_BUFFER = 1024
 
 
 class Place(NamedTuple):
-    """Where a piece of memory went."""
+    """Position of a piece of memory."""
 
     shared: bool
     offset: int
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 class Column(NamedTuple):
-    """What stands at one place of every example, as one array."""
+    """The values at one place of every example, as one array."""
 
     place: Place
     dtype: np.dtype
@@ -76,14 +76,9 @@ class Plan:
 
 
 def pack(examples: list[Any], limit: int | None = None) -> tuple[Packed, Plan]:
-    """Describe examples and plan where their memory goes.
+    """Describe examples, at least one, and plan where their memory goes.
 
-    Parameters
-    ----------
-    examples : list
-        At least one.
-    limit : int, optional
-        Bytes of shared memory; what does not fit goes beside it.
+    What does not fit into `limit` bytes of shared memory goes beside it.
     """
     form, rows = columns_of(examples)
     plan = Plan(limit)
@@ -110,17 +105,7 @@ def pack(examples: list[Any], limit: int | None = None) -> tuple[Packed, Plan]:
 
 
 def unpack(packed: Packed, shared: memoryview, beside: memoryview) -> list[Any]:
-    """The examples, whose arrays refer to the memory.
-
-    Examples
-    --------
-    >>> examples = [(np.arange(3), "a"), (np.arange(3) + 1, "b")]
-    >>> packed, plan = pack(examples)
-    >>> memory = memoryview(bytearray(plan.sizes[True]))
-    >>> plan.write(memory, memory)
-    >>> unpack(packed, memory, memory)
-    [(array([0, 1, 2]), 'a'), (array([1, 2, 3]), 'b')]
-    """
+    """Return the examples, whose arrays refer to the memory."""
 
     def memory(place: Place) -> memoryview:
         return (shared if place.shared else beside)[place.offset : place.offset + place.nbytes]
@@ -142,7 +127,7 @@ def unpack(packed: Packed, shared: memoryview, beside: memoryview) -> list[Any]:
 
 
 def columns_of(examples: list[Any]) -> tuple[int | tuple[Any, ...] | None, list[list[Any]]]:
-    """Examples of one form as columns; one column of everything if they are not of one form."""
+    """Return examples of one form as columns; other examples as one column of everything."""
     first = examples[0]
     if type(first) is tuple and first:
         if all(type(example) is tuple and len(example) == len(first) for example in examples):
@@ -177,7 +162,7 @@ def stack(row: list[Any], plan: Plan) -> Column | None:
 
 
 def unstack(column: Column, memory: memoryview) -> list[Any]:
-    """The entries of a column."""
+    """Return the entries of a column."""
     array = view(memory, column.dtype, (column.examples, *(column.shape or ())))
     if column.shape == ():
         return [array[i, ...] for i in range(column.examples)]
@@ -185,7 +170,7 @@ def unstack(column: Column, memory: memoryview) -> list[Any]:
 
 
 def view(memory: memoryview, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """An array over memory of just its size."""
+    """Return an array over memory of exactly its size."""
     if not memory.nbytes:
         return np.empty(shape, dtype)
     return np.frombuffer(memory, dtype).reshape(shape)

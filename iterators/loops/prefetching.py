@@ -1,4 +1,4 @@
-"""What the iterators that fetch in the background share: keeping batches under way, in order.
+"""The base of the iterators that fetch in the background: it keeps batches under way, in order.
 
 Planning, errors and interrupts are dealt with here; threads and processes are not known.
 """
@@ -16,8 +16,8 @@ __all__ = ["PrefetchingIterator", "shares"]
 class PrefetchingIterator(DatasetIterator):
     """Base class of the iterators that fetch in the background, `_ahead` batches ahead.
 
-    A subclass says how a batch is started and awaited; what a batch is, in which order batches are
-    delivered and what becomes of errors is the same for all.
+    A subclass starts a batch and waits for it; batches, their order and the handling of errors are
+    the same for all.
     """
 
     #: Batches under way while the consumer works on another one.
@@ -94,13 +94,7 @@ class PrefetchingIterator(DatasetIterator):
 
 
 def shares(indices: list[int], count: int) -> list[list[int]]:
-    """The indices in at most `count` runs of nearly equal length.
-
-    Examples
-    --------
-    >>> shares([5, 6, 7], 2)
-    [[5], [6, 7]]
-    """
+    """Cut the indices into at most `count` runs of nearly equal length."""
     count = max(min(count, len(indices)), 1)
     edges = [len(indices) * i // count for i in range(count + 1)]
     return [indices[a:b] for a, b in itertools.pairwise(edges)]

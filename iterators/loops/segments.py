@@ -23,18 +23,7 @@ HAS_DESCRIPTORS = sys.platform != "win32"
 
 
 class Segment:
-    """Shared memory of the process that creates it.
-
-    Parameters
-    ----------
-    nbytes : int
-        Least size; it is rounded up to whole pages.
-
-    Raises
-    ------
-    OSError
-        If the system has no more shared memory.
-    """
+    """Shared memory of the process that creates it, rounded up to whole pages."""
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = max(-(-nbytes // PAGE), 1) * PAGE
@@ -73,7 +62,7 @@ class Segment:
 
 
 def anonymous(nbytes: int) -> int:
-    """Descriptor of new shared memory without a name."""
+    """Return the descriptor of new shared memory without a name."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("iterators", os.MFD_CLOEXEC)
         try:
@@ -116,7 +105,7 @@ def receive(connection: Connection, nbytes: int, name: str | None) -> mmap.mmap:
 
 
 def _socket_of(connection: Connection) -> socket.socket:
-    """The socket of a connection, to pass descriptors through.
+    """Return the socket of a connection, to pass descriptors through.
 
     Not by `multiprocessing.reduction`: on macOS, and everywhere since Python 3.14, it waits for a
     byte in reply, and would take that of the next request.

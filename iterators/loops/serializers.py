@@ -1,4 +1,4 @@
-"""Saving what an iterator remembers in a dictionary or an ``.npz`` file (Chainer's serializers).
+"""Chainer's serializers: the state of an iterator in a dictionary or an ``.npz`` file.
 
 A serializer is a callable: an object with a method ``serialize(serializer)`` passes every value it
 remembers through it, ``value = serializer(key, value)``, and so saves or loads with the same lines.
@@ -27,7 +27,7 @@ __all__ = [
     "serialize",
 ]
 
-#: How None is written to a file: numpy would pickle it.
+#: Spelling of None in a file: numpy would pickle it.
 NONE = np.zeros(0, [("none", "?")])
 
 
@@ -39,7 +39,7 @@ class Serializer:
         raise TypeError(f"{type(self).__name__} does not define __call__()")
 
     def __getitem__(self, key: str) -> Serializer:
-        """The serializer of a child, whose keys begin with `key` and a slash."""
+        """Return the serializer of a child, whose keys begin with `key` and a slash."""
         raise TypeError(f"{type(self).__name__} does not define __getitem__()")
 
     def save(self, obj: Any) -> None:
@@ -51,11 +51,11 @@ class Deserializer:
     """Base class of serializers that load."""
 
     def __call__(self, key: str, value: Any) -> Any:
-        """The saved value; an array is filled in place as well."""
+        """Return the saved value; an array is filled in place as well."""
         raise TypeError(f"{type(self).__name__} does not define __call__()")
 
     def __getitem__(self, key: str) -> Deserializer:
-        """The deserializer of a child."""
+        """Return the deserializer of a child."""
         raise TypeError(f"{type(self).__name__} does not define __getitem__()")
 
     def load(self, obj: Any) -> None:
@@ -87,7 +87,7 @@ class DictionarySerializer(Serializer):
         self.path = path
 
     def __getitem__(self, key: str) -> DictionarySerializer:
-        """The serializer of a child."""
+        """Return the serializer of a child."""
         return DictionarySerializer(self.target, f"{self.path}{key.strip('/')}/")
 
     def __call__(self, key: str, value: Any) -> Any:
@@ -132,12 +132,12 @@ class NpzDeserializer(Deserializer):
         self.ignore_names = [names] if isinstance(names, str) or callable(names) else names or []
 
     def __getitem__(self, key: str) -> NpzDeserializer:
-        """The deserializer of a child."""
+        """Return the deserializer of a child."""
         path = f"{self.path}{key.strip('/')}/"
         return NpzDeserializer(self.npz, path, self.strict, self.ignore_names)
 
     def __call__(self, key: str, value: Any) -> Any:
-        """The saved value in the type of `value`; if that is an array, it is filled.
+        """Return the saved value in the type of `value`; if that is an array, it is filled.
 
         Raises
         ------
@@ -169,7 +169,10 @@ class NpzDeserializer(Deserializer):
 
 
 def _holds(kind: type, saved: np.dtype) -> bool:
-    """Whether a type of single values can hold every number of the saved type (Chainer's rule)."""
+    """Return whether a type of single values holds every number of the saved type.
+
+    The rule is Chainer's.
+    """
     if saved.kind not in "iufc" or (saved.kind in "iu" and kind is int):
         return True
     return np.can_cast(saved, kind, casting="safe")
@@ -198,7 +201,7 @@ def _fill(key: str, target: Any, saved: np.ndarray) -> None:
 
 
 def serialize(obj: Any) -> dict[str, Any]:
-    """What an object remembers, as a dictionary of arrays with flat keys.
+    """Return the values that an object remembers, as a dictionary of arrays with flat keys.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a worker process of `MultiprocessIterator` does: indices in, packed examples out.
+"""A worker process of `MultiprocessIterator`: indices in, packed examples out.
 
 A worker answers the messages of its connection in their order and ends when the connection or the
 process at the other end does.  It knows neither batches nor positions.
@@ -55,8 +55,8 @@ class Failure(NamedTuple):
 class Answer(NamedTuple):
     """Examples or a failure.
 
-    `slot` is where their memory is, `new` the size and name of that slot if the receiver does not
-    have it yet, and `beside` the memory that is in no slot.
+    `slot` is the number of their memory, `new` the size and name of that slot if the receiver does
+    not have it yet, and `beside` the memory that is in no slot.
     """
 
     ticket: int
@@ -72,7 +72,7 @@ class Answer(NamedTuple):
 
 
 class DatasetParcel:
-    """A data set on its way to a worker, opened there, so that what is wrong with it can be told.
+    """A data set on its way to a worker, opened there, so that its errors can be sent back.
 
     A forked worker has the data set itself.
     """
@@ -88,7 +88,7 @@ class DatasetParcel:
         self._dataset, self._pickled = None, pickled
 
     def open(self) -> Any:
-        """The data set; raises what unpickling it raises."""
+        """Return the data set; raises what unpickling it raises."""
         if self._pickled is not None:
             self._dataset, self._pickled = pickle.loads(self._pickled), None
         return self._dataset
@@ -129,7 +129,7 @@ class Worker:
             segment.send(self.connection)
 
     def packed(self, ticket: int, examples: list[Any]) -> tuple[Answer, Segment | None]:
-        """The answer with its memory written, and the slot's memory if the slot is new."""
+        """Return the answer with its memory written, and the slot's memory if the slot is new."""
         limit = None if self.shared is None else self.shared * len(examples)
         packed, plan = pack(examples, limit)
         if plan.sizes[True] + plan.sizes[False] < LEAST_SHARED and self.shared is None:
@@ -149,7 +149,7 @@ class Worker:
         return Answer(ticket, packed, None, slot, new, beside, overflow, dropped), segment
 
     def slot(self, nbytes: int) -> tuple[int, tuple[int, str | None] | None, Segment | None]:
-        """A slot of at least that size which nobody refers to."""
+        """Return a slot of at least that size to which nobody refers."""
         fitting = [slot for slot in self.free if self.slots[slot].nbytes >= nbytes]
         if fitting:
             slot = min(fitting, key=lambda slot: self.slots[slot].nbytes)
@@ -165,7 +165,7 @@ class Worker:
 
 
 def failure(error: BaseException) -> Failure:
-    """An exception in a form that can be sent."""
+    """Put an exception in a form that can be sent."""
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     pickled = None
     # Leaving the process (SystemExit, KeyboardInterrupt) was meant for this one.
@@ -194,19 +194,11 @@ def work(
     shared: int | None,
     entropy: tuple[int, ...],
 ) -> None:
-    """Body of a worker process.
+    """Run a worker process: `Task` in, `Answer` out.
 
-    Parameters
-    ----------
-    connection : Connection
-        `Task` in, `Answer` out.
-    inherited : list of Connection
-        Ends that belong to the parent process and that forking copied.
-    parcel : DatasetParcel
-    shared : int or None
-        Bytes of shared memory for each example.
-    entropy : tuple of int
-        Determines the generators of NumPy, ``random`` and torch.
+    `inherited` are the ends of connections that belong to the parent process and that forking
+    copied; `shared` is bytes of shared memory for each example; `entropy` determines the generators
+    of NumPy, ``random`` and torch.
     """
     for end in inherited:
         end.close()

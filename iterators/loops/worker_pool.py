@@ -1,4 +1,4 @@
-"""Worker processes and what is under way in them, seen from the process that started them.
+"""Worker processes and the tasks under way in them, for the process that started them.
 
 Everything happens in the thread that calls: there is no thread of its own, so that forking is safe
 and nothing competes for the GIL.  A pool knows tickets, not batches.
@@ -40,7 +40,7 @@ class WorkerDiedError(RuntimeError):
 
 
 class WorkerTraceback(Exception):
-    """Where in a worker an exception came from: the cause of the one that is raised here."""
+    """The traceback of an exception in a worker: the cause of the one that is raised here."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -60,7 +60,7 @@ class Slot:
         self.guard: weakref.ref[np.ndarray] | None = None
 
     def lend(self) -> memoryview:
-        """The memory; the slot's number comes to `given_back` when nothing refers to it any more.
+        """Return the memory; when nothing refers to it any more, its number comes to `given_back`.
 
         Every array made of it keeps the array here alive.
         """
@@ -72,7 +72,7 @@ class Slot:
 
 
 class WorkerHandle:
-    """A worker process and what this side knows of it."""
+    """A worker process and its state on this side."""
 
     def __init__(self, process: Any, connection: Any, kept_slots: int) -> None:
         self.kept_slots = kept_slots
@@ -99,7 +99,7 @@ class WorkerHandle:
         self.connection.send_bytes(pickle.dumps(task, 5))
 
     def receive(self) -> tuple[Answer, memoryview]:
-        """The next answer and its shared memory."""
+        """Return the next answer and its shared memory."""
         answer: Answer = pickle.loads(self.connection.recv_bytes())
         self.tasks.popleft()
         for number in answer.dropped:
@@ -116,22 +116,11 @@ class WorkerHandle:
 
 
 class WorkerPool:
-    """Processes that fetch examples of a data set.
+    """Processes that fetch examples of a data set, inherited by forked ones, pickled for others.
 
-    Parameters
-    ----------
-    dataset : object
-        Inherited by forked workers, pickled for others.
-    processes : int
-    context : multiprocessing context
-    shared : int or None
-        Bytes of shared memory for each example; None for as many as are needed.
-    most_tasks : int or None
-        Tasks after which a worker is replaced.
-    kept_slots : int
-        Slots of a worker that are kept although nobody refers to them, to be used again.
-    entropy : tuple of int
-        Determines, with the number of a worker, the generators that a data set finds there.
+    `shared` is bytes of shared memory for each example, None for as many as are needed.  A worker
+    is replaced after `most_tasks` and keeps `kept_slots` slots to which nobody refers.  `entropy`
+    and the number of a worker determine the generators that a data set finds there.
     """
 
     def __init__(
@@ -203,21 +192,10 @@ class WorkerPool:
         return self._ticket
 
     def collect(self, ticket: int, timeout: float | None, on_timeout: Any) -> list[Any]:
-        """Wait for the examples of a ticket.
+        """Wait for the examples of a ticket; `on_timeout` is called once after `timeout` seconds.
 
-        Parameters
-        ----------
-        ticket : int
-        timeout : float or None
-            Seconds after which `on_timeout` is called, once; waiting goes on.
-        on_timeout : callable
-
-        Raises
-        ------
-        WorkerDiedError
-            If the worker that had these examples to fetch ended, or one that had nothing to do.
-        Exception
-            What the data set raised, with the traceback in the worker as its cause.
+        An exception of the data set has the traceback in the worker as its cause.  A
+        WorkerDiedError tells that the worker with these examples, or an idle one, ended.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while ticket not in self._answers:

@@ -32,19 +32,13 @@ __all__ = [
 
 
 class Described:
-    """Something that can say what it is: a name and parameters.
-
-    Parameters
-    ----------
-    **parameters
-        Numbers, strings, and sequences of these.
-    """
+    """Base with a name and parameters: numbers, strings, and sequences of these."""
 
     def __init__(self, **parameters: Any) -> None:
         self._kwargs = {name: _plain(value) for name, value in parameters.items()}
 
     def dumps(self) -> Any:
-        """Name and parameters in JSON; lists of these for a step that is made of others."""
+        """Return the name and parameters in JSON; lists of these for a step of several."""
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __repr__(self) -> str:
@@ -78,7 +72,7 @@ class Augmenter(Described):
     """
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         raise NotImplementedError(f"{type(self).__name__} does not define __call__(src)")
 
 
@@ -103,11 +97,11 @@ class SequentialAug(Augmenter):
         self.ts = ts
 
     def dumps(self) -> list[Any]:
-        """Name and parameters of all steps."""
+        """Return the name and parameters of all steps."""
         return [type(self).__name__.lower(), [described_step(step) for step in self.ts]]
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         for step in self.ts:
             src = step(src)
         return src
@@ -132,7 +126,7 @@ class RandomOrderAug(SequentialAug):
     """
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         order = list(self.ts)
         example_random().shuffle(order)
         for step in order:
@@ -161,7 +155,7 @@ class ResizeAug(Augmenter):
         self.size, self.interp = size, interp
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         return resize_short(src, self.size, self.interp)
 
 
@@ -186,7 +180,7 @@ class ForceResizeAug(Augmenter):
         self.size, self.interp = size, interp
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         return imresize(src, self.size[0], self.size[1], self.interp)
 
 
@@ -211,7 +205,7 @@ class RandomCropAug(Augmenter):
         self.size, self.interp = size, interp
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         return random_crop(src, self.size, self.interp)[0]
 
 
@@ -244,7 +238,7 @@ class RandomSizedCropAug(Augmenter):
         self.size, self.area, self.ratio, self.interp = size, area, ratio, interp
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         return random_size_crop(src, self.size, self.area, self.ratio, self.interp)[0]
 
 
@@ -270,7 +264,7 @@ class CenterCropAug(Augmenter):
         self.size, self.interp = size, interp
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         return center_crop(src, self.size, self.interp)[0]
 
 
@@ -293,7 +287,7 @@ class HorizontalFlipAug(Augmenter):
         self.p = p
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         image = image_of(src)
         if example_random().random() < self.p:
             return mirrored(image)
@@ -319,12 +313,12 @@ class CastAug(Augmenter):
         self.typ = typ
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         return np.asarray(src).astype(self.typ)
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON can hold."""
+    """Return a value that JSON can hold."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     return value

@@ -19,31 +19,11 @@ def drawn_boxes(
     thickness: int = 2,
     names: Mapping[int, str] | None = None,
 ) -> np.ndarray:
-    """An image with the boxes of its objects.
+    """Draw the boxes of objects on a copy of a BGR image, (height, width, 3), as OpenCV shows it.
 
-    Parameters
-    ----------
-    image : numpy.ndarray of uint8, (height, width, 3)
-        BGR, as OpenCV shows it.
-    objects : numpy.ndarray, (objects, 5 or more)
-        Class, xmin, ymin, xmax, ymax in fractions of the image; rows with a negative class are
-        padding.
-    color : (int, int, int), optional
-        RGB; by default one for each class.
-    thickness : int
-        Of the lines, in pixels.
-    names : mapping of int to str, optional
-        Names of classes to write beside the boxes.
-
-    Returns
-    -------
-    numpy.ndarray of uint8
-
-    Examples
-    --------
-    >>> image = drawn_boxes(np.zeros((9, 9, 3), np.uint8), np.array([[0, 0.2, 0.2, 0.8, 0.8]]))
-    >>> (image > 0).any()
-    np.True_
+    `objects` has rows of class, xmin, ymin, xmax, ymax in fractions of the image; those with a
+    negative class are padding.  `color` is RGB, by default one for each class; `names` are written
+    beside the boxes.
     """
     import cv2
 

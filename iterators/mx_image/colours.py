@@ -57,7 +57,7 @@ class BrightnessJitterAug(Augmenter):
         self.brightness = brightness
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         return floating(src) * _factor(self.brightness)
 
 
@@ -81,7 +81,7 @@ class ContrastJitterAug(Augmenter):
         self.contrast = contrast
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         image, factor = rgb(src), _factor(self.contrast)
         luminance = (image @ LUMINANCE.astype(image.dtype)).mean(dtype=np.float64)
         return image * factor + image.dtype.type((1 - factor) * luminance)
@@ -107,7 +107,7 @@ class SaturationJitterAug(Augmenter):
         self.saturation = saturation
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         image, factor = rgb(src), _factor(self.saturation)
         return _mixed(image, factor * np.eye(3) + (1 - factor) * LUMINANCE)
 
@@ -132,7 +132,7 @@ class HueJitterAug(Augmenter):
         self.hue = hue
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         image = rgb(src)
         angle = np.pi * example_random().uniform(-self.hue, self.hue)
         u, w = np.cos(angle), np.sin(angle)
@@ -191,7 +191,7 @@ class LightingAug(Augmenter):
         self.eigval, self.eigvec = np.asarray(eigval), np.asarray(eigvec)
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         image = rgb(src)
         shares = example_normal(self.alphastd, 3)
         return image + per_row(self.eigvec * shares @ self.eigval, image)
@@ -217,7 +217,7 @@ class ColorNormalizeAug(Augmenter):
         self.std = None if std is None else np.asarray(std, np.float32)
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         return color_normalize(src, self.mean, self.std)
 
 
@@ -241,14 +241,14 @@ class RandomGrayAug(Augmenter):
         self.p = p
 
     def __call__(self, src: Any) -> np.ndarray:
-        """The image after the step."""
+        """Return the image after the step."""
         if example_random().random() >= self.p:
             return image_of(src)
         return _mixed(rgb(src), np.tile(GREY, (3, 1)))
 
 
 def rgb(src: Any) -> np.ndarray:
-    """The image as floats, checked to have three channels."""
+    """Return the image as floats, checked to have three channels."""
     image = floating(src)
     if image.shape[2] != 3:
         raise ValueError(f"colours of an image of shape {image.shape}: expected 3 channels")
@@ -260,7 +260,7 @@ def _factor(change: float) -> float:
 
 
 def _mixed(image: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Every pixel times a matrix whose rows give R, G and B."""
+    """Multiply every pixel by a matrix whose rows give R, G and B."""
     import cv2
 
     return cv2.transform(image, matrix)

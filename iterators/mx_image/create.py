@@ -9,8 +9,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..core.options import Options, accepts, described, option
-from ..core.parameters import real
+from recordio.keywords.checks import real
+from recordio.keywords.options import Options, accepts, described, option
+
 from ..images.augment import augmenter as description
 from ..images.augment.augmenter import AugmenterOptions
 from ..images.augment.policy_options import PolicyOptions
@@ -46,7 +47,7 @@ IMAGENET_VECTORS = np.array(
 
 
 class DescribedSteps(description.Augmenter, Sequence[Augmenter]):
-    """What `CreateAugmenter` returns.
+    """The steps of `CreateAugmenter`, as augmenters and as a description.
 
     `ImageIter` takes it as the description that it is, and the image stage does what it says.  As a
     sequence it holds the same steps in Python, to be called one by one or put into a list with
@@ -97,7 +98,7 @@ class DescribedSteps(description.Augmenter, Sequence[Augmenter]):
 
 @accepts(AugmenterOptions)
 def CreateAugmenter(*values: Any, **keywords: Any) -> DescribedSteps:
-    """What happens to the images of an `ImageIter`, under MXNet's names and with its defaults.
+    """Describe the steps for the images of an `ImageIter`, with MXNet's names and defaults.
 
     The steps follow each other in this order: resize, crop, those from `crop_on_fill` to
     `solarize_p` in the order of `Recipe`, mirror, brightness / contrast / saturation in random
@@ -134,7 +135,7 @@ def CreateAugmenter(*values: Any, **keywords: Any) -> DescribedSteps:
 
 @dataclass(frozen=True, kw_only=True)
 class DetAugmenterOptions(Options):
-    """The parameters of `CreateDetAugmenter`; what it makes of them checks most."""
+    """The parameters of `CreateDetAugmenter`; the augmenters that it makes check most of them."""
 
     positional = (
         "data_shape resize rand_crop rand_pad rand_gray rand_mirror mean std brightness contrast "
@@ -196,7 +197,7 @@ class DetAugmenterOptions(Options):
 
 @accepts(DetAugmenterOptions)
 def CreateDetAugmenter(*values: Any, **keywords: Any) -> list[DetAugmenter]:
-    """The steps of an `ImageDetIter`: resize, crop, mirror, border, final size, colours.
+    """Make the steps of an `ImageDetIter`: resize, crop, mirror, border, final size, colours.
 
     Parameters
     ----------
@@ -253,7 +254,7 @@ def CreateDetAugmenter(*values: Any, **keywords: Any) -> list[DetAugmenter]:
 
 
 def _colour_steps(recipe: description.Augmenter) -> list[Augmenter]:
-    """The changes of colour and the normalisation that a description asks for."""
+    """Make the augmenters for the changes of colour and the normalisation of a description."""
     steps: list[Augmenter] = []
     if recipe.brightness or recipe.contrast or recipe.saturation:
         steps.append(ColorJitterAug(recipe.brightness, recipe.contrast, recipe.saturation))

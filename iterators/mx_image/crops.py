@@ -24,7 +24,7 @@ TRIES = 10
 
 
 def scale_down(src_size: Sequence[int], size: Sequence[int]) -> tuple[int, int]:
-    """The largest size with the proportions of `size`, at most `size`, that fits into an image.
+    """Return the largest size with the proportions of `size`, at most `size`, that fits an image.
 
     Parameters
     ----------
@@ -193,13 +193,13 @@ def random_size_crop(
 
 
 def area_range(area: float | Sequence[float]) -> tuple[float, float]:
-    """Least and largest share of an area."""
+    """Return the least and the largest share of an area."""
     least, largest = area if isinstance(area, Sequence) else (area, 1.0)
     return least, largest
 
 
 def renamed_area(area: Any, min_area: Any) -> Any:
-    """The value of `area`, which was called `min_area`."""
+    """Return the value of `area`, which was called `min_area`."""
     if min_area is None:
         return area
     warnings.warn("min_area is called area: use that name", DeprecationWarning, stacklevel=3)
@@ -207,7 +207,7 @@ def renamed_area(area: Any, min_area: Any) -> Any:
 
 
 def _crop_size(image: tuple[int, int], size: Sequence[int]) -> tuple[int, int]:
-    """Width and height to cut out; a pixel at least, whatever the proportions."""
+    """Return the width and height to cut out; a pixel at least, whatever the proportions."""
     width, height = scale_down(image, size)
     return max(width, 1), max(height, 1)
 

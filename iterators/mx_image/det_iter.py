@@ -15,11 +15,11 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 from recordio.header import IRHeader
+from recordio.keywords.checks import integers
+from recordio.keywords.options import accepts
 
 from ..core.batch import DataDesc
 from ..core.layout import plan as layout_plan
-from ..core.options import accepts
-from ..core.parameters import integers
 from ..images.augment.augmenter import Augmenter, per_channel
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
@@ -37,13 +37,13 @@ from .det_labels import Vectors, described_files, listed_labels_of, objects_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..providers.keywords import ImageDetIterParameters
+    from ..core.keywords import ImageDetIterParameters
 
 __all__ = ["ImageDetIter"]
 
 logger = logging.getLogger("iterators")
 
-#: What is after the objects of an image in its label.
+#: Filling of a label behind the objects of its image.
 PADDING = -1.0
 
 
@@ -212,7 +212,7 @@ class ImageDetIter(ImageIter):
         return DetSteps(self._steps, self._label_shape, plan.labels), self._label_shape
 
     def check_label_shape(self, label_shape: Sequence[int]) -> tuple[int, int]:
-        """A label shape that has room for the objects of every image; ValueError if not."""
+        """Return a label shape that has room for the objects of every image; ValueError if not."""
         most, width = integers("label_shape", label_shape, 2)
         if most < self._label_shape[0] or width != self._label_shape[1]:
             raise ValueError(
@@ -306,7 +306,7 @@ class ImageDetIter(ImageIter):
         clip: bool = True,
         id2labels: Mapping[int, str] | None = None,
     ) -> Iterator[np.ndarray]:
-        """The images of the rest of the epoch with their boxes, one by one.
+        """Yield the images of the rest of the epoch with their boxes, one by one.
 
         Parameters
         ----------

@@ -24,29 +24,10 @@ Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def objects_of(values: Any, raw_width: int = -1) -> np.ndarray:
-    """The objects of a label, those without area left out.
+    """Return the objects of a label as float32 rows, (objects, B); those without area are left out.
 
-    Parameters
-    ----------
-    values : array_like
-        ``[A, B, A - 2 more values, objects of B values]``.
-    raw_width : int
-        How many values there must be; 0 or less for any number.
-
-    Returns
-    -------
-    numpy.ndarray of float32, (objects, B)
-        At least one.
-
-    Raises
-    ------
-    LabelError
-        If the values say something else, or no object has an area.
-
-    Examples
-    --------
-    >>> objects_of([2, 5, 7, 0.25, 0.5, 0.75, 1, 8, 0, 0, 0, 0]).tolist()
-    [[7.0, 0.25, 0.5, 0.75, 1.0]]
+    A label is ``[A, B, A - 2 more values, objects of B values]``, of `raw_width` values if that is
+    above 0.  It is a LabelError if the values contradict each other or no object has an area.
     """
     label = np.atleast_1d(np.asarray(values, np.float32))
     if raw_width > 0 and len(label) != raw_width:
@@ -66,13 +47,7 @@ def objects_of(values: Any, raw_width: int = -1) -> np.ndarray:
 def described_files(
     imglist: Sequence[Any] | None, path_imglist: str, remote: RemoteSettings | None = None
 ) -> tuple[list[str], np.ndarray, Vectors]:
-    """Paths, ids and labels of the images of a list in memory or of a list file.
-
-    Raises
-    ------
-    LabelError
-        If an item or a line is damaged, or an id comes twice.
-    """
+    """Return paths, ids and labels of the images of a list in memory or of a list file."""
     if imglist is not None:
         names, rows = listed_items(imglist)
         ids = list(range(len(names)))
@@ -94,7 +69,7 @@ def described_files(
 
 
 def listed_labels_of(listed: Vectors, path: str) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Place and label of every line of a list."""
+    """Return place and label of every line of a list."""
     ids, starts, values = listed
     for row, key in enumerate(ids.tolist()):
         yield {"path": path, "record_id": key}, values[starts[row] : starts[row + 1]]

@@ -1,7 +1,7 @@
 """The detection augmenters of MXNet's `mx.image`: an image and its objects go in and come out.
 
 Objects are the rows of a float array (objects, 5 or more): id, xmin, ymin, xmax, ymax in fractions
-of the image, and whatever else belongs to them.  Arguments are never changed.
+of the image, and any further values.  Arguments are never changed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class DetAugmenter(Described):
     """
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """The image and the objects on it after the step."""
+        """Return the image and the objects on it after the step."""
         raise NotImplementedError(f"{type(self).__name__} does not define __call__(src, label)")
 
 
@@ -83,11 +83,11 @@ class DetBorrowAug(DetAugmenter):
         self.augmenter = augmenter
 
     def dumps(self) -> list[Any]:
-        """Name and parameters of all steps."""
+        """Return the name and parameters of all steps."""
         return [type(self).__name__.lower(), self.augmenter.dumps()]
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """The image and its objects after the step."""
+        """Return the image and its objects after the step."""
         return self.augmenter(src), label
 
     def __repr__(self) -> str:
@@ -121,11 +121,11 @@ class DetRandomSelectAug(DetAugmenter):
         self.skip_prob = skip_prob if steps else 1
 
     def dumps(self) -> list[Any]:
-        """Name and parameters of all steps."""
+        """Return the name and parameters of all steps."""
         return [type(self).__name__.lower(), [step.dumps() for step in self.aug_list]]
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """The image and its objects after the step."""
+        """Return the image and its objects after the step."""
         draw = example_random()
         if draw.random() < self.skip_prob:
             return src, label
@@ -157,7 +157,7 @@ class DetHorizontalFlipAug(DetAugmenter):
         self.p = p
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """The image and its objects after the step."""
+        """Return the image and its objects after the step."""
         image = image_of(src)
         if example_random().random() >= self.p:
             return image, label
@@ -167,7 +167,7 @@ class DetHorizontalFlipAug(DetAugmenter):
 
 
 class DetRandomCropAug(DetAugmenter):
-    """A random rectangle that shows enough of every object that it meets.
+    """A random rectangle that contains enough of every object that it meets.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class DetRandomCropAug(DetAugmenter):
         self.aspect_ratio_range, self.area_range = aspect_ratio_range, area_range
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """The image and its objects after the step."""
+        """Return the image and its objects after the step."""
         image = image_of(src)
         height, width = image.shape[:2]
         for _ in range(self.max_attempts):
@@ -239,7 +239,7 @@ class DetRandomCropAug(DetAugmenter):
         return image, label
 
     def _size(self, height: int, width: int) -> tuple[int, int] | None:
-        """Height and width of a rectangle; None if no whole numbers fit the ranges."""
+        """Return the height and width of a rectangle; None if no whole numbers fit the ranges."""
         draw = example_random()
         ratio = draw.uniform(*self.aspect_ratio_range)
         least, most = (share * height * width for share in self.area_range)
@@ -267,7 +267,7 @@ class DetRandomCropAug(DetAugmenter):
         return bool(len(shown)) and bool(shown.min() > self.min_object_covered)
 
     def _kept(self, label: np.ndarray, crop: np.ndarray) -> np.ndarray:
-        """Objects that enough is shown of, in fractions of the crop."""
+        """Return the objects of which enough is in the crop, in fractions of it."""
         corner, size = crop[[0, 1, 0, 1]], crop[[2, 3, 2, 3]] - crop[[0, 1, 0, 1]]
         found = _copied(label)
         found[:, 1:5] = np.clip((label[:, 1:5] - corner) / size, 0, 1)
@@ -328,7 +328,7 @@ class DetRandomPadAug(DetAugmenter):
         self.max_attempts, self.pad_val = max_attempts, pad_val
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """The image and its objects after the step."""
+        """Return the image and its objects after the step."""
         image = image_of(src)
         height, width, channels = image.shape
         for _ in range(self.max_attempts):
@@ -367,7 +367,7 @@ def CreateMultiRandCropAugmenter(
     max_attempts: Any = 50,
     skip_prob: float = 0,
 ) -> DetRandomSelectAug:
-    """One of several random crops, or none.
+    """Make one step of several random crops, or none.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def CreateMultiRandCropAugmenter(
 
 
 def _copied(label: np.ndarray) -> np.ndarray:
-    """Objects that can be moved: whole numbers become floats."""
+    """Return objects that can be moved: whole numbers become floats."""
     return np.array(label, np.result_type(label, np.float32))
 
 
@@ -418,12 +418,12 @@ def _place(room: int) -> int:
 
 
 def _areas(boxes: np.ndarray) -> np.ndarray:
-    """Areas of boxes (n, 4); 0 for those that are turned inside out."""
+    """Return the areas of boxes (n, 4); 0 for those that are turned inside out."""
     return np.maximum(0, boxes[:, 2] - boxes[:, 0]) * np.maximum(0, boxes[:, 3] - boxes[:, 1])
 
 
 def _clipped(boxes: np.ndarray, crop: np.ndarray) -> np.ndarray:
-    """The parts of boxes that are inside a crop."""
+    """Return the parts of boxes that are inside a crop."""
     return np.concatenate(
         [np.maximum(boxes[:, :2], crop[:2]), np.minimum(boxes[:, 2:], crop[2:])], axis=1
     )

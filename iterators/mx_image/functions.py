@@ -1,7 +1,7 @@
 """The functions of MXNet's `mx.image` on single images: decoding, sizes, borders, colours.
 
 An image is a NumPy array (height, width, channels) of uint8, float32 or float64; colours are RGB.
-Every function returns a new array and leaves its argument as it is.  What is drawn comes from
+Every function returns a new array and leaves its argument as it is.  Random numbers come from
 `iterators.core.example_random`.
 """
 
@@ -15,9 +15,9 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.files import StoredFile
+from recordio.keywords.checks import choice, integer
 
 from ..core.example_random import example_random
-from ..core.parameters import choice, integer
 from ..images.codecs.general import decode
 from ..images.kernels.resample import resize as resize_uint8
 
@@ -38,15 +38,7 @@ IMAGE_TYPES = ("uint8", "float32", "float64")
 
 
 def image_of(src: Any) -> np.ndarray:
-    """The array of an image, checked.
-
-    Raises
-    ------
-    TypeError
-        If its elements are none of uint8, float32 and float64.
-    ValueError
-        If it has not three axes, or no pixel.
-    """
+    """Return the array of an image, checked: three axes, at least a pixel, uint8 or float."""
     image = np.asarray(src)
     if image.dtype.name not in IMAGE_TYPES:
         raise TypeError(f"an image of {image.dtype}: expected {', '.join(IMAGE_TYPES)}")
@@ -177,13 +169,7 @@ def imresize(src: Any, w: int, h: int, interp: int = 1, out: Any = None) -> np.n
 
 
 def interpolation(interp: int, old: Sequence[int], new: Sequence[int]) -> int:
-    """The method, 0 to 4, that `interp` stands for between two sizes (height, width).
-
-    Examples
-    --------
-    >>> interpolation(9, (8, 8), (9, 9)), interpolation(9, (8, 8), (7, 9))
-    (2, 1)
-    """
+    """Return the method, 0 to 4, that `interp` stands for between two sizes (height, width)."""
     choice("interp", interp, METHODS)
     if interp == AT_RANDOM:
         return example_random().randint(0, 4)
@@ -246,14 +232,14 @@ def color_normalize(src: Any, mean: Any, std: Any = None) -> np.ndarray:
 
 
 def per_row(values: Any, image: np.ndarray) -> np.ndarray:
-    """Values of the channels for each pixel of a row, which NumPy works faster with."""
+    """Return values of the channels for each pixel of a row: NumPy is faster with them."""
     row = np.empty(image.shape[1:], image.dtype)
     row[:] = values
     return row
 
 
 def mirrored(image: np.ndarray) -> np.ndarray:
-    """Left and right exchanged."""
+    """Exchange left and right."""
     import cv2
 
     found = cv2.flip(image, 1)
@@ -261,7 +247,7 @@ def mirrored(image: np.ndarray) -> np.ndarray:
 
 
 def floating(src: Any) -> np.ndarray:
-    """The image itself if its type is a float type, else as float32."""
+    """Return the image itself if its type is a float type, else as float32."""
     image = image_of(src)
     return image.astype(np.float32) if image.dtype == np.uint8 else image
 
@@ -319,7 +305,7 @@ def copyMakeBorder(
 
 
 def _into(out: Any, image: np.ndarray) -> np.ndarray:
-    """The image, in the array that the caller wants filled."""
+    """Return the image, in `out` if there is one."""
     if out is None:
         return image
     if out.shape != image.shape or out.dtype != image.dtype:

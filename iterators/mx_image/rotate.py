@@ -100,7 +100,7 @@ def _rotated(image: np.ndarray, degrees: float, zoom_in: bool, zoom_out: bool) -
     zoom = _zoom(height, width, angle, zoom_in) if zoom_in or zoom_out else 1.0
     x = zoom * (np.arange(width) - (width - 1) / 2)
     y = zoom * (np.arange(height) - (height - 1) / 2)[:, None]
-    # Where each pixel of the result comes from.
+    # Source of each pixel of the result.
     columns = x * math.cos(angle) - y * math.sin(angle) + (width - 1) / 2
     rows = x * math.sin(angle) + y * math.cos(angle) + (height - 1) / 2
     left, top = np.floor(columns).astype(int), np.floor(rows).astype(int)
@@ -114,7 +114,7 @@ def _rotated(image: np.ndarray, degrees: float, zoom_in: bool, zoom_out: bool) -
 
 
 def _zoom(height: int, width: int, angle: float, zoom_in: bool) -> float:
-    """How far apart pixels of the image are that are neighbours in the result."""
+    """Return the distance in the image between pixels that are neighbours in the result."""
     diagonal, corner = math.hypot(height, width), math.atan(height / width)
     turned = [corner + abs(angle), corner - abs(angle)]
     x = max(abs(diagonal * math.cos(direction)) for direction in turned)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..core.options import Rule, accepts, described, option
+from recordio.keywords.checks import boolean, choice, integer
+from recordio.keywords.options import Rule, accepts, described, option
+
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
-from ..core.parameters import boolean, choice, integer
 from .array_rows import Columns, DenseColumn, SparseColumn, column_of
 from .provider_options import ProviderOptions
 from .roll_over import FullBatch, RollingProvider
@@ -26,7 +27,7 @@ from .row_provider import RowProvider, order_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import ArrayKeywords, NDArrayKeywords
+    from ..core.keywords import ArrayKeywords, NDArrayKeywords
 
 __all__ = ["ArrayDataProvider", "NDArrayIter"]
 

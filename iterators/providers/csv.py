@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from recordio.errors import TextFormatError
+from recordio.keywords.checks import boolean, choice, integer, integers
+from recordio.keywords.options import Rule, accepts, described, option, optional
 from recordio.text.csv import CSVReader, read_csv
 
-from ..core.options import Rule, accepts, described, option, optional
 from ..core.order import BatchPlan, Order, Tail
-from ..core.parameters import boolean, choice, integer, integers
 from .array_rows import Columns, DenseColumn
 from .mx_data_provider import MXDataProvider
 from .provider_options import TextOptions
@@ -29,7 +29,7 @@ from .row_stream import RowStream, StreamedRows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import CSVKeywords
+    from ..core.keywords import CSVKeywords
 
 __all__ = ["CSVIter", "CSVProvider"]
 

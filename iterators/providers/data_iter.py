@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import integer
+
 from ..core.batch import DataBatch
-from ..core.parameters import integer
 from .abstract import AbstractDataProvider
 
 __all__ = ["DataIter", "batch_of_parts", "listed"]

@@ -6,6 +6,7 @@ knows how the other does it.  `ChosenSamples` are batches that somebody else put
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,12 +15,20 @@ from typing import Any, Protocol
 import numpy as np
 
 from recordio.errors import ErrorBudgetError, RecordIOError, RemoteFileError
+from recordio.keywords.checks import choice, integer, real
 
 from ..core.order import Order
-from ..core.parameters import choice, integer, real
 from ..core.turns import Turns
 
-__all__ = ["ChosenSamples", "ClosedEngine", "Engine", "MakeEngine", "Skipped"]
+__all__ = [
+    "ChosenSamples",
+    "ClosedEngine",
+    "Engine",
+    "MakeEngine",
+    "Skipped",
+    "engine_apart",
+    "made",
+]
 
 
 class Engine(Protocol):
@@ -65,6 +74,28 @@ class Engine(Protocol):
 
 #: ``make(batch_size, depth)``: an engine for batches of that size, `depth` of them under way.
 MakeEngine = Callable[[int, int], Engine]
+
+
+@contextlib.contextmanager
+def engine_apart(make: MakeEngine | None, batch_size: int) -> Iterator[Engine]:
+    """Start an engine beside that of the loop, and close it; None is what a closed provider has."""
+    if make is None:
+        raise ValueError("the provider is closed")
+    engine = make(batch_size, 1)
+    engine.start()
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def made(engine: Engine, records: Any, epoch: int, draws: Any) -> tuple[Any, Any, np.ndarray]:
+    """Make one batch: data, label and sample ids; the first record that cannot be used raises."""
+    engine.submit(np.asarray(records, np.int64), epoch, np.asarray(draws, np.int64))
+    data, label, ids, failures = engine.collect()
+    for _, error in failures:
+        raise error
+    return data, label, ids
 
 
 class ClosedEngine:

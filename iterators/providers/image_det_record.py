@@ -13,8 +13,8 @@ import numpy as np
 
 from recordio.boxes import LEAST_HEADER, ROW_PREFIX
 from recordio.errors import LabelError, RecordIOError
+from recordio.keywords.options import accepts
 
-from ..core.options import accepts
 from ..images.augment.det_labels import longest_listed, transform
 from ..images.augment.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
@@ -26,7 +26,7 @@ from .image_provider import RecordImageProvider
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import ImageDetRecordIterParameters
+    from ..core.keywords import ImageDetRecordIterParameters
 
 __all__ = ["ImageDetRecordIter"]
 

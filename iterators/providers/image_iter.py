@@ -12,9 +12,10 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..core.options import Options, accepts, by_name, divided
+from recordio.keywords.checks import unknown_keyword
+from recordio.keywords.options import Options, accepts, by_name, divided
+
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
-from ..core.parameters import unknown_keyword
 from ..images.augment.augmenter import Augmenter, AugmenterOptions, CreateAugmenter, augmenter_of
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.linear_render import LinearPlan
@@ -32,7 +33,7 @@ from .roll_over import FullBatch, RollingProvider
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import ImageIterParameters
+    from ..core.keywords import ImageIterParameters
 
 __all__ = ["ImageIter", "described_step"]
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from recordio.remote.settings import RemoteSettings
+from recordio.frames.encoder import MAX_RECORD_LENGTH
+from recordio.keywords.checks import boolean, choice, integer, path, paths
+from recordio.keywords.options import Rule, described, option, optional
+from recordio.remote.settings import RemoteOptions
 
 from ..core.dtypes import dtype_name
-from ..core.options import Rule, described, option, optional
-from ..core.parameters import boolean, choice, integer, path, paths, real
 from ..images.augment.named_recipes import NamedRecipeOptions
-from ..images.codecs.jpeg import jpeg
+from ..images.limit_options import LimitOptions
 from ..images.sources.packs import as_packs
 from .image_rules import DET_RULES, RECORD_RULES
 from .provider_options import FileOptions, NamedOptions
@@ -33,10 +34,8 @@ __all__ = [
 
 #: Seeds, and sizes that the image stage has room for.
 SEED = partial(integer, low=-(1 << 63), high=(1 << 64) - 1)
-MOST_LABELS = (1 << 27) - 1  # those of the longest record
-MOST_PIXELS = (1 << 62) - 1
+MOST_LABELS = MAX_RECORD_LENGTH // 4  # those of the longest record
 MOST_SAMPLES = (1 << 31) - 1
-MOST_SCANS = (1 << 31) - 1
 MOST_THREADS = 1 << 10
 
 Path = str | os.PathLike[str]
@@ -73,7 +72,7 @@ def _layout(name: str, value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageProviderOptions(NamedOptions):
+class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
     """What all image providers understand."""
 
     batch_size: int = option(
@@ -192,56 +191,13 @@ class ImageProviderOptions(NamedOptions):
         compared again.""",
         boolean,
     )
-    remote_cache: str = option(
-        None,
-        "str or os.PathLike, optional",
-        """Folder for the sparse copies of record files on servers, shared by all processes of the
-        machine and kept for later runs; by default that of ``RECORDIO_REMOTE_CACHE``, or
-        ``~/.cache/recordio/remote``.""",
-        path,
+    remote_cache_size: int | None = described(
+        RemoteOptions,
+        "remote_cache_size",
+        """Bytes that all copies in that folder may take on the disk: by default what they take now
+        and half of what is free.  Record files that are larger are fetched again in every epoch, in
+        part; give `shuffle_chunk_size` then.""",
     )
-    remote_cache_size: int | None = option(
-        None,
-        "int, optional",
-        """Bytes that all copies in that folder may take: by default what they take now and half of
-        what is free.  Record files that are larger are fetched again in every epoch, in part; give
-        `shuffle_chunk_size` then.""",
-        optional(partial(integer, low=1)),
-    )
-    remote_timeout: float | None = option(
-        None,
-        "float, optional",
-        """Seconds for which a request to a server that fails is tried again, 60 by default; then
-        it is a `recordio.RemoteFileError`, and the epoch can go on at the same batch.""",
-        optional(partial(real, low=0)),
-    )
-    remote_options: Any = option(
-        None,
-        "mapping, optional",
-        """How to reach the server: `endpoint_url`, `access_key_id`, `secret_access_key`, `region`
-        and what else obstore's stores or fsspec's file systems understand.  What is not given comes
-        from the standard environment, such as ``AWS_ENDPOINT_URL``.""",
-    )
-    max_pixels: int = option(
-        jpeg.DEFAULT_MAX_PIXELS,
-        "int",
-        """Images with more pixels (2**26 by default) are refused as bad records, and so are JPEG
-        images with more scans (256), or whose scans pass over more pixels in all (2**31; each
-        component of a scan counts), as only files made to keep a decoder busy have.""",
-        partial(integer, low=1, high=MOST_PIXELS),
-    )
-    max_scans: int = option(
-        jpeg.DEFAULT_MAX_SCANS, "int", ..., partial(integer, low=1, high=MOST_SCANS)
-    )
-    max_scan_pixels: int = option(
-        jpeg.DEFAULT_MAX_SCAN_PIXELS, "int", ..., partial(integer, low=1, high=MOST_PIXELS)
-    )
-
-    @property
-    def remote(self) -> RemoteSettings:
-        """How files on servers are reached, and where they are mirrored."""
-        names = "remote_cache_size", "remote_timeout", "remote_options"
-        return RemoteSettings(self.remote_cache or None, **self.values(*names))
 
 
 @dataclass(frozen=True, kw_only=True)

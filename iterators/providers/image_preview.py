@@ -1,15 +1,14 @@
 """What an image provider delivers, looked at without taking anything from its loop.
 
-`next_batch` makes the batch that comes next, `seek` moves a provider to any batch of any epoch, and
-`samples_of` says what becomes of one record in some epochs and where its pixels come from.  They go
-through the plans and the engine of the provider itself.
+`seek` moves a provider to any batch of any epoch, and `samples_of` says what becomes of one record
+in some epochs and where its pixels come from.  They go through the plans and the engine of the
+provider itself.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,15 +18,12 @@ from recordio.errors import RecordIOError
 from ..images.augment.geometry import drawn_steps
 from ..images.augment.recipe import Recipe
 from ..images.codecs import general
-
-if TYPE_CHECKING:
-    from ..core.batch import DataBatch
-    from .image_provider import RecordImageProvider
+from .engine import engine_apart, made
+from .image_provider import RecordImageProvider
 
 __all__ = [
     "SampleOfRecord",
     "corners_of",
-    "next_batch",
     "record_at",
     "records_of",
     "samples_of",
@@ -58,48 +54,6 @@ class SampleOfRecord(NamedTuple):
     label: np.ndarray
     corners: list[tuple[float, float]] | None
     mirror: bool
-
-
-@contextlib.contextmanager
-def _engine(provider: RecordImageProvider, batch_size: int) -> Iterator[Any]:
-    """Another engine over the records of a provider."""
-    if provider._make_engine is None:
-        raise ValueError("the provider is closed")
-    engine = provider._make_engine(batch_size, 1)
-    engine.start()
-    try:
-        yield engine
-    finally:
-        engine.close()
-
-
-def _made(engine: Any, records: Any, epoch: int, draws: Any) -> Any:
-    engine.submit(np.asarray(records, np.int64), epoch, np.asarray(draws, np.int64))
-    data, label, ids, failures = engine.collect()
-    for _, error in failures:
-        raise error
-    return data, label, ids
-
-
-def next_batch(provider: RecordImageProvider) -> DataBatch:
-    """The batch that a provider delivers next, without taking it.
-
-    Raises
-    ------
-    StopIteration
-        If no epoch has a batch.
-    RecordIOError
-        If one of its records cannot be used; records are never replaced here.
-    """
-    epoch, done = provider._settle(provider._position)
-    if provider._empty:
-        raise StopIteration
-    rows, pad = provider._plan.rows(epoch, 0, done)
-    with _engine(provider, provider.batch_size) as engine:
-        data, label, ids = _made(engine, rows, epoch, provider._plan.draws(0, done))
-        batch = cast("DataBatch", provider._batch(data, label, ids, pad))
-    batch.source = provider._sources(rows)
-    return batch
 
 
 def seek(provider: RecordImageProvider, epoch: int, number: int) -> None:
@@ -173,9 +127,9 @@ def samples_of(
     recipe, key = plan.args[0], plan.keywords["key"]
     size = _upright_size(provider, record) if type(recipe) is Recipe else None
     samples = []
-    with _engine(provider, 1) as engine:
+    with engine_apart(provider._make_engine, 1) as engine:
         for epoch in epochs:
-            data, label, _ = _made(engine, [record], epoch, [0])
+            data, label, _ = made(engine, [record], epoch, [0])
             corners, mirror = None, False
             if size is not None:
                 steps, mirror = drawn_steps(recipe, key, epoch, record, *size)

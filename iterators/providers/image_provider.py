@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from recordio.keywords.checks import choice
+from recordio.keywords.options import divided, refuse_ineffective, warn_of_ineffective
+
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
-from ..core.options import divided, refuse_ineffective, warn_of_ineffective
+from ..core.layout import plan as layout_plan
 from ..core.order import BatchPlan, Order, check_of
 from ..core.order.parts import zeros
-from ..core.parameters import choice
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.codecs.jpeg.jpeg import DEFAULT_LIMITS
 from ..images.plan import RenderPlan
@@ -30,23 +32,22 @@ from ..images.sources.packs import Pack, Packs
 from ..images.stage import Stage
 from ..images.view_plans import augment_key, with_views
 from .batch_form import BatchForm
-from .engine import Engine
+from .engine import Engine, engine_apart, made
 from .fetched_ahead import fetched_ahead, warn_of_refetching
 from .image_caching import CacheInfo, cached_recipe, open_caches, steady_records
 from .image_options import ImageRecordOptions
 from .image_orders import describe_order, order_of_images
 from .image_packs import PackClasses, described, packs_of, varied
-from .image_preview import next_batch
 from .image_settings import ImageSource, device_normalisation, make_mean_image
 from .image_views import described_views
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
-from .show import Classes, show_batch, undo_normalisation
+from .show import Classes, Pixels, show_batch
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["RecordImageProvider"]
+__all__ = ["RecordImageProvider", "undo_normalisation"]
 
 logger = logging.getLogger("iterators")
 
@@ -137,7 +138,6 @@ class RecordImageProvider(PlannedProvider):
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
         self.path_imgrec = source.name
-        self._source_of_identities = source
         self.packs = packs
         self._seed = options.seed
         self._classes: PackClasses | None = classes
@@ -243,8 +243,12 @@ class RecordImageProvider(PlannedProvider):
         ------
         RecordHeaderError
             If keys were rounded, and the labels of the images do not tell which were meant.
+        ValueError
+            If the provider is closed.
         """
-        return self._source_of_identities.identities
+        if self._classes is None:
+            raise ValueError("the provider is closed")
+        return self._classes.source.identities
 
     @property
     def num_classes(self) -> int:
@@ -311,11 +315,23 @@ class RecordImageProvider(PlannedProvider):
         title = f"seed {self._seed}"
         if batch is None:
             title += f", epoch {self._settle(self._position).epoch}"
-            batch = next_batch(self)
+            batch = self._upcoming()
         if classes is None and self._classes is not None:
             single = all(len(desc.shape) == 1 for desc in self.provide_label)
             classes = self._classes.names() if single or not self.class_labels else None
         return show_batch(batch, undo_normalisation(self), title, classes, columns)
+
+    def _upcoming(self) -> DataBatch:
+        """Make the batch that `next` delivers next, and stay where it is; replace no record."""
+        epoch, done = self._settle(self._position)
+        if self._empty:
+            raise StopIteration
+        rows, pad = self._plan.rows(epoch, 0, done)
+        with engine_apart(self._make_engine, self.batch_size) as engine:
+            data, label, ids = made(engine, rows, epoch, self._plan.draws(0, done))
+            batch = self._batch(data, label, ids, pad)
+        batch.source = self._sources(rows)
+        return batch
 
     def close(self) -> None:
         """Stop the background work; batches handed out stay valid.  Idempotent."""
@@ -410,3 +426,33 @@ class RecordImageProvider(PlannedProvider):
         """What the label array looks like, with `width` values for each sample."""
         name = cast(str, options.label_name)
         return DataDesc(name, (options.batch_size, width), self._label_dtype, "NC")
+
+
+def undo_normalisation(provider: RecordImageProvider) -> Pixels:
+    """A function from the samples of a provider to grey levels.
+
+    Changes of contrast and illumination that were drawn for an image, and rounding to the element
+    type, are not undone.
+    """
+    settings = [(make.args[0], make.keywords["mean_image"]) for make in provider._make_plans]
+    dtype = settings and provider.provide_data[0].dtype
+
+    def pixels(images: np.ndarray, source: Any) -> np.ndarray:
+        if dtype == np.uint8:
+            return images
+        shown = images.astype(np.float32)
+        packs = np.zeros(len(images), np.int64) if source is None else np.maximum(source, 0)
+        for number, (recipe, mean_image) in enumerate(settings):
+            mine, channels = packs == number, images.shape[3]
+            mean = np.array(recipe.mean[:channels], np.float32)
+            if dtype == np.int8:
+                shown[mine] += np.rint(mean)
+                continue
+            std = np.array(recipe.std[:channels], np.float32)
+            back = shown[mine] / np.float32(recipe.scale) * std
+            shown[mine] = back + (
+                mean if mean_image is None else layout_plan("chw", "hwc")(mean_image)
+            )
+        return shown
+
+    return pixels

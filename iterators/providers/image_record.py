@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from recordio.keywords.options import accepts
+
 from ..core.batch import DataDesc
-from ..core.options import accepts
 from ..images.augment.named_recipes import expanded
 from ..images.augment.recipe import Recipe
 from ..images.plan import RenderPlan
@@ -25,7 +26,7 @@ from .image_views import view_recipes
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import ImageRecordIterParameters
+    from ..core.keywords import ImageRecordIterParameters
 
 __all__ = [
     "ImageRecordInt8Iter",

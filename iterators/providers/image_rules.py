@@ -1,13 +1,15 @@
 """Which keywords of image providers do nothing beside others, where a recipe does not know of them.
 
-`core.options` says what becomes of them; `images.augment.rules` has the tables of the recipes.
+`recordio.keywords.options` says what becomes of them; `images.augment.rules` has the tables of the
+recipes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.options import Rule
+from recordio.keywords.options import Rule
+
 from ..images.augment.rules import EXPOSURE_RULE, PIXEL_RULES, is_integer
 from .provider_options import FileOptions
 

@@ -11,13 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recordio.errors import TextFormatError
+from recordio.keywords.checks import boolean, choice, integer, integers
+from recordio.keywords.options import accepts, described, option
 from recordio.partition import part_by_count, part_by_lines
 from recordio.text.libsvm import read_libsvm
 from recordio.text.row_count import row_starts
 
-from ..core.options import accepts, described, option
 from ..core.order import BatchPlan, PartRule
-from ..core.parameters import boolean, choice, integer, integers
 from .array_rows import Columns, DenseColumn, SparseColumn, refuse_layout
 from .mx_data_provider import MXDataProvider
 from .provider_options import TextOptions
@@ -26,7 +26,7 @@ from .row_provider import RowProvider, order_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import LibSVMKeywords
+    from ..core.keywords import LibSVMKeywords
 
 __all__ = ["LibSVMIter", "LibSVMProvider"]
 

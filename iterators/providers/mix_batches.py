@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordio.keywords.checks import integer, real
+from recordio.keywords.options import Options, accepts, option, optional
+
 from ..core.backend import is_stored_sparse, is_tensor
 from ..core.batch import DataBatch, DataDesc
-from ..core.options import Options, accepts, option, optional
-from ..core.parameters import integer, real
 from ..core.random import derive_key
 from .abstract import AbstractDataProvider
 from .form_batches import FormBatch, with_arrays
@@ -26,7 +27,7 @@ from .wrapper import Saved, Wrapper
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import MixKeywords
+    from ..core.keywords import MixKeywords
 
 __all__ = ["MixBatches", "Mixture"]
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from recordio.errors import ArrayFileError
 from recordio.idx_array import read_idx_array
+from recordio.keywords.checks import boolean, choice, integer, integers
+from recordio.keywords.options import accepts, described, option, optional
 
-from ..core.options import accepts, described, option, optional
 from ..core.order import BatchPlan
-from ..core.parameters import boolean, choice, integer, integers
 from .array_rows import Columns, DenseColumn
 from .mx_data_provider import MXDataProvider
 from .provider_options import FileOptions
@@ -28,7 +28,7 @@ from .row_provider import RowProvider, order_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .keywords import MNISTKeywords
+    from ..core.keywords import MNISTKeywords
 
 __all__ = ["MNISTIter", "MNISTProvider"]
 

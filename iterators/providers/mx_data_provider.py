@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import unknown_keyword
+
 from ..core.batch import DataBatch, DataDesc
-from ..core.parameters import unknown_keyword
 from .abstract import AbstractDataProvider, check_announced, described_size
 from .data_iter import batch_of_parts, listed
 from .wrapper import Saved, Wrapper, described

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import RecordIOError, RemoteFileError
+from recordio.keywords.checks import entries, integer
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
@@ -27,7 +28,6 @@ from ..core.finite_iterator import DATASET_SEED
 from ..core.order import BatchPlan
 from ..core.order.modes import generator
 from ..core.order.position import Position
-from ..core.parameters import entries, integer
 from ..core.prefetch import Prefetcher
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider, shown_arrays

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from recordio.keywords.checks import boolean, choice, integer
+from recordio.keywords.options import Options, Rule, option
 from recordio.text.lines import MAX_LINE_BYTES
-
-from ..core.options import Options, Rule, option
-from ..core.parameters import boolean, choice, integer
 
 __all__ = ["FileOptions", "NamedOptions", "ProviderOptions", "TextOptions"]
 

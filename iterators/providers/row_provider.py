@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from recordio.keywords.options import refuse_ineffective, warn_of_ineffective
 from recordio.partition import part_by_count
 
 from ..core.batch import DataDesc
 from ..core.device import placement
-from ..core.options import refuse_ineffective, warn_of_ineffective
 from ..core.order import BatchPlan, Order, PartRule, SequentialOrder, make_order
 from ..core.prefetch import Prefetcher
 from .batch_form import BatchForm

@@ -27,9 +27,7 @@ from ..images.contact_sheet import Tile, contact_sheet
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from .image_provider import RecordImageProvider
-
-__all__ = ["Classes", "objects_of_row", "pictures", "show", "show_batch", "undo_normalisation"]
+__all__ = ["Classes", "Pixels", "objects_of_row", "pictures", "show", "show_batch"]
 
 #: Images of a batch that a notebook shows by itself.
 MOST_PICTURES = 16
@@ -191,31 +189,3 @@ def objects_of_row(label: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | No
         return boxes_of(label, in_batch=True)[:, :5].astype(float)
     except LabelError:
         return None
-
-
-def undo_normalisation(provider: RecordImageProvider) -> Pixels:
-    """A function from the samples of a provider to grey levels.
-
-    Changes of contrast and illumination that were drawn for an image, and rounding to the element
-    type, are not undone.
-    """
-    settings = [(make.args[0], make.keywords["mean_image"]) for make in provider._make_plans]
-    dtype = settings and provider.provide_data[0].dtype
-
-    def pixels(images: np.ndarray, source: Any) -> np.ndarray:
-        if dtype == np.uint8:
-            return images
-        shown = images.astype(np.float32)
-        packs = np.zeros(len(images), np.int64) if source is None else np.maximum(source, 0)
-        for number, (recipe, mean_image) in enumerate(settings):
-            mine, channels = packs == number, images.shape[3]
-            mean = np.array(recipe.mean[:channels], np.float32)
-            if dtype == np.int8:
-                shown[mine] += np.rint(mean)
-                continue
-            std = np.array(recipe.std[:channels], np.float32)
-            back = shown[mine] / np.float32(recipe.scale) * std
-            shown[mine] = back + (mean if mean_image is None else plan("chw", "hwc")(mean_image))
-        return shown
-
-    return pixels

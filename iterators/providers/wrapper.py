@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recordio.keywords.checks import entries, integer
+
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
 from ..core.order.position import Position
-from ..core.parameters import entries, integer
 from ..core.turns import Turns
 from .abstract import AbstractDataProvider
 from .batch_form import BatchForm

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from recordio.keywords.checks import boolean, integer
+
 from ..core.batch import DataBatch, DataDesc
 from ..core.order.cutting import count_batches
-from ..core.parameters import boolean, integer
 from ..core.prefetch import Prefetcher
 from .abstract import AbstractDataProvider
 from .form_batches import FormBatch

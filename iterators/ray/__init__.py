@@ -1,4 +1,4 @@
-"""Floor 4: what training under Ray Train needs; imported only when asked for.
+"""Floor 4: iterators and checkpoints for training under Ray Train; imported on request only.
 
 ``import iterators.ray`` needs Ray; nothing else in `iterators` imports this package.
 """

@@ -18,10 +18,10 @@ STATE_FILE = "iterator.json"
 
 
 class Resumable(Protocol):
-    """What has a state, as far as it matters here."""
+    """An object with a state that can be saved and loaded."""
 
     def state_dict(self) -> dict[str, Any]:
-        """The state."""
+        """Return the state."""
 
     def load_state_dict(self, state: Any) -> None:
         """Go on where a state says."""
@@ -36,7 +36,7 @@ def train_iterator(
     checkpoint: ray.train.Checkpoint | None = None,
     **arguments: Any,
 ) -> Provider:
-    """The provider of a worker of Ray Train, for its part of the data and where the run stopped.
+    """Make the provider of a worker of Ray Train, for its part of the data, from a checkpoint on.
 
     Parameters
     ----------

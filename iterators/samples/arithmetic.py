@@ -1,4 +1,4 @@
-"""In-place operations and equality of what samples see, alike for arrays, tensors and lists."""
+"""In-place operations and equality of the data of samples, alike for arrays, tensors and lists."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _no_fit(shape: Any, region: Any) -> Any:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two values hold equal data, whatever their types; arrays of other shapes do not."""
+    """Return whether two values hold equal data of one shape, whatever their types."""
     if isinstance(one, Mapping) or isinstance(other, Mapping):
         return (
             isinstance(one, Mapping)
@@ -57,7 +57,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def _as_array(value: Any) -> tuple[str | None, Any]:
-    """A value as an array, where it is one; lists whose elements differ in length are none."""
+    """Return a value as an array if it is one; lists whose elements differ in length are none."""
     if is_tensor(value):
         value = value.detach().cpu().numpy()
     if isinstance(value, (list, tuple)):

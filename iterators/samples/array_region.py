@@ -17,7 +17,7 @@ from .region import FailedRegion, ReadOnlyError, Region, is_index_list, select_r
 
 __all__ = ["ArrayRegion"]
 
-#: What is chosen of an axis: one place (the axis is gone), a range, or an array of places.
+#: Choice of an axis: one place (the axis is gone), a range, or an array of places.
 Choice = Any
 
 
@@ -25,27 +25,20 @@ class _Shaped(Region):
     """A region whose shape is known without reading."""
 
     def length(self) -> float:
-        """Number of elements along the first axis."""
+        """Return the number of elements along the first axis."""
         shape = self.shape()
         if not shape:
             raise TypeError("a single value has no length")
         return shape[0]
 
     def axis_length(self, axis: int) -> int | None:
-        """Length of an axis, where it is known without reading."""
+        """Return the length of an axis, where it is known without reading."""
         shape = self.shape()
         return shape[axis] if axis < len(shape) else None
 
 
 class ArrayRegion(_Shaped):
-    """Part of an array: places, ranges and lists of places, one for each axis.
-
-    Parameters
-    ----------
-    array : numpy.ndarray or torch.Tensor
-    choices : list, optional
-        One for each axis of `array`; all of it by default.
-    """
+    """Part of an array: places, ranges and lists of places, one for each axis."""
 
     def __init__(self, array: Any, choices: list[Choice] | None = None) -> None:
         self._array = array
@@ -59,7 +52,7 @@ class ArrayRegion(_Shaped):
     # -- selecting --------------------------------------------------------------------------------
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """The part that an index expression names; see `Region.select`."""
+        """Return the part that an index expression names; see `Region.select`."""
         kept = [axis for axis, chosen in enumerate(self._choices) if not isinstance(chosen, int)]
         parts = _per_axis(index, len(kept), is_tensor(self._array))
         if parts is None:
@@ -81,11 +74,11 @@ class ArrayRegion(_Shaped):
     # -- facts ------------------------------------------------------------------------------------
 
     def shape(self) -> tuple[int, ...]:
-        """Length of every axis."""
+        """Return the length of every axis."""
         return tuple(len(chosen) for chosen in self._choices if not isinstance(chosen, int))
 
     def same_as(self, other: Region) -> bool:
-        """Whether both name the same part of the same storage."""
+        """Return whether both name the same part of the same storage."""
         return (
             isinstance(other, ArrayRegion)
             and self._array is other._array
@@ -95,7 +88,7 @@ class ArrayRegion(_Shaped):
     # -- data -------------------------------------------------------------------------------------
 
     def read(self) -> Any:
-        """The data."""
+        """Return the data."""
         basic, lists = self._split()
         view = self._array[basic]
         return self._listed(view, lists) if lists else view
@@ -111,7 +104,7 @@ class ArrayRegion(_Shaped):
             _assign(self._array[basic], _outer(lists, self.shape(), self._array), value)
 
     def positions(self) -> np.ndarray:
-        """Places of the elements in the flattened storage."""
+        """Return places of the elements in the flattened storage."""
         shape = tuple(self._array.shape)
         strides = [int(np.prod(shape[axis + 1 :], dtype=np.intp)) for axis in range(len(shape))]
         total, left = np.zeros((), np.intp), len(self.shape())
@@ -128,7 +121,7 @@ class ArrayRegion(_Shaped):
             raise ReadOnlyError("the array that is seen is read-only")
 
     def _split(self) -> tuple[tuple, dict[int, np.ndarray]]:
-        """Places and slices for all axes; what is left to choose from the axes of the result."""
+        """Return places and slices for all axes, and the choices left for axes of the result."""
         basic: list[Any] = []
         lists: dict[int, np.ndarray] = {}
         axis = 0
@@ -154,7 +147,7 @@ class ArrayRegion(_Shaped):
 
 
 class _Indexed(_Shaped):
-    """What an index expression that is not composed names of a region of an array."""
+    """A selection from an array whose index expression is kept as it is."""
 
     def __init__(self, base: ArrayRegion | _Indexed, index: Any) -> None:
         self._base = base
@@ -166,7 +159,7 @@ class _Indexed(_Shaped):
         return self._base.storage
 
     def read(self) -> Any:
-        """The data."""
+        """Return the data."""
         return self._base.read()[_for_storage(self._index, self.storage)]
 
     def write(self, value: Any) -> None:
@@ -179,7 +172,7 @@ class _Indexed(_Shaped):
         _assign(array, places, _plain(value, array))
 
     def positions(self) -> np.ndarray:
-        """Places of the elements in the flattened storage."""
+        """Return places of the elements in the flattened storage."""
         places = self._base.positions()
         if not is_tensor(self.storage):
             return places[_for_numpy(self._index)]
@@ -191,13 +184,13 @@ class _Indexed(_Shaped):
         self._base._check_writable()
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """The part that an index expression names; see `Region.select`."""
+        """Return the part that an index expression names; see `Region.select`."""
         if isinstance(index, (int, np.integer)) and not -self.length() <= index < self.length():
             raise IndexError(f"index {index} is out of range for {self.length()} rows")
         return _Indexed(self, index)
 
     def shape(self) -> tuple[int, ...]:
-        """Length of every axis."""
+        """Return the length of every axis."""
         # An array of that shape that takes no memory has the index applied to it.
         if is_tensor(self.storage):
             import torch
@@ -207,7 +200,7 @@ class _Indexed(_Shaped):
         return np.broadcast_to(np.int8(0), self._base.shape())[_for_numpy(self._index)].shape
 
     def same_as(self, other: Region) -> bool:
-        """Whether both name the same part of the same storage."""
+        """Return whether both name the same part of the same storage."""
         return (
             isinstance(other, _Indexed)
             and self._base.same_as(other._base)
@@ -216,7 +209,7 @@ class _Indexed(_Shaped):
 
 
 def _per_axis(index: Any, axes: int, tensor: bool) -> list[Any] | None:
-    """One expression for each of the first axes; None where axes do not select independently."""
+    """Return an expression for each of the first axes; None if they do not select independently."""
     parts = list(index) if isinstance(index, tuple) else [index]
     if any(part is None or isinstance(part, (bool, np.bool_)) for part in parts):
         return None
@@ -244,7 +237,7 @@ def _is_number(part: Any) -> bool:
 
 
 def _outer(lists: dict[int, np.ndarray], shape: tuple[int, ...], array: Any) -> tuple:
-    """Index arrays that choose along each axis on its own, as `numpy.ix_` makes them."""
+    """Return index arrays that choose along each axis on its own, as `numpy.ix_` makes them."""
     grid = np.ix_(*[lists.get(axis, np.arange(n)) for axis, n in enumerate(shape)])
     return tuple(_tensor_of(axis, array) for axis in grid) if is_tensor(array) else grid
 
@@ -265,7 +258,7 @@ def _assign(array: Any, index: Any, value: Any) -> None:
 
 
 def _plain(value: Any, array: Any) -> Any:
-    """A value to be stored, as the library of the array takes it."""
+    """Return a value to be stored, as the library of the array takes it."""
     if not is_tensor(array):
         return value.detach().cpu().numpy() if is_tensor(value) else value
     import torch

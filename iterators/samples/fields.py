@@ -1,4 +1,4 @@
-"""Named parts of what a sample sees: their names, and what remains of them after an index.
+"""Named parts of the data of a sample: their names, and the fields that an index leaves.
 
 A field is a *selector*, applied to the data of the sample, a *group* of fields, or a sample of its
 own.
@@ -16,12 +16,7 @@ __all__ = ["Group", "Selector", "check_name", "declared", "is_selector", "on_axi
 
 
 class Selector:
-    """An index expression; its first part is about the axis of the fields.
-
-    Parameters
-    ----------
-    index : int, slice, list of int, Ellipsis, or a tuple that begins with one of them
-    """
+    """An index expression; its first part is about the axis of the fields."""
 
     __slots__ = ("first", "rest")
 
@@ -36,7 +31,7 @@ class Selector:
         return (self.first, *self.rest)
 
     def within(self, start: int, stop: float, length: int | None) -> Selector | None:
-        """The selector for the elements from `start` to `stop`; None if it is not among them."""
+        """Return the selector for elements from `start` to `stop`; None if others are selected."""
         places = _places(self.first, length)
         if places is None or not all(start <= place < stop for place in places):
             return None
@@ -53,12 +48,7 @@ class Selector:
 
 
 class Group:
-    """Fields under a common name, themselves about the data of the sample.
-
-    Parameters
-    ----------
-    parts : dict of str to Selector, Group or sample
-    """
+    """Fields under a common name, themselves about the data of the sample."""
 
     __slots__ = ("parts",)
 
@@ -67,11 +57,11 @@ class Group:
 
     @property
     def selects(self) -> bool:
-        """Whether there are selectors only."""
+        """Return whether there are selectors only."""
         return all(selects(part) for part in self.parts.values())
 
     def within(self, start: int, stop: float, length: int | None) -> Group | None:
-        """The group for the elements from `start` to `stop`; None if a part is not among them."""
+        """Return the group for elements from `start` to `stop`; None if a part selects others."""
         if not self.selects:
             return None
         moved = {name: part.within(start, stop, length) for name, part in self.parts.items()}
@@ -79,32 +69,17 @@ class Group:
 
 
 def selects(field: Any) -> bool:
-    """Whether a field is a selector or a group of nothing else."""
+    """Return whether a field is a selector or a group of nothing else."""
     return isinstance(field, Selector) or (isinstance(field, Group) and field.selects)
 
 
 def declared(
     fields: Mapping[str, Any], has_data: bool, stored: Callable[..., Any]
 ) -> dict[str, Any]:
-    """The fields that a user declares.
+    """Return the fields that a user declares, their names checked.
 
-    Parameters
-    ----------
-    fields : mapping of str to object
-        Selectors, mappings of fields, data, samples.
-    has_data : bool
-        Whether there is something to select from.
-    stored : callable
-        Makes a sample of data of its own, and of fields with ``stored(fields=...)``.
-
-    Returns
-    -------
-    dict of str to Selector, Group or sample
-
-    Raises
-    ------
-    ValueError
-        For names that cannot be names of fields, and a mapping without fields.
+    `has_data` tells that there is something to select from; `stored` makes a sample of data of its
+    own, and of fields with ``stored(fields=...)``.
     """
     entries: dict[str, Any] = {}
     for name, field in fields.items():
@@ -122,26 +97,15 @@ def declared(
 
 
 def is_selector(value: Any) -> bool:
-    """Whether a value given for a field of stored data selects from them.
+    """Return whether a value given for a field of stored data selects from them.
 
     Arrays, tensors and samples are data of their own; numbers, slices, lists and tuples select.
-
-    Examples
-    --------
-    >>> is_selector(slice(0, 3)), is_selector([0, 2]), is_selector(np.zeros(3))
-    (True, True, False)
     """
     return value is Ellipsis or isinstance(value, (int, np.integer, slice, list, tuple))
 
 
 def check_name(name: Any, taken: Iterable[str] = ()) -> str:
-    """The name of a field, checked.
-
-    Raises
-    ------
-    ValueError
-        If it could not follow a dot, begins with an underscore (as the methods do), or is taken.
-    """
+    """Return the name of a field, which can follow a dot, begins with a letter and is not taken."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"the name of a field must be a Python name, not {name!r}")
     if name.startswith("_"):
@@ -152,10 +116,10 @@ def check_name(name: Any, taken: Iterable[str] = ()) -> str:
 
 
 def on_axis(index: Any, axis: int, axes: int | None) -> Any:
-    """The part of an index expression that is about an axis; a full slice if there is none.
+    """Return the part of an index expression that is about an axis; a full slice if there is none.
 
-    Returns None where the axes of the result are not those of the data any more: for new axes,
-    masks of several axes, and an ellipsis in data whose number of axes is not known.
+    None where the axes of the result are not those of the data any more: for new axes, masks of
+    several axes, and an ellipsis in data whose number of axes is not known.
     """
     parts = list(index) if isinstance(index, tuple) else [index]
     if any(part is None or isinstance(part, (bool, np.bool_)) for part in parts):
@@ -173,16 +137,10 @@ def on_axis(index: Any, axis: int, axes: int | None) -> Any:
 def remaining(
     fields: dict[str, Any], part: Any, length: int | None
 ) -> dict[str, Selector | Group]:  # fmt: skip
-    """The fields that lie completely inside a slice of their axis, counted from its start.
+    """Return the fields that lie completely inside `part` of their axis, counted from its start.
 
-    Parameters
-    ----------
-    fields : dict
-        `Selector` objects and groups of them; others belong to other data and are left out.
-    part : object
-        What the axis of the fields is indexed by.  Only slices of step 1 keep fields.
-    length : int or None
-        Length of that axis, if it is known.
+    `part` is the index of that axis: only slices of step 1 keep fields.  Fields with data of their
+    own are left out.
     """
     if not isinstance(part, slice) or part.step not in (None, 1):
         return {}
@@ -200,7 +158,7 @@ def remaining(
 
 
 def _places(first: Any, length: int | None) -> Any:
-    """What a selector's first part chooses of its axis: a range or a list of numbers, if known."""
+    """Return the places that a selector's first part chooses of its axis, if they are known."""
     if isinstance(first, (int, np.integer)):
         numbers = [int(first)]
     elif isinstance(first, list):

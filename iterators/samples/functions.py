@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .sample import Dataset, Sample
+from .dataset import Dataset
+from .sample import Sample
 
 __all__ = ["fields", "minibatches", "shape"]
 
 
 def fields(sample: Sample) -> dict[str, Sample]:
-    """The fields of a sample by name.
+    """Return the fields of a sample by name.
 
     Examples
     --------
@@ -21,7 +22,7 @@ def fields(sample: Sample) -> dict[str, Sample]:
 
 
 def shape(sample: Sample) -> tuple[int, ...]:
-    """The lengths of the axes of what a sample sees.
+    """Return the lengths of the axes of a sample's data.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def shape(sample: Sample) -> tuple[int, ...]:
 
 
 def minibatches(dataset: Dataset, batch_size: int, drop_last: bool = False) -> Any:
-    """The rows of a data set, `batch_size` at a time.
+    """Return the rows of a data set, `batch_size` at a time.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Parts of stored data, named without being read.
 
-A *region* is the data that a sample sees: the whole of an array or a list, or what is left of it
-after any number of index expressions.  Selecting from a region gives a region and touches nothing;
+A *region* is the data of a sample: the whole of an array or a list, or the part of it that any
+number of index expressions leave.  Selecting from a region gives a region and touches nothing;
 only reading, writing and - where the data do not know it - asking for a shape do.  Regions know
 nothing of fields.
 """
@@ -37,7 +37,7 @@ class Region(ABC):
 
     @abstractmethod
     def read(self) -> Any:
-        """The data; they may share memory with what is stored."""
+        """Return the data; they may share memory with what is stored."""
 
     @abstractmethod
     def write(self, value: Any) -> None:
@@ -45,44 +45,27 @@ class Region(ABC):
 
     @abstractmethod
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """The part of this region that an index expression names.
+        """Return the part of this region that an index expression names.
 
-        Parameters
-        ----------
-        index : object
-            What may stand between brackets behind the data.
-        rowwise : bool
-            A tuple ``(rows, *rest)`` means ``[row[rest] for row in data[rows]]`` where the data
-            themselves, as a list, take no tuples.
+        `rowwise` applies where the data, such as a list, take no tuples: ``(rows, *rest)`` then
+        means ``[row[rest] for row in data[rows]]``.
         """
 
     @abstractmethod
     def length(self) -> float:
-        """Number of elements along the first axis; ``math.inf`` without an end.
-
-        Raises
-        ------
-        TypeError
-            If there is no such axis.
-        """
+        """Return the number of elements along the first axis; ``math.inf`` without an end."""
 
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """Length of every axis.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the data have no shape: the elements are no numbers, or their lengths differ.
-        """
+        """Return the length of every axis; an error if the elements are no numbers or not alike."""
 
     @abstractmethod
     def axis_length(self, axis: int) -> int | None:
-        """Length of an axis; None if there is no such axis or only the data would tell."""
+        """Return the length of an axis; None if there is none or it takes reading the data."""
 
     @abstractmethod
     def same_as(self, other: Region) -> bool:
-        """Whether both name the same part of the same storage."""
+        """Return whether both name the same part of the same storage."""
 
     @property
     @abstractmethod
@@ -91,9 +74,9 @@ class Region(ABC):
 
 
 class FailedRegion(Region):
-    """What an impossible selection gives: every use raises its error.
+    """Result of an impossible selection: every use raises its error.
 
-    Selecting must not read, and an index out of range is reported when the data are asked for.
+    Selecting must not read, and an index out of range is reported when the data are read.
     """
 
     def __init__(self, error: Exception, storage: Any) -> None:
@@ -104,7 +87,7 @@ class FailedRegion(Region):
         raise self._error
 
     def read(self) -> Any:
-        """The data."""
+        """Return the data."""
         return self._fail()
 
     def write(self, value: Any) -> None:
@@ -112,23 +95,23 @@ class FailedRegion(Region):
         self._fail()
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """The part that an index expression names; see `Region.select`."""
+        """Return the part that an index expression names; see `Region.select`."""
         return self
 
     def length(self) -> float:
-        """Number of elements along the first axis."""
+        """Return the number of elements along the first axis."""
         return self._fail()
 
     def shape(self) -> tuple[int, ...]:
-        """Length of every axis."""
+        """Return the length of every axis."""
         return self._fail()
 
     def axis_length(self, axis: int) -> int | None:
-        """Length of an axis, where it is known without reading."""
+        """Return the length of an axis, where it is known without reading."""
         return None
 
     def same_as(self, other: Region) -> bool:
-        """Whether both name the same part of the same storage."""
+        """Return whether both name the same part of the same storage."""
         return self is other
 
     @property
@@ -173,25 +156,14 @@ class Endless:
 
 
 def is_index_list(index: Any) -> bool:
-    """Whether an index expression is a list of places or a mask, not a number or a slice."""
+    """Return whether an index expression is a list of places or a mask, not a number or a slice."""
     if isinstance(index, np.ndarray):
         return index.ndim > 0
     return isinstance(index, Sequence) and not isinstance(index, (str, bytes, tuple))
 
 
 def rows_of(index: Any, length: float) -> np.ndarray:
-    """Places named by a list of numbers, or by a mask, of `length` rows.
-
-    Raises
-    ------
-    IndexError
-        If a place is not there, or a mask has another length.
-
-    Examples
-    --------
-    >>> rows_of([0, -1], 5), rows_of([True, False, True], 3)
-    (array([0, 4]), array([0, 2]))
-    """
+    """Return the places that a list of numbers, or a mask, names in `length` rows."""
     places = np.asarray(index)
     if places.size == 0 and places.dtype != bool:
         places = places.astype(np.intp)
@@ -209,14 +181,9 @@ def rows_of(index: Any, length: float) -> np.ndarray:
 
 
 def select_rows(rows: Any, index: Any) -> Any:
-    """Some of the rows that a range, an array or `Endless` names: one number, or rows again.
+    """Return some of the rows that a range, an array or `Endless` names: one number, or rows again.
 
     Costs nothing that grows with the data, only what a list of places itself costs.
-
-    Raises
-    ------
-    IndexError
-        If a number is out of range.
     """
     if is_index_list(index):
         if isinstance(rows, Endless):

@@ -1,4 +1,4 @@
-"""`Sample` and `Dataset`: objects that see data, and read them only when they are called.
+"""`Sample`: an object that sees data, and reads them only when it is called.
 
 Indexing and field access build further views of the same storage.  Every public method begins with
 an underscore, so that the names of fields, which may not, never collide with them.
@@ -13,16 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from ..core.backend import is_tensor
 from ..core.collate import SeesData
 from .arithmetic import computed, equal
-from .fields import Group, Selector, check_name, declared, on_axis, remaining, selects
+from .fields import Group, Selector, check_name, declared, on_axis, remaining
 from .region import ReadOnlyError, Region
 from .sequence_region import region_of
 
-__all__ = ["Dataset", "Sample"]
+__all__ = ["Sample"]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -151,7 +149,7 @@ class Sample(SeesData):
     # -- reading ----------------------------------------------------------------------------------
 
     def __call__(self) -> Any:
-        """The data; of a composite, a dict of the data of its fields."""
+        """Return the data; of a composite, a dict of the data of its fields."""
         if self._primary is not None:
             return self._chief()
         if self._region is None:
@@ -211,12 +209,12 @@ class Sample(SeesData):
         return tuple(self._entries)
 
     def _iter_fields(self) -> Iterator[tuple[str, Sample]]:
-        """Pairs of name and sample, in the order of declaration."""
+        """Yield pairs of name and sample, in the order of declaration."""
         for name in tuple(self._entries):
             yield name, self._field(name)
 
     def _length(self) -> float:
-        """Number of elements; ``math.inf`` where the storage has no end."""
+        """Return the number of elements; ``math.inf`` where the storage has no end."""
         if self._primary is not None:
             return self._chief._length()
         if self._region is not None:
@@ -229,15 +227,15 @@ class Sample(SeesData):
         return next(iter(lengths.values()))
 
     def _shape(self) -> tuple[int, ...]:
-        """Length of every axis; ``()`` for a single number."""
+        """Return the length of every axis; ``()`` for a single number."""
         return self._whole()._shape() if self._region is None else self._region.shape()
 
     def _size(self) -> int:
-        """Number of elements along all axes."""
+        """Return the number of elements along all axes."""
         return math.prod(self._shape())
 
     def _width(self) -> int:
-        """Length of one element: the number of values in a row, of rows in a minibatch."""
+        """Return the length of one element: values of a row, or rows of a minibatch."""
         return len(self[0])
 
     @property
@@ -247,13 +245,13 @@ class Sample(SeesData):
 
     @property
     def _deterministic(self) -> bool:
-        """Whether two calls give equal data; storage that says otherwise has it False."""
+        """True if two calls give equal data; storage may declare that they do not."""
         if self._region is None:
             return all(field._deterministic for _, field in self._iter_fields())
         return bool(getattr(self._region.storage, "_deterministic", True))
 
     def _copy(self) -> Any:
-        """The same with storage of its own, which can be written."""
+        """Copy the sample, with storage of its own, which can be written."""
         if self._region is None:
             fields = {name: field._copy() for name, field in self._iter_fields()}
             return type(self)(None, fields, self._own_meta, primary=self._primary,
@@ -264,7 +262,7 @@ class Sample(SeesData):
         return type(self)(data, fields, self._own_meta, fields_meta=self._fields_meta)
 
     def _readonly(self, flag: bool = True) -> Any:
-        """The same view, unable to write.
+        """Return this view, unable to write.
 
         Raises
         ------
@@ -280,7 +278,7 @@ class Sample(SeesData):
         return view
 
     def _described(self, meta: Mapping[str, Any]) -> Any:
-        """The same view, with more facts about the data."""
+        """Return this view, with more facts about the data."""
         view = self._readonly(self._is_readonly)
         view._own_meta.update(meta)
         return view
@@ -373,7 +371,7 @@ class Sample(SeesData):
         return self._field(str(self._primary))
 
     def _whole(self) -> Any:
-        """The one field that stands for a composite."""
+        """Return the one field that stands for a composite."""
         if self._primary is None:
             raise TypeError("a composite without a primary field is no single array")
         return self._chief
@@ -389,8 +387,8 @@ class Sample(SeesData):
         return self._seen(self._entry(name), self._fields_meta.get(name, NOTHING))
 
     def _seen(self, entry: Any, meta: Mapping[str, Any] = NOTHING) -> Any:
-        """The sample that sees a field."""
-        if isinstance(entry, _Later):
+        """Return the sample that sees a field."""
+        if isinstance(entry, Later):
             entry = entry()
         if isinstance(entry, Sample):
             return entry._readonly() if self._is_readonly and not entry._is_readonly else entry
@@ -402,7 +400,7 @@ class Sample(SeesData):
         return self._view(type(self), region, {}, meta)
 
     def _declaration(self, entry: Any) -> Any:
-        """A field as the constructor takes it, with copies of what is no part of the data."""
+        """Return a field as the constructor takes it, with copies of data that are stored apart."""
         if isinstance(entry, Selector):
             return entry.index
         if isinstance(entry, Group):
@@ -410,21 +408,21 @@ class Sample(SeesData):
         return self._seen(entry)._copy()
 
     def _stored(self, data: Any = None, fields: Mapping[str, Any] | None = None) -> Sample:
-        """A field that is no part of the data of this sample."""
+        """Return a field that is no part of the data of this sample."""
         return data if isinstance(data, Sample) else type(self)(data, fields)
 
     def _field_index(self, selector: Selector) -> Any:
         return (slice(None),) * self._field_axis + selector.index
 
     def _parts_at(self, index: Any) -> Any:
-        """An element or part of a composite: the same of each field."""
+        """Return an element or part of a composite: that of each field."""
         self._length()
         fields = {name: field[index] for name, field in self._iter_fields()}
         kind = Sample if any(type(f) is Sample for f in fields.values()) else type(self)
         return self._view(kind, None, fields, self._own_meta, self._fields_meta)
 
     def _axes(self) -> int | None:
-        """Number of axes, where that is known without reading."""
+        """Return the number of axes, where that is known without reading."""
         if self._region is None or not hasattr(self._region.storage, "shape"):
             return None
         return len(self._region.shape())
@@ -445,94 +443,12 @@ class Sample(SeesData):
         return self._region.same_as(other._region)
 
 
-class Dataset(Sample):
-    """Samples along the first axis: a `Sample` whose fields are parts of every row.
-
-    Parameters
-    ----------
-    data, fields, meta, readonly, primary, fields_meta
-        As for `Sample`; selectors apply to the second axis, to every row.
-
-    Notes
-    -----
-    ``d[i]`` is a `Sample`; ``d[i:j]``, ``d[[3, 1]]`` and ``d[mask]`` are data sets of those rows,
-    repeats allowed, and ``d[numpy.random.permutation(len(d))]`` is the shuffled one.  Row numbers
-    and fields commute: ``d[i].name == d.name[i]``.
-
-    Examples
-    --------
-    >>> d = Dataset(
-    ...     np.array([[1, 2, 3, 9], [4, 5, 6, 8], [7, 8, 9, 7]]),
-    ...     fields={"input": slice(0, 3), "target": 3},
-    ... )
-    >>> d[1].input(), d.target(), d.input._width()
-    (array([4, 5, 6]), array([9, 8, 7]), 3)
-    >>> d[[2, 0]].target(), d.input[:, 1]()
-    (array([7, 9]), array([2, 5, 8]))
-    >>> for batch in d._minibatches(2):
-    ...     print(len(batch), batch.target())
-    2 [9 8]
-    1 [7]
-    """
-
-    __slots__ = ()
-    _field_axis = 1
-
-    def __getitem__(self, index: Any) -> Any:
-        if self._primary is not None:
-            return self._chief[index]
-        if self._region is None:
-            return self._parts_at(index)
-        region = self._region.select(index, rowwise=True)
-        axes = self._axes()
-        rows, columns = on_axis(index, 0, axes), on_axis(index, 1, axes)
-        single = hasattr(rows, "__index__") and np.ndim(rows) == 0
-        kind = Sample if single else Dataset
-        if isinstance(index, tuple) and not (isinstance(columns, slice) and columns == slice(None)):
-            fields = remaining(self._entries, columns, self._region.axis_length(1))
-            kept = {name: meta for name, meta in self._fields_meta.items() if name in fields}
-            return self._view(kind, region, fields, NOTHING, kept)
-        # Fields with storage of their own are indexed when they are asked for: they may be shorter.
-        later: dict[str, Any] = {
-            name: field if selects(field) else _Later(self, name, rows)
-            for name, field in self._entries.items()
-        }
-        meta = NOTHING if isinstance(index, tuple) and len(index) > 2 else self._own_meta
-        return self._view(kind, region, later, meta, self._fields_meta)
-
-    def _minibatches(self, batch_size: int, drop_last: bool = False) -> Any:
-        """The data set whose elements are this one's rows, `batch_size` at a time.
-
-        Parameters
-        ----------
-        batch_size : int
-            Rows of a minibatch, at least 1.
-        drop_last : bool
-            Leave out the last one if it has fewer rows.
-
-        Returns
-        -------
-        Minibatches
-            ``mb[j]`` sees ``d[j * batch_size:(j + 1) * batch_size]``; ``mb.name`` are minibatches
-            of that field.
-
-        Examples
-        --------
-        >>> mb = Dataset(np.arange(6).reshape(3, 2))._minibatches(2)
-        >>> len(mb), mb[1]()
-        (2, array([[4, 5]]))
-        """
-        from .batching import Minibatches
-
-        return Minibatches(self, batch_size, drop_last)
-
-
-class _Later:
-    """The rows of a field that has storage of its own, once somebody asks for them."""
+class Later:
+    """The rows of a field that has storage of its own, read at their first use."""
 
     __slots__ = ("index", "name", "owner")
 
-    def __init__(self, owner: Dataset, name: str, index: Any) -> None:
+    def __init__(self, owner: Sample, name: str, index: Any) -> None:
         self.owner = owner
         self.name = name
         self.index = index
@@ -542,5 +458,5 @@ class _Later:
 
 
 def data_of(value: Any) -> Any:
-    """What a value contributes: of a sample its data, anything else is data."""
+    """Return the data that a value contributes: those of a sample, or the value itself."""
     return value() if isinstance(value, Sample) else value

@@ -1,7 +1,7 @@
 """Regions of lists and of everything else that takes an index: record files, rows on a server.
 
-Rows are chosen by number and read one at a time, when they are asked for; what is chosen of a row
-is again a region.
+Rows are chosen by number and read one at a time, when they are needed; a part of a row is again a
+region.
 """
 
 from __future__ import annotations
@@ -23,13 +23,9 @@ class Rows(list):
 
 
 def region_of(data: Any) -> Region:
-    """All of some data.
+    """Return all of some data: an array, anything with ``__getitem__``, or a single value.
 
-    Parameters
-    ----------
-    data : object
-        A NumPy array, a torch tensor, or anything with ``__getitem__``; without ``__len__`` it has
-        no end.  A single value is a region as well.
+    Data without ``__len__`` have no end.
     """
     if (isinstance(data, np.ndarray) and data.ndim) or is_tensor(data):
         return ArrayRegion(data)
@@ -39,13 +35,7 @@ def region_of(data: Any) -> Region:
 
 
 def stacked(rows: list[Any]) -> Any:
-    """Rows of equal arrays, of numbers, or of lists of numbers as one array; others as they are.
-
-    Examples
-    --------
-    >>> stacked([np.zeros(2), np.ones(2)]).shape, stacked([1, 2]), stacked([[1], [2, 3]])
-    ((2, 2), array([1, 2]), [[1], [2, 3]])
-    """
+    """Stack rows of equal arrays, of numbers, or of lists of numbers; return others as they are."""
     if rows and all(is_tensor(row) and row.shape == rows[0].shape for row in rows):
         import torch
 
@@ -61,16 +51,9 @@ def stacked(rows: list[Any]) -> Any:
 
 
 class SequenceRegion(Region):
-    """Some rows of a sequence, and what each of them is indexed by.
+    """Some rows of a sequence, and the index expressions that are applied to each, one by one.
 
-    Parameters
-    ----------
-    data : object
-        Has ``__getitem__`` for numbers.
-    rows : range, numpy.ndarray, Endless or int, optional
-        The rows; a number stands for that row itself.
-    steps : tuple
-        Index expressions that are applied to each row, one after the other.
+    `data` takes numbers in ``__getitem__``; a number as `rows` stands for that row itself.
     """
 
     def __init__(self, data: Any, rows: Any = None, steps: tuple = ()) -> None:
@@ -93,7 +76,7 @@ class SequenceRegion(Region):
     # -- selecting --------------------------------------------------------------------------------
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """The part that an index expression names; see `Region.select`."""
+        """Return the part that an index expression names; see `Region.select`."""
         if isinstance(self.rows, int):
             if isinstance(index, tuple) and len(index) == 1:
                 (index,) = index
@@ -121,13 +104,13 @@ class SequenceRegion(Region):
     # -- facts ------------------------------------------------------------------------------------
 
     def length(self) -> float:
-        """Number of elements along the first axis."""
+        """Return the number of elements along the first axis."""
         if isinstance(self.rows, int):
             return self._row(self.rows).length()
         return math.inf if isinstance(self.rows, Endless) else len(self.rows)
 
     def shape(self) -> tuple[int, ...]:
-        """Length of every axis."""
+        """Return the length of every axis."""
         try:
             numbers = np.asarray(self.read())
         except ValueError:
@@ -137,13 +120,13 @@ class SequenceRegion(Region):
         return numbers.shape
 
     def axis_length(self, axis: int) -> int | None:
-        """Length of an axis, where it is known without reading."""
+        """Return the length of an axis, where it is known without reading."""
         if axis or isinstance(self.rows, (int, Endless)):
             return None
         return len(self.rows)
 
     def same_as(self, other: Region) -> bool:
-        """Whether both name the same part of the same storage."""
+        """Return whether both name the same part of the same storage."""
         return (
             isinstance(other, SequenceRegion)
             and self._data is other._data
@@ -155,7 +138,7 @@ class SequenceRegion(Region):
     # -- data -------------------------------------------------------------------------------------
 
     def read(self) -> Any:
-        """The data."""
+        """Return the data."""
         if isinstance(self.rows, int):
             return self._row(self.rows).read()
         if isinstance(self.rows, Endless):
@@ -197,10 +180,10 @@ class SequenceRegion(Region):
 
 
 class _StackedRegion(SequenceRegion):
-    """The same of `Rows`."""
+    """Some rows of `Rows`, and the index expressions that are applied to each."""
 
     def read(self) -> Any:
-        """The data."""
+        """Return the data."""
         found = super().read()
         return found if isinstance(self.rows, int) else stacked(list(found))
 
@@ -217,7 +200,7 @@ class _Value(Region):
         return self._value
 
     def read(self) -> Any:
-        """The data."""
+        """Return the data."""
         return self._value[()] if isinstance(self._value, np.ndarray) else self._value
 
     def write(self, value: Any) -> None:
@@ -227,32 +210,32 @@ class _Value(Region):
         self._value[...] = value
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """The part that an index expression names; see `Region.select`."""
+        """Return the part that an index expression names; see `Region.select`."""
         if index == () or index is Ellipsis:
             return self
         return region_of(self._value[index])  # fails, or not, as the value does
 
     def length(self) -> float:
-        """Number of elements along the first axis."""
+        """Return the number of elements along the first axis."""
         return len(self._value)
 
     def shape(self) -> tuple[int, ...]:
-        """Length of every axis."""
+        """Return the length of every axis."""
         if isinstance(self._value, (str, bytes)):
             raise TypeError("only numbers have a shape")
         return np.shape(self._value)
 
     def axis_length(self, axis: int) -> int | None:
-        """Length of an axis, where it is known without reading."""
+        """Return the length of an axis, where it is known without reading."""
         return None
 
     def same_as(self, other: Region) -> bool:
-        """Whether both name the same part of the same storage."""
+        """Return whether both name the same part of the same storage."""
         return isinstance(other, _Value) and self._value is other._value
 
 
 def _spread(value: Any, count: int) -> list[Any]:
-    """One element of `value` for each of `count` rows."""
+    """Return one element of `value` for each of `count` rows."""
     if not hasattr(value, "__len__") or isinstance(value, (str, bytes)) or np.ndim(value) == 0:
         return [value] * count
     if len(value) == count:

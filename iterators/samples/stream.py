@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from .dataset import Dataset
 from .fields import Selector, check_name, is_selector
-from .sample import NOTHING, Dataset, Sample
+from .sample import NOTHING, Sample
 from .sequence_region import Rows, region_of, stacked
 
 __all__ = ["StreamDataset"]
@@ -119,7 +120,7 @@ class StreamDataset:
         return dict(self._own_meta)
 
     def _iter_fields(self) -> Iterator[tuple[str, StreamDataset]]:
-        """Pairs of name and stream."""
+        """Yield pairs of name and stream."""
         for name in self._entries:
             yield name, getattr(self, name)
 
@@ -131,17 +132,17 @@ class StreamDataset:
         raise TypeError("a stream cannot be written; `_materialize()` gives what can")
 
     def _take(self, n: int) -> Dataset:
-        """The first `n` rows, or all if there are fewer, as a `Dataset`."""
+        """Return the first `n` rows, or all if there are fewer, as a `Dataset`."""
         if n < 0:
             raise ValueError(f"n must not be negative: {n}")
         return self._dataset(list(itertools.islice(self._rows(), n)))
 
     def _materialize(self) -> Dataset:
-        """All rows in memory, as a `Dataset` that can be indexed and written."""
+        """Return all rows in memory, as a `Dataset` that can be indexed and written."""
         return self._dataset(list(self._rows()))
 
     def _minibatches(self, batch_size: int, drop_last: bool = False) -> StreamDataset:
-        """The stream of data sets of `batch_size` rows each, the last one shorter or left out."""
+        """Return the stream of data sets of `batch_size` rows; the last is shorter or left out."""
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         return _StreamMinibatches(self, batch_size, drop_last)
@@ -182,11 +183,11 @@ class _StreamMinibatches(StreamDataset):
         return getattr(self._source, name)._minibatches(self._size, self._drop_last)
 
     def _take(self, n: int) -> Any:
-        """The first `n` minibatches, as a list."""
+        """Return the first `n` minibatches, as a list."""
         return list(itertools.islice(iter(self), n))
 
     def _materialize(self) -> Any:
-        """The minibatches of all rows in memory."""
+        """Return the minibatches of all rows in memory."""
         return self._source._materialize()._minibatches(self._size, self._drop_last)
 
     def _minibatches(self, batch_size: int, drop_last: bool = False) -> StreamDataset:

@@ -1,4 +1,4 @@
-"""Which family a batch belongs to: numeric (NumPy, scipy), symbolic (torch), or without data.
+"""Families of batches: numeric (NumPy, scipy), symbolic (torch), or without data.
 
 A composite batch is a tuple of batches of one family.
 """
@@ -31,7 +31,7 @@ def _families(batch: Any) -> set[str]:
 
 
 def is_numeric_batch(batch: Any) -> bool:
-    """Whether a batch consists of NumPy arrays and scipy sparse matrices, or of no data.
+    """Return whether a batch consists of NumPy arrays and scipy sparse matrices, or of no data.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def is_numeric_batch(batch: Any) -> bool:
 
 
 def is_symbolic_batch(batch: Any) -> bool:
-    """Whether a batch consists of torch tensors, or of no data.
+    """Return whether a batch consists of torch tensors, or of no data.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def is_symbolic_batch(batch: Any) -> bool:
 
 
 def is_dataless_batch(batch: Any) -> bool:
-    """Whether a batch has no data at all: None, or a tuple of nothing else.
+    """Return whether a batch has no data at all: None, or a tuple of nothing else.
 
     Examples
     --------

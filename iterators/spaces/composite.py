@@ -64,7 +64,7 @@ class CompositeSpace(Space):
 
     @classmethod
     def describing(cls, spec: Any) -> CompositeSpace | None:
-        """The space of several stored fields."""
+        """Return the space of several stored fields."""
         if isinstance(spec, tuple):
             return CompositeSpace([space_of(part) for part in spec])  # type: ignore[misc]
         return None
@@ -95,13 +95,13 @@ class CompositeSpace(Space):
         return len(self.components)
 
     def restrict(self, subset: Sequence[int]) -> Space:
-        """The component with the one given number, or a composite space of several."""
+        """Return the component with the one given number, or a composite space of several."""
         if len(subset) == 1:
             return self.components[subset[0]]
         return CompositeSpace([self.components[i] for i in subset])
 
     def restrict_batch(self, batch: tuple[Any, ...], subset: Sequence[int]) -> Any:
-        """The parts of a batch that belong to ``restrict(subset)``."""
+        """Return the parts of a batch that belong to ``restrict(subset)``."""
         if is_numeric_batch(batch):
             self.np_validate(batch)
         else:
@@ -120,7 +120,7 @@ class CompositeSpace(Space):
                 component.dtype = own  # type: ignore[misc]
 
     def _spread(self, value: Any) -> list[tuple[Space, Any]]:
-        """Each component with its own entry of a tuple, or with the one value for all."""
+        """Yield each component with its own entry of a tuple, or with the one value for all."""
         if not isinstance(value, tuple):
             return [(component, value) for component in self.components]
         if len(value) != len(self.components):
@@ -165,7 +165,7 @@ class CompositeSpace(Space):
         return sizes[0] if sizes else None
 
     def np_batch_size(self, batch: Any) -> int:
-        """Number of samples, the same in all components that have data.
+        """Return the number of samples, the same in all components that have data.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class CompositeSpace(Space):
         raise self._no_conversion(space)
 
     def _join(self, batch: tuple[Any, ...], space: VectorSpace) -> Any:
-        """All parts side by side, depth first."""
+        """Return all parts side by side, depth first."""
         leaves = [pair for pair in self._leaves(batch) if not pair[0].is_null]
         if not leaves:
             raise ValueError(f"{self} has no data to make a batch of {space} from")
@@ -229,7 +229,7 @@ class CompositeSpace(Space):
     # -- batches --------------------------------------------------------------------------------
 
     def get_total_dimension(self) -> int:
-        """Sum over the components."""
+        """Return the sum over the components."""
         return sum(component.get_total_dimension() for component in self.components)
 
     def get_origin(self) -> Any:
@@ -237,7 +237,7 @@ class CompositeSpace(Space):
         raise NotImplementedError(f"{self} has no origin: ask its components")
 
     def get_origin_batch(self, batch_size: int, dtype: Any = None) -> tuple[Any, ...]:
-        """Zeros for every component; `dtype` may be a tuple tree."""
+        """Return zeros for every component; `dtype` may be a tuple tree."""
         return tuple(
             component.get_origin_batch(batch_size, own)
             for component, own in self._spread_dtype(dtype)
@@ -258,7 +258,7 @@ class CompositeSpace(Space):
         device: Any = None,
         requires_grad: bool = False,
     ) -> tuple[Any, ...]:
-        """A tuple of tensors of zeros; see `Space.make_torch_batch`."""
+        """Return a tuple of tensors of zeros; see `Space.make_torch_batch`."""
         names = name
         if name is None:
             names = (None,) * len(self.components)

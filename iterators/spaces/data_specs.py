@@ -74,7 +74,7 @@ class DataSpecsMapping:
     # -- tree to entries ------------------------------------------------------------------------
 
     def flatten(self, nested: Any, return_tuple: bool = False) -> Any:
-        """The distinct entries of a tree.
+        """Return the distinct entries of a tree.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class DataSpecsMapping:
     # -- entries to tree ------------------------------------------------------------------------
 
     def nest(self, flat: Any) -> Any:
-        """The tree of which `flat` holds the distinct entries.
+        """Return the tree of which `flat` holds the distinct entries.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class DataSpecsMapping:
 
 
 def _is_nothing(value: Any) -> bool:
-    """Whether a value is false; arrays are something, whatever they hold."""
+    """Return whether a value is false; arrays are something, whatever they hold."""
     if isinstance(value, np.ndarray) or is_sparse(value) or is_tensor(value):
         return False
     return not isinstance(value, Space) and not value

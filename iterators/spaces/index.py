@@ -23,20 +23,15 @@ __all__ = ["IndexSequenceSpace", "IndexSpace", "OneHotFormatter"]
 
 @functools.lru_cache(maxsize=1024)
 def labels_of(max_labels: int, dim: int) -> Layout:
-    """Labels of a number of classes, `dim` of them a sample."""
+    """Return labels of a number of classes, `dim` of them a sample."""
     return Layout("bt", t=dim, index_of="k", k=max_labels)
 
 
 def one_hot_plan(labels: Layout, mode: str) -> Plan:
-    """From ``(batch, slots)`` labels to their one-hot form.
+    """Plan the way from ``(batch, slots)`` labels, axes ``b`` and ``t``, to their one-hot form.
 
-    Parameters
-    ----------
-    labels : Layout
-        Axes ``b`` and ``t``, labels of ``k``.
-    mode : {"stack", "concatenate", "merge"}
-        ``(batch, slots, classes)``, ``(batch, slots * classes)``, or ``(batch, classes)`` with the
-        union of the slots.
+    "stack" is ``(batch, slots, classes)``, "concatenate" ``(batch, slots * classes)``, and "merge"
+    ``(batch, classes)`` with the union of the slots.
     """
     sizes = {"k": labels.sizes["k"]}
     if mode == "merge":
@@ -48,7 +43,7 @@ def one_hot_plan(labels: Layout, mode: str) -> Plan:
 
 
 class _LabelSpace(SimpleSpace):
-    """What spaces of labels share."""
+    """Base of the spaces of labels."""
 
     def __init__(self, max_labels: int, dim: int, dtype: Any = "int64", **callbacks: Any) -> None:
         self.max_labels = dimension("max_labels", max_labels)
@@ -121,22 +116,22 @@ class IndexSpace(_LabelSpace):
 
     @classmethod
     def describing(cls, spec: Any) -> IndexSpace | None:
-        """The space of stored labels."""
+        """Return the space of stored labels."""
         if isinstance(spec, FieldSpec) and spec.layout.axes == "bt" and spec.layout.index_of:
             sizes = spec.layout.sizes
             return IndexSpace(sizes[spec.layout.index_of], sizes["t"], spec.dtype)
         return None
 
     def classes_of(self, width: int, is_target: bool) -> int | None:
-        """`max_labels`, whatever is stored."""
+        """Return `max_labels`, whatever is stored."""
         return self.max_labels
 
     def get_total_dimension(self) -> int:
-        """`dim`; the number of classes plays no part."""
+        """Return `dim`; the number of classes plays no part."""
         return self.dim
 
     def get_origin(self) -> np.ndarray:
-        """Zeros ``(1, dim)``, float64."""
+        """Return zeros ``(1, dim)``, float64."""
         return np.zeros((1, self.dim))
 
 
@@ -185,7 +180,7 @@ class OneHotFormatter:
         self.dtype = None if dtype is None else dtype_name(dtype)
 
     def format(self, targets: np.ndarray, mode: str = "stack", sparse: bool = False) -> Any:
-        """One-hot form of labels.
+        """Return the one-hot form of labels.
 
         Parameters
         ----------

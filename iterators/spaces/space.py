@@ -1,4 +1,4 @@
-"""`Space`: the protocol of all spaces, and what the elementary ones share.
+"""`Space`: the protocol of all spaces, and the base of the elementary ones.
 
 A space describes batches and holds none.  It checks batches, and asks the layout engine for
 conversions; it never permutes or reshapes anything itself.  The names and rules are Pylearn2's.
@@ -39,7 +39,7 @@ class Space(Form):
     without it works on torch tensors in the same way, and gradients flow through conversions.
     """
 
-    #: Whether batches are scipy sparse matrices or sparse tensors.
+    #: True if batches are scipy sparse matrices or sparse tensors.
     sparse = False
 
     _kinds: ClassVar[list[type[Space]]] = []
@@ -50,7 +50,7 @@ class Space(Form):
 
     @classmethod
     def describing(cls, spec: FieldSpec | tuple[FieldSpec, ...]) -> Space | None:
-        """The space of this class in which such data is stored, if there is one."""
+        """Return the space of this class in which such data is stored, if there is one."""
         return None
 
     # -- what other modules ask before they convert anything ------------------------------------
@@ -61,7 +61,7 @@ class Space(Form):
         return None
 
     def classes_of(self, width: int, is_target: bool) -> int | None:
-        """How many classes stored numbers, `width` a sample, name in this space; None if none."""
+        """Return the number of classes that stored numbers, `width` a sample, have here."""
         return None
 
     # -- what subclasses provide ----------------------------------------------------------------
@@ -81,23 +81,23 @@ class Space(Form):
 
     @abc.abstractmethod
     def _conversion(self, space: Space) -> Conversion:
-        """What turns validated batches into those of a space that `_check_sizes` lets pass."""
+        """Return the conversion of validated batches to a space that `_check_sizes` lets pass."""
 
     @abc.abstractmethod
     def _size(self, batch: Any) -> int | None:
-        """Number of samples; None when there is no data."""
+        """Return the number of samples; None when there is no data."""
 
     def get_origin(self) -> Any:
-        """Zeros: one sample without its batch axis."""
+        """Return zeros: one sample without its batch axis."""
         raise NotImplementedError(f"{self} has no origin")
 
     def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
-        """Zeros: a batch of `batch_size` samples."""
+        """Return zeros: a batch of `batch_size` samples."""
         raise NotImplementedError(f"{self} has no origin")
 
     @abc.abstractmethod
     def get_total_dimension(self) -> int:
-        """Number of elements of a sample."""
+        """Return the number of elements of a sample."""
 
     @abc.abstractmethod
     def make_torch_batch(
@@ -108,7 +108,7 @@ class Space(Form):
         device: Any = None,
         requires_grad: bool = False,
     ) -> Any:
-        """Torch tensors of zeros in this form.
+        """Return torch tensors of zeros in this form.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Space(Form):
     # -- batches --------------------------------------------------------------------------------
 
     def make_batch(self, *arguments: Any, **keywords: Any) -> Any:
-        """Same as `make_torch_batch`."""
+        """Make a batch as `make_torch_batch` does."""
         return self.make_torch_batch(*arguments, **keywords)
 
     #: Names of Pylearn2.
@@ -138,11 +138,11 @@ class Space(Form):
     make_theano_variables = make_batch
 
     def make_shared_batch(self, batch_size: int, name: Any = None, dtype: Any = None) -> Any:
-        """Writable torch tensors of zeros (Pylearn2's shared variable)."""
+        """Return writable torch tensors of zeros (Pylearn2's shared variable)."""
         return self.make_torch_batch(name, dtype, batch_size)
 
     def get_batch_axis(self) -> int:
-        """Position of the batch axis."""
+        """Return the position of the batch axis."""
         return 0
 
     def np_validate(self, batch: Any) -> None:
@@ -164,13 +164,13 @@ class Space(Form):
         self._validate(batch, numeric=False)
 
     def np_batch_size(self, batch: Any) -> int:
-        """Number of samples; 0 when there is no data."""
+        """Return the number of samples; 0 when there is no data."""
         self._check_family(batch, True, "batch_size")
         self.np_validate(batch)
         return self._size(batch) or 0
 
     def batch_size(self, batch: Any) -> int:
-        """Number of samples in tensors; 0 when there is no data."""
+        """Return the number of samples in tensors; 0 when there is no data."""
         self._check_family(batch, False, "batch_size")
         self.validate(batch)
         return self._size(batch) or 0
@@ -216,7 +216,7 @@ class Space(Form):
         return space.format_as(batch, self)
 
     def bind(self, spec: FieldSpec) -> Conversion:
-        """What turns stored batches into this form, by way of the space that describes them."""
+        """Return the conversion of stored batches to this form, by way of their own space."""
         stored = space_of(spec)
         stored._check_sizes(self)
         return stored._conversion(self)
@@ -244,19 +244,7 @@ class Space(Form):
 
 
 def space_of(spec: FieldSpec | tuple[FieldSpec, ...]) -> Space:
-    """The space in which data is stored; a composite one for a tuple.
-
-    Raises
-    ------
-    SpecError
-        If no space describes it.
-
-    Examples
-    --------
-    >>> from iterators.core.layout import Layout
-    >>> print(space_of(FieldSpec(Layout("bf", f=3), "float32")))
-    VectorSpace(dim=3, dtype=float32)
-    """
+    """Return the space in which data is stored; a composite one for a tuple."""
     for kind in Space._kinds:
         found = kind.describing(spec)
         if found is not None:
@@ -292,7 +280,7 @@ class SimpleSpace(Space):
 
     @abc.abstractmethod
     def _description(self) -> tuple[Any, ...]:
-        """What makes two spaces of this class equal, except for the dtype."""
+        """Return the values that make two spaces of this class equal, except for the dtype."""
 
     @property
     def dtype(self) -> str | None:
@@ -358,7 +346,7 @@ class SimpleSpace(Space):
             raise ValueError(f"{self} has {here} elements and {space} has {there}")
 
     def _conversion(self, space: Any) -> Conversion:
-        """The same axes in another order, or rows on one of the two sides."""
+        """Convert to other orders of the axes, or to and from rows."""
         rows, wanted = self.flat_layout, space.flat_layout
         if rows is None or wanted is None:
             raise self._no_conversion(space)
@@ -391,7 +379,7 @@ class SimpleSpace(Space):
         return dtype_name(dtype)
 
     def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
-        """Zeros for `batch_size` samples.
+        """Return zeros for `batch_size` samples.
 
         Raises
         ------
@@ -408,7 +396,7 @@ class SimpleSpace(Space):
         device: Any = None,
         requires_grad: bool = False,
     ) -> Any:
-        """A torch tensor of zeros; see `Space.make_torch_batch`."""
+        """Return a torch tensor of zeros; see `Space.make_torch_batch`."""
         torch = need("torch", "make_torch_batch")
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name={name!r}: expected a string")
@@ -421,12 +409,12 @@ class SimpleSpace(Space):
         return batch
 
     def _finish(self, tensor: Any) -> Any:
-        """A dense tensor of zeros in the storage format of this space."""
+        """Return a dense tensor of zeros in the storage format of this space."""
         return tensor
 
 
 def in_storage(batch: Any, space: Space) -> Any:
-    """Rows in the element type of a space, and sparse or dense as it wants them."""
+    """Return rows in the element type of a space, and sparse or dense as the space is."""
     ops = backend_of(batch)
     if space.sparse == is_stored_sparse(batch):
         return ops.cast(batch, space.dtype)
@@ -435,7 +423,7 @@ def in_storage(batch: Any, space: Space) -> Any:
 
 
 def positive(name: str, value: Any) -> int:
-    """A positive integer, as a SpecError otherwise."""
+    """Return a positive integer; other values are a SpecError."""
     try:
         number = operator.index(value)
     except TypeError:

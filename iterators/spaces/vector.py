@@ -27,18 +27,18 @@ FLAT_ORDER = "hwc"
 
 @functools.lru_cache(maxsize=1024)
 def rows_of(dim: int) -> Layout:
-    """Vectors of a length, one in a row."""
+    """Return vectors of a length, one in a row."""
     return Layout("bf", f=dim)
 
 
 @functools.lru_cache(maxsize=1024)
 def flattened(layout: Layout) -> Layout:
-    """The rows that hold the images of a layout."""
+    """Return the rows that hold the images of a layout."""
     return Layout("bf", f_order=FLAT_ORDER, **layout.sizes)
 
 
 def dimension(name: str, value: Any) -> int:
-    """An integer of at least 0."""
+    """Return an integer of at least 0."""
     number = operator.index(value)
     if number < 0:
         raise SpecError(f"{name}={value!r}: expected an integer of at least 0")
@@ -46,7 +46,7 @@ def dimension(name: str, value: Any) -> int:
 
 
 def _flattening(layout: Layout) -> tuple[Layout, Layout]:
-    """Any layout with a batch axis, and the rows that hold its other axes in their order."""
+    """Return any layout with a batch axis, and the rows that hold its other axes in their order."""
     others = layout.axes.replace("b", "")
     if others in ("", "f"):
         return layout, layout.replace("bf", **({} if others else {"f": 1}))
@@ -85,7 +85,7 @@ class VectorSpace(SimpleSpace):
 
     @classmethod
     def describing(cls, spec: Any) -> VectorSpace | None:
-        """The space of stored rows."""
+        """Return the space of stored rows."""
         if isinstance(spec, FieldSpec) and spec.layout.axes == "bf" and not spec.layout.index_of:
             return VectorSpace(spec.layout.sizes["f"], spec.sparse, spec.dtype)
         return None
@@ -98,11 +98,11 @@ class VectorSpace(SimpleSpace):
     flat_layout = layout
 
     def classes_of(self, width: int, is_target: bool) -> int | None:
-        """As many as there are elements, if a single target stands for all of them."""
+        """Return the number of elements if a single target stands for all of them, else None."""
         return self.dim if is_target and width == 1 != self.dim else None
 
     def bind(self, spec: FieldSpec) -> Conversion:
-        """As rows; what no space describes is flattened in its own order."""
+        """Bind as rows; data that no space describes is flattened in its own order."""
         try:
             return super().bind(spec)
         except SpecError:
@@ -121,15 +121,15 @@ class VectorSpace(SimpleSpace):
         return f"VectorSpace(dim={self.dim}{', sparse' * self.sparse}, dtype={self.dtype})"
 
     def get_total_dimension(self) -> int:
-        """`dim`."""
+        """Return `dim`."""
         return self.dim
 
     def get_origin(self) -> np.ndarray:
-        """A zero vector, float64."""
+        """Return a zero vector, float64."""
         return np.zeros(self.dim)
 
     def get_origin_batch(self, batch_size: int, dtype: Any = None) -> Any:
-        """Zeros for `batch_size` vectors, a CSR matrix for a sparse space."""
+        """Return zeros for `batch_size` vectors, a CSR matrix for a sparse space."""
         dtype = self._batch_dtype(dtype)
         if not self.sparse:
             return super().get_origin_batch(batch_size, dtype)
@@ -154,7 +154,7 @@ class VectorSpace(SimpleSpace):
         return super()._conversion(space)
 
     def _split(self, batch: Any, space: Space) -> tuple[Any, ...]:
-        """Blocks of neighbouring columns, one for every component."""
+        """Return blocks of neighbouring columns, one for every component."""
         if backend_of(batch).name != "scipy sparse":
             batch = backend_of(batch).dense(batch)
         sparse = is_stored_sparse(batch)
@@ -239,7 +239,7 @@ class Conv2DSpace(SimpleSpace):
 
     @classmethod
     def describing(cls, spec: Any) -> Conv2DSpace | None:
-        """The space of stored images."""
+        """Return the space of stored images."""
         if not isinstance(spec, FieldSpec) or sorted(spec.layout.axes) != sorted("bhwc"):
             return None
         sizes = spec.layout.sizes
@@ -267,15 +267,15 @@ class Conv2DSpace(SimpleSpace):
         )
 
     def get_batch_axis(self) -> int:
-        """Position of ``'b'`` in `axes`."""
+        """Return the position of ``'b'`` in `axes`."""
         return self._layout.axis("b")
 
     def get_total_dimension(self) -> int:
-        """Rows times columns times channels."""
+        """Return rows times columns times channels."""
         return self._layout.total
 
     def get_origin(self) -> np.ndarray:
-        """A zero image in the order of `axes` without the batch."""
+        """Return a zero image in the order of `axes` without the batch."""
         axes = self._layout.axes.replace("b", "")
         return np.zeros(self._layout.replace(axes).shape(), self.dtype or "float64")
 
@@ -285,7 +285,7 @@ class Conv2DSpace(SimpleSpace):
         return super()._shape(batch_size)
 
     def bind(self, spec: FieldSpec) -> Conversion:
-        """As images; stored rows say in which order they hold an image."""
+        """Bind as images; stored rows tell in which order they hold an image."""
         if "f" in spec.layout.orders and not spec.sparse:
             VectorSpace(spec.layout.sizes["f"])._check_sizes(self)
         elif not set(spec.layout.axes) < set(self._layout.axes):
@@ -302,7 +302,7 @@ class Conv2DSpace(SimpleSpace):
 
 
 class SequenceSpace(SimpleSpace):
-    """What spaces of one sequence share: its length is not theirs to know."""
+    """Base of the spaces of one sequence, whose length is not part of the space."""
 
     dim: int
 

@@ -1,4 +1,4 @@
-"""Floor 4: what PyTorch's ``DataLoader`` and training scripts need; imported only when asked for.
+"""Floor 4: data sets for PyTorch's ``DataLoader`` and training scripts; imported on request only.
 
 ``import iterators.torch`` needs torch; nothing else in `iterators` imports this package.
 """

@@ -19,7 +19,7 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def from_dlpack(batch: Any) -> Any:
-    """The batch with torch tensors over the memory of its arrays.
+    """Return the batch with torch tensors over the memory of its arrays.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def from_dlpack(batch: Any) -> Any:
 
 
 def to_dlpack(batch: Any) -> Any:
-    """The batch with DLPack capsules in place of its arrays, for libraries that take capsules.
+    """Return the batch with DLPack capsules in place of its arrays.
 
     Libraries that know ``__dlpack__`` take the arrays of a batch as they are.  A capsule can be
     used once.
@@ -65,7 +65,7 @@ def to_dlpack(batch: Any) -> Any:
 
 
 def mapped(batch: Any, function: Callable[[Any], Any]) -> Any:
-    """A structure of the same form, with the function's results in place of its leaves."""
+    """Return a structure of the same form, with the function's results in place of its leaves."""
     if isinstance(batch, DataBatch):
         other = copy.copy(batch)
         other.data = [function(array) for array in batch.data]

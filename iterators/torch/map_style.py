@@ -1,4 +1,4 @@
-"""Data sets that are indexed, as PyTorch's ``DataLoader`` likes them: fetched in batches.
+"""Data sets with an index for PyTorch's ``DataLoader``, fetched in batches.
 
 Nothing is collated here; that is the loader's work.
 """
@@ -45,12 +45,12 @@ class MapDataset(torch.utils.data.Dataset):
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:
-        """One example."""
+        """Return one example."""
         example = self.dataset[index]
         return example if self.transform is None else self.transform(example)
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        """The examples of a batch."""
+        """Return the examples of a batch."""
         examples = fetch(self.dataset, indices)
         if self.transform is None:
             return examples

@@ -15,11 +15,11 @@ import torch
 import torch.distributed
 import torch.utils.data
 
+from recordio.keywords.checks import integer
 from recordio.remote.objects import shown as shown_url
 
 from ..core.batch import DataBatch, shown
 from ..core.device import as_tensor
-from ..core.parameters import integer
 from ..providers.abstract import AbstractDataProvider
 from ..providers.sample_iterator import first_samples
 from .world import World
@@ -128,7 +128,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
     # -- parts ------------------------------------------------------------------------------------
 
     def _part(self) -> tuple[int, int, int]:
-        """Number of this worker, of its part, and of all parts."""
+        """Return the number of this worker, of its part, and of all parts."""
         rank, world_size = (0, 1) if self._given is not None else self.world
         info = torch.utils.data.get_worker_info()
         if info is None:
@@ -145,7 +145,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         return self._make(**keywords)
 
     def _own_provider(self) -> tuple[int, AbstractDataProvider]:
-        """Number of this worker and its provider, made in this process."""
+        """Return the number of this worker and its provider, made in this process."""
         worker, part, parts = self._part()
         if self._given is not None:
             if torch.utils.data.get_worker_info() is not None:
@@ -202,7 +202,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         self._epoch, self._running = epoch + 1, False
 
     def __len__(self) -> int:
-        """Batches of an epoch of this rank; with workers there may be a few more, short ones."""
+        """Return the batches of an epoch of this rank; workers may add a few short ones."""
         if self._given is not None:
             return len(self._given)  # type: ignore[arg-type]
         if self._provider is not None and self._provider_of == (os.getpid(), *self.world):
@@ -216,7 +216,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
     # -- states -----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the run is: the number of the epoch and the state of the provider.
+        """Return the position of the run: the number of the epoch and the state of the provider.
 
         Raises
         ------
@@ -275,7 +275,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         return f"<{type(self).__name__} of {made}{part}, epoch {self._epoch}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the provider."""
+        """Return everything but the provider."""
         if self._given is not None:
             raise TypeError(
                 "a provider that exists cannot be sent to another process: pass what makes it, as "
@@ -290,7 +290,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
 
 
 def _told(value: Any) -> str:
-    """A parameter in a line of text: arrays by their shape, URLs without what may be secret."""
+    """Show a parameter in a line of text: arrays by their shape, URLs without their secrets."""
     if isinstance(value, (str, os.PathLike)):
         return repr(shown_url(str(value)))
     if isinstance(value, (list, tuple)):
@@ -312,7 +312,7 @@ def begin_epoch(provider: AbstractDataProvider, epoch: int) -> bool:
 
 
 def tensors(batch: DataBatch) -> tuple[torch.Tensor, ...]:
-    """Data and label arrays of a batch as tensors, without padding."""
+    """Return data and label arrays of a batch as tensors, without padding."""
     arrays = [*batch.data, *batch.label]
     if batch.pad:
         parts = (batch.data, batch.provide_data), (batch.label, batch.provide_label)

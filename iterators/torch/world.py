@@ -11,24 +11,13 @@ from typing import Any
 import torch.distributed
 import torch.utils.data
 
-from ..core.parameters import integer
+from recordio.keywords.checks import integer
 
 __all__ = ["World"]
 
 
 class World:
-    """Rank and world size: those given, of `torch.distributed`, or of the environment.
-
-    Parameters
-    ----------
-    rank, world_size : int, optional
-        Both or neither.
-
-    Examples
-    --------
-    >>> World(1, 4).get()
-    (1, 4)
-    """
+    """Rank and world size: those given, of `torch.distributed`, or of the environment."""
 
     def __init__(self, rank: int | None = None, world_size: int | None = None) -> None:
         if (rank is None) != (world_size is None):
@@ -40,14 +29,9 @@ class World:
             self._given = integer("rank", rank, low=0, high=world_size - 1), world_size
 
     def get(self) -> tuple[int, int]:
-        """Rank and world size; from now on they may not be others.
+        """Return rank and world size; from now on they may not be others.
 
-        Raises
-        ------
-        ValueError
-            If the environment is wrong.
-        RuntimeError
-            If they were used before and are others now.
+        A wrong environment is a ValueError, another rank than before a RuntimeError.
         """
         if self._given is not None:
             return self._given

@@ -19,26 +19,9 @@ GATHERED_BYTES = 1 << 18
 
 
 def row_numbers(ids: Any, size: int) -> np.ndarray:
-    """Row numbers as int64, checked.
+    """Return row numbers as int64, checked to be in ``[-size, size)`` and counted from 0.
 
-    Parameters
-    ----------
-    ids : array_like of int or of bool
-        Numbers in ``[-size, size)``, repeats allowed, or one truth value for every row.
-    size : int
-        Number of rows.
-
-    Raises
-    ------
-    IndexError
-        If a number is outside the range, or a mask has another length.
-    TypeError
-        If `ids` are not integers.
-
-    Examples
-    --------
-    >>> row_numbers([2, 0, -1], 3), row_numbers([True, False, True], 3)
-    (array([2, 0, 2]), array([0, 2]))
+    Repeats are allowed; truth values, one for every row, are a mask.
     """
     numbers = np.asarray(ids.detach().cpu() if is_tensor(ids) else ids)
     if numbers.ndim != 1:
@@ -57,18 +40,7 @@ def row_numbers(ids: Any, size: int) -> np.ndarray:
 
 
 def row_range(start: Any, stop: Any, size: int) -> tuple[int, int]:
-    """``start, stop`` of a half-open range of rows, checked.
-
-    Raises
-    ------
-    IndexError
-        Unless ``0 <= start <= stop <= size``.
-
-    Examples
-    --------
-    >>> row_range(1, 3, 3)
-    (1, 3)
-    """
+    """Return ``start, stop`` of a half-open range of rows, checked."""
     start, stop = operator.index(start), operator.index(stop)
     if not 0 <= start <= stop <= size:
         raise IndexError(f"rows {start} to {stop} of {size} rows do not exist")
@@ -76,19 +48,12 @@ def row_range(start: Any, stop: Any, size: int) -> tuple[int, int]:
 
 
 def window(x: Any, axis: int, start: int, stop: int) -> Any:
-    """Rows ``[start, stop)`` on the memory of `x`; a sparse matrix has to copy them.
-
-    Examples
-    --------
-    >>> x = np.arange(6).reshape(3, 2)
-    >>> np.shares_memory(window(x, 0, 1, 3), x)
-    True
-    """
+    """Return rows ``[start, stop)`` on the memory of `x`; a sparse matrix has to copy them."""
     return backend_of(x).narrow(x, axis, start, stop)
 
 
 def copy(x: Any) -> Any:
-    """The same elements in memory of their own, in C order; gradients of torch flow through."""
+    """Return the same elements in memory of their own, in C order; gradients flow through."""
     if is_tensor(x):
         import torch
 
@@ -97,7 +62,7 @@ def copy(x: Any) -> Any:
 
 
 def _fits(memory: Any, x: Any, shape: tuple[int, ...]) -> bool:
-    """Whether `memory` can be overwritten with an array like `x` of that shape."""
+    """Return whether `memory` can be overwritten with an array like `x` of that shape."""
     if memory is None or type(memory) is not type(x) or is_sparse(x):
         return False
     if tuple(memory.shape) != shape or memory.dtype != x.dtype:
@@ -110,23 +75,9 @@ def _fits(memory: Any, x: Any, shape: tuple[int, ...]) -> bool:
 
 
 def take(x: Any, axis: int, rows: np.ndarray | slice, memory: Any = None) -> Any:
-    """A copy of the rows, in `memory` if that fits and is not the memory of `x`.
+    """Copy the rows, into `memory` if that fits and is not the memory of `x`.
 
-    Parameters
-    ----------
-    x : array
-    axis : int
-        Axis that counts the rows.
-    rows : numpy.ndarray of int64 or slice
-        Checked row numbers.
-    memory : array, optional
-        What may be overwritten.
-
-    Examples
-    --------
-    >>> take(np.arange(6).reshape(3, 2), 0, np.array([2, 2]))
-    array([[4, 5],
-           [4, 5]])
+    `rows` are checked row numbers, along the axis that counts the rows.
     """
     if isinstance(rows, slice):
         piece = window(x, axis, rows.start, rows.stop)
@@ -163,15 +114,7 @@ def _gather(x: np.ndarray, axis: int, rows: np.ndarray, target: np.ndarray) -> N
 
 
 def assign(memory: Any, x: Any) -> None:
-    """Write `x` into existing memory of the same shape.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or the memory is read-only.
-    TypeError
-        If the memory is a sparse matrix.
-    """
+    """Write `x` into existing memory of the same shape, which is no sparse matrix."""
     if tuple(memory.shape) != tuple(x.shape):
         raise ValueError(f"shape {tuple(x.shape)} does not fit into {tuple(memory.shape)}")
     if is_sparse(memory):

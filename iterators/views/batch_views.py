@@ -22,7 +22,7 @@ __all__ = ["view_batch"]
 
 
 def view_batch(batch: DataBatch, which_set: str = "train") -> Batch:
-    """Views over the arrays of a provider's batch, which are not copied.
+    """Return views over the arrays of a provider's batch, which are not copied.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _view(x: Any, description: Any, label: bool) -> View:
 
 
 def _axes(x: Any, layout: str | None) -> str:
-    """The letters of views for a layout of MXNet's; the batch comes first where none is given."""
+    """Return the letters of views for a layout of MXNet's; the batch comes first by default."""
     axes = axes_of(layout, x.ndim)
     # T is the position in a sequence, which views call w; an image has a w of its own.
     return axes if "w" in axes else axes.replace("t", "w")

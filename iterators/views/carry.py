@@ -1,4 +1,4 @@
-"""`Carry`: what travels along with a batch, besides its inputs and targets."""
+"""`Carry`: objects and views that travel along with a batch, besides its inputs and targets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Carry:
         self._objects[key] = value
 
     def get_obj(self, key: Any) -> Any:
-        """The object of that name, or None."""
+        """Return the object of that name, or None."""
         return self._objects.get(key)
 
     def put_view(self, key: Any, view: View) -> None:
@@ -68,19 +68,19 @@ class Carry:
         self._views[key] = view
 
     def get_view(self, key: Any) -> View | None:
-        """The view of that name, or None."""
+        """Return the view of that name, or None."""
         return self._views.get(key)
 
     def sub(self, start: int, stop: int) -> Carry:
-        """The same objects, and copies of rows ``[start, stop)`` of all views."""
+        """Return the same objects, and copies of rows ``[start, stop)`` of all views."""
         return Carry(self._objects, {k: view.sub(start, stop) for k, view in self._views.items()})
 
     def index(self, ids: Any) -> Carry:
-        """The same objects, and copies of these rows of all views."""
+        """Return the same objects, and copies of these rows of all views."""
         return Carry(self._objects, {key: view.index(ids) for key, view in self._views.items()})
 
     def clone(self) -> Carry:
-        """Another one with the same objects and views."""
+        """Return another one with the same objects and views."""
         return Carry(self._objects, self._views)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """`ClassView`: classes of rows, one or several each.
 
-The forms it offers and nothing else; `DataView` does the work.
+This module lists the forms; `DataView` does the work.
 """
 
 from __future__ import annotations
@@ -66,5 +66,5 @@ class ClassView(DataView):
         return forms.primary(self._layout) if name == "b" else forms.slots(self._layout)
 
     def bt(self) -> Plan:
-        """The conversion of the base to ``bt``."""
+        """Return the conversion of the base to ``bt``."""
         return self._plan(self._name("bt"))

@@ -1,7 +1,7 @@
 """`DataView`: one array, handed out in many forms, collecting gradients for all of them.
 
-It remembers what was handed out and what is to be summed; `forms` says which layouts are meant and
-`iterators.core.layout` does the conversions and their adjoints.
+It remembers which forms were handed out and which gradients to sum; `view_layouts` gives the layout
+of a form, and `iterators.core.layout` does the conversions and their adjoints.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DataView(View):
 
     #: Axes that a base may have; any letters if there are none here.
     letters: ClassVar[str] = ""
-    #: What can be asked for besides the order of the base itself.
+    #: Forms besides the order of the base itself.
     offered: ClassVar[tuple[str, ...]] = ("default", "bf", "b")
 
     def __init__(self, view: str | None = None, data: Any = None) -> None:
@@ -110,7 +110,7 @@ class DataView(View):
         self._handed_out[view, kind] = data
 
     def _axes(self, view: str) -> str:
-        """The order of axes that a string names, checked."""
+        """Return the order of axes that a string names, checked."""
         if not isinstance(view, str):
             raise TypeError(f"a view is a string such as 'bhwc', not {view!r}")
         if view == "default" and self._view:
@@ -127,7 +127,7 @@ class DataView(View):
         return view
 
     def forward_get(self, view: str = "default", dtype: Any = None) -> Any:
-        """The values in another form.
+        """Return the values in another form.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class DataView(View):
         return self._input, self._kind
 
     def _name(self, view: str) -> str:
-        """The form that is meant, checked against what this class offers."""
+        """Return the form that is meant, checked against what this class offers."""
         self._base()
         if view in ("default", self._view):
             return self._view
@@ -196,14 +196,14 @@ class DataView(View):
     # -- conversions ----------------------------------------------------------------------------
 
     def _plan(self, name: str) -> Plan:
-        """The conversion of the base to a form, remembered as long as it applies."""
+        """Return the conversion of the base to a form, remembered as long as it applies."""
         if name not in self._plans:
             self._base()
             self._plans[name] = plan(*self._layouts(name))
         return self._plans[name]
 
     def _layouts(self, name: str) -> tuple[Layout, Layout]:
-        """Layouts of the base and of a form."""
+        """Return the layouts of the base and of a form."""
         assert self._layout is not None
         if name == self._view:
             return self._layout, self._layout
@@ -214,7 +214,7 @@ class DataView(View):
         return forms.permuted(self._layout, name)
 
     def transpose(self, view: str) -> Plan:
-        """The conversion of the base to another order of its axes.
+        """Return the conversion of the base to another order of its axes.
 
         Raises
         ------
@@ -233,15 +233,15 @@ class DataView(View):
         return plan(*forms.permuted(self._layout, view))
 
     def default(self) -> Plan:
-        """The conversion of the base to itself."""
+        """Return the conversion of the base to itself."""
         return self._plan(self._name("default"))
 
     def bf(self) -> Plan:
-        """The conversion of the base to ``bf``: callable, with an `adjoint`."""
+        """Return the conversion of the base to ``bf``: callable, with an `adjoint`."""
         return self._plan(self._name("bf"))
 
     def b(self) -> Plan:
-        """The conversion of the base to ``b``."""
+        """Return the conversion of the base to ``b``."""
         return self._plan(self._name("b"))
 
     # -- gradients ------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ class DataView(View):
         self._gradients.append((name, grad))
 
     def backward_get(self, view: str | None = None, dtype: Any = None) -> Any:
-        """The sum of all recorded gradients, in the form, type and library of the base.
+        """Return the sum of all recorded gradients, in the form, type and library of the base.
 
         Returns
         -------
@@ -375,7 +375,7 @@ class DataView(View):
     # -- rows -----------------------------------------------------------------------------------
 
     def index(self: Self, ids: Any, out: Self | None = None) -> Self:
-        """A view of the same class with copies of these rows.
+        """Return a view of the same class with copies of these rows.
 
         Parameters
         ----------
@@ -405,7 +405,7 @@ class DataView(View):
     def sub(
         self: Self, start: int, stop: int, out: Self | None = None, share: bool = False
     ) -> Self:
-        """A view of the same class with rows ``[start, stop)``.
+        """Return a view of the same class with rows ``[start, stop)``.
 
         Parameters
         ----------
@@ -451,7 +451,7 @@ class DataView(View):
         return result
 
     def _like(self: Self, out: Self | None = None) -> Self:
-        """`out` or a new view, described as this one is."""
+        """Return `out` or a new view, described as this one is."""
         return type(self)() if out is None else out
 
     # -- description ----------------------------------------------------------------------------
@@ -475,7 +475,7 @@ class DataView(View):
         self._input = x
 
     def find_axis(self, ch: str, view: str | None = None) -> int:
-        """Position of an axis, counted from 0, in `view` or else in the base.
+        """Return the position of an axis, counted from 0, in `view` or else in the base.
 
         Raises
         ------
@@ -493,11 +493,11 @@ class DataView(View):
         return view.index(ch)
 
     def n_sample(self) -> int:
-        """Number of rows; 0 before the first `forward_put`."""
+        """Return the number of rows; 0 before the first `forward_put`."""
         return self._input.shape[self.find_axis("b")] if self._view else 0
 
     def sample_size(self) -> int:
-        """Number of elements of one row."""
+        """Return the number of elements of one row."""
         self._base()
         assert self._layout is not None
         return self._layout.total
@@ -522,7 +522,7 @@ class DataView(View):
         return self
 
     def clone(self: Self) -> Self:
-        """A view of the same class with a copy of the base, without gradients."""
+        """Return a view of the same class with a copy of the base, without gradients."""
         result = self._like()
         if self._view:
             result.forward_put(self._view, rows.copy(self._input))

@@ -1,4 +1,4 @@
-"""`ImageClassSet`: a folder of images, one subfolder for every class, read when they are asked for.
+"""`ImageClassSet`: a folder of images, one subfolder for every class, read when they are needed.
 
 It keeps paths and classes, never pixels.  Many images are better packed into a record file, which
 `iterators.ImageRecordIter` reads; this is for folders as they are.
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import ImageDecodeError
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_pixels, open_image
+from recordio.image_size import complete_limits, open_within_limits
+from recordio.keywords.checks import integer, integers
 from recordio.regular_files import open_regular
 
-from ..core.parameters import integer, integers
 from . import batch_rows as rows
 from .image_view import ImageView
 from .made_sets import MadeSet
@@ -59,8 +59,9 @@ class ImageClassSet(MadeSet):
         Determines what is random, together with the number of the request.
     extensions : sequence of str
         Endings of image files, in any case; other files are left alone.
-    max_pixels : int or None
-        Images with more pixels are refused before they are decoded; None for no limit.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class ImageClassSet(MadeSet):
         n_thread: int = 0,
         random_seed: int = 777,
         extensions: Sequence[str] = EXTENSIONS,
-        max_pixels: int | None = DEFAULT_MAX_PIXELS,
+        **limits: int | None,
     ) -> None:
         self.load_size = integers("load_size", load_size, length=3, low=1)
         self.sample_size = integers("sample_size", sample_size or load_size, length=3, low=1)
@@ -134,7 +135,7 @@ class ImageClassSet(MadeSet):
         self.labels = np.array([classes.index(name) for name, _ in found], np.int64)
         self.random_seed = integer("random_seed", random_seed)
         self.n_thread = integer("n_thread", n_thread, low=0)
-        self._max_pixels = max_pixels
+        self._limits = complete_limits(limits)
         self._requests = 0
         self._waiting: deque[tuple[np.ndarray, list[Future[np.ndarray]]]] = deque()
         self._threads: ThreadPoolExecutor | None = None
@@ -150,7 +151,7 @@ class ImageClassSet(MadeSet):
         return "bhwc", "b"
 
     def sampling_weights(self) -> np.ndarray:
-        """Every class as often as every other, and so every image of a class."""
+        """Return weights that draw all classes equally often, and so the images of a class."""
         return 1 / np.bincount(self.labels)[self.labels]
 
     # -- images ---------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ class ImageClassSet(MadeSet):
         self._assemble(batch, numbers, self._read(numbers))
 
     def _read(self, numbers: np.ndarray) -> Iterable[np.ndarray]:
-        """The images of these rows, one after another."""
+        """Yield the images of these rows, one after another."""
         tasks = self._tasks(numbers)
         if self._threads is None:
             return (_image(*task) for task in tasks)
@@ -167,13 +168,13 @@ class ImageClassSet(MadeSet):
         return (future.result() for future in futures)
 
     def _tasks(self, numbers: np.ndarray) -> list[tuple[Any, ...]]:
-        """Arguments of `_image`, with a seed of its own for every image of every request."""
+        """Yield the arguments of `_image`, with a seed for every image of every request."""
         self._requests += 1
         seed = self.random_seed & (1 << 64) - 1, self._requests
         return [
             (
                 self.paths[number],
-                self._max_pixels,
+                self._limits,
                 self.load_size,
                 self.sample_size,
                 self._cut,
@@ -218,7 +219,7 @@ class ImageClassSet(MadeSet):
         self.index_async_put(self._random_rows(n, rng))
 
     def async_get(self, out: Batch | None = None) -> Batch:
-        """The batch of the oldest request that was not answered.
+        """Return the batch of the oldest request that was not answered.
 
         Raises
         ------
@@ -253,7 +254,7 @@ def _stop(threads: ThreadPoolExecutor, process: int) -> None:
 
 
 def _images(folders: Iterable[Any], endings: tuple[str, ...]) -> Iterable[tuple[str, str]]:
-    """Find class and path of every image.
+    """Yield class and path of every image.
 
     The first folder is the class of all that is below it, as in dp; im2rec takes each as one.
     """
@@ -267,19 +268,21 @@ def _images(folders: Iterable[Any], endings: tuple[str, ...]) -> Iterable[tuple[
 
 def _image(
     path: str,
-    max_pixels: int | None,
+    limits: dict[str, int],
     load_size: tuple[int, ...],
     sample_size: tuple[int, ...],
     cut: SampleFunction,
     seed: tuple[int, ...],
 ) -> np.ndarray:
-    """One image, scaled and cut out: uint8, (height, width, channels)."""
+    """Return one image, scaled and cut out: uint8, (height, width, channels)."""
     from PIL import Image, ImageOps
 
     channels, height, width = load_size
     try:
-        with open_regular(path) as stored, open_image(stored) as file:
-            check_pixels(file.size, max_pixels)
+        with (
+            open_regular(path) as stored,
+            open_within_limits(stored.read(), limits) as file,
+        ):
             longest = max(height, width)
             file.draft(MODES[channels], (longest, longest))  # a JPEG file is decoded smaller
             image = ImageOps.exif_transpose(file).convert(MODES[channels])

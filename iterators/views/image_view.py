@@ -1,6 +1,6 @@
 """`ImageView`: images in any order of their axes.
 
-The forms it offers and nothing else; `DataView` does the work.
+This module lists the forms; `DataView` does the work.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class ImageView(DataView):
     offered = ("default", "bf", "b", "bhwc", "bchw", "chwb")
 
     def bhwc(self) -> Plan:
-        """The conversion of the base to ``bhwc``."""
+        """Return the conversion of the base to ``bhwc``."""
         return self._plan(self._name("bhwc"))
 
     def bchw(self) -> Plan:
-        """The conversion of the base to ``bchw``."""
+        """Return the conversion of the base to ``bchw``."""
         return self._plan(self._name("bchw"))
 
     def chwb(self) -> Plan:
-        """The conversion of the base to ``chwb``."""
+        """Return the conversion of the base to ``chwb``."""
         return self._plan(self._name("chwb"))

@@ -1,7 +1,7 @@
-"""What kind of array is asked for: element type, library and device.
+"""`Kind`: element type, library and device that are requested of a view.
 
-A `Kind` is what a view is asked for besides the order of axes.  This module parses such requests
-and carries arrays from one kind to another; it never looks at axes.
+A request has a kind besides the order of axes.  This module parses kinds and carries arrays from
+one to another; it never looks at axes.
 """
 
 from __future__ import annotations
@@ -18,37 +18,18 @@ __all__ = ["Kind", "convert", "kind_of", "place", "requested_kind"]
 
 
 class Kind(NamedTuple):
-    """Element type, device and library of an array.
+    """Element type, device and library of an array."""
 
-    Parameters
-    ----------
-    dtype : str
-        Canonical name, such as ``"float32"``.
-    device : str or None
-        None for arrays in host memory that are not torch's.
-    library : str
-        Name of the backend: "numpy", "scipy sparse" or "torch".
-    """
-
+    #: Canonical name, such as "float32".
     dtype: str
+    #: None for arrays in host memory that are not torch's.
     device: str | None
+    #: Name of the backend: "numpy", "scipy sparse" or "torch".
     library: str
 
 
 def kind_of(x: Any) -> Kind:
-    """The kind of an array.
-
-    Raises
-    ------
-    TypeError
-        If `x` is not an array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kind_of(np.zeros(3))
-    Kind(dtype='float64', device=None, library='numpy')
-    """
+    """Return the kind of an array."""
     backend = backend_of(x)
     return Kind(backend.dtype(x), str(x.device) if is_tensor(x) else None, backend.name)
 
@@ -59,32 +40,12 @@ def _is_torch_dtype(spec: Any) -> bool:
 
 
 def requested_kind(spec: Any, base: Kind) -> Kind:
-    """The kind that a request means for a base array of kind `base`.
+    """Return the kind that a request means for a base array of kind `base`.
 
-    Parameters
-    ----------
-    spec : None, str, numpy.dtype, type or torch.dtype
-        None for the kind of the base.  A name of an element type (``"float32"``, ``"float"``,
-        ``"torch.FloatTensor"``, ``numpy.float32``) keeps library and device.  A `torch.dtype` and
-        everything that names a device (``"float16@cuda:1"``, ``"cuda"``, ``"cuda:0"``,
-        ``"@cpu"``) ask for a torch tensor; ``"cuda"`` alone is float32, ``"@cuda"`` keeps the
-        element type.
-    base : Kind
-        Of the array that is converted.
-
-    Raises
-    ------
-    ValueError
-        If the text is not understood or torch does not know the device.
-    TypeError
-        If `spec` is an object that is not an element type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> base = kind_of(np.zeros(3))
-    >>> requested_kind("float", base).dtype, requested_kind("float16@cpu", base).library
-    ('float32', 'torch')
+    None is the kind of the base.  A name of an element type (``"float32"``, ``"float"``,
+    ``"torch.FloatTensor"``, ``numpy.float32``) keeps library and device.  A `torch.dtype` and
+    everything that names a device (``"float16@cuda:1"``, ``"cuda"``, ``"cuda:0"``, ``"@cpu"``) mean
+    a torch tensor; ``"cuda"`` alone is float32, ``"@cuda"`` keeps the element type.
     """
     if spec is None:
         return base
@@ -102,7 +63,7 @@ def requested_kind(spec: Any, base: Kind) -> Kind:
 
 
 def _device_name(text: str) -> str:
-    """The way torch spells the device of its tensors, so that equal places compare equal."""
+    """Return torch's spelling of a device, so that equal places compare equal."""
     torch = need("torch", f"a device such as {text!r}")
     try:
         device = torch.device(text)
@@ -114,17 +75,10 @@ def _device_name(text: str) -> str:
 
 
 def place(x: Any, kind: Kind) -> Any:
-    """`x` in the library and on the device of `kind`, its element type untouched.
+    """Return `x` in the library and on the device of `kind`, its element type untouched.
 
-    Tensors and arrays on the host share memory where they can.
-
-    Raises
-    ------
-    TypeError
-        If `x` is sparse and another library is asked for, or the other way round: that would be a
-        decision about memory which the caller has to take.
-    ValueError
-        If torch cannot reach the device.
+    Tensors and arrays on the host share memory where they can.  Sparse to another library, or the
+    other way round, is a TypeError: that would be a decision about memory which the caller takes.
     """
     here = kind_of(x)
     if here.library == kind.library:
@@ -154,13 +108,6 @@ def _move(x: Any, kind: Kind) -> Any:
 
 
 def convert(x: Any, kind: Kind) -> Any:
-    """`x` as that kind: itself if nothing is to be done, else an array of its own or a window.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> convert(np.arange(3), Kind("float32", None, "numpy"))
-    array([0., 1., 2.], dtype=float32)
-    """
+    """Return `x` as that kind: itself if nothing is to be done, else a new array or a window."""
     x = place(x, kind)
     return backend_of(x).cast(x, kind.dtype)

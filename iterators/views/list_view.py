@@ -1,4 +1,4 @@
-"""`ListView`: several views side by side, asked for as one.
+"""`ListView`: several views side by side, used as one.
 
 Every operation is that of the components, one after another; nothing is joined or summed across
 them.
@@ -56,14 +56,14 @@ class ListView(View):
         return self._components
 
     def size(self) -> int:
-        """Number of components."""
+        """Return the number of components."""
         return len(self._components)
 
     def __iter__(self) -> Iterator[View]:
         return iter(self._components)
 
     def _each(self, value: Any, what: str) -> list[Any]:
-        """One value for every component."""
+        """Return one value for every component."""
         if not isinstance(value, (list, tuple)):
             return [value] * self.size()
         return self._listed(value, what)
@@ -84,7 +84,7 @@ class ListView(View):
             component.forward_put(name, array)
 
     def forward_get(self, view: Any = "default", dtype: Any = None) -> list[Any]:
-        """List of the values of every component; see `DataView.forward_get`."""
+        """Return the values of every component in a list; see `DataView.forward_get`."""
         views, types = self._each(view, "views"), self._each(dtype, "element types")
         return [
             component.forward_get(name, kind)
@@ -98,7 +98,7 @@ class ListView(View):
             component.backward_put(name, array)
 
     def backward_get(self, view: Any = None, dtype: Any = None) -> list[Any]:
-        """List of the summed gradients of every component; see `DataView.backward_get`."""
+        """Return the summed gradients of every component in a list; see `DataView.backward_get`."""
         views, types = self._each(view, "views"), self._each(dtype, "element types")
         return [
             component.backward_get(name, kind)
@@ -125,7 +125,7 @@ class ListView(View):
     # -- rows -----------------------------------------------------------------------------------
 
     def index(self, ids: Any, out: ListView | None = None) -> ListView:
-        """A list of views with copies of these rows; see `DataView.index`.
+        """Return a list of views with copies of these rows; see `DataView.index`.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class ListView(View):
     def sub(
         self, start: int, stop: int, out: ListView | None = None, share: bool = False
     ) -> ListView:
-        """A list of views with rows ``[start, stop)``; see `DataView.sub`."""
+        """Return a list of views with rows ``[start, stop)``; see `DataView.sub`."""
         return self._fill(
             out, lambda component, target: component.sub(start, stop, out=target, share=share)
         )
@@ -173,15 +173,15 @@ class ListView(View):
             component.set_input(array)
 
     def n_sample(self) -> int:
-        """Number of rows of the first component; 0 without components."""
+        """Return the number of rows of the first component; 0 without components."""
         return self._components[0].n_sample() if self._components else 0
 
     def sample_size(self) -> int:
-        """Number of elements of one row, all components together."""
+        """Return the number of elements of one row, all components together."""
         return sum(component.sample_size() for component in self)
 
     def transpose(self, view: Any) -> list[Any]:
-        """The conversions of the bases to other orders of their axes."""
+        """Return the conversions of the bases to other orders of their axes."""
         views = self._each(view, "views")
         return [component.transpose(name) for component, name in zip(self, views, strict=True)]
 
@@ -194,7 +194,7 @@ class ListView(View):
         return self
 
     def clone(self) -> ListView:
-        """A list of clones."""
+        """Return a list of clones."""
         return ListView(component.clone() for component in self)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""`MadeSet`: the base of sets that make their batches when they are asked for one.
+"""`MadeSet`: the base of sets that make their batches when one is drawn.
 
 They store something else than views: running text, or the paths of images.
 """
@@ -19,14 +19,7 @@ __all__ = ["MadeSet"]
 class MadeSet(DataSet):
     """A set without stored views; its batches are made from row numbers.
 
-    Parameters
-    ----------
-    which_set : str
-        "train", "valid" or "test".
-    n_sample : int, optional
-        Number of rows, unless it is set later.
-    classes : sequence, optional
-        Names of the classes that rows consist of or belong to.
+    `n_sample` may be set later; `classes` names the classes that rows consist of or belong to.
     """
 
     def __init__(self, which_set: str, n_sample: int | None, classes: Any = None) -> None:
@@ -55,7 +48,7 @@ class MadeSet(DataSet):
         return batch.setup(epoch_size=self.n_sample)
 
     def _put_classes(self, view: Any, axes: str, values: np.ndarray) -> ClassView:
-        """Classes in a view of an earlier batch, or in a new one."""
+        """Return classes in a view of an earlier batch, or in a new one."""
         if type(view) is not ClassView:
             view = ClassView()
         view.forward_put(axes, values)

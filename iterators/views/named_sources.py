@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from recordio.image_sets import read_cifar, read_mnist
+from recordio.keywords.checks import boolean, integer, real
 
-from ..core.parameters import boolean, integer, real
 from .class_view import ClassView
 from .image_sets import ImageClassSet
 from .image_view import ImageView
@@ -206,7 +206,7 @@ class Cifar10(_Images):
 
 
 class Cifar100(_Images):
-    """The colour images of CIFAR-100, with their fine classes, shuffled unless told otherwise.
+    """The colour images of CIFAR-100, with their fine classes, shuffled by default.
 
     Parameters, results and errors are those of `Cifar10`; the file is ``cifar-100-python.tar.gz``.
     """

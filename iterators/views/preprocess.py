@@ -1,8 +1,8 @@
 """Preprocessing of views: statistics that are fitted on one set and applied to all.
 
-A preprocess reads a form of a view, computes on the host with NumPy in float64, and puts the result
-back with `replace`, so that order of axes, library and device of the base stay.  An integer base is
-made floating point first.
+A preprocess reads a form of a view, computes on the host with NumPy in float64, and writes the
+result with `replace`, so that order of axes, library and device of the base stay.  An integer base
+is made floating point first.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import boolean, integer, integers, real
+
 from ..core.backend import is_sparse, is_tensor
-from ..core.parameters import boolean, integer, integers, real
 from . import batch_rows as rows
 from .data_view import DataView
 from .kinds import Kind, convert, kind_of, place
@@ -41,12 +42,12 @@ def _bar(total: int, name: str, shown: bool) -> Any:
 
 
 def _numbers(view: DataView, form: str) -> np.ndarray:
-    """The values in a form, as float64 in host memory."""
+    """Return the values in a form, as float64 in host memory."""
     return convert(view.forward_get(form), Kind("float64", None, "numpy"))
 
 
 def _of_views(apply: Callable[[Any, Any, bool], None]) -> Callable[..., None]:
-    """An ``apply`` for views as one for data sets of Pylearn2's kind as well.
+    """Make an ``apply`` for views one for data sets of Pylearn2's kind as well.
 
     Those offer their rows by ``feature_view()`` and take others by ``set_design_matrix(X)``.
     """
@@ -64,7 +65,7 @@ def _of_views(apply: Callable[[Any, Any, bool], None]) -> Callable[..., None]:
 
 
 def _made_floating(view: Any) -> DataView:
-    """The view, its base made floating point as NumPy promotes integers together with float32."""
+    """Return the view, its base made floating as NumPy promotes integers together with float32."""
     if not isinstance(view, DataView):
         raise TypeError(
             f"expected a view of one array, not {type(view).__name__}; for a ListView there is "
@@ -81,7 +82,7 @@ def _made_floating(view: Any) -> DataView:
 
 
 class Preprocess(ABC):
-    """What changes a view in place, possibly with parameters that were fitted before."""
+    """Base class: changes a view in place, possibly with parameters that were fitted before."""
 
     @abstractmethod
     def apply(self, view: View, can_fit: bool = False) -> None:
@@ -103,7 +104,7 @@ class Preprocess(ABC):
 
 
 class _Rowwise(Preprocess):
-    """What treats rows one by one, in place, a block at a time."""
+    """Base of the preprocesses that treat rows one by one, in place, a block at a time."""
 
     form: str
 
@@ -126,7 +127,7 @@ class _Rowwise(Preprocess):
 
     @abstractmethod
     def transform(self, x: np.ndarray) -> np.ndarray:
-        """New values of a block in the form that this preprocess uses."""
+        """Return new values of a block in the form that this preprocess uses."""
 
 
 class Standardize(Preprocess):
@@ -327,7 +328,7 @@ class ZCA(Preprocess):
         target.replace("bf", (x - self.mean) @ self.whitening)
 
     def undo(self, view: DataView) -> Any:
-        """Values before whitening, as ``bf`` in the type and library of the view, which stays.
+        """Return values before whitening, as ``bf`` in the type and library of the view.
 
         Raises
         ------
@@ -419,7 +420,7 @@ class LeCunLCN(_Rowwise):
         return centred / np.maximum(divisor, self.threshold)
 
     def _smoothed(self, x: np.ndarray) -> np.ndarray:
-        """Gaussian mean over height and width of (n, h, w), with zeros outside."""
+        """Return the gaussian mean over height and width of (n, h, w), with zeros outside."""
         for axis in (1, 2):
             size, margin = x.shape[axis], self.kernel_size // 2
             padding = [(0, 0)] * 3

@@ -1,4 +1,4 @@
-"""Samplers: which rows of a set make up which batch of an epoch.
+"""Samplers: the rows of a set in the batches of an epoch.
 
 A sampler keeps its position, two integers, between epochs, and the rows of the running one that it
 has delivered.  Rows come from
@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import integer
+
 from ..core.order.position import Position
 from ..core.order.sampling import drawn, in_turn
-from ..core.parameters import integer
 from .sets import Batch, DataSet, DataSource
 from .view import View
 
@@ -44,7 +45,7 @@ class Epoch:
         self._seen = seen
 
     def __call__(self, batch: Batch | None = None) -> Draw | None:
-        """The next batch.
+        """Return the next batch.
 
         Parameters
         ----------
@@ -125,7 +126,7 @@ class Sampler:
         self._ahead = 0
 
     def sample_epoch(self, dataset: DataSet | DataSource | View) -> Epoch:
-        """The batches of the next epoch.
+        """Return the batches of the next epoch.
 
         Parameters
         ----------
@@ -171,7 +172,7 @@ class Sampler:
         self._position, self._seen = position, seen if seen < size else 0
 
     def asynchronous(self, depth: int = 2) -> Sampler:
-        """From now on ask for batches in advance, of sets with threads; returns the sampler.
+        """Request batches in advance from now on, of sets with threads; returns the sampler.
 
         Parameters
         ----------
@@ -227,14 +228,14 @@ class Sampler:
         """Called when an epoch begins."""
 
     def _step(self, data_set: DataSet, at: Position) -> tuple[np.ndarray, Position]:
-        """Rows of the batch at a position, and the position behind it."""
+        """Return rows of the batch at a position, and the position behind it."""
         return in_turn(at, data_set.n_sample, self.batch_size)
 
     def _fill(self, data_set: DataSet, rows: np.ndarray, batch: Batch | None) -> Batch:
         return data_set.sub(int(rows[0]), int(rows[-1]) + 1, out=batch)
 
     def state_dict(self) -> dict[str, int]:
-        """The position: what a sampler with the same parameters needs to go on from here.
+        """Return the position, from which a sampler with the same parameters can go on.
 
         `start` and `turn` are the position in the set, and `seen` are the rows of the running epoch
         that were delivered.
@@ -319,7 +320,7 @@ class RandomSampler(ShuffleSampler):
     """
 
     def _begin(self) -> None:
-        """One endless sequence: an epoch only says where it is cut."""
+        """Begin nothing: an epoch is a piece of one endless sequence."""
 
     def _step(self, data_set: DataSet, at: Position) -> tuple[np.ndarray, Position]:
         weights = data_set.sampling_weights()

@@ -1,6 +1,6 @@
 """`SequenceView`: sequences of vectors in any order of their axes.
 
-The forms it offers and nothing else; `DataView` does the work.
+This module lists the forms; `DataView` does the work.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class SequenceView(DataView):
     offered = ("default", "bf", "b", "bwc", "bcw")
 
     def bwc(self) -> Plan:
-        """The conversion of the base to ``bwc``."""
+        """Return the conversion of the base to ``bwc``."""
         return self._plan(self._name("bwc"))
 
     def bcw(self) -> Plan:
-        """The conversion of the base to ``bcw``."""
+        """Return the conversion of the base to ``bcw``."""
         return self._plan(self._name("bcw"))

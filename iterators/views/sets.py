@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.parameters import integer
+from recordio.keywords.checks import integer
+
 from .class_view import ClassView
 from .data_view import DataView
 from .list_view import ListView
@@ -22,18 +23,7 @@ __all__ = ["BaseSet", "Batch", "DataSet", "DataSource", "as_view"]
 
 
 def as_view(value: Any, name: str = "inputs") -> View | None:
-    """A View as it is, a list of Views as a `ListView`, None as None.
-
-    Raises
-    ------
-    TypeError
-        For anything else.
-
-    Examples
-    --------
-    >>> as_view([DataView(), DataView()])
-    ListView([DataView(), DataView()])
-    """
+    """Return a View as it is, a list of Views as a `ListView`, None as None."""
     if value is None or isinstance(value, View):
         return value
     if isinstance(value, (list, tuple)):
@@ -60,7 +50,7 @@ class BaseSet:
 
     @property
     def inputs(self) -> View | None:
-        """What goes into a model."""
+        """Input of a model."""
         return self._inputs
 
     @inputs.setter
@@ -69,7 +59,7 @@ class BaseSet:
 
     @property
     def targets(self) -> View | None:
-        """What should come out of it."""
+        """Targets of a model."""
         return self._targets
 
     @targets.setter
@@ -78,7 +68,7 @@ class BaseSet:
 
     @property
     def is_train(self) -> bool:
-        """Whether this is the train set."""
+        """True if this is the train set."""
         return self.which_set == "train"
 
     @property
@@ -222,11 +212,11 @@ class DataSet(BaseSet):
         return inputs, targets
 
     def batch(self, n: int) -> Batch:
-        """The first `n` rows, or all if there are fewer."""
+        """Return the first `n` rows, or all if there are fewer."""
         return self.sub(0, min(integer("n", n, low=0), self.n_sample))
 
     def sub(self, start: int, stop: int, out: Batch | None = None) -> Batch:
-        """Copies of rows ``[start, stop)``.
+        """Return copies of rows ``[start, stop)``.
 
         Parameters
         ----------
@@ -237,11 +227,11 @@ class DataSet(BaseSet):
         return self._fill(out, "sub", start, stop)
 
     def index(self, ids: Any, out: Batch | None = None) -> Batch:
-        """Copies of these rows; see `sub` and `DataView.index`."""
+        """Return copies of these rows; see `sub` and `DataView.index`."""
         return self._fill(out, "index", ids)
 
     def sample(self, n: int, out: Batch | None = None, rng: Any = None) -> Batch:
-        """Copies of `n` rows drawn at random with replacement; see `sub`.
+        """Return copies of `n` rows drawn at random with replacement; see `sub`.
 
         Parameters
         ----------
@@ -262,7 +252,7 @@ class DataSet(BaseSet):
         return np.random.default_rng(rng).choice(self.n_sample, n, p=shares)
 
     def sampling_weights(self) -> np.ndarray | None:
-        """How often each row should be drawn at random, one number a row; None for equally."""
+        """Return how often to draw each row at random, one number a row; None if all are equal."""
         return None
 
     def _fill(self, out: Batch | None, method: str, *which: Any) -> Batch:
@@ -326,7 +316,7 @@ class DataSource:
         view: Any = "default",
         type: Any = None,
     ) -> tuple[Any, View, DataSet]:
-        """Values of a set in some form.
+        """Return values of a set in some form.
 
         Parameters
         ----------
@@ -369,7 +359,7 @@ class DataSource:
         return view, data_set
 
     def i_size(self, axis: str | None = None) -> Any:
-        """Sizes of one input of the train set without its batch axis, or the size of one axis.
+        """Return the sizes of one input of the train set, or the size of one axis.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """`SentenceSampler` and `TextSampler`: batches that continue one another, for recurrent models.
 
-Row i of a batch goes on where row i of the one before stopped; ``batch.sequence_start`` says where
-that is not so and a model has to forget.  Orders follow from the seed alone.
+Row i of a batch goes on where row i of the one before stopped; ``batch.sequence_start`` marks the
+batches where a sequence begins and a model has to forget.  Orders follow from the seed alone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TextSampler(Sampler):
     """
 
     def sample_epoch(self, dataset: Any) -> Epoch:
-        """The batches of the next epoch of a `TextSet`, or of the train set of a source.
+        """Return the batches of the next epoch of a `TextSet`, or of the train set of a source.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class SentenceSampler(ShuffleSampler):
     """
 
     def sample_epoch(self, dataset: Any) -> Epoch:
-        """The batches of the next epoch of a `SentenceSet`, or of the train set of a source.
+        """Return the batches of the next epoch of a `SentenceSet`, or of the train set of a source.
 
         Raises
         ------

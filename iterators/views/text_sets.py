@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.parameters import boolean, integer
+from recordio.keywords.checks import boolean, integer
+
 from .made_sets import MadeSet
 from .sets import Batch
 
@@ -59,11 +60,11 @@ class _Windows(MadeSet):
         batch.targets = self._put_classes(batch.targets, axes, np.ascontiguousarray(targets))
 
     def _rows(self, context_size: int) -> int:
-        """Number of rows with contexts of that size."""
+        """Return the number of rows with contexts of that size."""
         raise TypeError(f"{type(self).__name__} is abstract")
 
     def _windows(self, numbers: np.ndarray) -> np.ndarray:
-        """The context of every row and the word behind it, (rows, context_size + 1)."""
+        """Return the context of every row and the word behind it, (rows, context_size + 1)."""
         raise TypeError(f"{type(self).__name__} is abstract")
 
 

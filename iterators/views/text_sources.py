@@ -95,15 +95,15 @@ class TextSource(DataSource):
         return list(self.vocab)
 
     def vocabulary(self) -> list[str]:
-        """The words, each at the place of its number."""
+        """Return the words, each at the place of its number."""
         return self.classes
 
     def vocabulary_size(self) -> int:
-        """Number of different words."""
+        """Return the number of different words."""
         return len(self.vocab)
 
     def word_frequency(self) -> list[int]:
-        """How often each word stands in the train and the valid text, by its number."""
+        """Return the number of times that each word stands in the train and the valid text."""
         return [self._counts[word] for word in self.vocab]
 
 

@@ -1,6 +1,6 @@
-"""`View`: what all views have in common, whether they hold one array or a list of views.
+"""`View`: the base of all views, whether they hold one array or a list of views.
 
-It says which operations there are and how they combine.  It holds no array and converts none.
+It defines the operations and how they combine.  It holds no array and converts none.
 """
 
 from __future__ import annotations
@@ -11,20 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import integer
+
 from ..core.backend import is_sparse, is_tensor
-from ..core.parameters import integer
 
 __all__ = ["View", "is_array"]
 
 
 def is_array(x: Any) -> bool:
-    """Whether `x` is an array and not the name of a type.
-
-    Examples
-    --------
-    >>> is_array(np.zeros(2)), is_array("float"), is_array(np.float32)
-    (True, False, False)
-    """
+    """Return whether `x` is an array and not the name of a type."""
     return isinstance(x, np.ndarray) or is_tensor(x) or is_sparse(x)
 
 
@@ -76,7 +71,7 @@ class _TypeNames:
 
 
 class View(_TypeNames, ABC):
-    """A batch that can be asked for in many forms, and collects gradients for all of them.
+    """A batch that is handed out in many forms, and collects gradients for all of them.
 
     Abstract; `DataView`, `ImageView`, `ClassView` and `SequenceView` hold one array each,
     `ListView` holds other views.
@@ -93,10 +88,10 @@ class View(_TypeNames, ABC):
 
     @abstractmethod
     def forward_get(self, view: Any = "default", dtype: Any = None) -> Any:
-        """The values in another form."""
+        """Return the values in another form."""
 
     def forward(self, view: Any = "default", data_or_dtype: Any = None) -> Any:
-        """`forward_put` if the second argument is an array, else `forward_get`."""
+        """Call `forward_put` if the second argument is an array, else `forward_get`."""
         if self._holds_arrays(data_or_dtype):
             return self.forward_put(view, data_or_dtype)
         return self.forward_get(view, data_or_dtype)
@@ -117,10 +112,10 @@ class View(_TypeNames, ABC):
 
     @abstractmethod
     def backward_get(self, view: Any = None, dtype: Any = None) -> Any:
-        """The sum of all recorded gradients, with respect to the base."""
+        """Return the sum of all recorded gradients, with respect to the base."""
 
     def backward(self, view: Any = None, grad_or_dtype: Any = None) -> Any:
-        """`backward_put` if the second argument is an array, else `backward_get`."""
+        """Call `backward_put` if the second argument is an array, else `backward_get`."""
         if self._holds_arrays(grad_or_dtype):
             return self.backward_put(view, grad_or_dtype)
         return self.backward_get(view, grad_or_dtype)
@@ -133,14 +128,14 @@ class View(_TypeNames, ABC):
 
     @abstractmethod
     def index(self, ids: Any, out: Any = None) -> Any:
-        """A view of the same kind with copies of these rows."""
+        """Return a view of the same kind with copies of these rows."""
 
     @abstractmethod
     def sub(self, start: int, stop: int, out: Any = None, share: bool = False) -> Any:
-        """A view of the same kind with rows ``[start, stop)``."""
+        """Return a view of the same kind with rows ``[start, stop)``."""
 
     def iter_sub(self, n: int, share: bool = False, reuse: bool = False) -> Iterator[Any]:
-        """Consecutive pieces of `n` rows; the last one may be short.
+        """Yield consecutive pieces of `n` rows; the last one may be short.
 
         Parameters
         ----------
@@ -193,18 +188,18 @@ class View(_TypeNames, ABC):
 
     @abstractmethod
     def n_sample(self) -> int:
-        """Number of rows; 0 before the first `forward_put`."""
+        """Return the number of rows; 0 before the first `forward_put`."""
 
     def __len__(self) -> int:
         return self.n_sample()
 
     @abstractmethod
     def sample_size(self) -> int:
-        """Number of elements of one row."""
+        """Return the number of elements of one row."""
 
     @abstractmethod
     def transpose(self, view: Any) -> Any:
-        """The conversion of the base to another order of its axes."""
+        """Return the conversion of the base to another order of its axes."""
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -217,8 +212,8 @@ class View(_TypeNames, ABC):
 
     @abstractmethod
     def clone(self) -> Any:
-        """A view of the same kind with a copy of the base, without gradients."""
+        """Return a view of the same kind with a copy of the base, without gradients."""
 
     def __iter__(self) -> Iterator[View]:
-        """The views this one is made of: itself, or the components of a `ListView`."""
+        """Iterate over the views of this one: itself, or the components of a `ListView`."""
         yield self

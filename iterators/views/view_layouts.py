@@ -1,4 +1,4 @@
-"""Which layouts are meant by the forms that views offer.
+"""Layouts of the forms that views offer.
 
 Every function takes the layout of a base and gives a pair for `iterators.core.layout.plan`: the
 base as the conversion has to see it, and the result.  No array comes here.
@@ -17,13 +17,7 @@ Pair = tuple[Layout, Layout]
 
 
 def flat(base: Layout) -> Pair:
-    """``bf``: the batch changes places with the first axis, the rest is flattened.
-
-    Examples
-    --------
-    >>> flat(Layout("chwb", c=3, h=8, w=8))[1]
-    Layout('bf', f=192, f_order='hwc', h=8, w=8, c=3)
-    """
+    """Plan ``bf``: the batch changes places with the first axis, the rest is flattened."""
     if base.axes == "b":
         return base, Layout("bf", f=1)
     # An axis called f would have to hold itself; what it is called here is of no consequence.
@@ -37,18 +31,7 @@ def flat(base: Layout) -> Pair:
 
 
 def only_column(base: Layout) -> Pair:
-    """``b``: the only feature of each row.
-
-    Raises
-    ------
-    ValueError
-        If the base is neither ``b`` nor ``bf``, or there are several features.
-
-    Examples
-    --------
-    >>> only_column(Layout("bf", f=1))[1]
-    Layout('b')
-    """
+    """Plan ``b``: the only feature of each row, of a base ``b`` or ``bf``."""
     if base.axes not in ("b", "bf", "fb"):
         raise ValueError(f"a base of {base.axes!r} has no form 'b': only 'b' and 'bf' have")
     if base.sizes.get("f", 1) != 1:
@@ -59,18 +42,7 @@ def only_column(base: Layout) -> Pair:
 
 
 def permuted(base: Layout, axes: str) -> Pair:
-    """The same axes in another order.
-
-    Raises
-    ------
-    ValueError
-        If the axes are not those of the base.
-
-    Examples
-    --------
-    >>> permuted(Layout("bchw", c=3, h=8, w=8), "chwb")[1]
-    Layout('chwb', c=3, h=8, w=8)
-    """
+    """Plan the same axes in another order."""
     if sorted(axes) != sorted(base.axes):
         raise ValueError(
             f"a base of {base.axes!r} cannot be given as {axes!r}: "
@@ -80,25 +52,13 @@ def permuted(base: Layout, axes: str) -> Pair:
 
 
 def primary(base: Layout) -> Pair:
-    """``b`` of classes: position 0 of ``t``.
-
-    Examples
-    --------
-    >>> primary(Layout("bt", t=5))[1]
-    Layout('b', t_at=0)
-    """
+    """Plan ``b`` of classes: position 0 of ``t``."""
     _check_classes(base, "b")
     return base, Layout("b") if base.axes == "b" else Layout("b", t_at=0)
 
 
 def slots(base: Layout) -> Pair:
-    """``bt`` of classes; a base of ``b`` gets one slot.
-
-    Examples
-    --------
-    >>> slots(Layout("b"))[1], slots(Layout("tb", t=5))[1]
-    (Layout('bt', t=1), Layout('bt', t=5))
-    """
+    """Plan ``bt`` of classes; a base of ``b`` gets one slot."""
     _check_classes(base, "bt")
     return base, Layout("bt", t=base.sizes.get("t", 1))
 

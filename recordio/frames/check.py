@@ -29,9 +29,9 @@ from recordio.frames.checksums import (
     read_checksums,
     stale_checksums,
 )
-from recordio.frames.frame import find_head, survey
 from recordio.frames.index_file import format_index, read_index
 from recordio.frames.mapping import check_kept
+from recordio.frames.walk import walk
 from recordio.storage import AtomicOutput
 
 __all__ = ["Problem", "Report", "repair", "verify", "write_checksums"]
@@ -53,7 +53,11 @@ class Problem:
     offset : int or None
         Byte offset in the record file at which the damage begins.
     record : int or None
-        Number of whole records before it; with checksums, of all records.
+        Its number, which is the same in errors of readers, iterators and commands.  Whole records
+        and stretches of damage are numbered through from 0, in the order of the file; a stretch is
+        one, however many records it has destroyed.  With an index (or checksums) a record has its
+        number among those that are listed, by offset, and damage that of the first listed record in
+        it; None where none is.
     length : int
         Bytes that belong to no whole record because of it.
     key : int or None
@@ -222,14 +226,26 @@ def verify(path, index=None, checksums=None, progress=None):
 def _survey(data, report, table=None, progress=None):
     """Fill in a report; returns where whole records begin."""
     found = [np.empty(0, np.int64)]
-    for offsets, end in _whole_records(data, report, table):
+    listed = _listed_offsets(report.index_path)
+    numbered = None if isinstance(listed, IndexFileError) else listed
+    for offsets, end in _whole_records(data, report, table, numbered):
         found.append(offsets)
         if progress is not None:
             progress(end, len(data))
     offsets = np.concatenate(found)
-    if report.index_path is not None:
-        _compare_index(report, offsets if table is None else table.offsets)
+    if isinstance(listed, IndexFileError):
+        report.problems.append(Problem("index_text", str(listed)))
+    elif listed is not None:
+        _compare_index(report, listed, offsets if table is None else table.offsets)
     return offsets
+
+
+def _listed_offsets(index):
+    """What an index lists, the error of one that cannot be parsed, or None without one."""
+    try:
+        return None if index is None else read_index(index)[1]
+    except IndexFileError as error:
+        return error
 
 
 def repair(path, out, index=None, out_index=None, checksums=None):
@@ -300,7 +316,7 @@ def repair(path, out, index=None, out_index=None, checksums=None):
     written = 0
     without = stale_checksums(out) if table is None else []
     with AtomicOutput(*outputs, without=without) as output:
-        for offsets, end in _whole_records(view, report, table):
+        for offsets, end in _whole_records(view, report, table, listed and listed[1]):
             begin = int(offsets[0])
             old.append(offsets)
             new.append(offsets - begin + written)
@@ -396,11 +412,11 @@ def _check_replaceable(target, data, path):
         )
 
 
-def _whole_records(data, report, table=None):
+def _whole_records(data, report, table, listed):
     """Yield ``(offsets, end)`` of runs of adjacent whole records; note the damage between them."""
     report.size = len(data)
     if table is None:
-        return _framed_records(data, report)
+        return _framed_records(data, report, listed)
     return _unchanged_records(data, report, table)
 
 
@@ -456,51 +472,27 @@ def _keys_by_offset(index):
     return dict(zip(map(int, offsets), map(int, keys), strict=True))
 
 
-def _framed_records(data, report):
+def _framed_records(data, report, listed):
     """Those whose heads lead from one to the next."""
-    offset, damage = 0, None
-    while True:
-        run = survey(data, offset)
-        if len(run.offsets):
-            if damage is not None:
-                _note(report, damage, int(run.offsets[0]))
-                damage = None
-            report.records += len(run.offsets)
-            report.multipart += run.multipart
-            report.payload_bytes += run.payload_bytes
-            if len(run.unescaped) and not report.unescaped:
-                report.first_unescaped = int(run.unescaped[0])
-            report.unescaped += len(run.unescaped)
-            yield run.offsets, run.end
-        if run.kind == "end":
-            break
-        offset = run.end
-        if run.kind != "ok":
-            # A stretch in which every plausible head leads nowhere is one damage, not many.
-            damage = damage or run
-            offset = find_head(data, run.end + 4)
-            if offset == len(data):
-                break
-    if damage is not None:
-        _note(report, damage, len(data))
+    for piece in walk(data, listed=listed, payloads=True):
+        begin, number = int(piece.offsets[0]), int(piece.numbers[0])
+        if piece.is_damage:
+            length = piece.end - begin
+            report.lost_bytes += length
+            number = None if number < 0 else number
+            report.problems.append(Problem(piece.kind, piece.reason, begin, number, length))
+            continue
+        run = piece.run
+        report.records += len(run.offsets)
+        report.multipart += run.multipart
+        report.payload_bytes += run.payload_bytes
+        if len(run.unescaped) and not report.unescaped:
+            report.first_unescaped = int(run.unescaped[0])
+        report.unescaped += len(run.unescaped)
+        yield run.offsets, run.end
 
 
-def _note(report, run, resumed):
-    kind, reason = run.kind, run.reason
-    if resumed < report.size and kind.startswith("truncated"):
-        kind, reason = "wrong_length", "a length that leads behind the end of the file"
-    elif kind in ("bad_magic", "zeros") and report.records:
-        reason += "; or the length of the record before is too small"
-    report.lost_bytes += resumed - run.end
-    report.problems.append(Problem(kind, reason, run.end, report.records, resumed - run.end))
-
-
-def _compare_index(report, offsets):
-    try:
-        _, listed = read_index(report.index_path)
-    except IndexFileError as error:
-        report.problems.append(Problem("index_text", str(error)))
-        return
+def _compare_index(report, listed, offsets):
     report.index_lines = len(listed)
     at_record = np.isin(listed, offsets)
     wrong = np.flatnonzero(~at_record)
@@ -520,7 +512,6 @@ def _compare_index(report, offsets):
                 "not_listed",
                 f"{report.index_path} does not list {len(missing)} records, this one first",
                 int(offsets[missing[0]]),
-                int(missing[0]),
             )
         )
 

@@ -312,10 +312,24 @@ def scan_offsets(data, path=None, int64_t start=0, int64_t record=0):
         chunks.append(array[:count])
         record += count
         PyErr_CheckSignals()
+    offsets = np.concatenate(chunks)
     if status != FRAME_END:
         status = frame_confirm(guard_of(data), status, &last)
+        if status != FRAME_LOST and len(offsets) and _swallows(base, size, offsets[-1]):
+            # The damage is the record before: its length led here.
+            status, last.end, record = FRAME_SWALLOWED_HEAD, offsets[-1], record - 1
         raise frame_error(status, path, last.end, record)
-    return np.concatenate(chunks)
+    return offsets
+
+
+cdef bint _swallows(const uint8_t* base, int64_t size, int64_t offset):
+    """Tell whether the length of the record at `offset` is wrong, which `survey` calls damage."""
+    cdef Frame frame
+    cdef bint unescaped
+    return (
+        frame_scan(base, size, offset, &frame) == FRAME_OK
+        and frame_check_payload(base, size, &frame, &unescaped) != FRAME_OK
+    )
 
 
 def find_head(data, int64_t offset=0):
@@ -375,8 +389,8 @@ class Run(NamedTuple):
     reason: str
 
 
-def survey(data, int64_t start=0):
-    """Look at a run of whole records, their payloads included.
+def survey(data, int64_t start=0, bint payloads=True):
+    """Look at a run of whole records.
 
     Parameters
     ----------
@@ -384,6 +398,9 @@ def survey(data, int64_t start=0):
         The whole file.
     start : int
         Offset at which to begin.
+    payloads : bool
+        Look at all payloads for magic words.  Otherwise only at those behind which no record
+        begins: the same records are whole, but `Run.unescaped` does not list all.
 
     Returns
     -------
@@ -419,7 +436,8 @@ def survey(data, int64_t start=0):
     with nogil:
         while count < INDEX_CHUNK and end - start < SEARCH_CHUNK:
             status = frame_scan(base, size, end, &frame)
-            if status == FRAME_OK:
+            holds_magic = False
+            if status == FRAME_OK and (payloads or not _next_begins(base, size, frame.end)):
                 status = frame_check_payload(base, size, &frame, &holds_magic)
             if status != FRAME_OK:
                 break
@@ -435,8 +453,10 @@ def survey(data, int64_t start=0):
     _check_run(data, array[:count], end, status, &frame)
     kind = _KINDS[status]
     reason = "" if status == FRAME_OK or status == FRAME_END else _DAMAGE[status][1]
-    unescaped = unescaped[:unescaped_count]
-    return Run(array[:count], end, multipart, payload_bytes, unescaped, kind, reason)
+    # Copies: a short run must not keep all of the two arrays.
+    found = array[:count].copy()
+    unescaped = unescaped[:unescaped_count].copy()
+    return Run(found, end, multipart, payload_bytes, unescaped, kind, reason)
 
 
 cdef _check_run(data, offsets, int64_t end, int status, Frame* behind):

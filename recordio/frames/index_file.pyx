@@ -22,11 +22,11 @@ from recordio.frames.frame cimport (
     frame_scan,
 )
 from recordio.frames.mapping cimport guard_of, map_guard
+from recordio.header cimport HEADER_ID, HEADER_SIZE
 
 from recordio.errors import IndexFileError, RecordHeaderError
-from recordio.files import StoredFile
+from recordio.files import StoredFile, open_output
 from recordio.frames.frame import scan_offsets
-from recordio.storage import open_output
 
 __all__ = ["build_index", "format_index", "read_index", "write_index"]
 
@@ -34,8 +34,6 @@ cdef enum:
     READ_CHUNK = 1 << 20        # bytes of text in memory at a time
     FORMAT_CHUNK = 1 << 15      # lines formatted at a time
     LINE_MAX = 42               # sign, 19 digits, tab, 19 digits, newline, and one to spare
-    KEY_IN_HEADER = 8           # where the id stands in an image record
-    HEADER = 24
 
 cdef enum LineStatus:
     LINE_OK
@@ -414,14 +412,14 @@ cdef object _image_ids(data, offsets, path):
     cdef int64_t[::1] out = ids
     for i in range(count):
         status = frame_scan(&view[0], view.shape[0], offset_view[i], &frame)
-        if status == FRAME_OK and frame.length >= HEADER:
-            frame_read(&view[0], &frame, KEY_IN_HEADER, 8, raw)
+        if status == FRAME_OK and frame.length >= HEADER_SIZE:
+            frame_read(&view[0], &frame, HEADER_ID, 8, raw)
         status = frame_confirm(guard, status, &frame)
         if status != FRAME_OK:
             raise frame_error(status, path, frame.end, i)
-        if frame.length < HEADER:
+        if frame.length < HEADER_SIZE:
             raise RecordHeaderError(
-                f"a record of {frame.length} bytes is too short for an image header ({HEADER}"
+                f"a record of {frame.length} bytes is too short for an image header ({HEADER_SIZE}"
                 " bytes); use keys='position'", path=path, offset=frame.offset, record=i,
             )
         number = 0

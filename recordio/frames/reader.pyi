@@ -8,17 +8,13 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from recordio.files import StoredFile
-from recordio.frames.checksums import Checksums
-from recordio.remote.records import RemoteRecords
+from recordio.frames.mapped import MappedRecords
+from recordio.frames.mirrored import RemoteRecords
 
 __all__ = ["RecordReader"]
 
 @disjoint_base
-class RecordReader:
-    path: str
-    index_path: str | None
-    closed: bool
-    checksums: Checksums | None
+class RecordReader(MappedRecords):
     remote: RemoteRecords | None
     def __init__(
         self,
@@ -66,7 +62,6 @@ class RecordReader:
     def read_at(
         self, offset: int, record: int | None = None, *, copy: Literal[True]
     ) -> tuple[bytes | None, int]: ...
-    def _take_many(self, wanted: NDArray[np.int64], copy: bool) -> list[Any]: ...
     def check_tail(self, offset: int = 0, record: int = 0) -> int: ...
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...

@@ -9,39 +9,28 @@ from operator import index as as_integer
 import numpy as np
 
 cimport cython
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t
 
-from recordio.frames.checksums cimport CHECKSUM_OK, checksum_check, checksum_error
-from recordio.frames.frame cimport FRAME_END, FRAME_OK, Frame
-from recordio.frames.frame cimport frame_confirm, frame_error, frame_scan
 from recordio.frames.locate cimport as_positions, first_outside
-from recordio.frames.locate cimport confirm_many, locate_many, locate_one
 from recordio.frames.lookup cimport KeyLookup
-from recordio.frames.mapping cimport address_of, guard_of, map_guard
-from recordio.frames.views cimport (
-    UNMAP_ON_CLOSE,
-    confirmed_view,
-    pause_collector,
-    payload_bytes,
-    payload_view,
-    resume_collector,
-)
+from recordio.frames.mapped cimport MappedRecords
+from recordio.frames.mapping cimport address_of, guard_of
+from recordio.frames.views cimport UNMAP_ON_CLOSE
 
 from recordio.errors import IndexFileError, KeyNotFoundError
 from recordio.files import StoredFile
 from recordio.frames.checksums import checksums_path, read_checksums
 from recordio.frames.frame import scan_offsets
 from recordio.frames.index_file import read_index
+from recordio.frames.mapped import RecordIterator
+from recordio.frames.mirrored import RemoteRecords
 from recordio.remote.objects import shown
-from recordio.remote.records import RemoteRecords
 from recordio.remote.settings import RemoteSettings
 
 __all__ = ["RecordReader"]
 
-cdef enum:
-    RUN = 256           # records located at a time by read_many
 
-cdef class RecordReader:
+cdef class RecordReader(MappedRecords):
     """The records of one file, as a sequence.
 
     Parameters
@@ -120,20 +109,14 @@ cdef class RecordReader:
     [b'seven', b'three', b'five']
     """
 
-    def __cinit__(self):
-        self.base = NULL
-        self.guard = NULL
-        self.size = 0
-        self.offset_table = NULL
-        self.count = -1
-        self.closed = True
-
     def __init__(self, path, index=None, verify=False, **remote):
         cdef const int64_t[::1] table
         cdef int64_t outside
         if self.path is not None:
             raise RuntimeError("a RecordReader is initialised once")
-        self._settings = RemoteSettings(**remote)
+        self._settings = RemoteSettings.of(
+            type(self).__name__, remote, also=("path", "index", "verify")
+        )
         file = StoredFile.at(path)
         indexed = None if index is None else StoredFile.at(index)
         self._source = file.name, indexed and indexed.name
@@ -174,11 +157,6 @@ cdef class RecordReader:
             offsets.flags.writeable = False
             self._set_offsets(offsets)
 
-    cdef int check_open(self) except -1:
-        if self.closed:
-            raise ValueError(f"the reader of {self.path} is closed")
-        return 0
-
     cdef int _set_offsets(self, offsets) except -1:
         cdef const int64_t[::1] table = offsets
         if self.remote is not None:
@@ -203,18 +181,6 @@ cdef class RecordReader:
             self._set_offsets(offsets)
         return 0
 
-    cdef int check_record(self, const uint8_t* base, const Frame* frame, record) except -1:
-        cdef Checksums checksums = self.checksums
-        cdef int status
-        with nogil:
-            status = checksum_check(&checksums.table, base, frame)
-        if status != CHECKSUM_OK:
-            raise checksum_error(status, self.path, frame.offset, record)
-        return 0
-
-    cdef int locate(self, int64_t position, Frame* frame) noexcept nogil:
-        return locate_one(self.base, self.size, self.offset_table[position], frame)
-
     cdef object _read(self, int64_t position):
         remote = self.remote        # a close() elsewhere forgets it
         if remote is None:
@@ -223,23 +189,6 @@ cdef class RecordReader:
             record = self._take(position)
             return record if remote.resident else memoryview(bytes(record))
 
-    cdef object _take(self, int64_t position):
-        cdef Frame frame
-        cdef int status
-        self.check_open()           # no other thread runs between this and the next line
-        view = self.view
-        cdef const uint8_t* base = self.base
-        cdef map_guard* guard = self.guard
-        cdef int64_t size = self.size
-        with nogil:
-            status = locate_one(base, size, self.offset_table[position], &frame)
-        record = confirmed_view(view, base, guard, &frame, &status)
-        if status != FRAME_OK:
-            raise frame_error(status, self.path, frame.end, position)
-        if self.checksums is not None:
-            self.check_record(base, &frame, position)
-        return record
-
     def __len__(self):
         """Number of records; without an index the first call scans the file."""
         self.need_offsets()
@@ -247,11 +196,12 @@ cdef class RecordReader:
 
     def __iter__(self):
         """Iterate over all records from the first; any number of iterations may run at once."""
-        # Not above: that module needs this one.
-        from recordio.frames.iteration import RecordIterator
-
         self.check_open()
-        return RecordIterator(self) if self.remote is None else self.remote.iterate(self)
+        if self.remote is None:
+            return RecordIterator(self)
+        if self.index_path is None and self.checksums is None:
+            return self.remote.from_start(self.read_at)
+        return self.remote.in_order(self.offsets, self.read_many)
 
     def __getitem__(self, item):
         """One record by position, or a list of records for a slice or a sequence of positions."""
@@ -272,9 +222,6 @@ cdef class RecordReader:
         if position < 0 or position >= self.count:
             raise IndexError(self._no_position(number))
         return self._read(position)
-
-    def _no_position(self, position):
-        return f"position {position} in {self.path}, which has {self.count} records"
 
     def read_many(self, positions, *, bint copy=False):
         """Records at many positions; the fastest way to random records.
@@ -311,48 +258,8 @@ cdef class RecordReader:
         self.need_offsets()
         if self.remote is None:
             return self._take_many(as_positions(positions), copy)
-        return self.remote.read_many(self, np.asarray(as_positions(positions)), copy)
-
-    def _take_many(self, const int64_t[::1] wanted, bint copy):
-        cdef Frame[RUN] frames
-        cdef int64_t first, count, i, place
-        cdef int status, collecting
-        self.check_open()
-        view = self.view
-        cdef const uint8_t* base = self.base
-        cdef map_guard* guard = self.guard
-        cdef int64_t size = self.size
-        records = []
-        for first in range(0, wanted.shape[0], RUN):
-            count = min(<int64_t>RUN, wanted.shape[0] - first)
-            with nogil:
-                status = locate_many(
-                    base, size, self.offset_table, self.count, &wanted[first], &count, frames
-                )
-            if status == FRAME_END:
-                raise IndexError(self._no_position(wanted[first + count]))
-            if status == FRAME_OK:
-                collecting = pause_collector()
-                try:
-                    for i in range(count):
-                        if copy:
-                            records.append(payload_bytes(base, &frames[i]))
-                        else:
-                            records.append(payload_view(view, base, &frames[i]))
-                finally:
-                    resume_collector(collecting)
-                status = confirm_many(guard, frames, &count)
-            else:
-                status = frame_confirm(guard, status, &frames[count])
-            if status != FRAME_OK:
-                i = wanted[first + count]
-                i += self.count if i < 0 else 0
-                raise frame_error(status, self.path, frames[count].end, i)
-            if self.checksums is not None:
-                for i in range(count):
-                    place = wanted[first + i]
-                    self.check_record(base, &frames[i], place + (self.count if place < 0 else 0))
-        return records
+        wanted = np.asarray(as_positions(positions))
+        return self.remote.read_many(self._take_many, self._offsets, wanted, copy)
 
     def read_at(self, int64_t offset, record=None, *, bint copy=False):
         """The record whose head stands at a byte offset, and where the next one begins.
@@ -391,29 +298,6 @@ cdef class RecordReader:
         if payload is not None and not copy and not remote.resident:
             payload = memoryview(payload)
         return payload, end
-
-    def _take_at(self, int64_t offset, record, bint copy):
-        cdef Frame frame
-        cdef int status
-        self.check_open()
-        view = self.view
-        cdef const uint8_t* base = self.base
-        cdef map_guard* guard = self.guard
-        cdef int64_t size = self.size
-        with nogil:
-            status = frame_scan(base, size, offset, &frame)
-        if status == FRAME_END:
-            return None, offset
-        if copy and status == FRAME_OK:
-            payload = payload_bytes(base, &frame)
-            status = frame_confirm(guard, status, &frame)
-        else:
-            payload = confirmed_view(view, base, guard, &frame, &status)
-        if status != FRAME_OK:
-            raise frame_error(status, self.path, frame.end, record)
-        if self.checksums is not None:
-            self.check_record(base, &frame, record)
-        return payload, frame.end
 
     def check_tail(self, int64_t offset=0, record=0):
         """Follow the records from one offset to the end of the file.

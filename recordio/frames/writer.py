@@ -15,7 +15,7 @@ from operator import index as as_integer
 import numpy as np
 
 from recordio.errors import IndexFileError, RecordIOError, RemoteFileError
-from recordio.files import StoredFile
+from recordio.files import StoredFile, open_output
 from recordio.frames.checksum_library import library_crc32c
 from recordio.frames.checksums import (
     ENTRY,
@@ -29,7 +29,6 @@ from recordio.frames.index_file import format_index
 from recordio.frames.reader import RecordReader
 from recordio.remote.objects import shown
 from recordio.remote.settings import RemoteSettings
-from recordio.storage import open_output
 
 __all__ = ["RecordWriter"]
 

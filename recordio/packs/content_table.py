@@ -11,7 +11,7 @@ import numpy as np
 
 from ..content import IMAGE_KINDS, kind_of
 from ..errors import ImageDecodeError
-from ..frames.check import Problem
+from ..image_size import complete_limits
 from .hashes import HASH_BYTES, hash_of, word_of
 from .near import MOST_DISTANCE, groups_of, near_pairs
 from .passes import label_bytes, pass_over
@@ -42,7 +42,7 @@ class ContentTable:
     pack : SourcePack
     looks : bool
         Whether pictures are compared.
-    skip_errors, max_pixels
+    skip_errors, **limits
         As for `recordio.dedup`.
 
     Attributes
@@ -53,10 +53,12 @@ class ContentTable:
         Records without content, those that are pictures, and images that cannot be decoded.
     """
 
-    def __init__(self, pack: SourcePack, looks: bool, skip_errors: bool, max_pixels: int) -> None:
+    def __init__(
+        self, pack: SourcePack, looks: bool, skip_errors: bool, **limits: int | None
+    ) -> None:
         count = len(pack)
         self.pack, self.looks = pack, looks
-        self.skip_errors, self.max_pixels = skip_errors, max_pixels
+        self.skip_errors, self.limits = skip_errors, complete_limits(limits)
         self.contents = np.zeros((count, HASH_BYTES // 8), np.uint64)
         self.pictures = np.zeros(count, np.uint64)
         self.empty, self.has_picture, self.damaged = np.zeros((3, count), bool)
@@ -79,19 +81,14 @@ class ContentTable:
             rows = slice(first, first + len(found))
             self.contents[rows] = np.frombuffer(b"".join(found), "<u8").reshape(-1, 2)
         for number in np.flatnonzero(self.damaged).tolist():
-            place = self.pack.place(number)
-            reason = "the image cannot be decoded"
-            problem = Problem(
-                "image", reason, place["offset"], number, 0, int(self.pack.keys[number])
-            )
-            self.pack.problems.append(problem)
+            self.pack.problem(number, "image", "the image cannot be decoded")
 
     def _look(self, number: int, content: memoryview) -> bytes:
         if not len(content):
             self.empty[number] = True
         elif self.looks and kind_of(content) in IMAGE_KINDS:
             try:
-                self.pictures[number] = picture_hash(content, self.max_pixels)
+                self.pictures[number] = picture_hash(content, **self.limits)
                 self.has_picture[number] = True
             except ImageDecodeError as error:
                 if not self.skip_errors:

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..frames.encoder import MAGIC, encode
+from ..frames.encoder import encode
+from ..frames.head import HEAD_WORDS, MAGIC_WORD
 from ..frames.mapping import check_kept
-from ..header import pack, unpack
-from .source import CHUNK, HEAD_WORDS, SourcePack, spans
+from ..header import ID_OFFSET, pack, unpack
+from .source import CHUNK, SourcePack, spans
 
 __all__ = ["Copier", "Edit", "Vectors"]
 
@@ -25,8 +26,6 @@ __all__ = ["Copier", "Edit", "Vectors"]
 BLOCK = 8 << 20
 #: From this many words on, a stretch of records is copied on its own and not word by word.
 LONG_RUN = 256
-MAGIC_WORD = int.from_bytes(MAGIC, "little")
-ID_WORD, ID_OFFSET = 2, 8  # where the id stands in a record
 
 
 class Vectors(NamedTuple):
@@ -200,14 +199,14 @@ class Copier:
         if edit.shift:
             headed = source.headed[records]
             ids = np.ascontiguousarray(self._ids(number, records)[headed], "<u8").view("<u4")
-            places = places[headed] + ID_WORD
+            places = places[headed] + ID_OFFSET // 4
             out[places], out[places + 1] = ids[::2], ids[1::2]
 
     def _encoded(self, number: int, record: int) -> bytes:
         """The frame of one record that has several parts, or will have."""
         edit, source = self.edits[number], self.sources[number]
         payload = bytearray(source.record(record))
-        check_kept(source.data, path=source.path, record=record)
+        check_kept(source.data, **source.place(record))
         if edit.labels is not None:
             for label in source.labels.numbers_of(np.array([record])).tolist():
                 place = 4 * int(source.labels.places[label])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..content import read_payload
-from ..header import HEADER
+from ..header import HEADER, ID_OFFSET
 from .hashes import hash_of, word_of
 from .passes import label_bytes, pass_over
 from .source import SourcePack
@@ -269,7 +269,7 @@ def _rows_of(
     for number in np.flatnonzero(pack.headed & (headers["flag"] > 0)).tolist():
         rows["labels"][number] = word_of(label_bytes(pack, number))
     for number in np.flatnonzero(pack.headed & (headers["id2"] > 0)).tolist():
-        rows["ids"][number] = word_of(pack.record(number)[8 : HEADER.size])
+        rows["ids"][number] = word_of(pack.record(number)[ID_OFFSET : HEADER.size])
     return rows
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..image_size import DEFAULT_MAX_PIXELS
 from .changes import output_path
 from .content_table import ContentTable, check_distance, first_of_same, first_of_similar
 from .output import PackReport, write_packs
@@ -128,10 +127,10 @@ def dedup(
     near: int | None = None,
     *,
     skip_errors: bool = False,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    **limits: int | None,
 ) -> Duplicates:
     """Find the records of a pack that are there more than once, and write it without them if asked.
 
@@ -150,8 +149,6 @@ def dedup(
     skip_errors : bool
         Leave damaged records out, and with `near` images that cannot be decoded, instead of raising
         an error at the first.
-    max_pixels : int
-        With `near`: images with more are not decoded, and count as damaged.
     threads : int, optional
         How many hash and decode; by default one for every processor.
     progress : callable, optional
@@ -159,6 +156,9 @@ def dedup(
         written.
     cancelled : callable, optional
         Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
+    **limits : int or None
+        With `near`: images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean
+        what they mean for `recordio.unpack_img`, are not decoded, and count as damaged.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def dedup(
         if target is not None:
             check_target(pack, target)
             need_records(pack)
-        table = ContentTable(pack, near is not None, skip_errors, max_pixels)
+        table = ContentTable(pack, near is not None, skip_errors, **limits)
         table.find(threads, progress, cancelled)
         twins = np.arange(len(pack))
         compared = np.flatnonzero(~table.alone)

@@ -7,7 +7,6 @@ and it is worked out for many records at once, by NumPy.
 from __future__ import annotations
 
 import ast
-import difflib
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ExpressionError
+from ..keywords.checks import did_you_mean
 
 __all__ = ["Condition"]
 
@@ -190,8 +190,8 @@ class Condition:
             raise self._error(node, f"the classes {numbers} are called {name!r}: use their numbers")
         if not self._classes:
             raise self._error(node, "the pack has no names of classes (PREFIX.classes.txt)")
-        close = difflib.get_close_matches(name, self._classes.values(), n=1)
-        text = f" (did you mean {close[0]!r}?)" if close else ""
+        hint = did_you_mean(name, self._classes.values())
+        text = f" ({hint})" if hint else ""
         raise self._error(node, f"no class is called {name!r}{text}")
 
     # -- what has a meaning -----------------------------------------------------------------------

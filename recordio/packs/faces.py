@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..frames.head import HEAD, MAGIC_WORD
+from ..header import FRAMED_HEADER
 from .labels import MOST_CLASSES
 
 __all__ = ["face_keys", "identity_frames"]
 
-MAGIC = 0xCED7230A
-PAYLOAD = 32  # an image header and two labels
+#: The frame of a record without content and with two labels.
+FRAME = np.dtype([*FRAMED_HEADER.descr, ("labels", "<f4", 2)])
 
 
 def face_keys(labels: np.ndarray, identities: int) -> tuple[np.ndarray, np.ndarray]:
@@ -70,8 +72,8 @@ def identity_frames(ranges: np.ndarray, images: int) -> tuple[bytes, bytes]:
     """
     begin = images + 1
     labels = np.concatenate([[[begin, begin + len(ranges)]], ranges])
-    frames = np.zeros((len(labels), 10), "<u4")  # head of the frame, image header, two labels
-    frames[:, 0], frames[:, 1], frames[:, 2] = MAGIC, PAYLOAD, 2
-    frames[:, 4] = np.append(0, np.arange(begin, begin + len(ranges)))  # the key as id
-    frames[:, 8:] = labels.astype("<f4").view("<u4")
+    frames = np.zeros(len(labels), FRAME)
+    frames["magic"], frames["lrec"] = MAGIC_WORD, FRAME.itemsize - HEAD.itemsize
+    frames["flag"], frames["labels"] = 2, labels
+    frames["id"] = np.append(0, np.arange(begin, begin + len(ranges)))  # the key
     return frames[0].tobytes(), frames[1:].tobytes()

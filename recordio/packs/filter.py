@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..content import kind_of
 from ..errors import EmptyRecordFileError, ImageDecodeError
-from ..image_size import FORMATS, check_pixels, image_size, open_image
+from ..image_size import FORMATS, image_size, open_within_limits
+from ..keywords.checks import boolean
+from ..keywords.functions import checked
+from ..keywords.options import option, optional
 from .changes import output_path
 from .classes import find_classes
 from .expression import Condition
 from .lists import chosen_records
+from .options import Cancelled, Out, Path, SkipErrors
 from .output import PackReport, Progress, write_packs
 from .passes import pass_over
 from .rewriting import plan_of
@@ -24,40 +27,58 @@ from .source import SourcePack
 __all__ = ["filter"]
 
 
+def _condition(name: str, value: Any) -> str:
+    Condition(value)
+    return str(value)
+
+
+Where = Annotated[
+    str | None,
+    option(
+        kind="str, optional",
+        text="""A condition: comparisons of names, numbers and texts with ``and``, ``or``, ``not``,
+        ``in`` and arithmetic, such as ``label < 10 and width >= 112`` or ``class == 'cat'``.  It is
+        not executed as Python.  The names are label, class, labels, objects, width, height, bytes,
+        format, decodable, id and key.""",
+        check=optional(_condition),
+    ),
+]
+Keys = Annotated[
+    str | os.PathLike[str] | Iterable[int] | None,
+    option(
+        kind="path or iterable of int, optional",
+        text="""Keys of records; a text file with one in each line; or a ``.lst`` file, whose lines
+        begin with ids.  With `where`, records have to fulfil both.""",
+    ),
+]
+Drop = Annotated[bool, option(kind="bool", text="Keep the other records.", check=boolean)]
+Looked = Annotated[
+    Progress | None,
+    option(
+        kind="callable, optional",
+        text="""``progress(done, total)``: records looked into so far, where the condition is about
+        their contents, and then again, records written so far, and how many these are in all.""",
+    ),
+]
+
+
+@checked
 def filter(
-    path: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    where: str | None = None,
-    keys: str | os.PathLike[str] | Iterable[int] | None = None,
+    path: Path,
+    out: Out,
+    where: Where = None,
+    keys: Keys = None,
     *,
-    drop: bool = False,
-    skip_errors: bool = False,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    drop: Drop = False,
+    skip_errors: SkipErrors = False,
+    progress: Looked = None,
+    cancelled: Cancelled = lambda: False,
 ) -> PackReport:
     """Make a pack of those records of another that are wanted.
 
     Parameters
     ----------
-    path : path
-        The record file, with or without ``.rec``.
-    out : path
-        The record file to write, with its index.
-    where : str
-        A condition: comparisons of names, numbers and texts with ``and``, ``or``, ``not``, ``in``
-        and arithmetic.  It is not executed as Python.  The names are those below.
-    keys : path or iterable of int
-        Keys of records; a text file with one in each line; or a ``.lst`` file, whose lines begin
-        with ids.  With `where`, records have to fulfil both.
-    drop : bool
-        Keep the others.
-    skip_errors : bool
-        Leave damaged records out and count them; otherwise the first one stops everything.
-    progress : callable, optional
-        ``progress(done, total)``: records looked into so far, where the condition is about their
-        contents, and then again, records written so far, and how many these are in all.
-    cancelled : callable, optional
-        Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
+    {parameters}
 
     Returns
     -------
@@ -88,7 +109,7 @@ def filter(
     ``width, height``    of the image in pixels, as its header says
     ``bytes``            size of the content, without image header
     ``format``           ``"jpeg"``, ``"png"``, ``"webp"``, ... ``"npy"``, ``"empty"``, ``"other"``
-    ``decodable``        whether it is an image up to 2**26 pixels that Pillow decodes to its end
+    ``decodable``        whether it is an image within the default limits that Pillow can decode
     ``id, key``          the id in the image header, and the key in the index
     ==================== ===========================================================================
 
@@ -184,8 +205,7 @@ def _size(place: int) -> Callable[[memoryview], float]:
 
 def _decodable(content: memoryview) -> bool:
     try:
-        with open_image(io.BytesIO(content), FORMATS) as image:
-            check_pixels(image.size)
+        with open_within_limits(content, {}, FORMATS) as image:
             image.load()
     except MemoryError:
         raise

@@ -23,7 +23,7 @@ import numpy as np
 from ..content import WIDE
 from ..errors import KeyNotFoundError, RecordHeaderError, RecordIOError, RemoteFileError
 from ..frames.reader import RecordReader
-from ..header import HEADER, WIDE_HEADER
+from ..header import HEADER, LABEL_OFFSET, WIDE_HEADER
 
 __all__ = [
     "ROUNDED",
@@ -505,7 +505,7 @@ def lists_widely(record: memoryview | bytes) -> bool:
 def first_label(record: memoryview | bytes) -> float:
     """The first label of a record; NaN of one that is too short for it."""
     flag = HEADER.unpack_from(record)[0] if len(record) >= HEADER.size else 1
-    place = HEADER.size if flag else 4
+    place = HEADER.size if flag else LABEL_OFFSET
     return struct.unpack_from("<f", record, place)[0] if len(record) >= place + 4 else np.nan
 
 

@@ -3,55 +3,77 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from numbers import Number
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from ..keywords.functions import checked
+from ..keywords.options import option
 from .changes import class_files, id_shifts, label_edits, output_path
 from .copying import Edit
 from .manifest import ShardManifest, is_manifest
-from .output import PackReport, Plan, Progress, write_packs
+from .options import Cancelled, SkipErrors, Told
+from .output import PackReport, Plan, write_packs
 from .source import SourcePack
 
 __all__ = ["join"]
 
 
+Sources = Annotated[
+    Sequence[str | os.PathLike[str]],
+    option(
+        kind="sequence of path",
+        text="""Record files, with or without ``.rec``.  A manifest of shards (``.json``) stands for
+        the pack that they are, whose labels can be kept only.""",
+    ),
+]
+Out = Annotated[
+    str | os.PathLike[str],
+    option(
+        kind="path",
+        text="""The record file to write, with its index and, where names of classes are known,
+        ``PREFIX.classes.txt``; existing ones are replaced.""",
+    ),
+]
+Labels = Annotated[
+    Any,
+    option(
+        kind='{"keep", "append"}, mapping, array_like, callable or None',
+        text="""What becomes of the class labels, of all packs or, as a list with one of these for
+        each, of every pack: as they are; after the classes of the packs before; what each label
+        becomes, as a mapping or as an array with one number for each label from 0 on; or a function
+        that is called once, with the array of the different labels, and returns as many numbers.
+        None: -1.""",
+    ),
+]
+Classes = Annotated[
+    int | Sequence[int | None] | None,
+    option(
+        kind="int or sequence, optional",
+        text="Number of classes of each pack; found from its identities or labels if not given.",
+    ),
+]
+
+
+@checked
 def join(
-    packs: Sequence[str | os.PathLike[str]],
-    out: str | os.PathLike[str],
-    labels: Any = "keep",
-    classes: int | Sequence[int | None] | None = None,
+    packs: Sources,
+    out: Out,
+    labels: Labels = "keep",
+    classes: Classes = None,
     *,
-    skip_errors: bool = False,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    skip_errors: SkipErrors = False,
+    progress: Told = None,
+    cancelled: Cancelled = lambda: False,
 ) -> PackReport:
     """Make one pack of several, one after the other.
 
     Parameters
     ----------
-    packs : sequence of path
-        Record files, with or without ``.rec``.  A manifest of shards (``.json``) stands for the
-        pack that they are, whose labels can be kept only.
-    out : path
-        The record file to write, with its index and, where names of classes are known,
-        ``PREFIX.classes.txt``; existing ones are replaced.
-    labels : {"keep", "append"}, mapping, array_like, callable or None
-        What becomes of the class labels, of all packs or, as a list with one of these for each, of
-        every pack: as they are; after the classes of the packs before; what each label becomes, as
-        a mapping or as an array with one number for each label from 0 on; or a function that is
-        called once, with the array of the different labels, and returns as many numbers.  None: -1.
-    classes : int or sequence, optional
-        Number of classes of each pack; found from its identities or labels if not given.
-    skip_errors : bool
-        Leave damaged records out and count them; otherwise the first one stops everything.
-    progress : callable, optional
-        ``progress(done, total)``: records written so far, and in all.
-    cancelled : callable, optional
-        Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
+    {parameters}
 
     Returns
     -------

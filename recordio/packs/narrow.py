@@ -9,7 +9,6 @@ import numpy as np
 
 from ..errors import LabelError, RecordHeaderError, RecordIOError
 from ..files import StoredFile
-from ..frames.check import Problem
 from ..frames.writer import RecordWriter
 from ..header import pack, unpack
 from .changes import output_path
@@ -100,10 +99,7 @@ def narrow(
                 except (RecordHeaderError, LabelError) as error:
                     if not skip_errors:
                         raise error.at(**source.place(number)) from None
-                    offset = int(source.offsets[number])
-                    source.problems.append(
-                        Problem("no_header", error.reason, offset, number, 0, key)
-                    )
+                    source.problem(number, "no_header", error.reason)
                 if progress is not None and number % STEP == STEP - 1:
                     progress(number + 1, len(source))
             if not written:

@@ -8,8 +8,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from ..content import read_payload
+from ..frames.head import HEAD
 from ..frames.mapping import check_kept
-from ..header import HEADER
+from ..header import HEADER, ID_OFFSET
 from ..ordered import OrderedWork, default_threads
 from .source import SourcePack
 
@@ -20,8 +21,6 @@ Result = TypeVar("Result")
 #: What a thread takes at a time: records, and about as many bytes.
 MOST_RECORDS = 256
 MOST_BYTES = 1 << 22
-#: Bytes of a part before its payload.
-PART_HEAD = 8
 
 
 class _Chunk(NamedTuple):
@@ -71,7 +70,7 @@ def pass_over(
         contents = _contents(pack, data, chunk.begin, chunk.end)
         results = [work(row, content) for row, content in zip(rows, contents, strict=True)]
         begin, end = int(pack.offsets[chunk.begin]), int(pack.ends[chunk.end - 1])
-        check_kept(data[begin:end], path=pack.path, offset=begin, record=chunk.begin)
+        check_kept(data[begin:end], **pack.place(chunk.begin))
         return chunk.begin, results
 
     working = OrderedWork(
@@ -87,8 +86,8 @@ def pass_over(
 
 def _contents(pack: SourcePack, data: memoryview, begin: int, end: int) -> Iterator[memoryview]:
     rows = slice(begin, end)
-    starts = pack.offsets[rows] + PART_HEAD + pack.header_sizes(rows)
-    stops = pack.offsets[rows] + PART_HEAD + pack.sizes[rows]
+    starts = pack.offsets[rows] + HEAD.itemsize + pack.header_sizes(rows)
+    stops = pack.offsets[rows] + HEAD.itemsize + pack.sizes[rows]
     places = zip(pack.whole[rows].tolist(), starts.tolist(), stops.tolist(), strict=True)
     for number, (whole, start, stop) in enumerate(places, begin):
         yield data[start:stop] if whole else read_payload(pack.record(number)).content
@@ -108,6 +107,6 @@ def label_bytes(pack: SourcePack, number: int) -> bytes:
     if not pack.headed[number]:
         return b""
     record = pack.record(number)
-    return bytes(record[:8]) + bytes(
+    return bytes(record[:ID_OFFSET]) + bytes(
         record[HEADER.size : HEADER.size + 4 * int(pack.flags[number])]
     )

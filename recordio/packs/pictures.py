@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ImageDecodeError
-from ..image_size import DEFAULT_MAX_PIXELS, check_for_opencv, image_size
+from ..image_size import check_for_opencv, image_size
 
 __all__ = ["channel_sums", "picture_hash"]
 
@@ -17,15 +17,15 @@ SIDE, CORNER = 32, 8
 LEAST_SIDE = 2 * SIDE
 
 
-def channel_sums(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> tuple[int, np.ndarray]:
+def channel_sums(content: Any, **limits: int | None) -> tuple[int, np.ndarray]:
     """Number of pixels of an image, and the sums of their values and of the squares of these.
 
     Parameters
     ----------
     content : bytes-like
         The encoded image.
-    max_pixels : int
-        Images with more are refused before anything is decoded.
+    **limits : int or None
+        As for `recordio.unpack_img`.
 
     Returns
     -------
@@ -36,11 +36,11 @@ def channel_sums(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> tuple[in
     Raises
     ------
     ImageDecodeError
-        If it cannot be decoded, or is too large.
+        If it cannot be decoded, or exceeds a limit.
     """
     import cv2
 
-    image = _decode(content, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION, max_pixels)
+    image = _decode(content, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION, limits)
     pixels = image.shape[0] * image.shape[1]
     mean, deviation = (array[2::-1, 0] for array in cv2.meanStdDev(image))
     # What OpenCV divided were whole numbers, below 2**53 by far: they are found again exactly.
@@ -48,7 +48,7 @@ def channel_sums(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> tuple[in
     return pixels, np.rint(sums)
 
 
-def picture_hash(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> int:
+def picture_hash(content: Any, **limits: int | None) -> int:
     """A hash of 64 bits that hardly changes when a picture is resized or compressed again.
 
     It tells for each of the lowest frequencies of the grey picture, scaled to 32 x 32 pixels,
@@ -58,8 +58,8 @@ def picture_hash(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> int:
     ----------
     content : bytes-like
         The encoded image.
-    max_pixels : int
-        Images with more are refused before anything is decoded.
+    **limits : int or None
+        As for `recordio.unpack_img`.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def picture_hash(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> int:
     Raises
     ------
     ImageDecodeError
-        If it cannot be decoded, or is too large.
+        If it cannot be decoded, or exceeds a limit.
 
     Examples
     --------
@@ -89,17 +89,17 @@ def picture_hash(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> int:
     }
     smaller = min(image_size(content)) // LEAST_SIDE
     mode = next((mode for by, mode in sorted(reduced.items())[::-1] if by <= smaller), None)
-    image = _decode(content, cv2.IMREAD_GRAYSCALE if mode is None else mode, max_pixels)
+    image = _decode(content, cv2.IMREAD_GRAYSCALE if mode is None else mode, limits)
     small = cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
     low = cv2.dct(small.astype(np.float32))[:CORNER, :CORNER].ravel()
     bits = low > np.median(low[1:])  # the first is the mean of the picture
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
 
 
-def _decode(content: Any, mode: int, max_pixels: int) -> np.ndarray:
+def _decode(content: Any, mode: int, limits: dict[str, int | None]) -> np.ndarray:
     import cv2
 
-    check_for_opencv(content, max_pixels)
+    check_for_opencv(content, limits)
     try:
         image = cv2.imdecode(np.frombuffer(content, np.uint8), mode)
     except cv2.error as error:

@@ -4,50 +4,51 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..errors import LabelError, RecordIOError
+from ..keywords.functions import checked
+from ..keywords.options import option
 from ..lists import is_list, read_entries
 from .changes import class_files, label_edits, output_path
 from .copying import Edit, Vectors
-from .output import PackReport, Plan, Progress, write_packs
+from .options import Cancelled, Out, Path, SkipErrors, Told
+from .output import PackReport, Plan, write_packs
 from .source import SourcePack
 
 __all__ = ["relabel"]
 
 
+Labels = Annotated[
+    Any,
+    option(
+        kind='mapping, array_like, callable, "dense", path or None',
+        text="""What each class label becomes, as a mapping or as an array with one number for each
+        label from 0 on; or a function that is called once, with the array of the different labels,
+        and returns as many numbers.  ``"dense"`` numbers the different labels from 0 on, ascending.
+        The path of a ``.lst`` file: each record has the labels of the line with its id, one or
+        many.  None: -1.""",
+    ),
+]
+
+
+@checked
 def relabel(
-    path: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    labels: Any,
+    path: Path,
+    out: Out,
+    labels: Labels,
     *,
-    skip_errors: bool = False,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    skip_errors: SkipErrors = False,
+    progress: Told = None,
+    cancelled: Cancelled = lambda: False,
 ) -> PackReport:
     """Copy a pack with other labels.
 
     Parameters
     ----------
-    path : path
-        The record file, with or without ``.rec``.
-    out : path
-        The record file to write, with its index.
-    labels : mapping, array_like, callable, "dense", path or None
-        What each class label becomes, as a mapping or as an array with one number for each label
-        from 0 on; or a function that is called once, with the array of the different labels, and
-        returns as many numbers.  ``"dense"`` numbers the different labels from 0 on, ascending.
-        The path of a ``.lst`` file: each record has the labels of the line with its id, one or
-        many.  None: -1.
-    skip_errors : bool
-        Leave damaged records out and count them; otherwise the first one stops everything.
-    progress : callable, optional
-        ``progress(done, total)``: records written so far, and in all.
-    cancelled : callable, optional
-        Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
+    {parameters}
 
     Returns
     -------

@@ -13,7 +13,7 @@ from .labels import LabelChange
 from .output import Plan
 from .source import SourcePack
 
-__all__ = ["WINDOW", "check_target", "check_window", "need_folder", "need_records", "plan_of"]
+__all__ = ["WINDOW", "check_target", "need_folder", "need_records", "plan_of"]
 
 #: Bytes that are put together before they are written, where records change places.
 WINDOW = 128 << 20
@@ -42,12 +42,6 @@ def need_folder(path: str) -> None:
         raise FileNotFoundError(
             2, "the folder for the output does not exist; make it first", folder
         )
-
-
-def check_window(window: int) -> None:
-    """Refuse a size of nothing."""
-    if window < 1:
-        raise ValueError(f"window={window}: expected a number of bytes above 0")
 
 
 def need_records(pack: SourcePack) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..errors import EmptyRecordFileError
+from ..keywords.checks import boolean, integer, real
+from ..keywords.functions import checked
+from ..keywords.options import option, optional
 from .changes import output_path
-from .output import PackReport, Progress, write_packs
+from .options import Cancelled, Out, Path, Seed, SkipErrors, Told
+from .output import PackReport, write_packs
 from .rewriting import plan_of
 from .source import SourcePack
 from .split import class_by_class, grouped_labels
@@ -17,42 +21,60 @@ from .split import class_by_class, grouped_labels
 __all__ = ["sample"]
 
 
+def _share(name: str, value: Any) -> float:
+    number = real(name, value)
+    if not 0 < number <= 1:
+        raise ValueError(f"{name}={value}: expected more than 0 and at most 1")
+    return number
+
+
+Count = Annotated[
+    int | None,
+    option(
+        kind="int, optional",
+        text="""How many records; with `per_class` of each class, or all of a class that has
+        fewer.""",
+        check=optional(partial(integer, low=1)),
+    ),
+]
+Fraction = Annotated[
+    float | None,
+    option(
+        kind="float, optional",
+        text="""Instead of `n`: what share of the records, more than 0 and at most 1; with
+        `per_class` of each class, at least one.""",
+        check=optional(_share),
+    ),
+]
+PerClass = Annotated[
+    bool,
+    option(
+        kind="bool",
+        text="""Draw from each class.  The class of a record is its first label, or that of its
+        first object.""",
+        check=boolean,
+    ),
+]
+
+
+@checked
 def sample(
-    path: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    n: int | None = None,
-    fraction: float | None = None,
-    seed: int = 0,
+    path: Path,
+    out: Out,
+    n: Count = None,
+    fraction: Fraction = None,
+    seed: Seed = 0,
     *,
-    per_class: bool = False,
-    skip_errors: bool = False,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    per_class: PerClass = False,
+    skip_errors: SkipErrors = False,
+    progress: Told = None,
+    cancelled: Cancelled = lambda: False,
 ) -> PackReport:
     """Make a pack of some records of another, drawn without replacement, in their old order.
 
     Parameters
     ----------
-    path : path
-        The record file, with or without ``.rec``.
-    out : path
-        The record file to write, with its index.
-    n : int
-        How many records; with `per_class` of each class, or all of a class that has fewer.
-    fraction : float
-        Instead of `n`: what share of the records, 0 < fraction <= 1; with `per_class` of each
-        class, at least one.
-    seed : int
-        Other records; the same ones every time for the same seed.
-    per_class : bool
-        Draw from each class.  The class of a record is its first label, or that of its first
-        object.
-    skip_errors : bool
-        Leave damaged records out and count them; otherwise the first one stops everything.
-    progress : callable, optional
-        ``progress(done, total)``: records written so far, and in all.
-    cancelled : callable, optional
-        Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
+    {parameters}
 
     Returns
     -------
@@ -83,10 +105,6 @@ def sample(
     """
     if (n is None) == (fraction is None):
         raise ValueError("give either n or fraction")
-    if n is not None and n < 1:
-        raise ValueError(f"n={n}: expected at least 1")
-    if fraction is not None and not 0 < fraction <= 1:
-        raise ValueError(f"fraction={fraction}: expected more than 0 and at most 1")
     with SourcePack(path, skip_errors) as source:
         count = len(source)
         labels = grouped_labels(source) if per_class else np.zeros(count, np.int64)

@@ -6,13 +6,19 @@ import errno
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated
 
 import numpy as np
 
 from ..errors import EmptyRecordFileError, ManifestError, RecordIOError
+from ..keywords.checks import integer
+from ..keywords.functions import checked
+from ..keywords.options import option
 from .changes import output_path
 from .manifest import Shard, ShardManifest, json_of, sha256_of
-from .output import PackReport, PackWritten, Progress, Seal, write_packs
+from .options import Cancelled, Path, SkipErrors, Told
+from .output import PackReport, PackWritten, Seal, write_packs
 from .rewriting import need_folder, need_records, plan_of
 from .source import SourcePack, pack_prefix
 
@@ -26,33 +32,41 @@ DIGITS = 6  # of numbers in the names of shards
 DESCRIPTORS, OTHER_DESCRIPTORS = 6, 32
 
 
+Template = Annotated[
+    str | os.PathLike[str],
+    option(
+        kind="str or os.PathLike",
+        text="""A folder that exists, in which the files are named after the pack; or how they are
+        named: ``data/train`` gives ``data/train-000000.rec`` and so on, and ``%04d`` in it says
+        where the number stands.  Each gets an index.  The manifest is
+        ``data/train.shards.json``.""",
+    ),
+]
+Count = Annotated[
+    int,
+    option(
+        kind="int",
+        text="How many files; at most as many as there are records.",
+        check=partial(integer, low=1),
+    ),
+]
+
+
+@checked
 def shard(
-    path: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    n: int,
+    path: Path,
+    out: Template,
+    n: Count,
     *,
-    skip_errors: bool = False,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    skip_errors: SkipErrors = False,
+    progress: Told = None,
+    cancelled: Cancelled = lambda: False,
 ) -> PackReport:
     """Cut a pack into files of about equal size, with a manifest.
 
     Parameters
     ----------
-    path : str or os.PathLike
-        The record file, with or without ``.rec``; ``PREFIX.idx`` is used if it is there.
-    out : str or os.PathLike
-        A folder that exists, in which the files are named after the pack; or how they are named:
-        ``data/train`` gives ``data/train-000000.rec`` and so on, and ``%04d`` in it says where the
-        number stands.  Each gets an index.  The manifest is ``data/train.shards.json``.
-    n : int
-        How many files; at most as many as there are records.
-    skip_errors : bool
-        Leave damaged records out and count them; otherwise the first one stops everything.
-    progress : callable, optional
-        ``progress(done, total)``: records written so far, and in all.
-    cancelled : callable, optional
-        Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
+    {parameters}
 
     Returns
     -------

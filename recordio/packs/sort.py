@@ -2,70 +2,73 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from functools import partial
+from typing import Annotated
 
 import numpy as np
 
 from ..errors import ImageDecodeError
-from ..frames.check import Problem
 from ..image_size import image_size
+from ..keywords.checks import boolean, choice
+from ..keywords.functions import checked
+from ..keywords.options import option
 from .changes import output_path
-from .output import PackReport, Progress, write_packs
+from .options import Cancelled, Out, Path, SkipErrors, Threads, Told, Window
+from .output import PackReport, write_packs
 from .passes import pass_over
-from .rewriting import WINDOW, check_target, check_window, need_records, plan_of
+from .rewriting import WINDOW, check_target, need_records, plan_of
 from .source import SourcePack
 
 __all__ = ["SORT_KEYS", "sort"]
 
 #: What records can be sorted by, and what that is.
 SORT_KEYS = {
-    "label": "the first class label; records without one, and those that are no number, come last",
+    "label": "the first class label, or that of the first object; records without one, and those "
+    "that are no number, come last",
     "key": "the key in the index",
     "id": "the id in the image header",
     "bytes": "the size of the record, in bytes",
-    "size": "the pixels of the image, width x height",
+    "size": "the pixels of the image, width x height, as its header says",
 }
 
 
+By = Annotated[
+    str,
+    option(
+        kind=f"{{{', '.join(map(repr, SORT_KEYS))}}}",
+        text="; ".join(f"{name}: {meaning}" for name, meaning in SORT_KEYS.items()) + ".",
+        check=partial(choice, allowed=tuple(SORT_KEYS)),
+    ),
+]
+Reverse = Annotated[
+    bool,
+    option(
+        kind="bool",
+        text="The largest first; equal ones still in the order of the file.",
+        check=boolean,
+    ),
+]
+
+
+@checked
 def sort(
-    path: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    by: str = "label",
+    path: Path,
+    out: Out,
+    by: By = "label",
     *,
-    reverse: bool = False,
-    window: int = WINDOW,
-    skip_errors: bool = False,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    reverse: Reverse = False,
+    window: Window = WINDOW,
+    skip_errors: SkipErrors = False,
+    threads: Threads = None,
+    progress: Told = None,
+    cancelled: Cancelled = lambda: False,
 ) -> PackReport:
     """Write the records of a pack in another order; equal ones stay in the order of the file.
 
     Parameters
     ----------
-    path : str or os.PathLike
-        The record file, with or without ``.rec``; ``PREFIX.idx`` is used if it is there.
-    out : str or os.PathLike
-        The record file to write, with its index; existing ones are replaced.
-    by : {"label", "key", "id", "bytes", "size"}
-        The first class label (of a detection record that of its first object; records without one
-        come last); the key; the id in the image header; the size of the record; or the number of
-        pixels, which is read from the header of the image.
-    reverse : bool
-        The largest first; equal ones still in the order of the file.
-    window : int
-        Bytes that are put together in memory before they are written, and read in the order of the
-        source.
-    skip_errors : bool
-        Leave damaged records out and count them, and those without what they are sorted by;
-        otherwise the first one stops everything.
-    threads : int, optional
-        How many look at images, by default one for every processor.
-    progress : callable, optional
-        ``progress(done, total)``: records written so far, and in all.
-    cancelled : callable, optional
-        Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
+    {parameters}
 
     Returns
     -------
@@ -104,9 +107,6 @@ def sort(
     >>> [unpack(record)[0].label for record in RecordReader(f"{folder}/b.rec")]
     [0.0, 1.0, 2.0]
     """
-    if by not in SORT_KEYS:
-        raise ValueError(f"by={by!r}: expected one of {', '.join(map(repr, SORT_KEYS))}")
-    check_window(window)
     with SourcePack(path, skip_errors) as pack:
         target = output_path(out)
         check_target(pack, target)
@@ -159,7 +159,5 @@ def _pixels(
     found = [pixels for _, some in pass_over(pack, measure, threads, look) for pixels in some]
     values = np.array(found, np.int64)
     for number in np.flatnonzero(values < 0).tolist():
-        place = int(pack.offsets[number])
-        key = int(pack.keys[number])
-        pack.problems.append(Problem("image", "it is no image with a size", place, number, 0, key))
+        pack.problem(number, "image", "it is no image with a size")
     return values, np.flatnonzero(values >= 0)

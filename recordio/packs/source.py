@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,10 +26,12 @@ from ..errors import (
 )
 from ..files import StoredFile
 from ..frames.check import Problem
-from ..frames.frame import find_head, scan_offsets, survey
+from ..frames.frame import scan_offsets
+from ..frames.head import HEAD_WORDS, flag_of, length_of
 from ..frames.index_file import read_index
 from ..frames.reader import RecordReader
-from ..header import HEADER
+from ..frames.walk import walk
+from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
 from ..remote.objects import shown
 from .identities import ROUNDED, face_pack, identity_keys, label_pair, records_by_key
 from .labels import LabelSource
@@ -41,9 +42,8 @@ logger = logging.getLogger("recordio")
 
 #: Records whose tables are worked on at a time.
 CHUNK = 1 << 16
-#: Words of the head of a part, and of the image header after it.
-HEAD_WORDS = 2
-HEADER_WORDS = HEADER.size // 4
+#: Words of the image header, and where a single label stands in it.
+HEADER_WORDS, LABEL_WORD = HEADER.size // 4, LABEL_OFFSET // 4
 #: More labels than these are rather the first bytes of something else than an image header.
 USUAL_LABELS = 4096
 
@@ -106,9 +106,9 @@ class SourcePack:
         The mapped file.
     words : numpy.ndarray of uint32
         The same as words of 4 bytes, little-endian: records begin at whole words.
-    offsets, ends, keys : numpy.ndarray of int64, (records,)
-        Where each record begins and ends in the file, and its key; without an index the key is the
-        number of the record in the file.
+    offsets, ends, keys, numbers : numpy.ndarray of int64, (records,)
+        Where each record begins and ends in the file, its key, and its number in the file, as
+        `Problem.record` counts; without an index the key is the number.
     identities : int or None
         How many identities a face-recognition pack has; None for an ordinary pack.
     problems : list of Problem
@@ -164,60 +164,55 @@ class SourcePack:
         try:
             offsets = scan_offsets(self.data, self.path)
             ends = np.append(offsets[1:], len(self.data))[: len(offsets)]
+            numbers = np.arange(len(offsets))
         except (CorruptRecordError, TruncatedRecordError):
             if not self.skip_errors:
                 raise
-            offsets, ends = self._whole_records()
-        if index is None:
-            keys = np.arange(len(offsets))
-        else:
+            offsets, ends, numbers = self._whole_records()
+        keys = numbers
+        if index is not None:
             self.problems.clear()  # the index says which records are missing
-            keys, rows = self._listed(offsets, index)
+            keys, numbers, rows = self._listed(offsets, index)
             offsets, ends = offsets[rows], ends[rows]
-        self.offsets, self.ends, self.keys = offsets, ends, keys
+        self.offsets, self.ends, self.keys, self.numbers = offsets, ends, keys, numbers
 
-    def _whole_records(self) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets and ends of the whole records of a damaged file; notes what lies between them."""
-        found = [np.empty((2, 0), np.int64)]
-        place = count = 0
-        while place < len(self.data):
-            run = survey(self.data, place)
-            found.append(np.stack([run.offsets, np.append(run.offsets, run.end)[1:]]))
-            count += len(run.offsets)
-            place = run.end
-            if run.kind not in ("ok", "end"):
-                place = find_head(self.data, run.end + 4)
-                length = place - run.end
-                if self.problems and self.problems[-1].record == count:  # nothing whole between
-                    before = self.problems.pop()
-                    problem = replace(before, length=before.length + length)
-                else:
-                    problem = Problem(run.kind, run.reason, run.end, count, length)
-                self.problems.append(problem)
-        offsets, ends = np.concatenate(found, axis=1)
-        return offsets, ends
+    def _whole_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Offsets, ends and numbers of the whole records of a damaged file; notes the damage."""
+        found = [np.empty((3, 0), np.int64)]
+        for piece in walk(self.data):
+            ends = np.append(piece.offsets, piece.end)[1:]
+            if piece.is_damage:
+                begin, number = int(piece.offsets[0]), int(piece.numbers[0])
+                self.problems.append(
+                    Problem(piece.kind, piece.reason, begin, number, piece.end - begin)
+                )
+            else:
+                found.append(np.stack([piece.offsets, ends, piece.numbers]))
+        offsets, ends, numbers = np.concatenate(found, axis=1)
+        return offsets, ends, numbers
 
-    def _listed(self, offsets: np.ndarray, index: str) -> tuple[np.ndarray, np.ndarray]:
-        """Keys of the records that the index lists, by offset, and their rows among all."""
+    def _listed(self, offsets: np.ndarray, index: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Keys and numbers of the records that the index lists, by offset, and rows among all."""
         keys, listed = read_index(index)
+        order = np.argsort(listed, kind="stable")  # the number is the position in this order
+        keys, lines, listed = keys[order], order + 1, listed[order]
         rows = np.searchsorted(offsets, listed)
         known = rows < len(offsets)
         known[known] = offsets[rows[known]] == listed[known]
-        for line in np.flatnonzero(~known).tolist():
+        for number in sorted(np.flatnonzero(~known).tolist(), key=lines.__getitem__):
+            line, offset = int(lines[number]), int(listed[number])
             if not self.skip_errors:
                 raise IndexFileError(
-                    f"no record begins at offset {listed[line]} of {self.path}; "
+                    f"no record begins at offset {offset} of {self.path}; "
                     "recordio.build_index() writes the index again",
                     path=self.index_path,
-                    line=line + 1,
+                    line=line,
                 )
-            reason = f"line {line + 1} of {self.index_path}: no whole record begins there"
+            reason = f"line {line} of {self.index_path}: no whole record begins there"
             self.problems.append(
-                Problem("index_offset", reason, int(listed[line]), key=int(keys[line]))
+                Problem("index_offset", reason, offset, number, key=int(keys[number]))
             )
-        keys, rows = keys[known], rows[known]
-        order = np.argsort(rows, kind="stable")
-        return keys[order], rows[order]
+        return keys[known], np.flatnonzero(known), rows[known]
 
     def _find_identities(self, index: str | None) -> None:
         """Keep the images of a face-recognition pack, and note how many identities it has."""
@@ -269,14 +264,14 @@ class SourcePack:
         self.__dict__.pop("labels", None)
         self.__dict__.pop("is_detection", None)
 
-    #: Tables with a row for each record; those after the first three are made when needed.
-    TABLES = ("offsets", "ends", "keys", "_heads")
+    #: Tables with a row for each record; the last one is made when needed.
+    TABLES = ("offsets", "ends", "keys", "numbers", "_heads")
 
     # -- what is in them --------------------------------------------------------------------------
 
     def record(self, number: int) -> memoryview:
         """A whole record, with its image header, by its number in this pack."""
-        record, _ = self.reader.read_at(int(self.offsets[number]), number)
+        record, _ = self.reader.read_at(int(self.offsets[number]), int(self.numbers[number]))
         assert record is not None
         return record
 
@@ -286,12 +281,18 @@ class SourcePack:
 
     def place(self, number: int) -> dict[str, Any]:
         """Where a record is, for errors."""
-        return {"path": self.path, "offset": int(self.offsets[number]), "record": int(number)}
+        offset, record = int(self.offsets[number]), int(self.numbers[number])
+        return {"path": self.path, "offset": offset, "record": record}
+
+    def problem(self, number: int, kind: str, reason: str) -> None:
+        """Note why a record is left out that is whole."""
+        offset, record, key = self.offsets[number], self.numbers[number], self.keys[number]
+        self.problems.append(Problem(kind, reason, int(offset), int(record), 0, int(key)))
 
     @cached_property
     def _heads(self) -> np.ndarray:
         """The image header of each record, and the sizes, as fields of one table."""
-        heads = np.zeros(len(self), HEADS)
+        heads = np.zeros(len(self), ROW)
         unsure: list[int] = []
         for first in range(0, len(self), CHUNK):
             rows = slice(first, first + CHUNK)
@@ -314,8 +315,8 @@ class SourcePack:
     def _read_heads(self, begin: np.ndarray, first: int, heads: np.ndarray) -> list[int]:
         """Fill in some rows; returns the numbers of those whose header rests on its labels."""
         lrec = self.words[begin + 1]
-        heads["size"] = lrec & ((1 << 29) - 1)
-        heads["whole"] = lrec >> 29 == 0
+        heads["size"] = length_of(lrec)
+        heads["whole"] = flag_of(lrec) == 0
         long = np.flatnonzero(heads["whole"] & (heads["size"] >= HEADER.size))
         words = self.words[begin[long, None] + np.arange(HEAD_WORDS, HEAD_WORDS + HEADER_WORDS)]
         heads["header"][long] = np.ascontiguousarray(words).view(HEADER_FIELDS)[:, 0]
@@ -419,7 +420,7 @@ class SourcePack:
         else:
             counts[records] = 1
             # A single label stands in the header, after the flag; a vector after the header.
-            first = np.where(self.flags == 0, 1, HEADER_WORDS)
+            first = np.where(self.flags == 0, LABEL_WORD, HEADER_WORDS)
             step = np.zeros(len(self), np.int64)
         owners = np.repeat(np.arange(len(self)), counts)
         places = first[owners] + step[owners] * spans(np.zeros(len(self), np.int64), counts)
@@ -433,7 +434,7 @@ class SourcePack:
         """How many labels of any meaning records have, and all of these: int64, float32."""
         flags = self.flags[records].astype(np.int64)
         counts = np.where(self.headed[records], np.maximum(flags, 1), 0)
-        places = spans(np.where(flags == 0, 1, HEADER_WORDS), counts)
+        places = spans(np.where(flags == 0, LABEL_WORD, HEADER_WORDS), counts)
         return counts, self.label_words(np.repeat(records, counts), places).view("<f4")
 
     def need_labels(self) -> None:
@@ -450,8 +451,7 @@ class SourcePack:
             reason = WIDE if wide else "it has no image header, hence no label"
             if not self.skip_errors:
                 raise RecordHeaderError(reason, **self.place(number))
-            offset, key = int(self.offsets[number]), int(self.keys[number])
-            self.problems.append(Problem("no_header", reason, offset, number, 0, key))
+            self.problem(number, "no_header", reason)
         if len(bare):
             self._keep(self.headed)
 
@@ -474,10 +474,8 @@ class SourcePack:
         self.close()
 
 
-HEADER_FIELDS = np.dtype([("flag", "<u4"), ("label", "<f4"), ("id", "<u8"), ("id2", "<u8")])
-HEADS = np.dtype(
-    [("header", HEADER_FIELDS), ("size", np.uint32), ("headed", bool), ("whole", bool)]
-)
+#: What is known of a record: its header, its bytes, and whether it has a header and one part.
+ROW = np.dtype([("header", HEADER_FIELDS), ("size", np.uint32), ("headed", bool), ("whole", bool)])
 
 
 def record_file(path: str | os.PathLike[str]) -> StoredFile:

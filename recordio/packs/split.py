@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..errors import EmptyRecordFileError, LabelError, RecordIOError
+from ..keywords.checks import boolean, choice
+from ..keywords.functions import checked
+from ..keywords.options import option
 from .changes import output_path
 from .lists import chosen_records
-from .output import PackReport, Progress, write_packs
+from .options import Cancelled, Path, Seed, SkipErrors, Told
+from .output import PackReport, write_packs
 from .rewriting import plan_of
 from .source import SourcePack
 
@@ -21,41 +26,54 @@ __all__ = ["class_by_class", "grouped_labels", "shuffled_by_share", "split"]
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 
+Outputs = Annotated[
+    Mapping[Any, float | str | os.PathLike[str] | Iterable[int]],
+    option(
+        kind="mapping",
+        text="""For each record file to write what it gets.  ``by="fraction"``: its share of the
+        records.  ``by="class"``: its share of the classes; all records of a class go to the same
+        file.  Shares lie between 0 and 1 and add up to 1.  ``by="list"``: the records themselves,
+        as an iterable of keys, a text file with one key in each line, or a ``.lst`` file with
+        ids.""",
+    ),
+]
+By = Annotated[
+    str,
+    option(
+        kind='{"fraction", "class", "list"}',
+        text="""What divides them: fraction: records by chance; class: classes by chance, with all
+        of their records; list: files with a key in each line, or .lst files with ids.""",
+        check=partial(choice, allowed=("fraction", "class", "list")),
+    ),
+]
+Stratified = Annotated[
+    bool,
+    option(
+        kind="bool",
+        text="""With fractions: each file gets its share of every class as well, rounded up or down.
+        The class of a record is its first label, or that of its first object.""",
+        check=boolean,
+    ),
+]
+
+
+@checked
 def split(
-    path: str | os.PathLike[str],
-    outputs: Mapping[Any, float | str | os.PathLike[str] | Iterable[int]],
-    seed: int = 0,
-    by: str = "fraction",
+    path: Path,
+    outputs: Outputs,
+    seed: Seed = 0,
+    by: By = "fraction",
     *,
-    stratified: bool = False,
-    skip_errors: bool = False,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    stratified: Stratified = False,
+    skip_errors: SkipErrors = False,
+    progress: Told = None,
+    cancelled: Cancelled = lambda: False,
 ) -> PackReport:
     """Divide the records of a pack between new ones, in which they keep their order.
 
     Parameters
     ----------
-    path : path
-        The record file, with or without ``.rec``.
-    outputs : mapping
-        For each record file to write what it gets.  ``by="fraction"``: its share of the records.
-        ``by="class"``: its share of the classes; all records of a class go to the same file.
-        Shares lie between 0 and 1 and add up to 1.  ``by="list"``: the records themselves, as an
-        iterable of keys, a text file with one key in each line, or a ``.lst`` file with ids.
-    seed : int
-        Another division; the same one every time for the same seed.  Without effect for lists.
-    by : {"fraction", "class", "list"}
-        What divides them.
-    stratified : bool
-        With fractions: each file gets its share of every class as well, rounded up or down.  The
-        class of a record is its first label, or that of its first object.
-    skip_errors : bool
-        Leave damaged records out and count them; otherwise the first one stops everything.
-    progress : callable, optional
-        ``progress(done, total)``: records written so far, and in all.
-    cancelled : callable, optional
-        Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
+    {parameters}
 
     Returns
     -------
@@ -92,8 +110,6 @@ def split(
     >>> [output.records for output in report.outputs]
     [8, 2]
     """
-    if by not in ("fraction", "class", "list"):
-        raise ValueError(f"by={by!r}: expected 'fraction', 'class' or 'list'")
     if stratified and by != "fraction":
         raise ValueError(f"stratified=True needs by='fraction', not by={by!r}")
     if not outputs:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..content import kind_of
 from ..errors import EmptyRecordFileError, ImageDecodeError, LabelError
-from ..image_size import DEFAULT_MAX_PIXELS
+from ..image_size import complete_limits
 from .passes import pass_over
 from .pictures import channel_sums
 from .source import SourcePack
@@ -202,9 +202,9 @@ def stats(
     mean_std: bool = False,
     *,
     skip_errors: bool = False,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
+    **limits: int | None,
 ) -> PackStatistics:
     """Count what a pack holds, and measure its pixels.
 
@@ -218,12 +218,13 @@ def stats(
         not depend on the number of threads.
     skip_errors : bool
         Count damaged records instead of raising an error at the first.
-    max_pixels : int
-        With `mean_std`: images with more are not decoded, and count as damaged.
     threads : int, optional
         How many decode; by default one for every processor.
     progress : callable, optional
         ``progress(done, total)`` is told how many records were read.
+    **limits : int or None
+        With `mean_std`: images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which
+        mean what they mean for `recordio.unpack_img`, are not decoded, and count as damaged.
 
     Returns
     -------
@@ -260,9 +261,9 @@ def stats(
         path,
         mean_std,
         skip_errors=skip_errors,
-        max_pixels=max_pixels,
         threads=threads,
         progress=progress,
+        **limits,
     )
     return found.statistics()
 
@@ -459,14 +460,15 @@ def measure(
     mean_std: bool = False,
     *,
     skip_errors: bool = False,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
+    **limits: int | None,
 ) -> Measured:
     """Count what `stats` tells of a pack, so that counts of several packs can be added.
 
     Parameters, errors and meaning are those of `stats`.
     """
+    limits = complete_limits(limits)
     with SourcePack(path, skip_errors) as pack:
         counts = RecordCounts()
         sums = np.zeros((2, len(CHANNELS)))
@@ -478,7 +480,7 @@ def measure(
             if not mean_std:
                 return kind, None
             try:
-                return kind, channel_sums(content, max_pixels)
+                return kind, channel_sums(content, **limits)
             except ImageDecodeError as error:
                 if skip_errors:
                     return kind, (0, np.zeros_like(sums))

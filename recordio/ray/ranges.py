@@ -1,4 +1,4 @@
-"""Which records of which file a task reads, and reading them; nothing here needs Ray."""
+"""Ranges of record files, each read by one task; nothing here needs Ray."""
 
 from __future__ import annotations
 
@@ -26,16 +26,7 @@ OPEN_FILES = 4
 
 @dataclass(frozen=True)
 class RecordFile:
-    """A file whose records are to be read.
-
-    Attributes
-    ----------
-    path, index : str
-    records : int
-        Without those that list identities.
-    bytes : int
-        Size of the file.
-    """
+    """A file to be read; its `records` are counted without those that list identities."""
 
     path: str
     index: str
@@ -56,18 +47,13 @@ class RecordRange:
 
     @property
     def bytes(self) -> int:
-        """About how many bytes they take."""
+        """Approximate bytes of the records."""
         return self.file.bytes * len(self) // max(self.file.records, 1)
 
     def read(self) -> Iterator[tuple[int, int, memoryview | RecordIOError]]:
-        """Number in the file, key and content of each record, or why it cannot be read.
+        """Yield number in the file, key and content of each record, or the error of reading it.
 
-        Raises
-        ------
-        RecordIOError
-            If the file has not as many records as were found before.
-        OSError
-            If a file cannot be read.
+        If the file has another number of records than before, it raises RecordIOError.
         """
         file = self.file
         table = _opened(file.path, file.index, StoredFile(file.path).version())
@@ -99,7 +85,7 @@ class _Table(NamedTuple):
 
 @functools.lru_cache(OPEN_FILES)
 def _opened(path: str, index: str, version: tuple[int, int]) -> _Table:
-    """A file with the places of its records, as long as it stays the same."""
+    """Return a file with the positions of its records, as long as it stays the same."""
     reader = RecordReader(path, index)
     order = np.argsort(reader.offsets, kind="stable")
     offsets, keys = reader.offsets[order], reader.keys[order]
@@ -111,24 +97,10 @@ def _opened(path: str, index: str, version: tuple[int, int]) -> _Table:
 
 
 def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[RecordFile]:
-    """Record files with their numbers of records, found in indexes or a manifest.
+    """Return record files with their numbers of records, found in indexes or a manifest.
 
-    Parameters
-    ----------
-    paths : path or sequence of paths
-        Record files, folders, patterns and manifests, which may be URLs.  A file that is named
-        itself needs its index beside it.
-
-    Returns
-    -------
-    list of RecordFile
-
-    Raises
-    ------
-    RecordIOError
-        If a file has no index, or is not what a manifest says.
-    EmptyRecordFileError
-        If there is no record.
+    `paths` are record files, folders, patterns and manifests, which may be URLs.  A file that is
+    named itself needs its index beside it.
     """
     names = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     found: list[RecordFile] = []
@@ -162,25 +134,7 @@ def _counted(file: StoredFile) -> RecordFile:
 
 
 def cut_ranges(files: Sequence[RecordFile], count: int) -> list[RecordRange]:
-    """Cut files into ranges of about equal size, each within one file.
-
-    Parameters
-    ----------
-    files : sequence of RecordFile
-    count : int
-        About how many ranges; at least one for each file that has records.
-
-    Returns
-    -------
-    list of RecordRange
-        In the order of the files.
-
-    Examples
-    --------
-    >>> files = [RecordFile("a.rec", "a.idx", 7, 700), RecordFile("b.rec", "b.idx", 2, 200)]
-    >>> [(piece.file.path, piece.begin, piece.end) for piece in cut_ranges(files, 4)]
-    [('a.rec', 0, 2), ('a.rec', 2, 4), ('a.rec', 4, 7), ('b.rec', 0, 2)]
-    """
+    """Cut files into about `count` ranges of about equal size, each within one file."""
     total = sum(file.bytes for file in files) or 1
     ranges = []
     for file in files:

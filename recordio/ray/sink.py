@@ -54,7 +54,7 @@ class RecordDatasink(Datasink):
 
     Each shard is renamed to its name when it is complete, so that a task that was killed leaves
     nothing and is repeated by Ray.  The manifest is written when all tasks are done, which makes
-    the shards one pack; without it they are not.  What is there under these names is refused.
+    the shards one pack; without it they are not.  Existing files of these names are refused.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class RecordDatasink(Datasink):
         write_manifest(self.manifest, found)
 
 
-#: What a row may have.
+#: Columns that a row may have.
 COLUMNS = {"key", "id", "label", "bytes", "image"}
 
 
@@ -173,7 +173,7 @@ def _rows(blocks: Iterable[Block]) -> Iterator[Mapping[str, Any]]:
 
 
 def _label_of(row: Mapping[str, Any]) -> Any:
-    """A number, or several in an array."""
+    """Return a label: a number, or several in an array."""
     label = row.get("label", 0.0)
     try:
         labels = np.asarray(label, np.float32)
@@ -185,7 +185,7 @@ def _label_of(row: Mapping[str, Any]) -> Any:
 
 
 def _pixels(image: Any) -> np.ndarray:
-    """An image in the order of channels of OpenCV."""
+    """Return an image with its channels in the order of OpenCV."""
     pixels = np.asarray(image)
     if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3):
         raise RecordIOError(

@@ -15,7 +15,7 @@ from ray.data.datasource import Datasource, ReadTask
 
 from ..errors import ImageDecodeError, LabelError, RecordIOError
 from ..header import unpack, unpack_img
-from ..image_size import DEFAULT_MAX_PIXELS
+from ..image_size import complete_limits
 from ..remote.objects import shown
 from .ranges import RecordRange, cut_ranges, listed_record_files
 
@@ -41,11 +41,12 @@ class RecordDatasource(Datasource):
     channels : {None, 1, 3}
         None: encoded images, in the column ``bytes``.  Otherwise they are decoded, into a column
         ``image`` of uint8 arrays ``(height, width)`` or ``(height, width, 3)``, RGB.
-    max_pixels : int
-        Images with more are not decoded.
     on_error : {"raise", "skip"}
         Whether a record that is damaged, has other labels or cannot be decoded ends the read, or is
         left out.
+    **limits : int or None
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
+        for `recordio.unpack_img`, are not decoded.
 
     Raises
     ------
@@ -82,8 +83,8 @@ class RecordDatasource(Datasource):
         *,
         label_width: int | None = 1,
         channels: int | None = None,
-        max_pixels: int = DEFAULT_MAX_PIXELS,
         on_error: str = "raise",
+        **limits: int | None,
     ) -> None:
         super().__init__()
         if label_width is not None and (not isinstance(label_width, int) or label_width < 1):
@@ -98,23 +99,23 @@ class RecordDatasource(Datasource):
             _blocks,
             label_width=label_width,
             channels=channels,
-            max_pixels=max_pixels,
+            limits=complete_limits(limits),
             skip=on_error == "skip",
         )
         self._decoded = channels is not None
 
     def get_name(self) -> str:
-        """What Ray calls the read in its messages."""
+        """Return the name of the read in messages of Ray."""
         return "Images" if self._decoded else "Records"
 
     def estimate_inmemory_data_size(self) -> int | None:
-        """Bytes of all rows; None for decoded images, whose sizes are in the records."""
+        """Return the bytes of all rows; None for decoded images, whose sizes are in the records."""
         return None if self._decoded else sum(file.bytes for file in self._files)
 
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
     ) -> list[ReadTask]:
-        """One task for each range of records, about as many as were asked for."""
+        """Return a task for each range of records, about as many as were asked for."""
         return [
             ReadTask(
                 partial(self._read, piece),
@@ -172,19 +173,19 @@ def read_images(
     *,
     channels: int = 3,
     label_width: int | None = 1,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
     on_error: str = "raise",
     concurrency: int | None = None,
     override_num_blocks: int | None = None,
     num_cpus: float | None = None,
     memory: float | None = None,
     resources: dict[str, float] | None = None,
+    **limits: int | None,
 ) -> ray.data.Dataset:
     """Read record files as a dataset with the columns ``key``, ``id``, ``label`` and ``image``.
 
     Parameters
     ----------
-    paths, channels, label_width, max_pixels, on_error
+    paths, channels, label_width, on_error, **limits
         As for `RecordDatasource`.
     concurrency, override_num_blocks, num_cpus, memory, resources
         As for `ray.data.read_datasource`.
@@ -206,8 +207,8 @@ def read_images(
         paths,
         label_width=label_width,
         channels=channels,
-        max_pixels=max_pixels,
         on_error=on_error,
+        **limits,
     )
     return ray.data.read_datasource(
         source,
@@ -219,17 +220,21 @@ def read_images(
     )
 
 
-# -- what a task does -------------------------------------------------------------------------
+# -- the work of a task ------------------------------------------------------------------------
 
 
 def _blocks(
-    piece: RecordRange, label_width: int | None, channels: int | None, max_pixels: int, skip: bool
+    piece: RecordRange,
+    label_width: int | None,
+    channels: int | None,
+    limits: dict[str, int],
+    skip: bool,
 ) -> Iterator[Any]:
     columns: dict[str, list[Any]] = {}
     held = 0
     content: Callable[[memoryview], Any] = bytes
     if channels is not None:
-        content = partial(_decoded, channels=channels, max_pixels=max_pixels)
+        content = partial(_decoded, channels=channels, limits=limits)
     for number, key, record in piece.read():
         try:
             row = _row(record, key, label_width, content, channels)
@@ -269,8 +274,8 @@ def _row(
     }
 
 
-def _decoded(record: memoryview, channels: int, max_pixels: int) -> np.ndarray:
-    _, image = unpack_img(record, 0 if channels == 1 else 1, max_pixels=max_pixels)
+def _decoded(record: memoryview, channels: int, limits: dict[str, int]) -> np.ndarray:
+    _, image = unpack_img(record, 0 if channels == 1 else 1, **limits)
     if image is None:
         raise ImageDecodeError("it holds no image that can be decoded")
     return image if channels == 1 else np.ascontiguousarray(image[..., ::-1])

@@ -15,9 +15,9 @@ __all__ = ["run_tasks"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: How many times a task is repeated whose worker or node died; what a task raises is final.
+#: Repetitions of a task whose worker or node died; an exception that a task raises is final.
 RETRIES = 10
-#: Seconds after which somebody is asked whether to go on.
+#: Seconds between two calls of `cancelled`.
 PATIENCE = 0.2
 #: Tasks that are handed to Ray for each processor of the cluster; the others wait here.
 TASKS_PER_CPU = 4
@@ -39,7 +39,7 @@ def run_tasks(
         Importable on all nodes.  It must give the same result, and leave the same files, when it is
         repeated: that is what happens if its worker dies.
     items : sequence
-        What is small enough to be sent to a worker each.
+        Things that are each small enough to be sent to a worker.
     address : str, optional
         Of the cluster, as for `ray.init`; by default the one that is named by ``RAY_ADDRESS`` or
         runs on this machine, else one that is started for this process.  Not used if this process
@@ -52,7 +52,7 @@ def run_tasks(
     Yields
     ------
     number : int
-        Which of the items.
+        Position among the items.
     result
 
     Raises

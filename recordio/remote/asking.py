@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
+import random
+import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
 from recordio.remote.fetching import in_background
 from recordio.remote.objects import RemoteObject, redacted, shown
-from recordio.remote.retrying import GaveUp, retried
-from recordio.remote.settings import RemoteSettings
+from recordio.remote.settings import FIRST_DELAY, LONGEST_DELAY, RemoteSettings
 
-__all__ = ["first_bytes", "is_there", "looked_up", "read_range"]
+__all__ = ["GaveUp", "first_bytes", "is_there", "looked_up", "read_range", "retried"]
+
+Answer = TypeVar("Answer")
+Kinds = tuple[type[BaseException], ...]
 
 logger = logging.getLogger("recordio")
 
@@ -19,6 +24,80 @@ logger = logging.getLogger("recordio")
 HOPELESS = (TypeError, ValueError, MemoryError)
 #: Errors of the libraries that say that a request was denied.
 DENIED = {"PermissionError", "PermissionDeniedError", "UnauthenticatedError"}
+
+
+class GaveUp(Exception):
+    """A request failed for as long as it was to be made again.
+
+    Attributes
+    ----------
+    attempts : int
+    seconds : float
+        From the first attempt to the end of the last.
+    cause : Exception
+        Why the last attempt failed.
+    """
+
+    def __init__(self, attempts: int, seconds: float, cause: Exception) -> None:
+        super().__init__(attempts, seconds, cause)
+        self.attempts, self.seconds, self.cause = attempts, seconds, cause
+
+    @property
+    def effort(self) -> str:
+        """What was done, for a message."""
+        return f"after {self.attempts} attempts in {self.seconds:.0f} s (remote_timeout)"
+
+
+def retried(
+    request: Callable[[], Answer],
+    timeout: float,
+    *,
+    final: Kinds = (),
+    hopeless: Kinds = (MemoryError,),
+    failed: Callable[[Exception], object] = lambda error: None,
+    pause: Callable[[float], object] = time.sleep,
+) -> Answer:
+    """What a request returns, made again while it fails.
+
+    Parameters
+    ----------
+    request : callable
+    timeout : float
+        Seconds after which no further attempt is begun.
+    final : tuple of exception types
+        What an attempt may raise that is passed on at once.
+    hopeless : tuple of exception types
+        What ends the attempts as well, by `GaveUp`.
+    failed : callable
+        Called with the error of each attempt that failed; what it raises ends the attempts.
+    pause : callable
+        Waits for some seconds; what it raises ends the attempts.
+
+    Raises
+    ------
+    GaveUp
+        If no attempt succeeded.
+
+    Examples
+    --------
+    >>> answers = iter([0, 1])
+    >>> retried(lambda: 1 // next(answers), timeout=5, pause=lambda seconds: None)
+    1
+    """
+    begun, attempts = time.monotonic(), 0
+    while True:
+        try:
+            return request()
+        except final:
+            raise
+        except Exception as error:
+            attempts += 1
+            failed(error)
+            spent = time.monotonic() - begun
+            if spent >= timeout or isinstance(error, hopeless):
+                raise GaveUp(attempts, spent, error) from None
+        delay = min(FIRST_DELAY * 2 ** min(attempts - 1, 10), LONGEST_DELAY)
+        pause(min(delay * random.uniform(0.5, 1), timeout - spent))
 
 
 def looked_up(url: str, settings: RemoteSettings) -> RemoteObject:

@@ -1,11 +1,12 @@
-"""Which blocks of a mirror are there, in a file that processes share, and locks on single blocks.
+"""Which blocks of a mirror are there, in a file that processes share, and which of them stay.
 
 A block is marked when its bytes were written, so that a process that is killed leaves nothing that
 looks whole and is not.  What a machine had not put on its disk when it failed is forgotten: marks
 of an earlier boot count only if `sync` made them durable.  With the mark stands the CRC-32C of the
 bytes, so that a disk or a program that changed them later is noticed.
 
-Locks belong to an open file and end with it, however its process ends.
+Locks belong to an open file and end with it, however its process ends.  A pin, by which a block
+stays, is a shared one, so that no other process gives the block up.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ import contextlib
 import mmap
 import os
 import struct
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
+
+from recordio.remote.fetching import fetcher
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["ABSENT", "BLOCK", "CLAIM", "HAS_LOCKS", "PIN", "USE", "BlockTable"]
+__all__ = ["ABSENT", "BLOCK", "CLAIM", "HAS_LOCKS", "PIN", "USE", "BlockTable", "Pins"]
 
 #: Bytes of a block: what is marked, pinned and given up as one.
 BLOCK = 1 << 18
@@ -39,6 +43,8 @@ HAS_LOCKS = hasattr(fcntl, "F_OFD_SETLK") if fcntl is not None else False
 #: Where in the file the locks lie, far behind its end: blocks in use, blocks being fetched, and
 #: one for everybody who has the mirror open.
 PIN, CLAIM, USE = 1 << 40, 1 << 41, 1 << 42
+#: Seconds between two looks at a block that another process gives up.
+PAUSE = 0.01
 
 
 class BlockTable:
@@ -164,3 +170,77 @@ def _boot() -> bytes:
             return bytes.fromhex(file.read().strip().replace("-", ""))
     except (OSError, ValueError):
         return bytes(16)
+
+
+class Pins:
+    """The pins of one mirror in this process, which counts the holders of a block.
+
+    Parameters
+    ----------
+    table : BlockTable
+
+    Attributes
+    ----------
+    everywhere : bool
+        Whether all blocks are pinned for good; a single one then needs no pin.
+    """
+
+    def __init__(self, table: BlockTable) -> None:
+        self._table = table
+        self._counts: dict[int, int] = {}
+        self.everywhere = False
+
+    def pin_all(self) -> None:
+        """Have all blocks stay from now on."""
+        while True:
+            with fetcher().changed:
+                if self._table.lock(PIN, max(self._table.count, 1), shared=True):
+                    self.everywhere = True
+                    return
+            time.sleep(PAUSE)
+
+    def add(self, blocks: np.ndarray) -> np.ndarray:
+        """Have some blocks stay; what is returned has to be given to `remove`."""
+        if self.everywhere:
+            return blocks[:0]
+        done = 0
+        try:
+            for block in blocks.tolist():
+                while not self._try(block):
+                    time.sleep(PAUSE)  # it is being given up at this moment
+                done += 1
+        except BaseException:
+            self.remove(blocks[:done])
+            raise
+        return blocks
+
+    def _try(self, block: int) -> bool:
+        with fetcher().changed:
+            count = self._counts.get(block, 0)
+            if count or self._table.lock(PIN + block, shared=True):
+                self._counts[block] = count + 1
+                return True
+            return False
+
+    def remove(self, blocks: np.ndarray) -> None:
+        """Undo `add`."""
+        with fetcher().changed:
+            for block in blocks.tolist():
+                count = self._counts[block] - 1
+                if count:
+                    self._counts[block] = count
+                else:
+                    del self._counts[block]
+                    if not self.everywhere:  # otherwise all of them are locked for good
+                        self._table.unlock(PIN + block)
+
+    def exclude(self, block: int) -> bool:
+        """Keep everybody from pinning a block until `include`; False if somebody has.
+
+        The caller holds the lock of the fetcher.
+        """
+        return not self.everywhere and block not in self._counts and self._table.lock(PIN + block)
+
+    def include(self, block: int) -> None:
+        """Undo `exclude`."""
+        self._table.unlock(PIN + block)

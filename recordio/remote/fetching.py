@@ -131,6 +131,7 @@ class Fetcher:
         except BaseException as error:  # a panic of a library is no Exception, and is waited for
             job.error = error
         with self.changed:
+            del job.run  # and with it the mirror, which is free when whoever waits goes on
             job.done = True
             self._bytes -= job.nbytes
             self.changed.notify_all()

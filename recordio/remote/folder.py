@@ -1,8 +1,10 @@
-"""The folder of mirrors: where each lies, what they may take, and what makes room for others."""
+"""The folder of mirrors: where each lies and is opened, what they may take, and what makes room.
+
+A process has one mirror for each version of an object, shared by all who open it.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import logging
@@ -14,25 +16,30 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recordio.errors import RemoteFileError
+from recordio.remote.asking import looked_up
 from recordio.remote.block_table import BLOCK, HAS_LOCKS, USE, BlockTable
+from recordio.remote.mirror import Mirror
+from recordio.remote.objects import RemoteObject
+from recordio.remote.settings import RemoteSettings
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
-    from recordio.remote.mirror import Mirror
-
-__all__ = ["MirrorFolder", "folder_at", "punch"]
+__all__ = ["MirrorFolder", "open_mirror", "open_mirrors"]
 
 #: Seconds between two looks at what other mirrors take.
 LOOK_SECONDS = 5.0
+#: Objects that are looked up at once.
+LOOKUPS = 32
 #: A temporary file beside the mirrors, for a lock.
 LOCK_NAME = ".lock"
-PUNCH_HOLE, KEEP_SIZE = 2, 1
 #: A share of the limit, one in so many, is given up beyond what is needed.
 SLACK = 64
 
@@ -100,7 +107,7 @@ class MirrorFolder:
         with self._lock:
             self._mirrors.add(mirror)
 
-    def admit(self, mirrors: list[Mirror]) -> None:
+    def admit(self, mirrors: Sequence[Mirror]) -> None:
         """Decide whether mirrors that are used together stay as a whole."""
         new = {id(m): m for m in mirrors if not m.resident}
         if not new:
@@ -155,7 +162,7 @@ class MirrorFolder:
                     self.limit,
                 )
 
-    def _other_bytes(self, mirrors: list[Mirror]) -> int:
+    def _other_bytes(self, mirrors: Sequence[Mirror]) -> int:
         """Bytes that mirrors take which are not open in this process."""
         now = time.monotonic()
         if now - self._looked >= LOOK_SECONDS:
@@ -165,7 +172,7 @@ class MirrorFolder:
             self._looked = now
         return self._others
 
-    def _remove_others(self, mirrors: list[Mirror], excess: int) -> int:
+    def _remove_others(self, mirrors: Sequence[Mirror], excess: int) -> int:
         """Remove mirrors that no process has open, those unused for longest first."""
         if not self._others:
             return 0
@@ -182,7 +189,7 @@ class MirrorFolder:
         self._others = max(self._others - gained, 0)
         return gained
 
-    def _evict(self, mirrors: list[Mirror], excess: int, protects: bool) -> int:
+    def _evict(self, mirrors: Sequence[Mirror], excess: int, protects: bool) -> int:
         """Give up blocks at random, those used lately excepted; what that gained."""
         there = [mirror.table.present() for mirror in mirrors]
         owners = np.repeat(np.arange(len(mirrors)), [len(blocks) for blocks in there])
@@ -199,11 +206,68 @@ class MirrorFolder:
         return gained
 
 
+# Mirrors that are open in this process, by folder, object and version; they close when nobody uses
+# them any more.
+_open: weakref.WeakValueDictionary[tuple[str, ...], Mirror] = weakref.WeakValueDictionary()
+_open_lock = threading.Lock()
 _folders: dict[str, MirrorFolder] = {}
 _folders_lock = threading.Lock()
 
 
-def folder_at(path: str, size: int | None) -> MirrorFolder:
+def open_mirror(url: str, settings: RemoteSettings | None = None) -> Mirror:
+    """The mirror of an object; see `open_mirrors`."""
+    return open_mirrors([url], settings)[0]
+
+
+def open_mirrors(urls: Sequence[str], settings: RemoteSettings | None = None) -> list[Mirror]:
+    """The mirrors of objects that are used together, as they are on the server now.
+
+    Parameters
+    ----------
+    urls : sequence of str
+    settings : RemoteSettings, optional
+
+    Returns
+    -------
+    list of Mirror
+        Either all of them stay on the disk as a whole, or none: then together they are larger than
+        the limit allows.
+
+    Raises
+    ------
+    RemoteMissingError
+        If there is no such object.
+    RemoteFileError
+        If one cannot be reached within `remote_timeout`.
+    OSError
+        If the folder of mirrors cannot be written.
+    """
+    settings = RemoteSettings() if settings is None else settings
+    if len(urls) == 1:
+        remotes = [looked_up(urls[0], settings)]
+    else:
+        with ThreadPoolExecutor(LOOKUPS, "remote-open") as pool:
+            remotes = list(pool.map(lambda url: looked_up(url, settings), urls))
+    folder = _folder_at(settings.folder, settings.remote_cache_size)
+    with _open_lock:
+        mirrors = [_opened(remote, folder, settings) for remote in remotes]
+        folder.admit(mirrors)
+    return mirrors
+
+
+def _opened(remote: RemoteObject, folder: MirrorFolder, settings: RemoteSettings) -> Mirror:
+    key = (folder.path, remote.url, str(remote.version.size), remote.version.tag)
+    mirror = _open.get(key)
+    if mirror is None or mirror.process != os.getpid():
+        with folder.locked():
+            place = folder.place_of(remote.url, *remote.version)
+            mirror = Mirror(remote, folder, place, settings.timeout)
+        folder.add(mirror)
+        _open[key] = mirror
+    return mirror
+
+
+def _folder_at(path: str, size: int | None) -> MirrorFolder:
     """The folder of mirrors at a path, which is made; one object for each in a process."""
     with _folders_lock:
         path = os.path.realpath(path)
@@ -212,22 +276,6 @@ def folder_at(path: str, size: int | None) -> MirrorFolder:
             found = _folders[path] = MirrorFolder(path)
         found.set_limit(size)
         return found
-
-
-def punch(descriptor: int, begin: int, count: int) -> None:
-    """Have a part of a file take no room on the disk any more; it reads as zeros then.
-
-    Raises
-    ------
-    OSError
-        If the file system cannot do that.
-    """
-    libc = ctypes.CDLL(None, use_errno=True)
-    offset = ctypes.c_int64
-    done = libc.fallocate64(descriptor, PUNCH_HOLE | KEEP_SIZE, offset(begin), offset(count))
-    if done != 0:
-        error = ctypes.get_errno()
-        raise OSError(error, f"a part of a mirror cannot be given up: {os.strerror(error)}")
 
 
 def _digest(text: str) -> str:

@@ -7,13 +7,14 @@ Processes of one machine share the files.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import logging
 import os
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -21,11 +22,9 @@ from recordio.errors import RemoteFileError
 from recordio.frames.crc32c import crc32c
 from recordio.frames.mapping import map_file
 from recordio.remote.asking import read_range
-from recordio.remote.block_table import ABSENT, BLOCK, CLAIM, USE, BlockTable
+from recordio.remote.block_table import ABSENT, BLOCK, CLAIM, USE, BlockTable, Pins
 from recordio.remote.fetching import FORKED, Job, Unwanted, fetcher, over
-from recordio.remote.folder import MirrorFolder, punch
 from recordio.remote.objects import RemoteObject
-from recordio.remote.pins import Pins
 
 __all__ = ["Hold", "Mirror", "blocks_of"]
 
@@ -35,6 +34,7 @@ MOST_REQUEST = 1 << 23
 SYNC_BYTES = 1 << 28
 #: Seconds between two looks at blocks that another process fetches: at first, and at most.
 OTHER_SECONDS, MOST_OTHER_SECONDS = 0.01, 0.1
+PUNCH_HOLE, KEEP_SIZE = 2, 1
 
 logger = logging.getLogger("recordio")
 
@@ -102,6 +102,19 @@ def _close(descriptor: int, table: BlockTable) -> None:
     table.close()
 
 
+class Room(Protocol):
+    """The folder of a mirror, as far as it matters to the mirror."""
+
+    path: str
+    limit: int
+
+    def make_room(self, nbytes: int) -> None:
+        """Give up what nobody needs now, until so many bytes more are within the limit."""
+
+    def note_used(self, mirror: Mirror, blocks: np.ndarray) -> None:
+        """Blocks were used, and are the last to make room."""
+
+
 class Hold:
     """Blocks of a mirror that are there, or on their way, and stay until `release`."""
 
@@ -161,7 +174,7 @@ class Hold:
 class Mirror:
     """The local copy of one version of an object.
 
-    Made by `recordio.remote.opening.open_mirror`; threads share it.
+    Made by `recordio.remote.folder.open_mirror`; threads share it.
 
     Attributes
     ----------
@@ -181,9 +194,7 @@ class Mirror:
         (`misses`), and blocks `evicted`.
     """
 
-    def __init__(
-        self, remote: RemoteObject, folder: MirrorFolder, place: str, timeout: float
-    ) -> None:
+    def __init__(self, remote: RemoteObject, folder: Room, place: str, timeout: float) -> None:
         self._remote, self.folder, self.timeout = remote, folder, timeout
         self.url, (self.size, self.tag) = remote.url, remote.version
         self.path = os.path.join(place, "data")
@@ -495,7 +506,7 @@ class Mirror:
                 return False
             try:
                 self.table.forget(block)
-                punch(self._descriptor, block * BLOCK, min(BLOCK, self.size - block * BLOCK))
+                _punch(self._descriptor, block * BLOCK, min(BLOCK, self.size - block * BLOCK))
                 self.counters["evicted"] += 1
             finally:
                 self._pins.include(block)
@@ -506,3 +517,19 @@ def _finish(nbytes: int, hold: Hold, progress: Callable[[int], Any] | None) -> N
     with hold:
         if progress is not None:
             progress(nbytes)
+
+
+def _punch(descriptor: int, begin: int, count: int) -> None:
+    """Have a part of a file take no room on the disk any more; it reads as zeros then.
+
+    Raises
+    ------
+    OSError
+        If the file system cannot do that.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    offset = ctypes.c_int64
+    done = libc.fallocate64(descriptor, PUNCH_HOLE | KEEP_SIZE, offset(begin), offset(count))
+    if done != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"a part of a mirror cannot be given up: {os.strerror(error)}")

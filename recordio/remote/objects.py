@@ -19,8 +19,7 @@ from urllib.parse import unquote, urlsplit
 from recordio.errors import RemoteChangedError, RemoteFileError
 from recordio.extras import command, need
 from recordio.remote.fsspec_ranges import RangeAnswer, range_reader
-from recordio.remote.retrying import FIRST_DELAY, LONGEST_DELAY
-from recordio.remote.settings import RemoteSettings
+from recordio.remote.settings import FIRST_DELAY, LONGEST_DELAY, RemoteSettings
 
 __all__ = [
     "RemoteObject",

@@ -5,18 +5,20 @@ A part writer is used by one thread; only `interrupt` may be called by another.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from recordio.errors import RemoteFileError
+from recordio.remote.asking import retried
 from recordio.remote.objects import fsspec_at, library_for, obstore_at, shown
-from recordio.remote.retrying import retried
 from recordio.remote.settings import RemoteSettings
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["PART", "Interrupted", "PartWriter", "part_writer"]
 
@@ -94,7 +96,9 @@ class _ObstoreWriter:
     def _run(self, call: Callable[[], Awaitable[Any]], whole: bool = False) -> None:
         """Wait for what a call gives; `interrupt` ends that unless it has to be done as a whole."""
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+            from asyncio import new_event_loop  # takes longer to import than all else here
+
+            self._loop = new_event_loop()
 
         async def run() -> None:
             await call()

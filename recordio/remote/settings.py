@@ -5,14 +5,27 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RemoteSettings", "default_cache", "is_url"]
+from ..keywords.checks import integer, path
+from ..keywords.options import Options, accepts, option, optional
+
+__all__ = [
+    "FIRST_DELAY",
+    "LONGEST_DELAY",
+    "RemoteOptions",
+    "RemoteSettings",
+    "default_cache",
+    "is_url",
+]
 
 #: Seconds for which a request that fails is tried again.
 TIMEOUT = 60.0
+#: Seconds between two attempts: the first, and the longest.
+FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
 #: Names the folder of mirrors when nothing else does.
 CACHE_VARIABLE = "RECORDIO_REMOTE_CACHE"
 
@@ -41,25 +54,72 @@ def default_cache() -> str:
     return str(Path(folder, "recordio", "remote"))
 
 
+def _seconds(name: str, value: Any) -> float:
+    if not isinstance(value, int | float) or not 0 < value < 1e9:
+        raise ValueError(f"{name}={value!r}: expected seconds, above 0")
+    return float(value)
+
+
+def _access(name: str, value: Any) -> Mapping[str, Any]:
+    # The value is not shown: it may hold credentials.
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name}: expected a mapping from names to values")
+    if value.get("library") not in (None, "obstore", "fsspec"):
+        raise ValueError(f'{name}: "library" is "obstore" or "fsspec"')
+    return value
+
+
 @dataclass(frozen=True)
-class RemoteSettings:
+class RemoteOptions(Options):
+    """The keywords of everything that reads files on servers."""
+
+    remote_cache: str | os.PathLike[str] | None = option(
+        None,
+        "str or os.PathLike, optional",
+        """Folder for the sparse copies of files on servers, shared by all processes of the machine
+        and kept for later runs; by default that of ``RECORDIO_REMOTE_CACHE``, or
+        ``~/.cache/recordio/remote``.""",
+        optional(path),
+    )
+    remote_cache_size: int | None = option(
+        None,
+        "int, optional",
+        """Bytes that all copies in that folder may take on the disk: by default what they take now
+        and half of what is free.""",
+        optional(partial(integer, low=1)),
+    )
+    remote_timeout: float | None = option(
+        None,
+        "float, optional",
+        """Seconds for which a request to a server that fails is tried again, 60 by default; then
+        it is a `recordio.RemoteFileError`.""",
+        optional(_seconds),
+    )
+    remote_options: Mapping[str, Any] | None = option(
+        None,
+        "mapping, optional",
+        """How to reach the server, for example ``{"endpoint_url": ..., "access_key_id": ...,
+        "secret_access_key": ..., "region": ...}``: the options of obstore's stores, or those of the
+        file system of fsspec; ``"library"`` chooses one of both, "obstore" or "fsspec".  What is
+        not given comes from the standard environment, such as ``AWS_ENDPOINT_URL``.""",
+        optional(_access),
+        secret=True,
+    )
+
+    @property
+    def remote(self) -> RemoteSettings:
+        """These alone."""
+        return RemoteSettings(**self.values(*(item.name for item in fields(RemoteOptions))))
+
+
+@accepts()
+@dataclass(frozen=True)
+class RemoteSettings(RemoteOptions):
     """How files on servers are reached, and where their bytes are kept.
 
     Parameters
     ----------
-    remote_cache : str or os.PathLike, optional
-        Folder of the local mirrors; by default that of ``RECORDIO_REMOTE_CACHE``, or
-        ``~/.cache/recordio/remote``.
-    remote_cache_size : int, optional
-        Bytes that the mirrors in that folder may take on the disk; by default what they take now
-        and half of what is free.
-    remote_timeout : float, optional
-        Seconds for which a request that fails is tried again, above 0; 60 by default.
-    remote_options : mapping, optional
-        How to reach the server, for example ``{"endpoint_url": ..., "access_key_id": ...,
-        "secret_access_key": ..., "region": ...}``: the options of obstore's stores, or those of the
-        file system of fsspec; ``"library"`` chooses one of both, "obstore" or "fsspec".  What is
-        not given comes from the standard environment, such as ``AWS_ENDPOINT_URL``.
+    {parameters}
 
     Examples
     --------
@@ -67,38 +127,16 @@ class RemoteSettings:
     RemoteSettings(remote_timeout=5.0)
     """
 
-    remote_cache: str | os.PathLike[str] | None = None
-    remote_cache_size: int | None = None
-    remote_timeout: float | None = None
-    remote_options: Mapping[str, Any] | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        size, timeout, options = self.remote_cache_size, self.remote_timeout, self.remote_options
-        if size is not None and (not isinstance(size, int) or size < 1):
-            raise ValueError(f"remote_cache_size={size!r}: expected a number of bytes, at least 1")
-        if timeout is not None:
-            if not isinstance(timeout, int | float) or not 0 < timeout < 1e9:
-                raise ValueError(f"remote_timeout={timeout!r}: expected seconds, above 0")
-            object.__setattr__(self, "remote_timeout", float(timeout))
-        if options is not None:
-            if not isinstance(options, Mapping):
-                raise TypeError("remote_options: expected a mapping from names to values")
-            if options.get("library") not in (None, "obstore", "fsspec"):
-                raise ValueError('remote_options: "library" is "obstore" or "fsspec"')
+    positional = "remote_cache remote_cache_size remote_timeout remote_options"
 
     def __repr__(self) -> str:
-        given = {
-            name: value
-            for name, value in vars(self).items()
-            if value is not None and name != "remote_options"
-        }
+        given = {n: value for n, value in self.changed().items() if n != "remote_options"}
         return f"RemoteSettings({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     @property
     def folder(self) -> str:
         """Absolute path of the folder of mirrors."""
-        given = self.remote_cache
-        return os.path.abspath(default_cache() if given is None else os.fsdecode(given))
+        return os.path.abspath(self.remote_cache or default_cache())
 
     @property
     def timeout(self) -> float:

@@ -80,7 +80,7 @@ cdef inline bint _in_range(number* out, int64_t value) noexcept nogil:
 
 
 cdef inline const uint8_t* _short_field(const uint8_t* at, number* out) noexcept nogil:
-    """A number as it mostly looks, or NULL: whatever follows must still be checked."""
+    """Parse a number as it mostly looks, or return NULL: what follows must still be checked."""
     cdef double real = 0
     cdef int64_t integer = 0
     if number is float or number is double:
@@ -96,7 +96,7 @@ cdef inline const uint8_t* _short_field(const uint8_t* at, number* out) noexcept
 cdef Status _any_field(
     const uint8_t** start, uint8_t delimiter, bint last, number* out
 ) noexcept nogil:
-    """Any field with what may surround it; `start` moves behind the delimiter or line end.
+    """Parse any field with its surroundings; `start` moves behind the delimiter or line end.
 
     If the row is too short, it stays, or moves to the line end if there is a field before that.
     """
@@ -210,7 +210,7 @@ cdef int64_t _parse_rows(
 
 
 cdef int64_t _most_rows(TextChunk chunk, int64_t columns, uint8_t delimiter, bint skipping):
-    """How many rows a chunk can have at most: blank lines are none, and a number takes two bytes.
+    """Return the most rows of a chunk: blank lines are none, and a number takes two bytes.
 
     Bad rows have a place, too: the first one, or with `skipping` as many as are allowed.
     """
@@ -558,7 +558,7 @@ class CSVReader:
             place = self._places.before(start)
 
         def parse(chunk):
-            # What is wrong before the first row that is wanted is nobody's business.
+            # Errors before the first row that is wanted are not reported.
             is_first = place is not None and (chunk.file_number, chunk.offset) == place[1:3]
             bad = [] if is_first or bad_rows is not None else None
             room = _most_rows(chunk, form.columns, ord(form.delimiter), bad is not None)

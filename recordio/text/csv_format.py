@@ -1,4 +1,4 @@
-"""What the parameters of `recordio.read_csv` and `CSVReader` say about the text, validated.
+"""Parameters of `recordio.read_csv` and `CSVReader` about the text, validated.
 
 No number is parsed here.
 """
@@ -20,7 +20,7 @@ _DTYPES = {np.dtype(name): name for name in ("float32", "float64", "int32", "int
 
 
 def _count_fields(path, delimiter, skip_header, max_line_bytes, remote_options):
-    """Fields of the first line that is not blank."""
+    """Count the fields of the first line that is not blank."""
     with LineChunks(
         path,
         1 << 16,
@@ -41,7 +41,7 @@ def _count_fields(path, delimiter, skip_header, max_line_bytes, remote_options):
 
 
 class CSVFormat:
-    """What the parameters that `read_csv` and `CSVReader` share say about the text."""
+    """Parameters about the text that `read_csv` and `CSVReader` share."""
 
     def __init__(
         self,
@@ -90,13 +90,13 @@ class CSVFormat:
             raise ValueError(f"shape {self.shape} is too large for a line of text")
 
     def check(self, rows, stored, bad=0):
-        """Refuse so many rows, and errors of about 1 KB each, of so many bytes as stored."""
+        """Refuse more rows, and errors of about 1 KB each, than the stored bytes may become."""
         nbytes = rows * self.columns * self.dtype.itemsize + 1024 * bad
         check_array_bytes(nbytes, stored, self.max_array_bytes, TextFormatError, self.path)
 
 
 def whole_number(name, value, smallest):
-    """A parameter that must be an integer, and not below `smallest`."""
+    """Return a parameter that must be an integer, and not below `smallest`."""
     count = value.__index__()
     if count < smallest:
         raise ValueError(f"{name} must be at least {smallest}, not {count}")

@@ -97,7 +97,7 @@ static inline int recordio_is_digit(uint8_t c) {
     return (uint8_t)(c - '0') <= 9;
 }
 
-/* How many of eight characters, from the first one on, are digits.  The sum may carry out of a
+/* Number of digits with which eight characters begin.  The sum may carry out of a
    character of 0x80 and more, but only into later ones, which no longer matter then. */
 static inline int recordio_digits(uint64_t word) {
     const uint64_t x = word ^ 0x3030303030303030u;

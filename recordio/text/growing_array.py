@@ -11,34 +11,13 @@ __all__ = ["Table"]
 
 
 class Table:
-    """Room for rows.
+    """Rows of an array that grows while they are filled.
 
     Rows lie in one array while it lasts; where the first guess was too small, in further ones, and
     nothing moves before all are filled.
 
-    Parameters
-    ----------
-    columns : int
-        Length of a row.
-    dtype : numpy.dtype
-        Type of the elements.
-    stored_bytes : int
-        Size of the text, to guess the number of rows from that of the first; 0 if unknown.
-
-    Attributes
-    ----------
-    reserved : int
-        Rows that were handed out.
-
-    Examples
-    --------
-    >>> table = Table(2, np.dtype("uint8"), 0)
-    >>> for value in range(3):
-    ...     array, row = table.reserve(2, 8)
-    ...     array[row : row + 2] = value
-    >>> table.leave_out(array, row + 1, 1)
-    >>> table.finish().tolist()
-    [[0, 0], [0, 0], [1, 1], [1, 1], [2, 2]]
+    `stored_bytes` is the size of the text, to guess the number of rows from that of the first; 0 if
+    it is not known.
     """
 
     def __init__(self, columns, dtype, stored_bytes):
@@ -48,25 +27,13 @@ class Table:
         self._arrays: list[np.ndarray] = []
         self._used: list[int] = []  # rows handed out of each array
         self._gaps: dict[int, list[tuple[int, int]]] = {}  # id of an array: first row, rows
-        self.reserved = 0
+        self.reserved = 0  # rows handed out
         self._bytes = 0  # of the text that they come from
 
     def reserve(self, rows, length):
-        """Hand out rows; one thread at a time may ask.
+        """Hand out rows for `length` bytes of text; one thread at a time may call it.
 
-        Parameters
-        ----------
-        rows : int
-            How many.
-        length : int
-            Bytes of text they come from.
-
-        Returns
-        -------
-        array : numpy.ndarray
-            Shape ``(n, columns)``.
-        row : int
-            The first of the rows in it.
+        It returns an array of shape ``(n, columns)`` and the first of the rows in it.
         """
         self.reserved += rows
         self._bytes += length

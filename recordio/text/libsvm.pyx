@@ -63,7 +63,7 @@ cdef inline bint _ends_item(uint8_t c) noexcept nogil:
 
 
 cdef inline const uint8_t* _parse_real(const uint8_t* at, real* out) noexcept nogil:
-    """A number that ends an item or stands before a colon, or NULL."""
+    """Parse a number that ends an item or stands before a colon, or return NULL."""
     cdef double value = 0
     cdef const uint8_t* next = short_double(at, &value)
     if next == NULL or not (_ends_item(next[0]) or next[0] == c':'):
@@ -188,7 +188,7 @@ cdef Status _parse_rows(
 
 
 cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, list bad):
-    """Labels, entries in each row, indices, values, the largest index, `bad`, and what is dropped.
+    """Return labels, row sizes, indices, values, the largest index, `bad`, and what is dropped.
 
     With the list `bad` a row that cannot be read is empty, its label is 0, and the list gets its
     place in the chunk and its error; with None that is raised.
@@ -243,7 +243,7 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, li
 
 
 cdef object _used(array, int64_t count):
-    """The used part of an array; a copy where most is unused, which then needs no memory."""
+    """Return the used part of an array; a copy where most is unused, which then needs no memory."""
     return array[:count] if 2 * count > len(array) else array[:count].copy()
 
 
@@ -401,7 +401,7 @@ def read_libsvm(
 
 
 def _joined(pieces, dtype):
-    """One array of all, which are given up."""
+    """Join arrays into one; the list of them is emptied."""
     joined = np.concatenate([np.empty(0, dtype), *pieces], dtype=dtype, casting="same_kind")
     pieces.clear()
     return joined

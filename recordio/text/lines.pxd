@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t
 cdef enum:
     TEXT_PADDING = 16       # bytes behind every chunk; parsers load up to 8 characters together
 
-# How often `byte` occurs.
+# Number of times that `byte` occurs.
 cdef int64_t count_byte(const uint8_t* text, int64_t length, uint8_t byte) noexcept nogil
 
 # Lines with anything but blanks; the text ends with a line end.

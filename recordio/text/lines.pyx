@@ -62,20 +62,9 @@ cdef int64_t rows_in(const uint8_t* at, const uint8_t* end, uint8_t delimiter) n
 
 
 def note_bad_row(bad, row, error):
-    """Add the error of a row to those of its chunk.
+    """Add the error of a row, counted from the first of its chunk, to those of the chunk.
 
-    Parameters
-    ----------
-    bad : list or None
-        Of pairs of row and error; None if there may be none.
-    row : int
-        Counted from the first one of the chunk.
-    error : TextFormatError
-
-    Raises
-    ------
-    TextFormatError
-        The error itself if there may be none, or that there are more than `MAX_BAD_ROWS`.
+    If `bad` is None, the error is raised; with more than `MAX_BAD_ROWS` errors, another one.
     """
     if bad is None:
         raise error
@@ -91,65 +80,27 @@ def note_bad_row(bad, row, error):
 cdef class TextChunk:
     """Whole lines of one file.
 
-    Attributes
-    ----------
-    path : str
-        The file.
-    file_number : int
-        Its number among the files of the folder, from 0.
-    offset : int
-        Where the first line begins: bytes of text before it in the file, unpacked if it is gzip.
-    first_line : int
-        Number of the first line in the file, counted from 1.
-    lines : int
-        Number of lines, blank ones included.
-    length : int
-        Bytes of text; the last one is a line end.
-    buffer : bytearray
-        The text, with at least 16 bytes behind it that are not part of it.
-    target : object
-        For whoever works on the chunk; None at first.
+    `file_number` counts the files of the folder from 0, `first_line` the lines of the file from 1;
+    `lines` includes blank ones.  `offset` is where the first line begins, in bytes of unpacked
+    text.  `buffer` holds `length` bytes of text, the last one a line end, and at least 16 bytes
+    behind it.  `target` is None at first, and free for whoever works on the chunk.
     """
 
 
 class LineChunks:
-    """The lines of a file or of all files in a folder, in chunks.
+    """Lines of a file, or of all files in a folder in the order of their names, in chunks.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        As `recordio.files.named_files` takes them: a file, a folder (its files in the order of
-        their names; folders inside are left out), a pattern such as ``part-*.csv``, several of them
-        with semicolons in between, or fsspec URLs.  Files may be gzip.
-    chunk_bytes : int
-        Text in a chunk, about: it ends at a line end, and a line that is longer gets a chunk of
-        its own.
-    skip_header : int
-        Lines to leave out at the start of every file.
-    first_bytes : int, optional
-        Text in the first chunk, about, if it shall be less: chunks then double up to `chunk_bytes`,
-        so that whoever waits for the first one gets it soon.
-    max_line_bytes : int
-        A longer line is an error; it may go unnoticed where it is shorter than a chunk.
-    remote_options : mapping, optional
-        How the server of a URL is reached, as `RemoteSettings` has it.
+    `path` is read as by `recordio.files.named_files`: a folder, a pattern such as ``part-*.csv``, or
+    several names with semicolons too.  Files may be URLs and gzip.  A chunk of about `chunk_bytes` ends at a line end; a longer line
+    gets a chunk of its own.  A line longer than `max_line_bytes` is an error, which may go
+    unnoticed where it is shorter than a chunk.  The first `skip_header` lines of every file are
+    left out.  With `first_bytes` the first chunk has about so many bytes and comes soon; the
+    following ones double up to `chunk_bytes`.
 
-    Notes
-    -----
     A byte order mark at the start of a file is left out, and a missing line end at its end is
     added.  One thread at a time may call `read`.  `sizes` has the bytes of text of every file that
-    was read from its start to its end, `stored_read` how many bytes of all were read so far, before
+    was read from its start to its end; `stored_read` counts the bytes that were read so far, before
     anything was unpacked.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
-    >>> _ = path.write_bytes(b"x,y\\n1,2\\n3,4")
-    >>> with LineChunks(path, 8, skip_header=1) as chunks:
-    ...     chunk = chunks.read()
-    ...     chunk.first_line, bytes(chunk.buffer[:chunk.length])
-    (2, b'1,2\\n')
     """
 
     def __init__(
@@ -193,7 +144,7 @@ class LineChunks:
         self._close_file()
 
     def stored_bytes(self):
-        """Size of all files as they are stored; 0 for those behind a URL."""
+        """Return the size of all files as they are stored; 0 for those behind a URL."""
         return sum(file.size() for file in self._files if file.is_local)
 
     def _close_file(self):
@@ -214,19 +165,9 @@ class LineChunks:
         self._at_start = True
 
     def go_to(self, file_number, offset, line):
-        """Make the next chunk begin at a place that an earlier chunk of the same files had.
+        """Make the next chunk begin at the position of an earlier chunk of the same files.
 
-        Parameters
-        ----------
-        file_number, offset, line : int
-            `file_number`, `offset` and `first_line` of that chunk.
-
-        Raises
-        ------
-        TextFormatError
-            If no line begins there, because the file was changed, and for damaged gzip.
-        OSError
-            If the file cannot be read.
+        If no line begins there, because the file was changed, it raises TextFormatError.
         """
         self._close_file()
         self._next = file_number
@@ -248,24 +189,9 @@ class LineChunks:
         self._offset, self._line, self._skip, self._at_start = offset, line, 0, False
 
     def read(self, buffer=None):
-        """Read the next chunk.
+        """Return the next chunk, or None at the end of the last file.
 
-        Parameters
-        ----------
-        buffer : bytearray, optional
-            Memory to use; a larger one is made where it does not suffice.
-
-        Returns
-        -------
-        TextChunk or None
-            None at the end of the last file.
-
-        Raises
-        ------
-        TextFormatError
-            For a line longer than `max_line_bytes`, and for damaged gzip.
-        OSError
-            If a file cannot be read.
+        `buffer` is memory to use; a larger one is made where it does not suffice.
         """
         cdef TextChunk chunk
         cdef const uint8_t[::1] view
@@ -309,7 +235,7 @@ class LineChunks:
             return chunk
 
     def _fill(self, buffer):
-        """Whole lines of the file that is open: the buffer, perhaps a new one, and their bytes."""
+        """Read whole lines of the open file; return the buffer, perhaps another, and their size."""
         self._added = 0
         have = len(self._carry)
         stop = 0        # behind the last line end
@@ -355,7 +281,7 @@ class LineChunks:
         )
 
     def _skip_start(self, buffer, length):
-        """Where the text begins behind byte order mark and header lines."""
+        """Return the start of the text behind byte order mark and header lines."""
         start = 0
         if self._at_start:
             self._at_start = False

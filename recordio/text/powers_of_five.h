@@ -1,4 +1,4 @@
-/* A table for correct rounding, as the Eisel-Lemire algorithm wants it.
+/* A table for correct rounding, as the Eisel-Lemire algorithm needs it.
 
    It has the first 128 bits of 5**q for q from -342 to 308, the high word first; rounded up from
    -27 to -1, where a product can be exact, and cut off elsewhere. The tests compute the table again

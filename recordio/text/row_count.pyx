@@ -1,4 +1,4 @@
-"""How many rows text files have and where some of them are, without parsing them.
+"""Numbers of rows of text files, and positions of some rows, without parsing them.
 
 A row is a line that is not blank.
 """
@@ -22,7 +22,7 @@ __all__ = ["RowPlaces", "count_rows", "row_starts"]
 
 cdef int64_t starts_in(const uint8_t* text, int64_t length, int64_t offset, uint8_t comment,
                        int64_t* starts) noexcept nogil:
-    """Where lines with anything but blanks and comments begin; returns how many there are."""
+    """Store the starts of lines with anything but blanks and comments; return their number."""
     cdef const uint8_t* at = text
     cdef const uint8_t* end = text + length
     cdef const uint8_t* line
@@ -39,38 +39,10 @@ cdef int64_t starts_in(const uint8_t* text, int64_t length, int64_t offset, uint
 
 
 def row_starts(path, comment="#", max_line_bytes=MAX_LINE_BYTES, remote_options=None):
-    """Where the rows of a text file, or of all files in a folder, begin.
+    """Find the rows of a text file, or of all files in a folder.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        File, folder or fsspec URL; any file may be gzip.
-    comment : str
-        Lines that begin with this character are no rows.
-    max_line_bytes : int
-        A longer line is an error.
-    remote_options : mapping, optional
-        How the server of a URL is reached.
-
-    Returns
-    -------
-    sizes : list of int
-        Bytes of text in each file.
-    starts : numpy.ndarray of int64
-        First byte of the line of each row, counted through all files.
-
-    Raises
-    ------
-    TextFormatError, OSError
-        As `RowPlaces`.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.libsvm")
-    >>> _ = path.write_text("1 1:2\\n# no\\n0 2:3")
-    >>> row_starts(path)
-    ([16], array([ 0, 11]))
+    It returns the bytes of text in each file, and the first byte of each row, counted through all
+    files.  Lines that begin with `comment` are no rows.
     """
     cdef TextChunk chunk
     cdef const uint8_t[::1] text
@@ -101,43 +73,10 @@ def row_starts(path, comment="#", max_line_bytes=MAX_LINE_BYTES, remote_options=
 
 
 class RowPlaces:
-    """The number of rows in a text file or folder, and the place of every row that begins a chunk.
+    """Number of rows in a text file or folder, and the position of every row that begins a chunk.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        File, folder or fsspec URL, as for `recordio.read_csv`; any file may be gzip.
-    skip_header : int
-        Lines to leave out at the start of every file.
-    delimiter : str
-        Separates fields, and hence is no blank.
-    chunk_bytes : int
-        Text between two places that are remembered, about; each takes 32 bytes of memory.
-    max_line_bytes : int
-        A longer line is an error.
-    remote_options : mapping, optional
-        How the server of a URL is reached.
-
-    Attributes
-    ----------
-    count : int
-        Rows, bad ones included.
-
-    Raises
-    ------
-    TextFormatError
-        For a line that is too long, and for damaged gzip.
-    OSError
-        If a file cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
-    >>> _ = path.write_text("1,2\\n\\n3,4\\n5,6\\n")
-    >>> places = RowPlaces(path, chunk_bytes=5)
-    >>> places.count, places.before(1)
-    (3, (1, 0, 5, 3))
+    The parameters are those of `recordio.read_csv`.  A chunk has about `chunk_bytes` of text, and
+    its position takes 32 bytes of memory.  `count` includes bad rows.
     """
 
     def __init__(
@@ -167,46 +106,14 @@ class RowPlaces:
         self.count = rows
 
     def before(self, row):
-        """The last remembered place at or before a row, of which there must be one at least.
+        """Return the last remembered position at or before a row, of which there must be one.
 
-        Parameters
-        ----------
-        row : int
-            Counted from 0.
-
-        Returns
-        -------
-        row, file_number, offset, line : int
-            The row there, and what `LineChunks.go_to` needs to begin with it.
+        It has the row there, and the `file_number`, `offset` and `line` for `LineChunks.go_to`.
         """
         number = max(bisect.bisect_right(self._columns[0], row) - 1, 0)
         return tuple(column[number] for column in self._columns)
 
 
 def count_rows(path, skip_header=0, delimiter=",", max_line_bytes=MAX_LINE_BYTES):
-    """Count the rows of a text file or of all files in a folder.
-
-    Parameters
-    ----------
-    path, skip_header, delimiter, max_line_bytes
-        As for `RowPlaces`.
-
-    Returns
-    -------
-    int
-        As many rows as `recordio.read_csv` returns for a file without errors.
-
-    Raises
-    ------
-    TextFormatError, OSError
-        As `RowPlaces`.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
-    >>> _ = path.write_text("x,y\\n1,2\\n\\n3,4")
-    >>> count_rows(path, skip_header=1)
-    2
-    """
+    """Count the rows of a text file or of all files in a folder, as `recordio.read_csv` does."""
     return RowPlaces(path, skip_header, delimiter, max_line_bytes=max_line_bytes).count

@@ -39,7 +39,8 @@ from recordio.frames.encoder import MAGIC, encode
 from recordio.tools.convert.tf_example import encode_example
 from recordio.tools.npy import encode_npy, sparse_dtype
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "bombs")]
+import bombs  # noqa: E402
 import made_png  # noqa: E402
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -71,11 +72,11 @@ def by_pillow(mode: str, kind: str, **options) -> bytes:
     return file.getvalue()
 
 
-def turned() -> bytes:
-    """A JPEG with an EXIF orientation."""
+def turned(kind: str = "JPEG", **options) -> bytes:
+    """An image with an EXIF orientation."""
     exif = Image.Exif()
     exif[0x0112] = 6
-    return by_pillow("RGB", "JPEG", exif=exif, comment=b"a comment")
+    return by_pillow("RGB", kind, exif=exif, **options)
 
 
 def without_last_scans(data: bytes, count: int) -> bytes:
@@ -104,7 +105,7 @@ def jpegs() -> dict[str, bytes]:
         "grey": by_pillow("L", "JPEG"),
         "cmyk": by_pillow("CMYK", "JPEG"),
         "rgb": by_pillow("RGB", "JPEG", keep_rgb=True),
-        "turned": turned(),
+        "turned": turned(comment=b"a comment"),
         "tiny": jpeg("444", (1, 1)),
         "best": jpeg("444", (16, 16), QUALITY=100),
     }
@@ -138,8 +139,27 @@ def images() -> dict[str, bytes]:
         kind.lower(): by_pillow("RGB", kind)
         for kind in ("BMP", "GIF", "WEBP", "TIFF", "PPM", "AVIF")
     }
-    found["jxl"] = base64.b64decode(FORMATS["jxl"].pixel)
-    return found | {"jpeg": turned(), "cmyk": by_pillow("CMYK", "JPEG")}
+    found["jxl"] = base64.b64decode(FORMATS["jxl"].sample)
+    return found | {"jpeg": turned(comment=b"a comment"), "cmyk": by_pillow("CMYK", "JPEG")}
+
+
+def doors() -> dict[str, bytes]:
+    """One image of each kind, and what should cost little though it promises much."""
+    kinds = ("rgb", "jpeg", "gif", "webp", "tiff", "avif")
+    harmful = {
+        "webp": "WebP, size, EXIF",
+        "avif": "AVIF, frame",
+        "tiff": "TIFF, width twice, large first",
+    }
+    found = {kind: image for kind, image in images().items() if kind in kinds}
+    found["progressive"] = by_pillow("RGB", "JPEG", progressive=True)
+    return found | {f"large-{kind}": bombs.BOMBS[name]() for kind, name in harmful.items()}
+
+
+def turned_doors() -> dict[str, bytes]:
+    """The same with an orientation."""
+    kinds = ("JPEG", "PNG", "WEBP", "TIFF", "AVIF")
+    return doors() | {f"turned-{kind.lower()}": turned(kind) for kind in kinds}
 
 
 def records(contents: dict[str, bytes]) -> dict[str, bytes]:
@@ -311,6 +331,10 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
             "deep": b"P6\n1 1\n65535\n123456",
         },
         "image": images(),
+        "upright_size": turned_doors(),
+        "channel_sums": doors(),
+        "picture_hash": doors(),
+        "read_image": doors(),
         "recipes": recipes(),
         "render": records({**jpegs(), **{k: v for k, v in images().items() if len(v) < 3000}}),
         "detection": {"three": boxes()},

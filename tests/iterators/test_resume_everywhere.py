@@ -4,10 +4,6 @@ Places are before the first batch, behind every batch, behind the last one befor
 has ended, and after a reset.
 """
 
-import json
-import pickle
-
-import cv2
 import numpy as np
 import pytest
 
@@ -39,6 +35,15 @@ from iterators import (
     SerialIterator,
     ShuffleOrderSampler,
 )
+from iterators.testing import (
+    box_label,
+    check_provider,
+    check_states,
+    noise,
+    write_images,
+    write_list,
+    write_pack,
+)
 from iterators.torch import RecordBatches
 from iterators.views import (
     DataSet,
@@ -63,15 +68,15 @@ CLASSES = np.arange(COUNT) % 4
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("everywhere")
     rng = np.random.default_rng(0)
-    write_pack(path / "a", [float(label) for label in CLASSES])
-    write_pack(path / "b", [float(label) for label in CLASSES[:7]])
-    write_pack(path / "boxes", [[2, 5, k, 0.1, 0.1, 0.7, 0.9] for k in CLASSES])
-    write_pack(path / "bad", [float(label) for label in CLASSES], bad=(2, 7))
-    images = [path / f"{i}.png" for i in range(COUNT)]
-    for i, image in enumerate(images):
-        cv2.imwrite(str(image), pixels(i))
-    lines = [f"{i}\t{label}\t{i}.png\n" for i, label in enumerate(CLASSES)]
-    (path / "a.lst").write_text("".join(lines))
+    images = [noise(11, 12, seed=i) for i in range(COUNT)]
+    write_pack(path / "a.rec", images, CLASSES)
+    write_pack(path / "b.rec", images[:7], CLASSES[:7])
+    write_pack(path / "boxes.rec", images, [box_label((k, 0.1, 0.1, 0.7, 0.9)) for k in CLASSES])
+    bad = [b"no image" if i in (2, 7) else image for i, image in enumerate(images)]
+    write_pack(path / "bad.rec", bad, CLASSES)
+    files = write_images(path, images)
+    write_list(path / "a.lst", [file.name for file in files], CLASSES)
+    write_images(path / "classes", images[:5], [f"{i % 2}/{i}.png" for i in range(5)])
     np.savetxt(path / "x.csv", rng.random((COUNT, 3)), delimiter=",")
     np.savetxt(path / "y.csv", CLASSES, delimiter=",")
     rows = [f"{label} 0:{i} 2:1\n" for i, label in enumerate(CLASSES)]
@@ -79,18 +84,6 @@ def folder(tmp_path_factory):
     recordio.write_idx_array(path / "images", rng.integers(0, 256, (COUNT, 8, 8)).astype(np.uint8))
     recordio.write_idx_array(path / "labels", CLASSES.astype(np.uint8))
     return path
-
-
-def pixels(number):
-    return np.random.default_rng(number).integers(0, 256, (11, 12, 3), np.uint8)
-
-
-def write_pack(path, labels, bad=()):
-    with recordio.RecordWriter(f"{path}.rec", f"{path}.idx") as writer:
-        for i, label in enumerate(labels):
-            data = cv2.imencode(".png", pixels(i))[1].tobytes()
-            header = recordio.IRHeader(0, label, i, 0)
-            writer.write(recordio.pack(header, b"no image" if i in bad else data), i)
 
 
 # -- providers -------------------------------------------------------------------------------------
@@ -273,78 +266,21 @@ def csv(folder, **more):
     )  # fmt: skip
 
 
-def content(provider, batch):
-    arrays = [
-        (array.toarray() if hasattr(array, "toarray") else np.asarray(array)).tobytes()
-        for array in (*batch.data, *batch.label)
-    ]
-    index = None if batch.index is None else batch.index.tolist()
-    return getattr(provider, "epoch", None), arrays, batch.pad, index
-
-
-def loop(provider):
-    """The batches of one epoch, one by one."""
-    for batch in provider:
-        yield content(provider, batch)
-
-
 # -- the test --------------------------------------------------------------------------------------
-
-
-def saved(it):
-    state = it.state_dict()
-    return json.loads(json.dumps(state)) if isinstance(it, AbstractDataProvider) else pickle.loads(
-        pickle.dumps(state)
-    )  # fmt: skip
-
-
-def run_with_states(it, loop):
-    """Four epochs, and the states at all places of the first two.
-
-    A state comes with the name of its place, its epoch and the batches of that before it.
-    """
-    epochs, states = [], []
-    for epoch in range(4):
-        found = []
-        if epoch < 2:
-            states.append(("before", epoch, 0, saved(it)))
-            it.reset()
-            states.append(("reset", epoch, 0, saved(it)))
-        for item in loop(it):
-            found.append(item)
-            if epoch < 2:
-                states.append(("batch", epoch, len(found), saved(it)))
-        epochs.append(found)
-        if epoch < 2:
-            states.append(("end", epoch, len(found), saved(it)))
-    return epochs, states
-
-
-def check(make, loop, empty):
-    with make() as it:
-        epochs, states = run_with_states(it, loop)
-    with make() as it:
-        assert [list(loop(it)) for _ in epochs] == epochs
-    with make() as used:
-        for name, epoch, done, state in states:
-            wanted = [epochs[epoch][done:], *epochs[epoch + 1 : epoch + 3]]
-            with make() as fresh:
-                for it in (fresh, used):
-                    it.load_state_dict(state)
-                    found = [list(loop(it)) for _ in range(5)]
-                    if name != "batch" and not empty:
-                        assert found[0] == (wanted[0] or wanted[1]), (name, epoch)
-                    flat = [item for part in wanted for item in part]
-                    assert [item for part in found for item in part][: len(flat)] == flat, (
-                        name, epoch, done,
-                    )  # fmt: skip
-            next(loop(used), None)  # the next state finds it in the middle
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_a_provider_goes_on_from_every_place(folder, name):
     empty = name in EMPTY_LOOPS or name.startswith(EMPTY_INSIDE)
-    check(lambda: PROVIDERS[name](folder), loop, empty)
+    check_states(lambda: PROVIDERS[name](folder), empty_loops=empty)
+
+
+@pytest.mark.parametrize("name", [name for name in PROVIDERS if "without batches" not in name])
+def test_a_provider_has_the_epochs_and_batches_that_it_says(folder, name):
+    rolls = "roll over" in name or name.startswith("arrays in")  # what is rolled over is left out
+    check_provider(
+        lambda: PROVIDERS[name](folder), resets=not rolls and "resized" not in name, states=False
+    )
 
 
 # -- data sets of torch, iterators over data sets, samplers ----------------------------------------
@@ -362,31 +298,15 @@ BATCHES = {
 }  # fmt: skip
 
 
-class Looped:
-    """What has neither `reset` nor a `with`."""
-
-    def __init__(self, inside):
-        self.inside = inside
-        self.state_dict, self.load_state_dict = inside.state_dict, inside.load_state_dict
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        getattr(self.inside, "close", lambda: None)()
-
-    def reset(self):
-        pass
-
-
 def loop_of_batches(it):
-    for batch in it.inside:
-        yield it.inside.epoch, [array.numpy().tobytes() for array in batch]
+    for batch in it:
+        yield it.epoch, [array.numpy().copy() for array in batch]
 
 
 @pytest.mark.parametrize("name", BATCHES)
 def test_a_data_set_of_torch_goes_on_from_every_place(folder, name):
-    check(lambda: Looped(BATCHES[name](folder)), loop_of_batches, name == "a short rank")
+    empty = name == "a short rank"
+    check_states(lambda: BATCHES[name](folder), loop_of_batches, empty_loops=empty)
 
 
 ITERATORS = {
@@ -402,7 +322,6 @@ ITERATORS = {
 
 def loop_of_examples(it):
     """The batches up to that which completes a sweep."""
-    it = it.inside
     while True:
         batch = next(it)
         yield batch, it.epoch, it.current_position, it.epoch_detail, it.previous_epoch_detail
@@ -412,7 +331,7 @@ def loop_of_examples(it):
 
 @pytest.mark.parametrize("name", ITERATORS)
 def test_an_iterator_over_a_data_set_goes_on_from_every_place(name):
-    check(lambda: Looped(ITERATORS[name]()), loop_of_examples, False)
+    check_states(ITERATORS[name], loop_of_examples, resets=False)
 
 
 SAMPLERS = {
@@ -429,9 +348,6 @@ SAMPLERS = {
 
 @pytest.fixture(scope="module")
 def sets(folder):
-    for i in range(5):
-        (folder / "classes" / str(i % 2)).mkdir(parents=True, exist_ok=True)
-        cv2.imwrite(str(folder / "classes" / str(i % 2) / f"{i}.png"), pixels(i))
     images = ImageClassSet(folder / "classes", load_size=(3, 8, 8), n_thread=1)
     sets = {
         "asked in advance": images,
@@ -446,7 +362,7 @@ def sets(folder):
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_a_sampler_goes_on_from_every_place(sets, name):
     def loop(it):
-        for batch, seen, _ in it.inside.sample_epoch(sets(name)):
+        for batch, seen, _ in it.sample_epoch(sets(name)):
             yield batch.indices.tolist(), seen
 
-    check(lambda: Looped(SAMPLERS[name]()), loop, False)
+    check_states(SAMPLERS[name], loop)

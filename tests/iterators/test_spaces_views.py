@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iterators import ClassView, Conv2DSpace, DataView, ImageView, IndexSpace, VectorSpace
+from iterators.testing import assert_same
 
 torch = pytest.importorskip("torch")
 
@@ -28,21 +29,15 @@ def images(base, sizes, dtype):
     return np.random.default_rng(0).random(shape).astype(dtype)
 
 
-def same(first, second):
-    assert type(first) is type(second)
-    assert first.dtype == second.dtype
-    assert np.array_equal(np.asarray(first), np.asarray(second))
-
-
 @given(
     base=st.sampled_from(BASES), form=st.sampled_from(OFFERED), sizes=SIZES, to=DTYPES, of=DTYPES
 )
 def test_images_in_every_order(base, form, sizes, to, of):
     x = images(base, sizes, of)
     src, dst = conv(base, sizes, of), conv(form, sizes, to)
-    same(src.np_format_as(x, dst), ImageView(base, x).forward_get(form, to))
+    assert_same(src.np_format_as(x, dst), ImageView(base, x).forward_get(form, to))
     tensor = torch.from_numpy(x)
-    same(src.format_as(tensor, dst), ImageView(base, tensor).forward_get(form, to))
+    assert_same(src.format_as(tensor, dst), ImageView(base, tensor).forward_get(form, to))
 
 
 @given(base=st.sampled_from(["bhwc", "chwb"]), sizes=SIZES, to=DTYPES)
@@ -52,9 +47,9 @@ def test_flattened_images_where_both_use_the_order_of_spaces(base, sizes, to):
     x = images(base, sizes, "float64")
     vector = VectorSpace(sizes[1] * sizes[2] * sizes[3], dtype=to)
     src = conv(base, sizes, "float64")
-    same(src.np_format_as(x, vector), ImageView(base, x).forward_get("bf", to))
+    assert_same(src.np_format_as(x, vector), ImageView(base, x).forward_get("bf", to))
     tensor = torch.from_numpy(x)
-    same(src.format_as(tensor, vector), ImageView(base, tensor).forward_get("bf", to))
+    assert_same(src.format_as(tensor, vector), ImageView(base, tensor).forward_get("bf", to))
 
 
 @given(base=st.sampled_from(BASES), sizes=SIZES)
@@ -63,22 +58,22 @@ def test_flattened_images_when_told_the_order_of_spaces(base, sizes):
     vector = VectorSpace(sizes[1] * sizes[2] * sizes[3], dtype="float64")
     channels_last = ImageView("bhwc", ImageView(base, x).forward_get("bhwc"))
     flat = conv(base, sizes, "float64").np_format_as(x, vector)
-    same(flat, channels_last.forward_get("bf"))
+    assert_same(flat, channels_last.forward_get("bf"))
     # And back: what a space unflattens is what a view takes in place of its base.
     channels_last.replace("bf", flat * 2)
     back = vector.np_format_as(flat * 2, conv("bhwc", sizes, "float64"))
-    same(back, channels_last.input)
+    assert_same(back, channels_last.input)
 
 
 @given(n=st.integers(0, 6), f=st.integers(1, 6), of=DTYPES, to=DTYPES)
 def test_vectors(n, f, of, to):
     x = np.random.default_rng(0).random((n, f)).astype(of)
     found = VectorSpace(f, dtype=of).np_format_as(x, VectorSpace(f, dtype=to))
-    same(found, DataView("bf", x).forward_get("bf", to))
+    assert_same(found, DataView("bf", x).forward_get("bf", to))
 
 
 @given(n=st.integers(1, 6), t=st.integers(1, 4), to=st.sampled_from(["int32", "int64"]))
 def test_classes(n, t, to):
     x = np.random.default_rng(0).integers(0, 9, (n, t))
     found = IndexSpace(9, t, "int64").np_format_as(x, IndexSpace(9, t, to))
-    same(found, ClassView("bt", x).forward_get("bt", to))
+    assert_same(found, ClassView("bt", x).forward_get("bt", to))

@@ -29,6 +29,7 @@ from iterators import (
     MixBatches,
     ResizeIter,
 )
+from iterators.testing import write_pack, write_records
 from iterators.torch import MapDataset, RecordBatches, from_dlpack, to_dlpack
 
 pytestmark = pytest.mark.filterwarnings(
@@ -245,11 +246,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "distributed.md"
 
 
 def test_the_script_of_the_page_divides_the_records_under_torchrun(tmp_path):
-    with recordio.RecordWriter(tmp_path / "train.rec", tmp_path / "train.idx") as writer:
-        for i in range(24):
-            header = recordio.IRHeader(0, float(i), i, 0)
-            image = np.full((64, 64, 3), i, np.uint8)
-            writer.write(recordio.pack_img(header, image, img_fmt=".png"), i)
+    write_pack(tmp_path / "train.rec", 24, size=(64, 64))
     script = PAGE.read_text().split("```python\n")[1].split("```")[0]
     shown = "import os\ndef step(images, labels):\n    print(os.environ['RANK'], labels.tolist())\n"
     (tmp_path / "train.py").write_text(f"{shown}{script}")
@@ -469,10 +466,7 @@ def test_a_loader_fetches_in_batches():
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_records_of_a_file_in_any_number_of_workers(tmp_path, workers):
-    path = tmp_path / "x.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(9):
-            writer.write(bytes([i] * 4))
+    path = write_records(tmp_path / "x.rec", [bytes([i] * 4) for i in range(9)])
     reader = recordio.RecordReader(path, path.with_suffix(".idx"))
     records = MapDataset(reader, transform=lambda record: torch.frombuffer(
         bytearray(record), dtype=torch.uint8
@@ -536,14 +530,8 @@ def test_padding_is_cut_off_where_the_batch_axis_is():
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("packs") / "a.rec")
-    rng = np.random.default_rng(0)
-    with recordio.RecordWriter(path) as writer:
-        for i in range(11):
-            image = rng.integers(0, 256, (40, 44, 3), np.uint8)
-            header = recordio.IRHeader(0, float(i % 4), i, 0)
-            writer.write(recordio.pack_img(header, image, img_fmt=".png"))
-    return path
+    path = tmp_path_factory.mktemp("packs") / "a.rec"
+    return str(write_pack(path, 11, lambda i: i % 4, size=(40, 44), index=False))
 
 
 RECIPE = {

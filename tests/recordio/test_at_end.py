@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 import recordio
+from recordio.at_end import at_end
 
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 PROCESSES = """
@@ -136,3 +137,15 @@ def test_a_spawned_worker_publishes(tmp_path):
     done = subprocess.run([sys.executable, script, path], capture_output=True, timeout=100)
     assert done.returncode == 0, done.stderr
     assert contents(path) == [b"from a worker"]
+
+
+def test_an_object_that_is_dropped_calls_once():
+    class File:
+        pass
+
+    calls = []
+    file = File()
+    finalizer = at_end(file, calls.append, "closed")
+    del file
+    finalizer()
+    assert calls == ["closed"]

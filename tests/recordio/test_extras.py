@@ -102,3 +102,15 @@ def test_packages_of_extras_name_them(package, module, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=f"for {package}: " + re.escape(command(module))):
         importlib.import_module(package)
+
+
+@pytest.mark.parametrize(
+    ("module", "spelled"),
+    [
+        ("torch", "pip install 'recordio-iterators[torch]'"),
+        ("cv2", "pip install opencv-python-headless"),
+        ("no_such_package", "pip install no_such_package"),
+    ],
+)
+def test_the_command_that_installs(module, spelled):
+    assert command(module) == spelled

@@ -16,6 +16,7 @@ from recordio import ImageDecodeError, IRHeader, pack, unpack_img
 from recordio.image_size import (
     DEFAULT_MAX_PIXELS,
     check_chunks,
+    check_for_opencv,
     check_pixels,
     image_size,
     open_image,
@@ -95,6 +96,9 @@ def test_the_size_of_jpeg_xl_files(size):
     assert image_size(start + long + stream) == size
     parts = struct.pack(">I", 12 + len(stream)) + b"jxlp" + bytes(4) + stream
     assert image_size(start + parts) == size
+    short = struct.pack(">I", 14) + b"jxlp" + bytes(4) + stream[:2]
+    rest = struct.pack(">I", 10 + len(stream)) + b"jxlp" + b"\x80\0\0\1" + stream[2:]
+    assert image_size(start + short + rest) == size
     for damaged in (stream[:9], start, start + bytes(4) + b"jxlc", start + length + b"jxlx"):
         with pytest.raises(ImageDecodeError):
             image_size(damaged)
@@ -104,6 +108,22 @@ def test_the_size_of_tiff_files_that_pillow_does_not_know():
     for dtype in (np.float64, np.int8, np.uint16, np.float32):
         pixels = np.zeros((21, 37), dtype)
         assert image_size(cv2.imencode(".tiff", pixels)[1].tobytes()) == (37, 21)
+
+
+@pytest.mark.parametrize(("first", "second"), [(4, 4), (3, 1027), (8, 3)])
+def test_of_a_tag_that_is_twice_in_a_tiff_file_the_first_counts(first, second):
+    entries = [(256, first, 1, 7), (256, second, 1, 30_000), (257, first, 1, 5)]
+    table = b"".join(struct.pack("<HHII", *entry) for entry in entries)
+    assert image_size(b"II*\0\x08\0\0\0" + struct.pack("<H", 3) + table + bytes(4)) == (7, 5)
+
+
+def test_the_tiles_of_a_tiff_file_count():
+    entries = [(256, 4, 1, 20), (257, 4, 1, 10), (322, 4, 1, 4000), (323, 4, 1, 3000)]
+    table = b"".join(struct.pack("<HHII", *entry) for entry in entries)
+    tiled = b"II*\0\x08\0\0\0" + struct.pack("<H", 4) + table + bytes(4)
+    with pytest.raises(ImageDecodeError, match="4000 x 3000 pixels .* limit of 11999999"):
+        check_for_opencv(tiled, {"max_pixels": 11_999_999})
+    check_for_opencv(tiled, {"max_pixels": 12_000_000})
 
 
 def test_the_size_of_unusual_jpeg_files():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recordio.frames.encoder import encode
 from recordio.frames.frame import find_head, scan_offsets
-from recordio.partition import byte_range, part_by_bytes, part_by_count
+from recordio.partition import byte_range, part_by_bytes, part_by_count, part_by_lines
 
 
 @given(st.integers(0, 200), st.integers(1, 60))
@@ -81,3 +81,8 @@ def test_other_mistakes():
         byte_range([8, 9], 2, 0)
     with pytest.raises(ValueError, match="2 sizes"):
         part_by_bytes([8, 8], [[0]], 2, 0)
+
+
+def test_a_cut_between_lines_moves_behind_the_next_one():
+    parts = [part_by_lines([12], np.array([0, 4, 6]), 3, k) for k in range(3)]
+    assert parts == [range(0, 2), range(2, 3), range(3, 3)]

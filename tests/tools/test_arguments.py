@@ -176,6 +176,7 @@ def test_wrong_arguments_end_with_code_2_and_a_message(words, capsys):
     [
         (["--resise", "256"], "unrecognized arguments: --resise 256; did you mean '--resize'?"),
         (["--pass_trough"], "did you mean '--pass-through'?"),
+        (["--num-workers", "4"], "--num-workers 4; did you mean '--num-thread'? It is a number"),
         (["--encoding", "pgn"], "invalid choice: '.pgn'; did you mean '.png'?"),
         (["--color", "10"], "invalid choice: 10 (choose from"),
     ],

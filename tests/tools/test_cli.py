@@ -111,6 +111,7 @@ def test_wrong_words_give_exit_code_2(command, words):
         ),
         (["from-csv", "a", "b", "--label-column=0"], "did you mean '--label-columns'?"),
         (["from-coco", "a", "b", "c", "--crowds"], "did you mean '--crowd'?"),
+        (["check", "a", "--num-workers=4"], "--num-workers=4; did you mean '--threads'? It is a"),
         (["from-coco", "a", "b", "c", "--crowd", "marks"], "'marks'; did you mean 'mark'?"),
         (["check", "a", "--wombat"], "recordio check: error: unrecognized arguments: --wombat\n"),
         (["export", "a", "b", "--to", "webdatset"], "did you mean 'webdataset'?"),

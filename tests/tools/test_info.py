@@ -3,21 +3,15 @@ import json
 import numpy as np
 import pytest
 
-from recordio import IRHeader, RecordWriter, pack
+from iterators.testing import write_faces, write_pack, write_records
 from recordio.tools.info import collect_info, format_info
 
 
 @pytest.fixture
 def face_pack(tmp_path, images):
     """Five images of two people, in the layout of the InsightFace packs."""
-    path = tmp_path / "faces"
-    with RecordWriter(f"{path}.rec", f"{path}.idx") as writer:
-        writer.write(pack(IRHeader(0, [6, 8], 0, 0), b""), key=0)
-        for key in range(1, 6):
-            writer.write(pack(IRHeader(0, float(key > 3), key, 0), images.jpeg(key + 9)), key=key)
-        writer.write(pack(IRHeader(0, [1, 4], 6, 0), b""), key=6)
-        writer.write(pack(IRHeader(0, [4, 6], 7, 0), b""), key=7)
-    return path
+    contents = [images.jpeg(key + 9) for key in range(1, 6)]
+    return write_faces(tmp_path / "faces.rec", [3, 2], contents).with_suffix("")
 
 
 def test_everything_is_counted(photo_folder, tmp_path, command):
@@ -82,9 +76,8 @@ def test_damage_is_listed_and_the_rest_counted(photo_folder, tmp_path, command, 
 
 
 def test_damaged_images_are_counted(tmp_path, command, images):
-    with RecordWriter(tmp_path / "a.rec") as writer:
-        for content in (images.jpeg(), images.jpeg()[:-9], images.bomb(), b"\x93NUMPY", b"any"):
-            writer.write(pack(IRHeader(0, 1.0, 0, 0), content))
+    contents = [images.jpeg(), images.jpeg()[:-9], images.bomb(), b"\x93NUMPY", b"any"]
+    write_pack(tmp_path / "a.rec", contents, index=False)
     info = collect_info(str(tmp_path / "a.rec"))
     assert info.damaged_contents == 2
     assert info.problems == []
@@ -92,8 +85,8 @@ def test_damaged_images_are_counted(tmp_path, command, images):
 
 
 def test_records_without_headers_and_empty_files(tmp_path, command, capsys):
-    with RecordWriter(tmp_path / "a.rec") as writer:
-        writer.write(b"a line of plain text, longer than a header")
+    text = b"a line of plain text, longer than a header"
+    write_records(tmp_path / "a.rec", [text], index=False)
     assert command("info", tmp_path / "a") == 0
     assert "no record begins with an image header" in capsys.readouterr().out
     (tmp_path / "b.rec").touch()

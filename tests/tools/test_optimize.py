@@ -473,3 +473,13 @@ def test_without_the_library_both_commands_say_what_to_install(
     errors = capsys.readouterr().err
     assert errors.count("error: iterators was built without libjpeg-turbo; install") == 2
     assert names(tmp_path) == before
+
+
+def test_bytes_are_compared_for_people():
+    tally = Tally()
+    tally.count(2_000_000, 1_900_000, "")
+    tally.count(500, None, "damaged")
+    assert "; ".join(tally.lines()) == (
+        "rewrote 1 JPEG images without loss: 2.0 MB before, 1.9 MB after (-5.0 %); left 1 as they"
+        " were: 1 damaged"
+    )

@@ -9,8 +9,8 @@ from PIL import Image
 
 from recordio import IRHeader, RecordIOError, pack
 from recordio.content import kind_of, read_payload
-from recordio.tools.npy import decode_npy, encode_npy
-from recordio.tools.payloads import check_content, describe, number_text
+from recordio.tools.npy import decode_npy, encode_npy, npy_header
+from recordio.tools.payloads import check_content, describe, labels_of, number_text, numbers_text
 
 
 def encoded(name, mode="RGB"):
@@ -125,3 +125,26 @@ def test_arrays_with_columns_first_are_read():
     target = io.BytesIO()
     np.save(target, np.asfortranarray(np.arange(6).reshape(2, 3)))
     np.testing.assert_array_equal(decode_npy(target.getvalue()), [[0, 1, 2], [3, 4, 5]])
+
+
+@pytest.mark.parametrize("shape", [(3,), (1000, 1000, 7), ()])
+def test_elements_of_arrays_begin_at_a_multiple_of_64(shape):
+    header = npy_header(np.dtype("<f4"), shape)
+    assert header.startswith(b"\x93NUMPY\x01\x00") and len(header) % 64 == 0
+
+
+def test_numbers_are_as_short_as_they_can_be():
+    assert [number_text(value) for value in (3.0, 0.10000000149011612, 1e20)] == [
+        "3", "0.1", "1e+20"
+    ]  # fmt: skip
+    array = np.array([[0.1, 2], [-0.0, 1e-7]], np.float32)
+    assert numbers_text(array) == ["0.1", "2", "-0.0", "1e-07"]
+
+
+def test_an_array_is_described_by_type_and_shape():
+    assert describe(encode_npy(np.zeros((2, 3), "f4")), "npy") == "float32 (2, 3)"
+
+
+def test_labels_of_a_header_are_a_list():
+    assert labels_of(IRHeader(0, 3.0, 7, 0)) == [3.0]
+    assert labels_of(IRHeader(2, np.array([1, 2.5], "f4"), 7, 0)) == [1.0, 2.5]

@@ -48,36 +48,20 @@ Size = tuple[int, int]
 
 
 class Box(NamedTuple):
-    """One object of an image.
+    """Object of an image."""
 
-    Attributes
-    ----------
-    name : str
-        How errors call it: ``annotation 17``.
-    label : int
-        Number of its class.
-    corners : tuple of float
-        xmin, ymin, xmax and ymax in fractions of the image.
-    marked : bool
-        Whether it is a crowd (COCO) or difficult (VOC).
-    """
-
-    name: str
+    name: str  # in errors: ``annotation 17``
     label: int
+    #: xmin, ymin, xmax and ymax in fractions of the image.
     corners: tuple[float, float, float, float]
-    marked: bool = False
+    marked: bool = False  # a crowd (COCO) or difficult (VOC)
 
 
 def add_box_options(parser: argparse._ActionsContainer, mark: str = "", meaning: str = "") -> None:
-    """The options of formats with boxes.
+    """Add the options of formats with boxes.
 
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    mark : str
-        Name of the option about objects that the format marks, without dashes; empty: none does.
-    meaning : str
-        What such objects are, for the help.
+    `mark` names the option about objects that the format marks, without dashes; it is empty if none
+    does.  `meaning` says in the help which objects these are.
     """
     parser.add_argument(
         "--bad-boxes",
@@ -108,7 +92,7 @@ def add_box_options(parser: argparse._ActionsContainer, mark: str = "", meaning:
 
 
 def check_folder(path: str) -> None:
-    """Refuse what is no folder of this machine."""
+    """Refuse a path that is no folder of this machine."""
     if reason := url_refused(path):
         raise RecordIOError(reason, path=path)
     if not os.path.isdir(path):
@@ -118,61 +102,24 @@ def check_folder(path: str) -> None:
 
 @dataclass
 class BoxLabels:
-    """Makes labels of boxes, and says which boxes are not in them.
+    """Maker of labels from boxes, which counts the boxes that are not in them."""
 
-    Parameters
-    ----------
-    bad_boxes : ``"refuse"``, ``"clip"`` or ``"drop"``
-        What becomes of boxes that are empty or leave the image.
-    marked : ``"drop"``, ``"keep"`` or ``"mark"``
-        What becomes of crowds and difficult objects.
-    background : bool
-        Whether images without boxes are stored.
-
-    Examples
-    --------
-    >>> labels = BoxLabels("refuse", "drop", False)
-    >>> labels.of([Box("box 0", 3, (0.25, 0, 0.5, 1))], (100, 100))
-    ([2.0, 5.0, 3.0, 0.25, 0.0, 0.5, 1.0], Counter())
-    >>> labels.of([Box("box 0", 3, (0.5, 0, 0.5, 1))], (100, 100))
-    Traceback (most recent call last):
-        ...
-    recordio.errors.LabelError: box 0: its width or height is not above 0 (50, 0, 50, 100); ...
-    """
-
-    bad_boxes: str
-    marked: str
-    background: bool
+    bad_boxes: str  # "refuse", "clip" or "drop": boxes that are empty or leave the image
+    marked: str  # "drop", "keep" or "mark": crowds and difficult objects
+    background: bool  # images without boxes are stored
     clipped: int = 0
 
     @classmethod
     def from_settings(cls, settings: argparse.Namespace) -> BoxLabels:
-        """What the options of `add_box_options` ask for."""
+        """Make one by the options of `add_box_options`."""
         return cls(settings.bad_boxes, settings.marked, settings.background)
 
     def of(
         self, boxes: Iterable[Box], size: Size
     ) -> tuple[list[float] | None, collections.Counter[str]]:
-        """The label of an image, and what is not in it.
+        """Return the label of an image of a width and height in pixels, and what is not in it.
 
-        Parameters
-        ----------
-        boxes : iterable of Box
-            Its objects.
-        size : tuple of int
-            Width and height in pixels.
-
-        Returns
-        -------
-        label : list of float or None
-            None if nothing is left of the boxes, and such images are not stored.
-        left_out : Counter of str
-            Boxes that were dropped, and the image if there is no label.
-
-        Raises
-        ------
-        LabelError
-            A box is not allowed.
+        The label is None if nothing is left of the boxes, and such images are not stored.
         """
         width = 6.0 if self.marked == "mark" else 5.0
         values: list[float] = []
@@ -194,7 +141,7 @@ class BoxLabels:
         return [HEADER, width, *values], left_out
 
     def _checked(self, box: Box, size: Size) -> list[float] | None:
-        """The corners inside of the image; None if the box is dropped."""
+        """Return the corners inside of the image; None if the box is dropped."""
         if not all(map(math.isfinite, box.corners)):
             raise LabelError(f"{box.name}: a coordinate is no number or infinite")
         problem = ""
@@ -223,14 +170,14 @@ class BoxLabels:
         return inside
 
     def notes(self) -> list[str]:
-        """What was not stored as it was, for the messages of a command."""
+        """Describe, for the messages of a command, what was not stored as it was."""
         if not self.clipped:
             return []
         return [f"note: {self.clipped} boxes were clipped at the edges of their images"]
 
 
 def _has_area(corners: Sequence[float]) -> bool:
-    """Whether a box has width and height as 32-bit floats, in which labels are stored."""
+    """Return True if a box has width and height as 32-bit floats, in which labels are stored."""
     left, top, right, bottom = np.array(corners, np.float32)
     return bool(right > left and bottom > top)
 
@@ -245,29 +192,11 @@ def item_of(
     place: str,
     beside: Counts = MappingProxyType({}),
 ) -> Item | Skipped | LeftOut:
-    """One image with its boxes.
+    """Make the item of an image with its boxes; LeftOut for one without boxes that is not stored.
 
-    Parameters
-    ----------
-    folder, name : str
-        The folder of the images, and the path of the file in it.
-    boxes_at : callable
-        ``boxes_at((width, height))`` gives the objects of an image of that size.
-    stated : tuple of int, optional
-        The size for which the boxes were made, if the annotations tell.
-    labels : BoxLabels
-        Makes the label.
-    settings : argparse.Namespace
-        `check`: ``"header"`` to look whether the file is whole and has the stated size.
-    place : str
-        Where the annotations are, for the report.
-    beside : mapping of str to int
-        What else the annotations say about the image, which no record holds.
-
-    Returns
-    -------
-    Item, Skipped or LeftOut
-        `LeftOut` for an image without boxes that is not to be stored.
+    ``boxes_at((width, height))`` gives the objects of an image of that size; `stated` is the size
+    for which the boxes were made, if the annotations have it.  `place`, in the report, is where the
+    annotations are, and `beside` counts what else they say about the image, which no record holds.
     """
     try:
         content = read_content(os.path.join(folder, name), settings.check)
@@ -293,13 +222,7 @@ def item_of(
 
 
 def upright_size(content: bytes) -> Size:
-    """Width and height of an image as the iterators see it: turned as its EXIF orientation says.
-
-    Raises
-    ------
-    ImageDecodeError
-        The format is unknown or the header is damaged.
-    """
+    """Return width and height of an image turned as its EXIF orientation says."""
     header = read_image_header(content)
     if header is not None and header.plain:
         return header.width, header.height
@@ -316,13 +239,7 @@ def upright_size(content: bytes) -> Size:
 
 
 def checked_classes(names: Sequence[object], path: str) -> list[str]:
-    """Names of classes that `PREFIX.classes.txt` can hold, each once.
-
-    Raises
-    ------
-    RecordIOError
-        A name is no text, empty, or there twice.
-    """
+    """Return names of classes that `PREFIX.classes.txt` can hold, each once; refuse others."""
     for number, name in enumerate(names):
         if not isinstance(name, str) or not name.strip() or UNLISTED.search(name):
             raise RecordIOError(f"class {number} has the name {name!r:.60}", path=path)
@@ -332,17 +249,10 @@ def checked_classes(names: Sequence[object], path: str) -> list[str]:
 
 
 def read_class_file(path: str) -> list[str]:
-    """Names of classes: one in each line of a text file, or ``names`` in the YAML of YOLO.
+    """Read names of classes: lines of a text file, or ``names`` in the YAML of YOLO.
 
-    Parameters
-    ----------
-    path : str
-        YAML if it ends with ``.yaml`` or ``.yml``; this needs PyYAML.
-
-    Returns
-    -------
-    list of str
-        In the order of their numbers, from 0.
+    YAML ends with ``.yaml`` or ``.yml`` and needs PyYAML.  Names are in the order of their numbers,
+    from 0.
     """
     if os.path.splitext(path)[1].lower() not in (".yaml", ".yml"):
         with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:

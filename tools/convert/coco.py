@@ -21,19 +21,19 @@ from .format import Import, Items, LeftOut, Source
 
 __all__ = ["FROM_COCO"]
 
-#: What is stored, what follows from other entries, and where a file or an image came from.
+#: Fields that are stored, follow from others, or tell the origin of a file or an image.
 STORED = frozenset(["id", "image_id", "category_id", "bbox", "iscrowd", "area", "num_keypoints"])
 OF_IMAGES = frozenset(
     ["id", "file_name", "width", "height", "license", "coco_url", "flickr_url", "date_captured"]
 )
 OF_CATEGORIES = frozenset(["id", "name"])
 OF_FILES = frozenset(["images", "annotations", "categories", "info", "licenses", "type"])
-#: How the numbers at the end call an entry; others by its key.
+#: Names of entries in the numbers at the end; others have their key.
 CALLED = {"segmentation": "outlines (segmentation)", "keypoints": "lists of key points (keypoints)"}
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-coco."""
+    """Add the options of from-coco."""
     add_box_options(parser, "crowd", "boxes round crowds (iscrowd)")
 
 
@@ -111,7 +111,7 @@ def open_coco(settings: argparse.Namespace) -> Source:
 def left_out_of(
     entries: Iterable[dict[str, Any]], known: Collection[str]
 ) -> collections.Counter[str]:
-    """How often entries have something else than what is known; nothing and zeros do not count."""
+    """Count the unknown fields of entries by name; empty fields and zeros do not count."""
     return collections.Counter(
         CALLED.get(key, key)
         for entry in entries
@@ -121,7 +121,7 @@ def left_out_of(
 
 
 def read_annotations(path: str) -> dict[str, list[dict[str, Any]]]:
-    """The lists in a file, without outlines, which take most of its memory."""
+    """Return the lists in a file without outlines, which take most of its memory."""
 
     def without_outline(entry: dict[str, Any]) -> dict[str, Any]:
         if "segmentation" in entry:  # what is left of it is counted
@@ -144,7 +144,7 @@ def read_annotations(path: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def number_of(entry: dict[str, Any], key: str, name: str, path: str) -> int:
-    """A whole number of an entry."""
+    """Return a whole number of an entry."""
     value = entry.get(key)
     if type(value) is not int:
         raise RecordIOError(f"{name}: its {key} is {value!r:.60}, no whole number", path=path)
@@ -152,12 +152,12 @@ def number_of(entry: dict[str, Any], key: str, name: str, path: str) -> int:
 
 
 def name_of(annotation: dict[str, Any]) -> str:
-    """How errors call an annotation: by its id, or its place in the file."""
+    """Return the name of an annotation in errors: its id, or its position in the file."""
     return f"annotation {annotation['id']!s:.40}"
 
 
 def size_of(image: dict[str, Any]) -> Size:
-    """Width and height of an image, as the file says."""
+    """Return width and height of an image, as the file says."""
     width, height = image.get("width"), image.get("height")
     if type(width) is not int or type(height) is not int or width < 1 or height < 1:
         raise LabelError(
@@ -167,7 +167,7 @@ def size_of(image: dict[str, Any]) -> Size:
 
 
 def box_of(annotation: dict[str, Any], size: Size, by_category: dict[int, int]) -> Box:
-    """The box of an annotation, whose corners are in pixels: x, y, width, height."""
+    """Return the box of an annotation, whose corners are in pixels: x, y, width, height."""
     name = name_of(annotation)
     category, box = annotation.get("category_id"), annotation.get("bbox")
     if type(category) is not int or category not in by_category:

@@ -27,7 +27,7 @@ DTYPES = ("float32", "float64", "int32", "int64", "uint8")
 
 
 def columns(text: str) -> list[int]:
-    """Numbers of columns: ``0,1,-1``."""
+    """Read numbers of columns: ``0,1,-1``."""
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
@@ -36,7 +36,7 @@ def columns(text: str) -> list[int]:
 
 
 def shape(text: str) -> tuple[int, ...]:
-    """A shape: ``3,32,32``."""
+    """Read a shape: ``3,32,32``."""
     try:
         lengths = tuple(int(part) for part in text.split(","))
     except ValueError:
@@ -47,7 +47,7 @@ def shape(text: str) -> tuple[int, ...]:
 
 
 def delimiter(text: str) -> str:
-    r"""One character; ``\t`` stands for a TAB."""
+    r"""Return one character; ``\t`` stands for a TAB."""
     text = text.replace("\\t", "\t")
     if len(text) != 1 or ord(text) > 127 or text in "\r\n\0+-." or text.isalnum():
         raise argparse.ArgumentTypeError(f"{text!r} is no delimiter")
@@ -55,7 +55,7 @@ def delimiter(text: str) -> str:
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-csv."""
+    """Add the options of from-csv."""
     parser.add_argument(
         "--label-columns",
         type=columns,
@@ -127,13 +127,7 @@ def read_items(settings: argparse.Namespace) -> Items:
 
 
 def label_columns(wanted: Sequence[int], count: int, path: str) -> list[int]:
-    """Numbers of columns counted from the start, each once.
-
-    Examples
-    --------
-    >>> label_columns([0, -1], 5, "a.csv")
-    [0, 4]
-    """
+    """Return numbers of columns counted from the start, each once."""
     chosen = [number + count if number < 0 else number for number in wanted]
     for number, asked in zip(chosen, wanted, strict=True):
         if not 0 <= number < count:
@@ -148,7 +142,7 @@ def label_columns(wanted: Sequence[int], count: int, path: str) -> list[int]:
 def array_shape(
     wanted: tuple[int, ...] | None, count: int, settings: argparse.Namespace
 ) -> tuple[int, ...]:
-    """The shape of the arrays, which have `count` elements."""
+    """Return the shape of the arrays, which have `count` elements."""
     if wanted is None:
         return (count,)
     if math.prod(wanted) != count:
@@ -161,7 +155,7 @@ def array_shape(
 
 
 def add_export_options(parser: argparse._ActionsContainer) -> None:
-    """The options of export --to csv."""
+    """Add the options of export --to csv."""
     parser.add_argument(
         "--label-columns",
         type=columns,
@@ -198,7 +192,7 @@ def write_csv(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
 
 
 def numbers_of(pack: RecordPack, record: Record) -> list[str]:
-    """The elements of the array in a record, as text that reads back as the same numbers."""
+    """Return the elements of the array in a record, as text that reads back as the same numbers."""
     if record.kind != "npy":
         raise RecordIOError(
             f"it holds {record.kind}, not an array; --to labels writes labels alone",
@@ -234,7 +228,7 @@ def with_labels(
 
 
 def one_file(target: str) -> list[str]:
-    """The outputs of formats that write one file."""
+    """Return the outputs of formats that write one file."""
     return [os.fspath(target)]
 
 

@@ -30,23 +30,11 @@ SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 @dataclass
 class ExportReport:
-    """What `export_records` did.
-
-    Attributes
-    ----------
-    paths : list of str
-        The files, or the folder.
-    records : int
-        Records written.
-    left_out : int
-        Records that hold no data: those of face-recognition packs that list identities.
-    seconds : float
-        Wall-clock time.
-    """
+    """Result of `export_records`."""
 
     paths: list[str]
     records: int
-    left_out: int
+    left_out: int  # records that list identities of a face-recognition pack
     seconds: float
 
 
@@ -55,28 +43,9 @@ def export_records(
 ) -> ExportReport:
     """Write the records of a pack in another format; the output appears whole or not at all.
 
-    Parameters
-    ----------
-    pack : RecordPack
-        The records.
-    target : str
-        What to write: a file, a prefix or a folder, as the format has it.
-    export : Export
-        The format.
-    settings : argparse.Namespace
-        Its options, and `force`: whether existing files are replaced; `shard_records` and
-        `shard_bytes`, if they are there.
-
-    Returns
-    -------
-    ExportReport
-
-    Raises
-    ------
-    RecordIOError
-        A record does not fit the format, a file exists, or there are no records.
-    OSError
-        A file cannot be read or written.
+    `target` is a file, a prefix or a folder, as the format has it.  The settings have the options
+    of the format, `force` to replace existing files and, for some formats, `shard_records` and
+    `shard_bytes`.
     """
     start = time.perf_counter()
     if target == "-":

@@ -26,18 +26,18 @@ from .labels import table_line
 __all__ = ["FROM_FOLDER", "TO_FOLDERS", "safe_parts"]
 
 TABLE = "labels.csv"
-#: What this system does not take in the name of a file, or understands as more than a name.
+#: Characters that this system refuses in the name of a file, or understands as more than a name.
 FORBIDDEN = re.compile(r'[\0-\x1f<>:"|?*\\]' if os.name == "nt" else "\0")
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-imagefolder."""
+    """Add the options of from-imagefolder."""
     add_suffix_option(parser)
     add_check_option(parser)
 
 
 def add_suffix_option(parser: argparse._ActionsContainer) -> None:
-    """The option that says which files are images."""
+    """Add the option for the suffixes of images."""
     parser.add_argument(
         "--exts",
         default=",".join(DEFAULT_EXTENSIONS),
@@ -47,7 +47,7 @@ def add_suffix_option(parser: argparse._ActionsContainer) -> None:
 
 
 def add_check_option(parser: argparse._ActionsContainer) -> None:
-    """The option that says how contents are examined."""
+    """Add the option for the check of contents."""
     parser.add_argument(
         "--check",
         choices=["header", "none"],
@@ -76,7 +76,7 @@ def open_folder(settings: argparse.Namespace) -> Source:
 
 
 def find_images(root: str, suffixes: str) -> tuple[ImageList, list[str]]:
-    """The images below a folder, and what is to be said about the other files in it."""
+    """Return the images below a folder, and messages about the other files in it."""
     if reason := url_refused(root):
         raise RecordIOError(reason, path=root)
     extensions = [f".{part.strip().lstrip('.')}" for part in suffixes.split(",")]
@@ -86,7 +86,7 @@ def find_images(root: str, suffixes: str) -> tuple[ImageList, list[str]]:
 
 
 def read_content(path: str, check: str) -> bytes:
-    """The content of an image file, examined as `add_check_option` says."""
+    """Return the content of an image file, examined as `add_check_option` says."""
     with open_regular(path) as file:
         content = file.read(2**29 + 1)
     if check == "header":
@@ -95,7 +95,7 @@ def read_content(path: str, check: str) -> bytes:
 
 
 def add_export_options(parser: argparse._ActionsContainer) -> None:
-    """The options of export --to folders."""
+    """Add the options of export --to folders."""
     parser.add_argument(
         "--classes",
         metavar="FILE",
@@ -131,7 +131,7 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
 
 
 def folder_of(record: Record, classes: dict[int, str], pack: RecordPack) -> list[str]:
-    """The parts of the folder that a record belongs to."""
+    """Return the parts of the folder that a record belongs to."""
     label = record.labels[0]
     name = classes.get(int(label)) if label.is_integer() else None
     if name == ".":  # the images lay in the root itself
@@ -145,13 +145,7 @@ def folder_of(record: Record, classes: dict[int, str], pack: RecordPack) -> list
 
 
 def safe_parts(path: str) -> list[str]:
-    """The parts of a relative path; none if it leads elsewhere or this system could not hold it.
-
-    Examples
-    --------
-    >>> safe_parts("animals/cat"), safe_parts("../cat"), safe_parts("/cat"), safe_parts("a//b")
-    (['animals', 'cat'], [], [], [])
-    """
+    """Return the parts of a relative path; none if it leads elsewhere or cannot exist here."""
     parts = path.split("/")
     if FORBIDDEN.search(path) or any(part.strip(". ") == "" for part in parts):
         return []
@@ -191,7 +185,7 @@ def write_new(folder: str, name: str, spare: str, record: Record) -> str:
 
 
 def no_files(target: str) -> list[str]:
-    """The outputs of formats that make a folder."""
+    """Return no outputs, for formats that make a folder."""
     return []
 
 

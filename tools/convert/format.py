@@ -1,4 +1,4 @@
-"""What a conversion is made of: the pieces that every format module fills in.
+"""Pieces of a conversion that every format module fills in.
 
 A format is read by a function that yields items, and written by one that goes over a pack.  The
 rest, record files, reports and the command line, is the same for all of them and stands elsewhere.
@@ -43,81 +43,54 @@ DEFAULT_METADATA_BYTES = 1 << 22
 
 
 class Item(NamedTuple):
-    """What becomes one record.
+    """Content of one record."""
 
-    Attributes
-    ----------
-    labels : sequence of float, or None
-        One: stored in the image header; several: behind it; none at all: 0.  None: the content is
-        the whole record, without an image header.
-    content : bytes
-        What follows the header.
-    name : str
-        Path of the file it comes from, relative, with ``/``; kept in PREFIX.lst.  Empty: none.
-    left_out : mapping of str to int
-        What belongs to it in the source and is not stored, with numbers.
-    """
-
+    #: One: stored in the image header; several: behind it; none at all: 0.  None: the content is
+    #: the whole record, without an image header.
     labels: Sequence[float] | None
     content: bytes
-    name: str = ""
-    left_out: Counts = MappingProxyType({})
+    name: str = ""  # path of its file, relative, with ``/``; kept in PREFIX.lst
+    left_out: Counts = MappingProxyType({})  # parts of it that are not stored
 
 
 class LeftOut(NamedTuple):
-    """Something in a source that gets no record although nothing is wrong with it.
+    """Something sound in a source that gets no record.
 
-    It is counted, and has no id; `Skipped` is for what is wrong.
-
-    Attributes
-    ----------
-    things : mapping of str to int
-        What is not stored, with numbers.
+    It is counted, and has no id; `Skipped` is for faults.
     """
 
     things: Counts
 
 
-#: What a source yields, in its order: items, what had to be left out, and what is never stored.
+#: Results of a source, in its order: items, faulty ones that were skipped, and things left out.
 Items: TypeAlias = Iterator["Item | Skipped | LeftOut"]
 
 
 @dataclass
 class Source:
-    """Items that are read while somebody iterates.
+    """Items that are read while somebody iterates."""
 
-    Attributes
-    ----------
-    items : iterator of Item, Skipped or LeftOut
-        In the order of the source; the position among items and skipped ones is the id of the
-        record.
-    total : int or None
-        How many, where that is known.
-    classes : sequence of str
-        Folder of each label, if labels stand for folders.
-    notes : callable
-        What else there is to say about the source when all items were read.
-    """
-
+    #: The id of a record is its position among items and skipped ones.
     items: Items
     total: int | None = None
-    classes: Sequence[str] = ()
+    classes: Sequence[str] = ()  # folder of each label, if labels stand for folders
+    #: Messages about the source when all items were read.
     notes: Callable[[], Sequence[str]] = field(default=lambda: ())
 
 
 def no_options(parser: argparse._ActionsContainer) -> None:
-    """For formats without options of their own."""
+    """Add nothing, for formats without options of their own."""
 
 
 def natural(text: str) -> int:
-    """A number that is not negative."""
+    """Read a number that is not negative."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no number")
     return int(text)
 
 
 def add_content_limit(parser: argparse._ActionsContainer) -> None:
-    """The option of formats whose sizes are what a file says, and may be packed."""
+    """Add the option of formats whose files state sizes, and may be packed."""
     parser.add_argument(
         "--max-content-bytes",
         type=natural,
@@ -128,7 +101,7 @@ def add_content_limit(parser: argparse._ActionsContainer) -> None:
 
 
 def add_metadata_limit(parser: argparse._ActionsContainer, what: str) -> None:
-    """The option of formats with small files, or parts of files, beside the contents."""
+    """Add the option of formats with small files, or parts, beside the contents."""
     parser.add_argument(
         "--max-metadata-bytes",
         type=natural,
@@ -139,7 +112,7 @@ def add_metadata_limit(parser: argparse._ActionsContainer, what: str) -> None:
 
 
 def add_text_limit(parser: argparse._ActionsContainer) -> None:
-    """The option of formats of lines."""
+    """Add the option of formats of lines."""
     parser.add_argument(
         "--max-line-bytes",
         type=natural,
@@ -150,7 +123,7 @@ def add_text_limit(parser: argparse._ActionsContainer) -> None:
 
 
 def add_array_limit(parser: argparse._ActionsContainer) -> None:
-    """The option of formats that are read as a whole."""
+    """Add the option of formats that are read as a whole."""
     parser.add_argument(
         "--max-array-bytes",
         type=natural,
@@ -162,26 +135,11 @@ def add_array_limit(parser: argparse._ActionsContainer) -> None:
 
 @dataclass(frozen=True)
 class Import:
-    """How files of a format become records.
+    """Way of files of a format to records."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the format: the command is ``recordio from-NAME``.
-    summary : str
-        One line for the help.
-    sources : sequence of (str, str, bool)
-        The positional arguments: name, help, and whether several may be given.
-    open : callable
-        ``open(settings)`` returns a `Source`; `settings` has an attribute for each option.
-    add_options : callable
-        ``add_options(parser)`` adds the options of the format.
-    description : str
-        What becomes of what, for the help.
-    """
-
-    name: str
+    name: str  # the command is ``recordio from-NAME``
     summary: str
+    #: Positional arguments: name, help, and True if several may be given.
     sources: Sequence[tuple[str, str, bool]]
     open: Callable[[argparse.Namespace], Source]
     add_options: Callable[[argparse._ActionsContainer], None] = no_options
@@ -190,34 +148,18 @@ class Import:
 
 @dataclass(frozen=True)
 class Export:
-    """How records become files of a format.
+    """Way of records to files of a format."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the format: the command is ``recordio export --to NAME``.
-    summary : str
-        One line for the help.
-    outputs : callable
-        ``outputs(target)`` returns the files that are written, the main one first; none for a
-        folder.
-    write : callable
-        ``write(pack, paths, settings)`` writes them, whole or not at all, and returns the number of
-        records; for a folder `paths` is the target alone.
-    add_options : callable
-        ``add_options(parser)`` adds the options of the format.
-    suffix : str
-        Of a target that is a file, as people name it.
-    """
-
-    name: str
+    name: str  # the command is ``recordio export --to NAME``
     summary: str
+    #: The files of a target, the main one first; none for a folder.
     outputs: Callable[[str], Sequence[str]]
+    #: Writes the files, or the folder, whole or not at all; returns the number of records.
     write: Callable[[RecordPack, Sequence[str], argparse.Namespace], int]
     add_options: Callable[[argparse._ActionsContainer], None] = no_options
-    suffix: str = ""
+    suffix: str = ""  # of a target that is a file
 
 
 def unreadable(path: str, error: BaseException) -> RecordIOError:
-    """An error of a library, with the file that it was about."""
+    """Return an error for a file that a library could not read."""
     return RecordIOError(f"cannot be read: {error}", path=path)

@@ -1,6 +1,6 @@
 """Items of a source become a record file, an index and, where files had names, a list.
 
-What cannot be converted is reported; files appear whole or not at all.
+Items that cannot be converted are reported; files appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .format import Counts, Item, LeftOut, Source
 
 __all__ = ["ImportReport", "companions", "import_records"]
 
-#: Kinds of things left out that are told apart, and shown: their names are the source's.
+#: Kinds of things left out that are counted one by one, and shown; the source names them.
 MOST_KINDS, SHOWN_KINDS = 1000, 20
 LONGEST_KIND = 80
 OTHER_KINDS = "others"
@@ -42,35 +42,19 @@ OTHER_KINDS = "others"
 
 @dataclass
 class ImportReport:
-    """What `import_records` did.
-
-    Attributes
-    ----------
-    path : str
-        The record file.
-    records : int
-        Records written.
-    bytes_written : int
-        Sum of their sizes.
-    skipped : list of Skipped
-        What could not be converted, and why.
-    left_out : Counter of str
-        What the records do not hold although nothing is wrong with it, with numbers: outlines,
-        other files of a sample, images without boxes.  What belongs to skipped items is not
-        counted.
-    seconds : float
-        Wall-clock time.
-    """
+    """Result of `import_records`."""
 
     path: str
     records: int = 0
-    bytes_written: int = 0
+    bytes_written: int = 0  # in records
     skipped: list[Skipped] = field(default_factory=list)
+    #: Things that no record holds: outlines, other files of a sample, images without boxes.  Those
+    #: of skipped items are not counted.
     left_out: collections.Counter[str] = field(default_factory=collections.Counter)
     seconds: float = 0.0
 
     def count(self, things: Counts) -> None:
-        """Add what was left out."""
+        """Add things that were left out."""
         for name, number in things.items():
             kind = UNLISTED.sub("?", name)[:LONGEST_KIND]
             if kind not in self.left_out and len(self.left_out) >= MOST_KINDS:
@@ -78,16 +62,7 @@ class ImportReport:
             self.left_out[kind] += number
 
     def not_stored(self) -> str:
-        """What was left out, for people; empty if nothing was.
-
-        Examples
-        --------
-        >>> report = ImportReport("a.rec")
-        >>> report.count({".json": 2, ".txt": 1})
-        >>> report.count({".txt": 3})
-        >>> report.not_stored()
-        'not stored: 4 .txt, 2 .json'
-        """
+        """Describe the things that were left out; the text is empty if there were none."""
         if not self.left_out:
             return ""
         ordered = self.left_out.most_common()
@@ -98,13 +73,7 @@ class ImportReport:
 
 
 def companions(prefix: str) -> list[str]:
-    """Everything that `import_records` may write and somebody may want to keep.
-
-    Examples
-    --------
-    >>> companions("out/a")
-    ['out/a.rec', 'out/a.idx', 'out/a.lst', 'out/a.classes.txt']
-    """
+    """Return the paths of all files that `import_records` may write and somebody may keep."""
     return [f"{prefix}{suffix}" for suffix in (".rec", ".idx", ".lst", ".classes.txt")]
 
 
@@ -117,49 +86,16 @@ def import_records(
     progress: bool | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> ImportReport:
-    r"""Write the items of a source to ``PREFIX.rec`` and ``PREFIX.idx``.
+    """Write the items of a source to ``PREFIX.rec`` and ``PREFIX.idx``.
 
     The id and key of a record is the position of its item in the source, also where items were
     left out and where records are shuffled.  Existing files are replaced, and the list and class
     names of an older pack are removed.
 
-    Parameters
-    ----------
-    source : Source
-        The items; memory does not grow with their number, except for names that are shuffled.
-    prefix : str
-        Output path without suffix.
-    shuffle : int, optional
-        Seed of the order of the records; by default that of the source.  They are written twice,
-        so that there is no need to hold them in memory.
-    strict : bool
-        Stop at the first item that cannot be converted.
-    progress : bool, optional
-        Show a progress bar; by default where standard error is a terminal.
-    cancelled : callable, optional
-        Asked between items; when true, `KeyboardInterrupt` is raised and nothing is published.
-
-    Returns
-    -------
-    ImportReport
-
-    Raises
-    ------
-    RecordIOError
-        The source is damaged, an item cannot be converted and `strict` is set, or there is no item
-        at all: nothing was published.
-    OSError
-        A file cannot be read or written; nothing was published.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> items = iter([Item([1.0], b"one"), Item([2.0, 3.0], b"two", "b.txt")])
-    >>> import_records(Source(items), str(folder / "a")).records
-    2
-    >>> (folder / "a.lst").read_text()
-    '1\t2.000000\t3.000000\tb.txt\n'
+    Memory does not grow with the number of items, except for names that are shuffled.  `shuffle` is
+    the seed of the order of the records, which are then written twice.  With `strict` an item that
+    cannot be converted is an error.  After an error, or when `cancelled` returns true, nothing is
+    published.
     """
     start = time.perf_counter()
     report = ImportReport(f"{prefix}.rec")
@@ -191,7 +127,7 @@ def _watched(
     progress: bool | None,
     cancelled: Callable[[], bool],
 ) -> Iterator[tuple[int, Item, bytes]]:
-    """Id, item and record of everything that can be converted."""
+    """Yield id, item and record of everything that can be converted."""
     with (
         contextlib.ExitStack() as stack,
         progress_bar(source.total, os.path.basename(report.path), "records", progress) as advance,
@@ -312,7 +248,7 @@ def _check_any(report: ImportReport) -> None:
 
 
 class _NameList:
-    """A ``.lst`` file that is begun with the first name; without any, an old one is removed."""
+    """File ``.lst`` that is begun with the first name; without any, an old one is removed."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""The labels of a pack as a CSV table; what else is in the records is not looked at."""
+"""Labels of a pack as a CSV table; the rest of the records is not looked at."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ HEADER = ("key", "id", "labels")
 
 
 def table_line(fields: Iterable[object], labels: Sequence[float]) -> bytes:
-    r"""One line of a table: some fields, then the labels.
-
-    Examples
-    --------
-    >>> table_line(["a, b.jpg", 7], [1.0, 2.5])
-    b'"a, b.jpg",7,1,2.5\n'
-    """
+    """Make one line of a table: some fields, then the labels."""
     line = io.StringIO()
     fields = [*fields, *(number_text(label) for label in labels)]
     csv.writer(line, lineterminator="\n").writerow(fields)

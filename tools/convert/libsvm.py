@@ -22,12 +22,12 @@ from .format import Export, Import, Item, Items, LeftOut, Source, add_array_limi
 
 __all__ = ["FROM_LIBSVM", "TO_LIBSVM"]
 
-#: How the numbers at the end call what `read_libsvm` drops.
+#: Names, in the numbers at the end, of the things that `read_libsvm` drops.
 CALLED = {"weights": "weights of labels", "queries": "qid", "comments": "comments"}
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-libsvm."""
+    """Add the options of from-libsvm."""
     parser.add_argument(
         "--one-based",
         action="store_true",
@@ -74,14 +74,14 @@ def read_items(data: object, labels: np.ndarray) -> Items:
 
 
 def add_export_options(parser: argparse._ActionsContainer) -> None:
-    """The options of export --to libsvm."""
+    """Add the options of export --to libsvm."""
     parser.add_argument(
         "--one-based", action="store_true", help="call the first feature 1 (default: 0)"
     )
 
 
 def write_libsvm(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
-    """Write one line for each record; of dense arrays, the elements that are not zero."""
+    """Write one line for each record; a dense array gives its elements that are not zero."""
     count = 0
     with AtomicOutput(paths[0]) as output:
         for record in pack:
@@ -105,7 +105,7 @@ def write_libsvm(pack: RecordPack, paths: Sequence[str], settings: argparse.Name
 
 
 def entries_of(array: np.ndarray, place: dict) -> tuple[np.ndarray, np.ndarray]:
-    """Indices and values of a sparse or dense row."""
+    """Return indices and values of a sparse or dense row."""
     if is_sparse(array):
         index, value = SPARSE_FIELDS
         return array[index], array[value]

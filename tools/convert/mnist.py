@@ -47,7 +47,7 @@ def read_items(images: np.ndarray, labels: np.ndarray) -> Items:
 
 
 def outputs(target: str) -> list[str]:
-    """The files that a target stands for."""
+    """Return the files that a target stands for."""
     return [f"{target}{IMAGES}", f"{target}{LABELS}"]
 
 
@@ -84,12 +84,12 @@ def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Names
 
 
 def idx_header(*shape: int) -> bytes:
-    """The start of an idx file of bytes."""
+    """Return the start of an idx file of bytes."""
     return bytes([0, 0, 8, len(shape)]) + np.array(shape, ">u4").tobytes()
 
 
 def label_byte(labels: Sequence[float], place: dict) -> int:
-    """The label of a record, which must fit into a byte."""
+    """Return the label of a record, which must fit into a byte."""
     if len(labels) != 1 or not labels[0].is_integer() or not 0 <= labels[0] <= 255:
         raise RecordIOError(f"the labels {labels} are not one whole number from 0 to 255", **place)
     return int(labels[0])

@@ -31,7 +31,7 @@ from .format import Export, Import, Item, Items, LeftOut, Source, add_array_limi
 
 __all__ = ["FROM_NUMPY", "TO_NPY"]
 
-#: What ``zipfile`` raises; RuntimeError for what it cannot unpack.
+#: Errors of ``zipfile``; RuntimeError for methods of compression that it does not know.
 ARCHIVE_ERRORS = (EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)
 PIECE = 1 << 22
 ZIP_START = b"PK\3\4"
@@ -39,7 +39,7 @@ SUFFIX, LABELS_SUFFIX = ".npy", ".labels.npy"
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-numpy."""
+    """Add the options of from-numpy."""
     parser.add_argument(
         "--labels",
         metavar="FILE",
@@ -89,7 +89,7 @@ def open_arrays(settings: argparse.Namespace) -> Source:
 def load_pair(
     settings: argparse.Namespace,
 ) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
-    """The arrays that the arguments name, and the names of the others in the same archive."""
+    """Return the arrays that the arguments name, and the names of the others in the archive."""
     path, labels, limit = settings.source, None, settings.max_array_bytes
     others: list[str] = []
     if is_archive(path):
@@ -131,7 +131,7 @@ def naming_damage(path: str) -> Iterator[None]:
 
 
 def is_archive(path: str) -> bool:
-    """Whether a file is ``.npz``, not ``.npy``."""
+    """Return True if a file is ``.npz``, not ``.npy``."""
     with open_bytes(path)[0] as file:
         start = file.read(len(npy_format.MAGIC_PREFIX))
     if start != npy_format.MAGIC_PREFIX and start[:4] != ZIP_START:
@@ -140,7 +140,7 @@ def is_archive(path: str) -> bool:
 
 
 def load(path: str, limit: int | None) -> np.ndarray:
-    """The array in a ``.npy`` file, mapped where that is possible."""
+    """Return the array in a ``.npy`` file, mapped where that is possible."""
     with naming_damage(path):
         if "://" not in path:
             return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -149,7 +149,7 @@ def load(path: str, limit: int | None) -> np.ndarray:
 
 
 def bounded_array(file: Any, stored: int | None, limit: int | None, path: str) -> np.ndarray:
-    """An array that is read piece by piece: its header may promise anything.
+    """Read an array piece by piece: its header may promise anything.
 
     `stored` is the size of the file that it is packed in; without one it is not packed.
     """
@@ -164,7 +164,7 @@ def bounded_array(file: Any, stored: int | None, limit: int | None, path: str) -
 def member(
     archive: zipfile.ZipFile, name: str | None, path: str, option: str, other: str | None = None
 ) -> str:
-    """The name of one array of a ``.npz`` file; without one the only array, `other` not counted."""
+    """Return the name of an array of a ``.npz`` file, by default the only one besides `other`."""
     names = [stored.removesuffix(SUFFIX) for stored in archive.namelist()]
     if name is None and len(names) == 2 and other in names:
         name = next(candidate for candidate in names if candidate != other)
@@ -204,7 +204,7 @@ def as_image(row: np.ndarray, encoding: str) -> bytes:
 
 
 def outputs(target: str) -> list[str]:
-    """The files that a target stands for."""
+    """Return the files that a target stands for."""
     prefix = target.removesuffix(SUFFIX)
     return [f"{prefix}{SUFFIX}", f"{prefix}{LABELS_SUFFIX}"]
 
@@ -239,7 +239,7 @@ def write_npy(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
 
 
 def array_of(pack: RecordPack, record: Record, max_pixels: int) -> np.ndarray:
-    """The array in a record, or its image as grey or RGB."""
+    """Return the array in a record, or its image as grey or RGB."""
     if record.kind == "npy":
         return decode_npy(record.content, **pack.place(record))
     if record.kind in IMAGE_KINDS:

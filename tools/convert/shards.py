@@ -1,4 +1,4 @@
-"""Many files for one pack: patterns that stand for their names, and which records each gets.
+"""Many files for one pack: patterns that stand for their names, and the records of each.
 
 Nothing is opened here, and nothing is written.
 """
@@ -30,31 +30,11 @@ WILDCARD = re.compile(r"[*?\[]")
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """The names that a pattern stands for, as shells expand it.
+    """Return the names that a pattern stands for, as shells expand it, in order.
 
-    Parameters
-    ----------
-    pattern : str
-        ``{000..009}`` are whole numbers, with as many digits as the longer end if one of them
-        begins with 0, and ``{0..90..10}`` every tenth; ``{a,b}`` are texts.  Several groups
-        give every combination.
-
-    Returns
-    -------
-    list of str
-        In order; the pattern itself if there is no group in it.
-
-    Raises
-    ------
-    RecordIOError
-        It stands for more than 2**20 names, or there are groups inside of groups.
-
-    Examples
-    --------
-    >>> expand_braces("train-{08..10}.tar")
-    ['train-08.tar', 'train-09.tar', 'train-10.tar']
-    >>> expand_braces("{a,b}/{0..1}.tar")
-    ['a/0.tar', 'a/1.tar', 'b/0.tar', 'b/1.tar']
+    ``{000..009}`` are whole numbers, with as many digits as the longer end if one of them begins
+    with 0, and ``{0..90..10}`` every tenth; ``{a,b}`` are texts.  Several groups give every
+    combination; groups inside of groups are refused.
     """
     if NESTED.search(pattern):
         raise RecordIOError("braces inside of braces; give several patterns instead", path=pattern)
@@ -97,38 +77,12 @@ def _too_many(pattern: str) -> RecordIOError:
 
 
 def matching_files(patterns: Sequence[str]) -> list[str]:
-    """List the files of arguments: names, ``{000..009}`` and ``*`` in paths and URLs.
+    """Return the files of arguments: names, ``{000..009}`` and ``*`` in paths and URLs.
 
     These are the patterns of WebDataset, not those of `recordio.files.named_files`: a folder stands
     for itself, a semicolon is part of a name, and folders of URLs may have wildcards.
 
-    Parameters
-    ----------
-    patterns : sequence of str
-        A name of a file that exists is taken as it is.
-
-    Returns
-    -------
-    list of str
-        In the order of the arguments; what a wildcard finds is sorted.
-
-    Raises
-    ------
-    RecordIOError
-        A local file does not exist, or a wildcard finds nothing.
-    ImportError
-        A wildcard in a URL, and fsspec is not installed.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> for number in range(3):
-    ...     (folder / f"a-{number}.tar").touch()
-    >>> [os.path.basename(path) for path in matching_files([f"{folder}/a-{{1..2}}.tar"])]
-    ['a-1.tar', 'a-2.tar']
-    >>> len(matching_files([f"{folder}/*.tar"]))
-    3
+    A name of a file that exists is taken as it is.  The files of a wildcard are sorted.
     """
     found: list[str] = []
     for pattern in patterns:
@@ -157,7 +111,7 @@ def _remote_matches(url: str) -> list[str]:
 
 
 def add_shard_options(parser: argparse._ActionsContainer) -> None:
-    """The options of exports that write files."""
+    """Add the options of exports that write files."""
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument(
         "--shard-records",
@@ -190,29 +144,9 @@ def plan_shards(
     records: int | None,
     size: int | None,
 ) -> list[tuple[str, np.ndarray]] | None:
-    """The shards of an export and the records of each.
+    """Return target and positions of each shard of an export; None if there is to be one file.
 
-    Parameters
-    ----------
-    target : str
-        What is to be written.
-    reader : RecordReader
-        The records.
-    positions : sequence of int
-        Those that are exported.
-    records, size : int, optional
-        Records of a shard, or bytes of its records.
-
-    Returns
-    -------
-    list of (str, numpy.ndarray) or None
-        Target and positions of each shard; None if there is to be one file.
-
-    Raises
-    ------
-    RecordIOError
-        Braces and a size are both given, there are fewer records than names, or names are not
-        different ones in one folder.
+    A shard has a number of `records`, or as many as have `size` bytes.
     """
     every = np.asarray(positions, np.int64)
     names = expand_braces(target)
@@ -253,15 +187,7 @@ def _cuts_by_size(sizes: Iterator[int], most: int) -> np.ndarray:
 
 
 def older_shards(target: str, written: Sequence[str]) -> list[str]:
-    """Files that a reader of all numbered shards would find besides those that are written.
-
-    Parameters
-    ----------
-    target : str
-        A target whose shards are numbered.
-    written : sequence of str
-        The shards.
-    """
+    """Return files that a reader of all numbered shards would find besides those of this run."""
     before, _, after = number_template(target)
     folder, start = os.path.split(before)
     pattern = re.compile(rf"{re.escape(start)}\d+{re.escape(after)}")

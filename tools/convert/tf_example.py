@@ -2,7 +2,7 @@
 
 The message is fixed and has five field numbers, so that reading its wire format takes fewer lines
 than describing it to the protobuf package, whose version TensorFlow, Ray and others pin against one
-another.  What is read here is every valid encoding; nothing else of protobuf is known.
+another.  Every valid encoding is read; nothing else of protobuf is known here.
 """
 
 from __future__ import annotations
@@ -24,36 +24,16 @@ Feature: TypeAlias = "list[bytes] | list[float] | list[int]"
 MOST_NUMBERS = 1 << 22
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-#: Those of an Example, or the context of a SequenceExample; and what the latter has besides.
+#: Features of an Example, or the context of a SequenceExample; and the lists of the latter.
 FEATURES, FEATURE_LISTS = 1, 2
 BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3
 
 
 def decode_example(data: bytes, wanted: Collection[str] | None = None) -> dict[str, Feature]:
-    """Read a serialized example.
+    """Read a serialized example: the values of its features.
 
-    Parameters
-    ----------
-    data : bytes
-        The message.
-    wanted : collection of str, optional
-        Features to read; by default all.
-
-    Returns
-    -------
-    dict of str to list
-        The values of each feature; floats are 32-bit floats, integers 64-bit ones.  Those that
-        are not wanted have none, and neither have the feature lists of a SequenceExample.
-
-    Raises
-    ------
-    RecordIOError
-        The bytes are no such message, or a feature has more than 2**22 numbers.
-
-    Examples
-    --------
-    >>> decode_example(encode_example({"label": [3, -1], "image": [b"..."], "x": [0.5]}))
-    {'label': [3, -1], 'image': [b'...'], 'x': [0.5]}
+    Only `wanted` features have values, by default all.  Floats are 32-bit floats, integers 64-bit
+    ones.  The feature lists of a SequenceExample have none.
     """
     features: dict[str, Feature] = {}
     try:
@@ -72,7 +52,7 @@ def decode_example(data: bytes, wanted: Collection[str] | None = None) -> dict[s
 
 
 def read_entry(entry: memoryview, wanted: Collection[str] | None) -> tuple[str, Feature]:
-    """Name and values of one entry of the map."""
+    """Return name and values of one entry of the map."""
     name, feature = "", memoryview(b"")
     for number, kind, value in fields(entry):
         if (number, kind) == (1, BYTES):
@@ -88,7 +68,7 @@ def read_entry(entry: memoryview, wanted: Collection[str] | None) -> tuple[str, 
 
 
 def read_list(kind_of_list: int, items: memoryview) -> Feature:
-    """The values of one feature; numbers may be packed together or stand alone."""
+    """Return the values of one feature; numbers may be packed together or stand alone."""
     values: list[Any] = []
     for number, kind, value in fields(items):
         if number != 1:
@@ -116,7 +96,7 @@ def read_list(kind_of_list: int, items: memoryview) -> Feature:
 
 
 def fields(message: memoryview) -> Iterator[tuple[int, int, Any]]:
-    """Number, wire type and value of each field of a message."""
+    """Yield number, wire type and value of each field of a message."""
     at = 0
     while at < len(message):
         tag, at = read_varint(message, at)
@@ -138,7 +118,7 @@ def fields(message: memoryview) -> Iterator[tuple[int, int, Any]]:
 
 
 def read_varint(data: memoryview, at: int) -> tuple[int, int]:
-    """An integer in groups of seven bits, and where it ends."""
+    """Return an integer in groups of seven bits, and where it ends."""
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
@@ -152,27 +132,14 @@ def read_varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def signed(value: int) -> int:
-    """The 64 bits of an integer with their sign."""
+    """Return the 64 bits of an integer with their sign."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def encode_example(features: Mapping[str, Sequence[Any]]) -> bytes:
-    """Make a serialized example.
+    """Make a serialized example, its features in the given order.
 
-    Parameters
-    ----------
-    features : mapping of str to sequence
-        Values of each feature: all bytes, all integers, or all numbers.
-
-    Returns
-    -------
-    bytes
-        The message; features are in the given order.
-
-    Examples
-    --------
-    >>> encode_example({"x": [1]}).hex()
-    '0a0c0a0a0a017812051a030a0101'
+    The values of a feature are all bytes, all integers, or all numbers.
     """
     entries = b""
     for name, values in features.items():
@@ -188,12 +155,12 @@ def encode_example(features: Mapping[str, Sequence[Any]]) -> bytes:
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A field whose length stands before its content."""
+    """Make a field whose length stands before its content."""
     return varint(number << 3 | BYTES) + varint(len(content)) + content
 
 
 def varint(value: int) -> bytes:
-    """A non-negative integer in groups of seven bits, the lowest first."""
+    """Make groups of seven bits of a non-negative integer, the lowest first."""
     data = bytearray()
     while value > 0x7F:
         data.append(value & 0x7F | 0x80)

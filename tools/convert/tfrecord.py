@@ -45,7 +45,7 @@ LABELS = ("image/class/label", "label")
 
 
 def checksums() -> Callable[[bytes], int]:
-    """The masked CRC-32C of some bytes."""
+    """Return the function for the masked CRC-32C of some bytes."""
     of = library_crc32c("TFRecord files", "tfrecord")
 
     def masked(data: bytes) -> int:
@@ -56,7 +56,7 @@ def checksums() -> Callable[[bytes], int]:
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-tfrecord."""
+    """Add the options of from-tfrecord."""
     add_feature_options(parser)
     parser.add_argument(
         "--no-labels", action="store_true", help="there are no labels; every label is 0"
@@ -72,7 +72,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
 
 
 def add_feature_options(parser: argparse._ActionsContainer) -> None:
-    """The options that name features."""
+    """Add the options that name features."""
     parser.add_argument(
         "--content",
         metavar="FEATURE",
@@ -110,16 +110,9 @@ def open_tfrecord(settings: argparse.Namespace) -> Source:
 def read_frames(
     path: str, checksum: Callable[[bytes], int], limit: int = LARGEST
 ) -> Iterator[tuple[int, bytes]]:
-    """Offset and data of each record of a TFRecord file, plain or gzip.
+    """Yield offset and data of each record of a TFRecord file, plain or gzip.
 
-    Raises
-    ------
-    TruncatedRecordError
-        The file ends inside a record.
-    CorruptRecordError
-        A checksum is wrong: what follows cannot be trusted.
-    RecordTooLargeError
-        A record has more than `limit` bytes.
+    Reading ends with an error at a wrong checksum: the rest cannot be trusted.
     """
     file, _ = open_bytes(path)
     offset = 0
@@ -163,7 +156,7 @@ def read_frames(
 
 
 def read_fully(file: BinaryIO, count: int) -> bytes:
-    """As many bytes as there are, up to `count`; memory grows only with what comes."""
+    """Read as many bytes as there are, up to `count`; memory grows only with what comes."""
     pieces = []
     while count and (piece := file.read(min(count, 1 << 22))):
         pieces.append(piece)
@@ -172,7 +165,7 @@ def read_fully(file: BinaryIO, count: int) -> bytes:
 
 
 def as_item(features: dict[str, Feature], settings: argparse.Namespace) -> Item:
-    """One example as an item."""
+    """Make an item of one example."""
     taken = [chosen(features, settings.content, CONTENTS, "--content")]
     content = features[taken[0]]
     if len(content) != 1 or not isinstance(content[0], bytes):
@@ -194,7 +187,7 @@ def as_item(features: dict[str, Feature], settings: argparse.Namespace) -> Item:
 def chosen(
     features: dict[str, Feature], wanted: str | None, usual: Sequence[str], option: str
 ) -> str:
-    """The name of the feature that is wanted, or of one of the usual ones."""
+    """Return the name of the feature that is wanted, or of one of the usual ones."""
     for name in [wanted] if wanted else usual:
         if name in features:
             return name
@@ -205,7 +198,7 @@ def chosen(
 
 
 def add_export_options(parser: argparse._ActionsContainer) -> None:
-    """The options of export --to tfrecord."""
+    """Add the options of export --to tfrecord."""
     add_feature_options(parser)
     parser.add_argument(
         "--raw", action="store_true", help="write records as they are, not as tf.train.Example"
@@ -226,13 +219,13 @@ def write_tfrecord(pack: RecordPack, paths: Sequence[str], settings: argparse.Na
 
 
 def raw_records(pack: RecordPack) -> Iterator[bytes]:
-    """Every record as it is."""
+    """Yield every record as it is."""
     for position in pack.watched(pack.everything()):
         yield pack.reader.read_many([position], copy=True)[0]
 
 
 def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
-    """Every record as an example."""
+    """Yield every record as an example."""
     content, label = settings.content or CONTENTS[0], settings.label or LABELS[0]
     for record in pack:
         labels: list[float] = record.labels

@@ -17,7 +17,7 @@ from recordio.files import open_bytes
 
 __all__ = ["UNPACKING_ERRORS", "BoundedReader", "open_unpacked"]
 
-#: Memory that an xz file may ask for; 64 MiB are what the highest level takes.
+#: Most memory for an xz file; the highest level takes 64 MiB.
 MOST_LZMA_MEMORY = 1 << 28
 PIECE = 1 << 16
 UNPACKING_ERRORS = (EOFError, lzma.LZMAError)
@@ -41,13 +41,7 @@ DECOMPRESSORS: dict[bytes, Callable[[], Any]] = {
 
 
 def open_unpacked(path: str) -> BinaryIO:
-    """Open a file that may be compressed by gzip, bzip2, xz or, from Python 3.14 on, zstd.
-
-    Parameters
-    ----------
-    path : str
-        Local path or fsspec URL.
-    """
+    """Open a file that may be compressed by gzip, bzip2, xz or, from Python 3.14 on, zstd."""
     file, packed = open_bytes(path)
     if packed:
         return file
@@ -64,7 +58,7 @@ def open_unpacked(path: str) -> BinaryIO:
 
 
 class _Unpacked(io.RawIOBase):
-    """What a file holds, unpacked as it is read; closes that file, too."""
+    """Content of a file, unpacked as it is read; closes that file, too."""
 
     def __init__(self, below: BinaryIO, make: Callable[[], Any]) -> None:
         self._below = below
@@ -100,28 +94,9 @@ class _Unpacked(io.RawIOBase):
 
 
 class BoundedReader:
-    """Reads a stream up to a place that moves on.
+    """Reader of a stream up to a position that moves on.
 
-    Parameters
-    ----------
-    file : binary file
-    allowed : int
-        Bytes that may be read for now.
-    refuse : callable
-        Returns what is raised when somebody wants more.
-
-    Examples
-    --------
-    >>> file = BoundedReader(io.BytesIO(bytes(100)), 10, lambda: ValueError("too much"))
-    >>> len(file.read(10))
-    10
-    >>> file.read(1)
-    Traceback (most recent call last):
-        ...
-    ValueError: too much
-    >>> file.allowed = 20
-    >>> len(file.read(10))
-    10
+    `allowed` bytes may be read for now; for more, the error that `refuse` returns is raised.
     """
 
     def __init__(self, file: Any, allowed: int, refuse: Callable[[], Exception]) -> None:
@@ -132,7 +107,7 @@ class BoundedReader:
         self.allowed = allowed
 
     def read(self, count: int) -> bytes:
-        """Some bytes; none at the end, and an EOFError for who goes on all the same.
+        """Read some bytes; none at the end, and an EOFError after that.
 
         tarfile passes over a file by reading until its end, which a header can put anywhere.
         """
@@ -146,4 +121,4 @@ class BoundedReader:
         return data
 
     def close(self) -> None:
-        """Nothing: the stream belongs to somebody else."""
+        """Do nothing: the stream belongs to somebody else."""

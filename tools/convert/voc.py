@@ -37,13 +37,13 @@ CORNERS = ("xmin", "ymin", "xmax", "ymax")
 #: Elements that are read, and those that say where an image came from.
 OF_IMAGES = frozenset(["filename", "folder", "object", "owner", "path", "size", "source"])
 OF_OBJECTS = frozenset(["bndbox", "difficult", "name"])
-#: What tools write where there is nothing to say.
+#: Texts of tools where there is nothing to say.
 NOTHING = frozenset(["", "0", "Unspecified"])
 CALLED = {"segmented": "segmentation masks (segmented)"}
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-voc."""
+    """Add the options of from-voc."""
     parser.add_argument(
         "--ids",
         metavar="FILE",
@@ -110,7 +110,7 @@ def open_voc(settings: argparse.Namespace) -> Source:
 
 
 def left_out_of(root: ElementTree.Element) -> collections.Counter[str]:
-    """How often an annotation says something that no record holds."""
+    """Count the entries of an annotation that no record holds."""
     others = [entry for entry in root if entry.tag not in OF_IMAGES]
     for found in root.iterfind("object"):
         others += [entry for entry in found if entry.tag not in OF_OBJECTS]
@@ -122,15 +122,15 @@ def left_out_of(root: ElementTree.Element) -> collections.Counter[str]:
 
 
 class PlainBuilder(ElementTree.TreeBuilder):
-    """Builds elements, and refuses declarations, of which entities that grow without end are."""
+    """Builder of elements that refuses declarations, such as entities that grow without end."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> NoReturn:
-        """What `XMLParser` calls for a DOCTYPE."""
+        """Refuse a DOCTYPE, for which `XMLParser` calls this."""
         raise RecordIOError("it has a DOCTYPE, which annotations do not need")
 
 
 def read_xml(path: str, limit: int) -> ElementTree.Element:
-    """The root of an annotation file."""
+    """Return the root of an annotation file."""
     parser = ElementTree.XMLParser(target=PlainBuilder())
     try:
         parser.feed(read_limited(path, limit))
@@ -145,7 +145,7 @@ def read_xml(path: str, limit: int) -> ElementTree.Element:
 
 
 def class_names(folder: str, names: Sequence[str], limit: int) -> list[str]:
-    """The names of all objects, sorted; files that cannot be read are reported later."""
+    """Return the names of all objects, sorted; files that cannot be read are reported later."""
     found: set[str] = set()
     for name in names:
         try:
@@ -157,19 +157,19 @@ def class_names(folder: str, names: Sequence[str], limit: int) -> list[str]:
 
 
 def read_ids(path: str) -> list[str]:
-    """The first words of the lines of a file."""
+    """Return the first words of the lines of a file."""
     with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
         words = [line.split() for _, line in bounded_lines(lines, path)]
     return [found[0].removesuffix(".xml") for found in words if found]
 
 
 def text_of(entry: ElementTree.Element, name: str) -> str:
-    """The text of an element inside another, without outer space; empty if there is none."""
+    """Return the text of an element inside another, without outer space; empty if there is none."""
     return (entry.findtext(name) or "").strip()
 
 
 def stated_size(root: ElementTree.Element) -> Size | None:
-    """Width and height in the file; None where they are missing or 0, as some tools write them."""
+    """Return width and height in the file; None where they are missing or 0, which tools write."""
     try:
         width, height = (int(text_of(root, f"size/{side}") or 0) for side in ("width", "height"))
     except ValueError:
@@ -178,7 +178,7 @@ def stated_size(root: ElementTree.Element) -> Size | None:
 
 
 def image_name(root: ElementTree.Element, annotation: str, images: str) -> str:
-    """The image that a file is about: the one that it names, or that is named like it."""
+    """Return the image that a file is about: the one that it names, or that is named like it."""
     named = text_of(root, "filename")
     if named and safe_name(named) != named:
         raise RecordIOError(f"its file name {named!r:.80} leads elsewhere")
@@ -192,7 +192,7 @@ def image_name(root: ElementTree.Element, annotation: str, images: str) -> str:
 
 
 def read_object(number: int, entry: ElementTree.Element, numbers: dict[str, int]) -> Box:
-    """One object, its corners as they are written."""
+    """Return one object, its corners as they are written."""
     name = text_of(entry, "name")
     place = f"object {number} ({name[:40]})"
     if name not in numbers:
@@ -206,7 +206,7 @@ def read_object(number: int, entry: ElementTree.Element, numbers: dict[str, int]
 
 
 def in_fractions(box: Box, size: Size, zero_based: bool) -> Box:
-    """A box whose corners are fractions of the image instead of pixels."""
+    """Return a box whose corners are fractions of the image instead of pixels."""
     width, height = size
     left, top, right, bottom = box.corners
     if not zero_based:  # the first pixel is 1, and the last one belongs to the box
@@ -215,7 +215,7 @@ def in_fractions(box: Box, size: Size, zero_based: bool) -> Box:
 
 
 def read_limited(path: str, limit: int) -> bytes:
-    """The bytes of a file that must not be large."""
+    """Return the bytes of a file that must not be large."""
     with open_regular(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:

@@ -57,13 +57,13 @@ END_MARKER = 1024
 LONGEST_NAME, LONGEST_ENDING = 4096, 255
 MOST_FILES = 1000
 
-#: What of a file is to be read: given its ending and those before it in the sample, how many bytes
-#: it may have and the option that says so; None if it is not wanted.
+#: Chooses the files to read: given the ending of one and those before it in the sample, the most
+#: bytes of it and the option with that limit; None if it is not wanted.
 Wanted = Callable[[str, Sequence[str]], "tuple[int, str] | None"]
 
 
 class StrictInfo(tarfile.TarInfo):
-    """A member of an archive whose end must be marked: ``tarfile`` takes damage for the end."""
+    """Member of an archive whose end must be marked: ``tarfile`` takes damage for the end."""
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Self:
@@ -83,7 +83,7 @@ class StrictInfo(tarfile.TarInfo):
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-webdataset."""
+    """Add the options of from-webdataset."""
     parser.add_argument(
         "--content",
         metavar="EXT",
@@ -122,7 +122,7 @@ def open_webdataset(settings: argparse.Namespace) -> Source:
 
 
 def wanted_files(settings: argparse.Namespace) -> Wanted:
-    """Which files of a sample make its record, by the options."""
+    """Return the function that chooses the files of a sample for its record."""
     content = settings.content and settings.content.lower().removeprefix(".")
     labels: Sequence[str] = ("cls", "json")
     if settings.label:
@@ -144,7 +144,7 @@ def wanted_files(settings: argparse.Namespace) -> Wanted:
 def samples(
     path: str, wanted: Wanted, max_metadata_bytes: int, passed_over: collections.Counter[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Key and files of each sample; a file that is too large or stands twice is an error instead.
+    """Yield key and files of each sample; a file too large or there twice is an error instead.
 
     Files of a sample follow one another; those that are not wanted are None.  Folders, links and
     names without an ending are passed over, as by WebDataset itself, and all but folders counted.
@@ -175,7 +175,7 @@ def members(
     max_metadata_bytes: int,
     passed_over: collections.Counter[str],
 ) -> Iterator[tuple[str, str, Any]]:
-    """Key, ending and content of each file in an archive; None where no limit makes it wanted."""
+    """Yield key, ending and content of each file in an archive; None where no limit wants it."""
 
     def refuse() -> RecordIOError:
         return RecordIOError(
@@ -233,7 +233,7 @@ def members(
 
 
 def as_item(key: str, files: dict[str, Any], settings: argparse.Namespace) -> Item:
-    """One sample as an item."""
+    """Make an item of one sample."""
     wanted = settings.content and settings.content.lower().removeprefix(".")
     chosen = [
         ending
@@ -259,7 +259,7 @@ def as_item(key: str, files: dict[str, Any], settings: argparse.Namespace) -> It
 
 
 def taken(files: dict[str, Any], ending: str) -> bytes:
-    """The content of a file, or the reason why there is none."""
+    """Return the content of a file, or the reason why there is none."""
     content = files[ending]
     if isinstance(content, RecordIOError):
         raise content
@@ -267,7 +267,7 @@ def taken(files: dict[str, Any], ending: str) -> bytes:
 
 
 def labels_in(files: dict[str, Any], wanted: str | None) -> tuple[list[float], str, list[str]]:
-    """The labels of a sample, the ending of the file that holds them, and its other fields."""
+    """Return the labels of a sample, the ending of the file that holds them, and other fields."""
     if wanted:
         ending, _, field = wanted.partition(":")
         ending = ending.lower().removeprefix(".")
@@ -301,7 +301,7 @@ def labels_in(files: dict[str, Any], wanted: str | None) -> tuple[list[float], s
 
 
 def number_of(word: str) -> float:
-    """A number in text, whole if it can be."""
+    """Return a number in text, whole if it can be."""
     try:
         return int(word)
     except ValueError:
@@ -320,7 +320,7 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
         for record in pack:
             suffixes = suffixes_of(record.kind)
             name = name_of(record, names, suffixes)
-            if not safe_parts(name):  # whoever unpacks the archive would write elsewhere
+            if not safe_parts(name):  # unpacking would write elsewhere
                 name = f"{record.key}{suffixes[0]}"
             match = NAME.fullmatch(name)
             key, ending = match.groups() if match else (str(record.key), name.rpartition(".")[2])
@@ -338,7 +338,7 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
 
 
 def add_file(archive: tarfile.TarFile, name: str, content: Any) -> None:
-    """Add a file that looks the same whoever writes it, and whenever."""
+    """Add a file without owner and time, so that the same records give the same archive."""
     info = tarfile.TarInfo(name)
     info.size = len(content)
     archive.addfile(info, io.BytesIO(content))

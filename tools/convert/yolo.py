@@ -23,7 +23,7 @@ LARGEST_CLASS = 1 << 24
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """The options of from-yolo."""
+    """Add the options of from-yolo."""
     parser.add_argument(
         "--classes",
         metavar="FILE",
@@ -74,7 +74,7 @@ def open_yolo(settings: argparse.Namespace) -> Source:
 
 
 def read_boxes(path: str, classes: int, limit: int) -> list[Box]:
-    """The boxes in a label file; with `classes` names, no higher number is allowed."""
+    """Return the boxes in a label file; with `classes` names, no higher number is allowed."""
     boxes = []
     try:
         text = read_limited(path, limit).decode("utf-8-sig")
@@ -99,7 +99,7 @@ def read_boxes(path: str, classes: int, limit: int) -> list[Box]:
 
 
 def unused(folder: str, images: set[str]) -> list[str]:
-    """What is to be said about label files without an image."""
+    """Return messages about label files without an image."""
     stems = {os.path.splitext(path)[0] for path in images}
     names = []
     for where, folders, files in os.walk(folder):

@@ -1,4 +1,4 @@
-"""``recordio diff``, ``stats`` and ``dedup``: what is in packs, and what is there twice."""
+"""``recordio diff``, ``stats`` and ``dedup``: contents of packs, and duplicates among them."""
 
 from __future__ import annotations
 

@@ -18,8 +18,10 @@ from .command import (
     PACK_HELP,
     PackCommand,
     add_output_options,
+    add_own,
     add_pack,
     add_prefix,
+    given_to,
     natural,
     say_written,
     writing,
@@ -31,13 +33,7 @@ WORDS = {"keep": "keep", "append": "append", "none": None}
 
 
 def mapping(text: str) -> dict[float, float]:
-    r"""What labels become, ``OLD=NEW,OLD=NEW``, or the lines ``OLD TAB NEW`` of a file.
-
-    Examples
-    --------
-    >>> mapping("0=3,1=3")
-    {0.0: 3.0, 1.0: 3.0}
-    """
+    """Read new labels of old ones, ``OLD=NEW,OLD=NEW``, or the lines ``OLD TAB NEW`` of a file."""
     if "=" in text and not os.path.exists(text):
         pairs = [(part.partition("="), f"{part!r} is not OLD=NEW") for part in text.split(",")]
     else:
@@ -68,7 +64,7 @@ def _lines(path: str) -> list[tuple[int, str]]:
 
 
 def labels(text: str) -> Any:
-    """What becomes of the labels of a pack."""
+    """Read the argument of ``--labels``: a word, or new labels of old ones."""
     return WORDS[text] if text in WORDS else mapping(text)
 
 
@@ -91,6 +87,7 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
         help="number of classes of the packs, once for all or once for each (default: found from "
         "identities or labels)",
     )
+    add_own(parser, join, "packs labels classes")
     add_output_options(parser)
 
 
@@ -111,8 +108,9 @@ def _join(settings: argparse.Namespace, interruption: Interruption) -> int:
         given * len(packs) if len(given) == 1 else given
         for given in (settings.labels or ["keep"], settings.classes or [None])
     )
+    given = given_to(join, settings, "packs labels classes")
     with writing(settings, [settings.prefix], interruption) as options:
-        report = join(packs, settings.prefix, asked, classes, **options)
+        report = join(packs, settings.prefix, asked, classes, **given, **options)
     return say_written(report)
 
 
@@ -142,6 +140,7 @@ def _add_relabel(parser: argparse.ArgumentParser) -> None:
         help="a .lst file: each record gets the labels of the line with its id",
     )
     what.add_argument("--none", action="store_true", help="no labels: all become -1")
+    add_own(parser, relabel, "labels")
     add_output_options(parser)
 
 
@@ -152,8 +151,9 @@ def _list_file(text: str) -> str:
 
 
 def _relabel(settings: argparse.Namespace, interruption: Interruption) -> int:
+    given = given_to(relabel, settings, "labels")
     with writing(settings, [settings.prefix], interruption) as options:
-        report = relabel(settings.pack, settings.prefix, settings.labels, **options)
+        report = relabel(settings.pack, settings.prefix, settings.labels, **given, **options)
     return say_written(report)
 
 

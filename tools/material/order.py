@@ -9,7 +9,7 @@ from recordio.packs.manifest import check_shards
 from recordio.packs.rewriting import WINDOW
 from recordio.packs.shard import shard, shard_names
 from recordio.packs.shuffle import shuffle
-from recordio.packs.sort import SORT_KEYS, sort
+from recordio.packs.sort import sort
 
 from ..console import Interruption, say
 from ..outputs import check_outputs, local_path
@@ -17,9 +17,10 @@ from ..record_pack import pack_prefix
 from .command import (
     PackCommand,
     add_output_options,
+    add_own,
     add_pack,
-    add_prefix,
-    add_seed,
+    given_to,
+    operation,
     positive,
     say_written,
     showing_progress,
@@ -31,60 +32,18 @@ __all__ = ["CHECK_SHARDS", "SHARD", "SHUFFLE", "SORT"]
 MEGABYTE = 1 << 20
 
 
-def _add_window(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--window",
-        type=positive,
-        default=WINDOW // MEGABYTE,
-        metavar="MIB",
-        help="put so many MiB together in memory, reading them in the order of the file: more "
-        "spare a slow disk seeks (default: %(default)s)",
-    )
+def _mebibytes(text: str) -> int:
+    return positive(text) * MEGABYTE
 
 
-def _add_shuffle(parser: argparse.ArgumentParser) -> None:
-    add_pack(parser)
-    add_prefix(parser)
-    add_seed(parser)
-    _add_window(parser)
-    add_output_options(parser)
-
-
-def _shuffle(settings: argparse.Namespace, interruption: Interruption) -> int:
-    with writing(settings, [settings.prefix], interruption) as options:
-        report = shuffle(
-            settings.pack,
-            settings.prefix,
-            settings.seed,
-            window=settings.window * MEGABYTE,
-            **options,
-        )
-    return say_written(report)
-
-
-def _add_sort(parser: argparse.ArgumentParser) -> None:
-    add_pack(parser)
-    add_prefix(parser)
-    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in SORT_KEYS.items())
-    parser.add_argument(
-        "--by", choices=list(SORT_KEYS), default="label", help=f"{meanings} (default: label)"
-    )
-    parser.add_argument("--reverse", action="store_true", help="the largest first")
-    _add_window(parser)
-    add_output_options(parser)
-
-
-def _sort(settings: argparse.Namespace, interruption: Interruption) -> int:
-    with writing(settings, [settings.prefix], interruption) as options:
-        report = sort(
-            settings.pack,
-            settings.prefix,
-            settings.by,
-            reverse=settings.reverse,
-            window=settings.window * MEGABYTE,
-            **options,
-        )
-    return say_written(report)
+#: The window in MiB.
+WINDOW_OPTION = {
+    "type": _mebibytes,
+    "default": str(WINDOW // MEGABYTE),
+    "metavar": "MIB",
+    "help": "put so many MiB together in memory, reading them in the order of the file: more spare "
+    "a slow disk seeks (default: %(default)s)",
+}
 
 
 def _add_shard(parser: argparse.ArgumentParser) -> None:
@@ -97,6 +56,7 @@ def _add_shard(parser: argparse.ArgumentParser) -> None:
         "so on; %%04d in it says where the number stands",
     )
     parser.add_argument("n", metavar="N", type=positive, help="how many files")
+    add_own(parser, shard, "n")
     add_output_options(parser)
 
 
@@ -104,7 +64,8 @@ def _shard(settings: argparse.Namespace, interruption: Interruption) -> int:
     names, manifest = shard_names(pack_prefix(settings.pack), settings.target, settings.n)
     check_outputs([manifest], settings.force)
     with writing(settings, names, interruption) as options:
-        report = shard(settings.pack, settings.target, settings.n, **options)
+        given = given_to(shard, settings, "n")
+        report = shard(settings.pack, settings.target, settings.n, **given, **options)
     code = say_written(report)
     say("recordio", f"wrote {manifest}, which lists these files and their checksums")
     return code
@@ -127,19 +88,17 @@ def _check_shards(settings: argparse.Namespace, interruption: Interruption) -> i
     return 0
 
 
-SHUFFLE = PackCommand(
-    "shuffle",
+SHUFFLE = operation(
+    shuffle,
     "copy a pack in random order",
     "Copy a pack with its records in random order, for readers that can only go forward.",
-    _add_shuffle,
-    _shuffle,
+    window=WINDOW_OPTION,
 )
-SORT = PackCommand(
-    "sort",
+SORT = operation(
+    sort,
     "copy a pack in the order of labels, keys, ids or sizes",
     "Copy a pack with its records in another order; equal ones stay in the order of the file.",
-    _add_sort,
-    _sort,
+    window=WINDOW_OPTION,
 )
 SHARD = PackCommand(
     "shard",

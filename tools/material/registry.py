@@ -1,4 +1,4 @@
-"""The commands over packs, in the order in which the help shows them."""
+"""Commands over packs, in the order in which the help shows them."""
 
 from __future__ import annotations
 

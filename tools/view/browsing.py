@@ -1,4 +1,4 @@
-"""The pages to browse: grid, record, its picture and its bytes, identities, and the search."""
+"""Pages to browse: grid, record, its picture and its bytes, identities, and the search."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PIECE = 1 << 22
 
 
 class Tile(NamedTuple):
-    """A record on a grid."""
+    """Record on a grid."""
 
     record: ShownRecord
     label: str
@@ -46,7 +46,7 @@ class Tile(NamedTuple):
 
 
 def tile(pack: ShownPack, found: ShownRecord) -> Tile:
-    """A record with what its tile says."""
+    """Return a record with the texts of its tile."""
     size = None
     if found.is_image:
         try:
@@ -57,7 +57,7 @@ def tile(pack: ShownPack, found: ShownRecord) -> Tile:
 
 
 def packs(site: Site, request: Any) -> Any:
-    """All packs; the grid, if there is one pack only."""
+    """Show all packs; the grid, if there is one pack only."""
     from starlette.responses import RedirectResponse
 
     if len(site.packs) == 1:
@@ -66,7 +66,7 @@ def packs(site: Site, request: Any) -> Any:
 
 
 def grid(site: Site, request: Any) -> Any:
-    """A page of thumbnails: by position, by key, of an identity, or of what fulfils a condition."""
+    """Show a page of thumbnails by position, by key, of an identity, or under a condition."""
     from starlette.responses import RedirectResponse
 
     pack, query = site.pack(request), request.query_params
@@ -182,7 +182,7 @@ def _filtered(pack: ShownPack, request: Any, where: str, count: int, shown: dict
 
 
 def _condition_of(query: Any) -> str:
-    """The condition that the fields of the filter say, added to the one that is written."""
+    """Return the condition of the fields of the filter, added to the one that is written."""
     parts = [query.get("where", "").strip()]
     if label := query.get("label", "").strip():
         parts.append(f"label == {label}" if _is_number(label) else f"class == {label!r}")
@@ -212,7 +212,7 @@ def _is_number(text: str) -> bool:
 
 
 def record(site: Site, request: Any) -> Any:
-    """One record with all that is known about it."""
+    """Show one record with all that is known about it."""
     pack = site.pack(request)
     found = pack.record(request.path_params["position"])
     values: dict[str, Any] = {"reading": None, "facts": {}, "size": None, "wrong": found.damage}
@@ -246,7 +246,7 @@ def record(site: Site, request: Any) -> Any:
 
 
 def key(site: Site, request: Any) -> Any:
-    """The page of the record with a key."""
+    """Show the page of the record with a key."""
     from starlette.responses import RedirectResponse
 
     pack = site.pack(request)
@@ -262,7 +262,7 @@ def key(site: Site, request: Any) -> Any:
 
 
 def image(site: Site, request: Any) -> Any:
-    """The picture of a record; one that says so where it cannot be decoded."""
+    """Send the picture of a record; one that says so where it cannot be decoded."""
     from starlette.responses import Response
 
     pack, side = site.pack(request), request.path_params["side"]
@@ -290,7 +290,7 @@ text-anchor="middle" fill="#c33">cannot be decoded</text></svg>"""
 
 
 def raw(site: Site, request: Any) -> Any:
-    """The content of a record, or all of it, as a file."""
+    """Send the content of a record, or all of it, as a file."""
     from starlette.responses import Response
 
     pack = site.pack(request)
@@ -309,7 +309,7 @@ def raw(site: Site, request: Any) -> Any:
 
 
 def identities(site: Site, request: Any) -> Any:
-    """The identities of a face-recognition pack, each with its first image."""
+    """Show the identities of a face-recognition pack, each with its first image."""
     pack = site.pack(request)
     if pack.places.count is None:
         pack.places.wait_for(1 << 62, 3)
@@ -337,7 +337,7 @@ def identities(site: Site, request: Any) -> Any:
 
 
 def search_names(site: Site, request: Any) -> Any:
-    """Classes and files whose names hold some text."""
+    """Show classes and files whose names hold some text."""
     pack = site.pack(request)
     text = request.query_params.get("q", "").strip()[:LONGEST_QUERY]
     classes = [
@@ -366,7 +366,7 @@ def search_names(site: Site, request: Any) -> Any:
 
 
 def _files_named(pack: ShownPack, text: str, start: int) -> tuple[list[tuple[int, str]], int]:
-    """Id and path of lines of the list from a byte on, and where to go on; 0 at the end."""
+    """Return id and path of lines of the list from a byte on, and the next byte; 0 at the end."""
     assert pack.list is not None
     wanted = text.casefold().encode("utf-8", "surrogateescape")
     latest = time.monotonic() + SECONDS
@@ -395,7 +395,7 @@ def _files_named(pack: ShownPack, text: str, start: int) -> tuple[list[tuple[int
 
 
 def not_counted(site: Site, request: Any, error: NotCounted) -> Any:
-    """A page that asks for itself again, as long as places are not known yet."""
+    """Show a page that asks for itself again, as long as places are not known yet."""
     name = request.path_params.get("pack")
     return site.page(
         "counting", 503, pack=site.packs.get(name), title="Counting", share=error.share

@@ -2,7 +2,7 @@
 
 Only names of keywords and literals have a meaning.  The files are those of the pack that is shown;
 keywords that would name others are refused, and those that make no difference are left out, with a
-note.  What the iterator refuses is refused here as well, with its own error.
+note.  Values that the iterator refuses are refused here as well, with its own error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NamedTuple
 
 import iterators
-from iterators.core.parameters import unknown_keyword
+from recordio.keywords.checks import unknown_keyword
 
 __all__ = ["KINDS", "CallError", "Field", "Settings", "form_groups", "parse_call", "parse_fields"]
 
@@ -42,7 +42,7 @@ REFUSED = {
 OF_PAGES = ("kind", "in_epoch", "batch", "record", "slot", "what", "show", "call", "note")
 #: Accepted by the iterators with a single value, and in no form.
 ONE_VALUE = ("aug_seq",)
-#: What a form shows first; the rest is folded away.
+#: Keywords that a form shows first; the rest is folded away.
 COMMON = (
     "data_shape", "batch_size", "shuffle", "seed", "resize", "rand_crop", "rand_mirror",
     "random_resized_crop", "min_random_area", "max_random_area", "min_aspect_ratio",
@@ -51,39 +51,33 @@ COMMON = (
 )  # fmt: skip
 
 
-#: What `ast.literal_eval` raises.
+#: Errors of `ast.literal_eval`.
 UNREADABLE = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
 
 
 class CallError(ValueError):
-    """Something in a form or a call has no meaning here."""
+    """Fault of a form or a call that has no meaning here."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """An iterator and its keywords, without files.
-
-    Examples
-    --------
-    >>> Settings("ImageRecordIter", {"batch_size": 8, "data_shape": (3, 32, 32)}).text()
-    'ImageRecordIter(batch_size=8, data_shape=(3, 32, 32))'
-    """
+    """Iterator and its keywords, without files."""
 
     kind: str = KINDS[0]
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self, **more: Any) -> str:
-        """The call as Python."""
+        """Return the call as Python."""
         given = {**more, **self.keywords}
         return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def query(self) -> dict[str, str]:
-        """The same as parameters of an address."""
+        """Return parameters of an address for the call."""
         return {"kind": self.kind, **{name: repr(v) for name, v in self.keywords.items()}}
 
 
 class Field(NamedTuple):
-    """One field of a form."""
+    """Field of a form."""
 
     name: str
     kind: str
@@ -93,29 +87,10 @@ class Field(NamedTuple):
 
 
 def parse_call(text: str) -> tuple[Settings, list[str]]:
-    """A pasted call of an iterator.
+    """Read a pasted call of an iterator, perhaps assigned to a name.
 
-    Parameters
-    ----------
-    text : str
-        An expression such as ``mx.io.ImageRecordIter(batch_size=8, ...)``, perhaps assigned to a
-        name.
-
-    Returns
-    -------
-    Settings
-    list of str
-        What was left out, and why.
-
-    Raises
-    ------
-    CallError
-        If it is something else, a value is no literal, or the iterator refuses a keyword.
-
-    Examples
-    --------
-    >>> parse_call("it = ImageRecordIter(path_imgrec=path, batch_size=8, preprocess_threads=16)")
-    (Settings(kind='ImageRecordIter', keywords={'batch_size': 8}), ['path_imgrec: this pack', ...])
+    It returns the settings, and texts about everything that was left out.  Another expression, a
+    value that is no literal, and a keyword that the iterator refuses are a CallError.
     """
     if len(text) > LONGEST:
         raise CallError(f"the text has {len(text)} characters, more than {LONGEST}")
@@ -181,17 +156,9 @@ def _literal(name: str, node: ast.expr) -> Any:
 
 
 def parse_fields(values: Mapping[str, str]) -> Settings:
-    """What a form says; empty fields are left out, and keywords that make no difference.
+    """Read a form; empty fields are left out, and keywords that make no difference.
 
-    Raises
-    ------
-    CallError
-        If there is no such keyword, or the page refuses it.
-
-    Examples
-    --------
-    >>> parse_fields({"kind": "ImageRecordIter", "batch_size": "8", "resize": "", "epoch": "3"})
-    Settings(kind='ImageRecordIter', keywords={'batch_size': 8})
+    A keyword that does not exist, or that the page refuses, is a CallError.
     """
     kind = values.get("kind", KINDS[0])
     if kind not in KINDS:
@@ -220,7 +187,7 @@ def _checked(kind: str, keywords: dict[str, Any]) -> Settings:
 
 
 def form_groups(settings: Settings) -> dict[str, list[Field]]:
-    """The fields of a form: those that are common, and the others."""
+    """Return the fields of a form: those that are common, and the others."""
     groups: dict[str, list[Field]] = {"common": [], "more": []}
     found = {item.name: item for item in _fields(settings.kind)}
     for name in [*(n for n in COMMON if n in found), *(n for n in found if n not in COMMON)]:
@@ -244,7 +211,7 @@ def _field(found: dict[str, Any], name: str, settings: Settings) -> Field:
 
 
 def _known(kind: str) -> dict[str, Any]:
-    """Every keyword of an iterator, by its name."""
+    """Return every keyword of an iterator, by its name."""
     provider = getattr(iterators, kind)
     families = (provider.recipe_class, provider.options_class)
     return {item.name: item for family in families for item in fields(family)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any, NamedTuple
 
@@ -14,38 +15,23 @@ from ..npy import decode_npy, is_sparse
 __all__ = ["Reading", "read_content"]
 
 MOST_BYTES = 1 << 16
+#: Of JSON in lines, which takes some ten times the bytes of what people nest.
+MOST_CHARACTERS = 1 << 19
 HEX_BYTES = 1 << 12
 HEX_ROW = 16
 MOST_VALUES = 1000
 
 
 class Reading(NamedTuple):
-    """Content as text.
-
-    Attributes
-    ----------
-    kind : str
-        What it was taken for.
-    text : str
-    note : str
-        What is left out; empty if nothing is.
-    """
+    """Content as text."""
 
     kind: str
     text: str
-    note: str = ""
+    note: str = ""  # about the rest that is left out
 
 
 def read_content(content: Any, kind: str) -> Reading:
-    r"""Text for some content.
-
-    Examples
-    --------
-    >>> read_content(b'{"a": [1, 2]}', "other").kind, read_content(b"a line\n", "other").kind
-    ('JSON', 'text')
-    >>> print(read_content(b"\x00\x01ab", "other").text)
-    00000000  00 01 61 62                                      ..ab
-    """
+    """Return text for some content."""
     if kind == "empty":
         return Reading("empty", "")
     if kind == "npy":
@@ -64,11 +50,20 @@ def read_content(content: Any, kind: str) -> Reading:
     if any(ord(c) < 32 and c not in "\t\r\n\f" for c in text):
         return _hexadecimal(content)
     if not cut and text.lstrip()[:1] in ("{", "["):
-        try:
-            return Reading("JSON", json.dumps(json.loads(text), indent=2, ensure_ascii=False))
-        except (ValueError, RecursionError):
-            pass  # text that begins like JSON
+        with contextlib.suppress(ValueError, RecursionError):  # text that begins like JSON
+            return _json(text)
     return Reading("text", text, cut)
+
+
+def _json(text: str) -> Reading:
+    """JSON in lines, unless these are mostly indents: deep nesting multiplies the text."""
+    lines, size = [], 0
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(json.loads(text)):
+        lines.append(piece)
+        size += len(piece)
+        if size > MOST_CHARACTERS:
+            return Reading("JSON", text, "it is nested so deeply that it is shown as it is stored")
+    return Reading("JSON", "".join(lines))
 
 
 def _array(array: np.ndarray) -> Reading:

@@ -1,4 +1,4 @@
-"""What `recordio check` finds in a pack, in the background; it reads everything when asked to."""
+"""Findings of `recordio check` about a pack, in the background; it reads all when asked to."""
 
 from __future__ import annotations
 
@@ -19,37 +19,19 @@ MOST_SHOWN = 1000
 
 
 class Found(NamedTuple):
-    """One problem, and the position of the record that it is about, where there is one."""
+    """Problem, and the position of the record that it is about, where there is one."""
 
     problem: Problem
     position: int | None
 
 
 class Check:
-    """A check of one pack.
-
-    Parameters
-    ----------
-    pack : ShownPack
-
-    Attributes
-    ----------
-    stage : str
-        What is being done; empty before and after.
-    share : float
-        How much of that is done, 0 to 1.
-    report : Report or None
-        What was found.
-    failed : str
-        Why there is no report.
-    decoded : bool
-        Whether images were decoded, too.
-    """
+    """Check of one pack."""
 
     def __init__(self, pack: ShownPack) -> None:
         self.pack = pack
-        self.stage = self.failed = ""
-        self.share = 0.0
+        self.stage = self.failed = ""  # the work under way; the reason why there is no report
+        self.share = 0.0  # of the stage, 0 to 1
         self.decoded = False
         self.report: Report | None = None
         self._lock = threading.Lock()
@@ -57,7 +39,7 @@ class Check:
 
     @property
     def running(self) -> bool:
-        """Whether it is under way."""
+        """True while it is under way."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, decode: bool) -> None:
@@ -107,7 +89,7 @@ class Check:
         self.share = done / max(total, 1)
 
     def found(self) -> list[Found]:
-        """The first problems, with the positions of their records."""
+        """Return the first problems, with the positions of their records."""
         problems = self.report.problems[:MOST_SHOWN] if self.report else []
         places = self.pack.places
         return [

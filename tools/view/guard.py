@@ -1,4 +1,4 @@
-"""Who may see the pages: whoever has the token, on this machine; and what their browser may do.
+"""Access to the pages: those with the token, on this machine; and limits for their browser.
 
 The first address holds the token, which becomes a cookie; nothing is answered without it, not even
 whether there is anything.
@@ -34,16 +34,7 @@ REFUSAL = (
 
 
 class Guard:
-    """ASGI middleware.
-
-    Parameters
-    ----------
-    app : ASGI application
-    token : str
-        What the first address must hold.
-    port : int
-        That of the server; part of the name of the cookie, which browsers share among ports.
-    """
+    """ASGI middleware that lets in those whose first address has the token."""
 
     def __init__(self, app: Any, token: str, port: int) -> None:
         self.app, self.token, self.port = app, token, port
@@ -91,7 +82,7 @@ class Guard:
         return "" if found is None else found.value
 
     def _is_own(self, headers: dict[bytes, bytes]) -> bool:
-        """Whether a form of ours was sent: browsers say where a form came from."""
+        """Return True if a form of ours was sent: browsers say where a form came from."""
         origin = headers.get(b"origin", b"").decode("latin-1")
         return origin in {f"http://{host}:{self.port}" for host in HOSTS}
 

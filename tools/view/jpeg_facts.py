@@ -1,4 +1,4 @@
-"""What the markers of a JPEG file say: sampling, scans, restarts, and how well it was encoded."""
+"""Facts from the markers of a JPEG file: sampling, scans, restarts, and quality."""
 
 from __future__ import annotations
 
@@ -32,16 +32,7 @@ ALONE = frozenset({0x01, *range(0xD0, 0xDA)})
 
 
 def jpeg_facts(content: Any) -> dict[str, str]:
-    """Facts about a JPEG file, by their names; as many as its markers tell.
-
-    Examples
-    --------
-    >>> import cv2
-    >>> photo = cv2.imencode(".jpg", np.zeros((16, 16, 3), "uint8"), [cv2.IMWRITE_JPEG_QUALITY, 90])
-    >>> facts = jpeg_facts(photo[1].tobytes())
-    >>> facts["Coding"], facts["Chroma"], facts["Quality"]
-    ('baseline, 1 scan', '4:2:0', '90')
-    """
+    """Return facts about a JPEG file, by their names; as many as its markers tell."""
     data = bytes(content)
     facts: dict[str, str] = {}
     coding, scans, interval = "", 0, 0
@@ -70,12 +61,9 @@ def jpeg_facts(content: Any) -> dict[str, str]:
 
 
 def quality_of(table: bytes) -> str:
-    """The quality from 1 to 100 that libjpeg would make a quantisation table with, as text.
+    """Return the quality from 1 to 100 with which libjpeg makes a quantisation table, as text.
 
-    Parameters
-    ----------
-    table : bytes
-        What a DQT segment holds: precision and number, then 64 values in zigzag order.
+    The table is that of a DQT segment: precision and number, then 64 values in zigzag order.
     """
     wide = table[0] >> 4
     size = 128 if wide else 64
@@ -92,7 +80,7 @@ def quality_of(table: bytes) -> str:
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Markers and what belongs to them; coded data is skipped."""
+    """Yield markers and what belongs to them; coded data is skipped."""
     at = 2
     while at + 4 <= len(data):
         if data[at] != 0xFF:

@@ -1,7 +1,7 @@
-"""Lines of a large text file by number: where they begin is counted in the background.
+"""Lines of a large text file by number; their positions are counted in the background.
 
-Memory holds the places of some lines, one of 4096, and the blocks that were read last.  Nothing is
-written, and a page that needs a line which was not reached yet is told so.
+Memory holds the positions of some lines, one of 4096, and the blocks that were read last.  Nothing
+is written, and a line that was not reached yet is an error.
 """
 
 from __future__ import annotations
@@ -26,50 +26,20 @@ NEWLINE = 10
 
 
 class NotCounted(Exception):
-    """The place that somebody asked for was not reached yet.
-
-    Attributes
-    ----------
-    share : float
-        How much of the file was looked at, 0 to 1.
-    """
+    """Lines were asked for that are not counted yet."""
 
     def __init__(self, share: float) -> None:
         super().__init__(f"{share:.0%} of the file was counted so far")
-        self.share = share
+        self.share = share  # of the file that was looked at, 0 to 1
 
 
 class Lines:
-    r"""The lines of a text file.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Attributes
-    ----------
-    count : int or None
-        How many lines there are; None while they are counted.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.txt")
-    >>> _ = path.write_text("one\ntwo\nthree")
-    >>> lines = Lines(str(path))
-    >>> lines.read(1, 5), lines.count
-    ([b'two', b'three'], None)
-    >>> lines.survey()
-    >>> lines.count, lines.find(b"ree"), lines.number_of(10)
-    (3, 10, 2)
-    >>> lines.close()
-    """
+    """Lines of a text file."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.size = StoredFile(path).size()
-        self.count: int | None = None
+        self.count: int | None = None  # None while they are counted
         self._file = StoredFile(path).open(buffering=0)
         self._reading = threading.Lock()
         self._starts = [0]
@@ -79,7 +49,7 @@ class Lines:
 
     @property
     def share(self) -> float:
-        """How much of the file was counted, 0 to 1."""
+        """Share of the file that was counted, 0 to 1."""
         return 1.0 if self.count is not None else self._looked / max(self.size, 1)
 
     def survey(self, cancelled: Callable[[], bool] = lambda: False) -> None:
@@ -102,13 +72,7 @@ class Lines:
             self._grown.notify_all()
 
     def wait_for(self, line: int, seconds: float) -> None:
-        """Wait until a line can be read, or all are counted.
-
-        Raises
-        ------
-        NotCounted
-            If that takes longer.
-        """
+        """Wait until a line can be read, or all are counted; NotCounted if that takes longer."""
         with self._grown:
             if not self._grown.wait_for(lambda: self._reached(line), seconds):
                 raise NotCounted(self.share)
@@ -117,12 +81,9 @@ class Lines:
         return self.count is not None or line // BLOCK < len(self._starts)
 
     def read(self, first: int, stop: int) -> list[bytes]:
-        """Lines `first` to `stop` without their ends, fewer at the end of the file.
+        """Return lines `first` to `stop` without their ends, fewer at the end of the file.
 
-        Raises
-        ------
-        NotCounted
-            If they were not reached yet.
+        Lines that were not reached yet raise NotCounted.
         """
         found: list[bytes] = []
         while first < stop and not (self.count is not None and first >= self.count):
@@ -141,12 +102,9 @@ class Lines:
         return [line.rstrip(b"\r") for line in lines]
 
     def text(self, number: int) -> bytes:
-        """The lines of a block as they stand in the file; nothing behind the last.
+        """Return the lines of a block as they stand in the file; nothing behind the last.
 
-        Raises
-        ------
-        NotCounted
-            If its first line was not reached yet.
+        A block that was not reached yet raises NotCounted.
         """
         if number + 1 < len(self._starts):
             start = self._starts[number]
@@ -166,7 +124,7 @@ class Lines:
         return text
 
     def find(self, text: bytes, start: int = 0, stop: int | None = None) -> int:
-        """Where some bytes stand first, from a place in the file on; -1 if nowhere."""
+        """Return the first position of some bytes, from a position on; -1 if there is none."""
         kept = b""
         for place, piece in self._pieces(start):
             if stop is not None and place >= stop:
@@ -178,13 +136,13 @@ class Lines:
         return -1
 
     def number_of(self, place: int) -> int:
-        """The number of the line that a byte belongs to; all lines must be counted."""
+        """Return the number of the line that a byte belongs to; all lines must be counted."""
         block = bisect.bisect_right(self._starts, place) - 1
         start = self._starts[block]
         return block * BLOCK + self.bytes_at(start, place - start).count(b"\n")
 
     def bytes_at(self, start: int, count: int) -> bytes:
-        """Some bytes of the file; none when it was closed."""
+        """Return some bytes of the file; none when it was closed."""
         with self._reading:
             if self._file.closed:
                 return b""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import struct
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from recordio.boxes import boxes_of
 from recordio.content import IMAGE_KINDS, read_payload
 from recordio.errors import IndexFileError, KeyNotFoundError, LabelError, RecordIOError
 from recordio.files import StoredFile
+from recordio.frames.head import part_at
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader
 from recordio.lists import entries_among
@@ -35,8 +35,6 @@ __all__ = ["ShownPack", "ShownRecord", "open_packs"]
 
 #: How far a line of a list may be from the position of its record, where pages show file names.
 NEAR = 64
-HEAD = struct.Struct("<II")
-LAST_PARTS = (0, 3)  # flags of parts after which a record is whole
 MOST_OBJECTS = 10_000
 
 
@@ -202,13 +200,10 @@ class ShownPack:
     def parts(self, record: ShownRecord) -> int:
         """In how many parts a whole record is stored."""
         data = StoredFile(self.path).map()
-        offset, count = record.offset, 1
-        while True:
-            _, word = HEAD.unpack_from(data, offset)
-            if word >> 29 in LAST_PARTS or count > len(record.data) // 4 + 1:
-                return count
-            offset += HEAD.size + (word & ((1 << 29) - 1)) + 3 & ~3
-            count += 1
+        count, end = 0, record.offset
+        while end < record.end and (part := part_at(data, end)):
+            count, end = count + 1, part[0]
+        return count
 
     # -- what stands beside them ----------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Images as browsers show them: decoded by our own decoder, at a fraction of their size.
 
-What is sent is always made of pixels; no bytes of a pack reach an `img` element.
+Every picture is made of pixels; no bytes of a pack reach an `img` element.
 """
 
 from __future__ import annotations
@@ -27,36 +27,24 @@ QUALITY = 88
 
 
 class Pictures:
-    """Decodes a few images at a time.
-
-    Parameters
-    ----------
-    threads : int, optional
-        How many; by default one for every processor.
-    """
+    """Decoder of a few images at a time; by default one for every processor."""
 
     def __init__(self, threads: int | None = None) -> None:
         self._room = threading.BoundedSemaphore(threads or os.cpu_count() or 1)
 
     def picture(self, content: Any, side: int) -> tuple[bytes, str]:
-        """An encoded image whose longer side is at most `side` pixels, and its type.
-
-        Raises
-        ------
-        ImageDecodeError
-            If it cannot be decoded.
-        """
+        """Return an encoded image whose longer side is at most `side` pixels, and its type."""
         with self._room:
             return encoded(fitted(decoded(content, side), side))
 
     def encoded(self, pixels: np.ndarray) -> tuple[bytes, str]:
-        """Pixels, (height, width, 3 or 1), as an encoded image, and its type."""
+        """Return pixels, (height, width, 3 or 1), as an encoded image, and its type."""
         with self._room:
             return encoded(pixels)
 
 
 def decoded(content: Any, side: int) -> np.ndarray:
-    """An image upright, RGB; a JPEG image at the smallest fraction that is not below `side`."""
+    """Decode an image upright, RGB; a JPEG image at the smallest fraction not below `side`."""
     if bytes(content[:3]) == b"\xff\xd8\xff" and jpeg.available():
         header = jpeg.header(content)
         if header.supported:
@@ -68,18 +56,12 @@ def decoded(content: Any, side: int) -> np.ndarray:
 
 
 def orientation_of(content: Any) -> int:
-    """The EXIF orientation of a JPEG image, 1 to 8; 1 where it cannot be told."""
+    """Return the EXIF orientation of a JPEG image, 1 to 8; 1 where it cannot be told."""
     return jpeg.header(content).orientation if jpeg.available() else 1
 
 
 def fitted(pixels: np.ndarray, side: int) -> np.ndarray:
-    """An image made smaller, if its longer side has more than `side` pixels.
-
-    Examples
-    --------
-    >>> fitted(np.zeros((100, 50, 3), np.uint8), 10).shape
-    (10, 5, 3)
-    """
+    """Return an image made smaller, if its longer side has more than `side` pixels."""
     height, width = pixels.shape[:2]
     if max(height, width) <= side:
         return pixels
@@ -89,7 +71,7 @@ def fitted(pixels: np.ndarray, side: int) -> np.ndarray:
 
 
 def encoded(pixels: np.ndarray) -> tuple[bytes, str]:
-    """RGB or grey pixels as a file for browsers."""
+    """Return RGB or grey pixels as a file for browsers."""
     if pixels.ndim == 3 and pixels.shape[2] == 3:
         pixels = pixels[..., ::-1]
     pixels = np.ascontiguousarray(pixels)

@@ -18,8 +18,8 @@ import numpy as np
 
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
 from recordio.files import StoredFile
-from recordio.frames.frame import find_head
 from recordio.frames.reader import RecordReader
+from recordio.frames.walk import walk
 
 from .lines import BLOCK, Lines, NotCounted
 
@@ -231,7 +231,7 @@ class IndexPlaces:
 class FramePlaces:
     """Places of a record file without an index, found by following its records: keys are positions.
 
-    What is damaged is passed over, as `recordio.verify` does it.
+    A stretch of damage has a position of its own, as in `recordio.verify`, and is shown there.
 
     Parameters
     ----------
@@ -265,33 +265,26 @@ class FramePlaces:
             if self.count is not None:
                 break
 
-    def _follow(self, offset: int) -> tuple[list[int], int]:
+    def _follow(self, offset: int) -> tuple[np.ndarray, int]:
         """Offsets of a block of records, and where the next begins."""
-        found: list[int] = []
-        while len(found) < BLOCK:
-            try:
-                record, end = self.reader.read_at(offset)
-            except RecordIOError as error:
-                place = offset if error.offset is None else max(error.offset, offset)
-                offset = find_head(StoredFile(self.reader.path).map(), place + 4)
-                if offset >= self._size:
-                    break
-                continue
-            if record is None:
+        found = np.empty(0, np.int64)
+        for piece in walk(StoredFile(self.reader.path).map(), offset):
+            found, offset = np.append(found, piece.offsets), piece.end
+            if len(found) > BLOCK:
+                return found[:BLOCK], int(found[BLOCK])
+            if len(found) == BLOCK:
                 break
-            found.append(offset)
-            offset = end
         return found, offset
 
     def _followed(self, number: int) -> np.ndarray:
         """Keys and offsets of a block: int64, (records, 2)."""
-        offsets: list[int] = []
+        offsets = np.empty(0, np.int64)
         if number < len(self._starts):
             offsets = self._follow(self._starts[number])[0]
         elif self.count is None:
             raise NotCounted(self.share)
         first = number * BLOCK
-        return np.stack([np.arange(first, first + len(offsets)), np.array(offsets, np.int64)], -1)
+        return np.stack([np.arange(first, first + len(offsets)), offsets], -1)
 
     def wait_for(self, position: int, seconds: float) -> None:
         """Wait until a position is known."""

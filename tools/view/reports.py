@@ -1,4 +1,4 @@
-"""The pages about whole packs: numbers, damage, and packs side by side."""
+"""Pages about whole packs: numbers, damage, and packs side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLASSES, SHOWN = 100, 20
 
 
 def numbers(site: Site, request: Any) -> Any:
-    """Classes, formats and sizes; counting begins when the page is opened first."""
+    """Show classes, formats and sizes; counting begins when the page is opened first."""
     pack = site.pack(request)
     statistics = site.statistics[pack.name]
     statistics.start()
@@ -40,7 +40,7 @@ def numbers(site: Site, request: Any) -> Any:
 
 
 def damage(site: Site, request: Any) -> Any:
-    """What a check has found, or how far it is."""
+    """Show the findings of a check, or how far it is."""
     pack = site.pack(request)
     check = site.checks[pack.name]
     return site.page("damage", pack=pack, title=f"{pack.name}, damage", check=check)
@@ -56,7 +56,7 @@ def start_check(site: Site, request: Any) -> Any:
 
 
 def side_by_side(site: Site, request: Any) -> Any:
-    """The records of several packs with the same position or key, one row each."""
+    """Show the records of several packs with the same position or key, one row each."""
     names = request.query_params.getlist("pack") or list(site.packs)
     if unknown := [name for name in names if name not in site.packs]:
         raise BadRequest(f"no pack is called {unknown[0][:80]!r}")

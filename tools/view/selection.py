@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio.files import StoredFile
-from recordio.frames.encoder import MAGIC
-from recordio.header import HEADER
+from recordio.frames.head import HEAD, MAGIC_WORD, flag_of, length_of
+from recordio.header import FRAMED_HEADER, HEADER
 from recordio.packs.expression import Condition
 from recordio.packs.filter import CONTENT
 
@@ -23,51 +23,25 @@ from .places import Place
 
 __all__ = ["Found", "by_contents", "by_heads", "matching", "search"]
 
-#: Records that are looked at between two looks at the clock.
+#: Records that are looked at between two looks at the clock; a single one where it is decoded.
 CHUNK = 256
-#: What the heads of plain records say, without their contents.
+#: Names in conditions whose values are in the heads of plain records.
 IN_HEADS = frozenset({"label", "labels", "objects", "bytes", "id", "key"})
-#: The frame of a record and its image header, in one piece.
-HEAD = np.dtype(
-    [("magic", "<u4"), ("word", "<u4"), ("flag", "<u4"), ("label", "<f4")]
-    + [("id", "<u8"), ("id2", "<u8")]
-)
-FRAME_BYTES = 8
-LENGTH = (1 << 29) - 1
-WORD = int.from_bytes(MAGIC, "little")
-#: Of a record that cannot be read.
+#: Values for a record that cannot be read.
 OF_DAMAGED = {"format": "damaged", "decodable": False}
 
 
 class Found(NamedTuple):
-    """What a search found.
-
-    Attributes
-    ----------
-    records : list of ShownRecord
-        In the order of their positions.
-    begin, end : int
-        Positions that were looked at.
-    complete : bool
-        Whether the search came to the end (or beginning) of the pack, or to a full page.
-    """
+    """Result of a search."""
 
     records: list[ShownRecord]
-    begin: int
+    begin: int  # of the positions that were looked at
     end: int
-    complete: bool
+    complete: bool  # the search came to the end (or beginning) of the pack, or to a full page
 
 
 def matching(condition: Condition, records: list[ShownRecord]) -> list[ShownRecord]:
-    """Those of some records that fulfil a condition.
-
-    Examples
-    --------
-    >>> nothing = memoryview(b"")
-    >>> record = ShownRecord(0, 7, 0, 8, nothing, None, nothing, "empty")
-    >>> len(matching(Condition("key == 7"), [record])), matching(Condition("bytes > 0"), [record])
-    (1, [])
-    """
+    """Return those of some records that fulfil a condition."""
     columns = {
         "label": lambda record: record.labels[0] if record.labels else np.nan,
         "objects": lambda record: 0 if record.objects is None else len(record.objects),
@@ -107,29 +81,17 @@ def search(
     backwards: bool = False,
     seconds: float = 1.5,
 ) -> Found:
-    """Look for records from a position on, or before it.
+    """Look for `count` records from a position on, or before it if `backwards`.
 
-    Parameters
-    ----------
-    pack : ShownPack
-    condition : Condition
-    start : int
-        The first position to look at; the one behind the last if `backwards`.
-    count : int
-        How many records are wanted.
-    seconds : float
-        After which time to stop.
-
-    Raises
-    ------
-    NotCounted
-        If the first position was not reached yet.
+    The search stops after some seconds.  NotCounted is raised if the first position was not reached
+    yet.
     """
     latest = time.monotonic() + seconds
     quick = condition.names <= IN_HEADS
+    size = BLOCK if quick else 1 if "decodable" in condition.names else CHUNK
     found: list[ShownRecord] = []
     begin = end = start
-    for first, stop in _chunks(pack, start, backwards, BLOCK if quick else CHUNK):
+    for first, stop in _chunks(pack, start, backwards, size):
         table = pack.places.table(first, stop)
         look = by_heads if quick else by_contents
         good = look(pack, condition, first, table)
@@ -151,7 +113,7 @@ def search(
 def by_contents(
     pack: ShownPack, condition: Condition, first: int, table: np.ndarray
 ) -> list[ShownRecord]:
-    """The records of a table of keys and offsets that fulfil a condition."""
+    """Return the records of a table of keys and offsets that fulfil a condition."""
     return matching(condition, _records(pack, first, table, range(len(table))))
 
 
@@ -162,22 +124,22 @@ def _records(pack: ShownPack, first: int, table: np.ndarray, rows: Any) -> list[
 def by_heads(
     pack: ShownPack, condition: Condition, first: int, table: np.ndarray
 ) -> list[ShownRecord]:
-    """The same for a condition on labels, sizes, ids and keys, many times as fast.
+    """Return such records for a condition on labels, sizes, ids and keys, many times as fast.
 
     The heads of records in one part with one label are read by NumPy; all others are looked at one
     by one.
     """
     keys, offsets = table[:, 0], table[:, 1]
     data = StoredFile(pack.path).map()
-    room = len(data) - HEAD.itemsize + 1
+    room = len(data) - FRAMED_HEADER.itemsize + 1
     if room < 1:
         return by_contents(pack, condition, first, table)
     inside = (offsets >= 0) & (offsets < room) & (offsets % 4 == 0)
-    every_byte = np.ndarray(room, HEAD, data, strides=(1,))
+    every_byte = np.ndarray(room, FRAMED_HEADER, data, strides=(1,))
     heads = every_byte[np.where(inside, offsets, 0)]
-    length = (heads["word"] & LENGTH).astype(np.int64)
-    plain = inside & (heads["magic"] == WORD) & (heads["word"] >> 29 == 0)
-    plain &= (length >= HEADER.size) & (offsets + FRAME_BYTES + length <= len(data))
+    length = length_of(heads["lrec"]).astype(np.int64)
+    plain = inside & (heads["magic"] == MAGIC_WORD) & (flag_of(heads["lrec"]) == 0)
+    plain &= (length >= HEADER.size) & (offsets + HEAD.itemsize + length <= len(data))
     plain &= (heads["flag"] == 0) & (heads["id2"] == 0)
     rows = np.flatnonzero(plain)
     known = {

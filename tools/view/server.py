@@ -1,4 +1,4 @@
-"""The server of `recordio view`: which page answers which address, and what it says about errors.
+"""Server of `recordio view`: addresses and their pages, and messages about errors.
 
 It listens on the loopback only.
 """
@@ -48,16 +48,7 @@ PAGES: dict[str, Callable[[Site, Any], Any]] = {
 
 
 def application(site: Site, token: str, port: int) -> Any:
-    """The pages of a site as an ASGI application.
-
-    Parameters
-    ----------
-    site : Site
-    token : str
-        Without which nothing is answered.
-    port : int
-        That of the server.
-    """
+    """Return the pages of a site as an ASGI application; it answers nothing without the token."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -113,25 +104,8 @@ def serve(
 ) -> None:
     """Show packs until Ctrl-C.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        Record files, or their names without ``.rec``.
-    port : int
-        Of the loopback; 0 for any that is free.
-    threads : int, optional
-        How many images are decoded at a time; by default one for every processor.
-    browser : bool
-        Whether to open the page in a browser.
-    say : callable
-        Is told the address, with the token, when it can be opened.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read or the port is taken.
-    RecordIOError
-        If there is no such file.
+    `port` 0 is any port of the loopback that is free.  `say` gets the address, with the token, when
+    it can be opened.
     """
     import uvicorn
 

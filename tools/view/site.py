@@ -1,4 +1,4 @@
-"""What all pages share: the packs, the work in the background, templates and addresses."""
+"""Packs, work in the background, templates and addresses for all pages."""
 
 from __future__ import annotations
 
@@ -27,18 +27,11 @@ LARGEST = 1 << 62
 
 
 class BadRequest(ValueError):
-    """An address that no page has."""
+    """Address that no page has."""
 
 
 class Site:
-    """The packs that are shown and what belongs to them.
-
-    Parameters
-    ----------
-    packs : mapping of str to ShownPack
-    threads : int, optional
-        How many images are decoded at a time.
-    """
+    """Packs that are shown and what belongs to them."""
 
     def __init__(self, packs: Mapping[str, ShownPack], threads: int | None = None) -> None:
         import jinja2
@@ -76,14 +69,14 @@ class Site:
         self.trainer.close()
 
     def pack(self, request: Any) -> ShownPack:
-        """The pack that an address names; names are looked up, never opened."""
+        """Return the pack that an address names; names are looked up, never opened."""
         name = request.path_params["pack"]
         if name not in self.packs:
             raise BadRequest(f"no pack is called {name[:80]!r}")
         return self.packs[name]
 
     def page(self, template: str, status: int = 200, **values: Any) -> Any:
-        """An answer made of a template; what is put into it is escaped."""
+        """Make an answer of a template; what is put into it is escaped."""
         from starlette.responses import Response
 
         values.setdefault("pack", None)
@@ -96,31 +89,19 @@ class Site:
         )
 
     def problem(self, status: int, title: str, text: str, **values: Any) -> Any:
-        """A page that says what is wrong."""
+        """Make a page that says what is wrong."""
         return self.page("problem", status, title=title, text=text, **values)
 
 
 def address(*parts: Any, **parameters: Any) -> str:
-    """The address of a page, from parts of its path and parameters; empty ones are left out.
-
-    Examples
-    --------
-    >>> address("pack", "train", "", at=60, where="label == 3", by="")
-    '/pack/train/?at=60&where=label+%3D%3D+3'
-    """
+    """Return the address of a page, from parts of its path and parameters that are not empty."""
     shown = {name: value for name, value in parameters.items() if value not in ("", None)}
     query = urlencode(shown, errors="replace")
     return "/" + "/".join(map(str, parts)) + (f"?{query}" if query else "")
 
 
 def number_from(request: Any, name: str, default: int, low: int = 0, high: int = LARGEST) -> int:
-    """A whole number among the parameters of an address.
-
-    Raises
-    ------
-    BadRequest
-        If it is something else, or out of range.
-    """
+    """Return a whole number among the parameters of an address; BadRequest if there is none."""
     text = request.query_params.get(name, "").strip().replace(",", "")
     if not text:
         return default

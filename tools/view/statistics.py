@@ -1,4 +1,4 @@
-"""What a pack holds, counted in the background: classes, formats and sizes.
+"""Counts of a pack, made in the background: classes, formats and sizes.
 
 Memory holds counts only.  Blocks of records are visited in an order that spreads over the file, so
 that what is shown after a tenth of the time is much like what is shown at the end.
@@ -33,24 +33,15 @@ OCTAVE = 8
 
 
 class Bar(NamedTuple):
-    """One bar of a histogram.
-
-    Attributes
-    ----------
-    text : str
-        What it stands for.
-    records : int
-    where : str
-        The condition that the records in it fulfil.
-    """
+    """Bar of a histogram."""
 
     text: str
     records: int
-    where: str
+    where: str  # the condition that the records in it fulfil
 
 
 class Distribution(NamedTuple):
-    """A histogram."""
+    """Histogram."""
 
     title: str
     bars: list[Bar]
@@ -58,24 +49,12 @@ class Distribution(NamedTuple):
 
 
 class Statistics:
-    """Counts of a pack.
-
-    Parameters
-    ----------
-    pack : ShownPack
-
-    Attributes
-    ----------
-    done : int
-        Records that were looked at.
-    failed : str
-        Why counting ended early; empty if it did not.
-    """
+    """Counts of a pack."""
 
     def __init__(self, pack: ShownPack) -> None:
         self.pack = pack
-        self.done = self.images = self.damaged = 0
-        self.failed = ""
+        self.done = self.images = self.damaged = 0  # records
+        self.failed = ""  # the reason why counting ended early
         self.finished = False
         self.counts = RecordCounts(MOST_CLASSES)
         self._fine: dict[str, collections.Counter[int]] = {
@@ -93,7 +72,7 @@ class Statistics:
 
     @property
     def share(self) -> float:
-        """How much of the pack was looked at, 0 to 1."""
+        """Share of the pack that was looked at, 0 to 1."""
         total = self.pack.places.count
         return 1.0 if self.finished else self.done / total if total else 0.0
 
@@ -152,7 +131,7 @@ class Statistics:
     # -- what is shown --------------------------------------------------------------------------
 
     def classes(self, first: int, count: int, by: str = "count") -> list[tuple[float, str, int]]:
-        """Label, name and number of records of some classes: the largest first, or by label."""
+        """Return label, name and number of records of some classes: largest first, or by label."""
         with self._lock:
             found = list(self.counts.labels.items())
         found.sort(key=(lambda item: -item[1]) if by == "count" else (lambda item: item[0]))
@@ -162,7 +141,7 @@ class Statistics:
         ]
 
     def distributions(self) -> list[Distribution]:
-        """Histograms of sizes, ratios and bytes, as far as there are any."""
+        """Return histograms of sizes, ratios and bytes, as far as there are any."""
         with self._lock:
             fine = {name: dict(counts) for name, counts in self._fine.items()}
         titles = {
@@ -201,7 +180,7 @@ def _octave(value: float) -> int:
 
 
 def _bars(name: str, counts: dict[int, int]) -> list[Bar]:
-    """Steps next to one another put together, until there are few enough of them."""
+    """Put steps next to one another together, until there are few enough of them."""
     if not counts:
         return []
     low, high = min(counts), max(counts)
@@ -221,7 +200,7 @@ def _bars(name: str, counts: dict[int, int]) -> list[Bar]:
 
 
 def _named(name: str, begin: int, end: int) -> tuple[str, str]:
-    """A step for people, and as a condition."""
+    """Return a step for people, and as a condition."""
     if name in ("width", "height"):
         first, last = begin * PIXELS, end * PIXELS - 1
         return f"{first} to {last}", f"{first} <= {name} <= {last}"
@@ -236,13 +215,7 @@ def _named(name: str, begin: int, end: int) -> tuple[str, str]:
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes for people.
-
-    Examples
-    --------
-    >>> bytes_text(999), bytes_text(20480), bytes_text(3.2e10)
-    ('999 bytes', '20.5 kB', '32 GB')
-    """
+    """Return a number of bytes for people."""
     if count < 1000:
         return f"{count:g} bytes"
     step = min(int(math.log10(count) / 3), 3)

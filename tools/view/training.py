@@ -1,7 +1,7 @@
-"""What training sees: the batches of the image iterators themselves, for settings from a form.
+"""Batches that training gets: from the image iterators themselves, for settings from a form.
 
 One iterator is open at a time; it and the last batches are kept for the pictures of a page, which
-browsers ask for one by one.
+browsers request one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import iterators
 from iterators.core.batch import DataBatch
 from iterators.core.layout import plan
 from iterators.providers.image_preview import record_at, records_of, samples_of, seek
-from iterators.providers.show import objects_of_row, undo_normalisation
+from iterators.providers.image_provider import undo_normalisation
+from iterators.providers.show import objects_of_row
 from recordio.errors import RecordIOError
 
 from .calls import CallError, Settings
@@ -35,37 +36,19 @@ KEPT = 4
 
 
 class TrainingBatch(NamedTuple):
-    """One batch and what is known of it.
-
-    Attributes
-    ----------
-    batch : DataBatch
-        As the iterator delivered it.
-    pixels : numpy.ndarray of uint8, (batch, height, width, channels)
-        To look at: normalisation is undone.
-    objects : list of numpy.ndarray or None
-        Of each image.
-    positions : list of int or None
-        Of each image in the pack, where that is known.
-    batches : int
-        How many an epoch has.
-    digest : str
-        SHA-256 of the bytes of the data array.
-    notes : list of str
-        What the iterator warned of.
-    """
+    """Batch and what is known of it."""
 
     batch: DataBatch
-    pixels: np.ndarray
+    pixels: np.ndarray  # uint8, (batch, height, width, channels); normalisation is undone
     objects: list[np.ndarray | None]
-    positions: list[int | None]
-    batches: int
-    digest: str
-    notes: list[str]
+    positions: list[int | None]  # of the images in the pack, where they are known
+    batches: int  # of an epoch
+    digest: str  # SHA-256 of the bytes of the data array
+    notes: list[str]  # warnings of the iterator
 
 
 class RecordInEpoch(NamedTuple):
-    """One record in one epoch; `sample` is what the iterator delivers."""
+    """Record in one epoch; `sample` is what the iterator delivers."""
 
     sample: Any
     pixels: np.ndarray
@@ -73,7 +56,7 @@ class RecordInEpoch(NamedTuple):
 
 
 class Trainer:
-    """Opens iterators over packs, one at a time."""
+    """Opener of iterators over packs, one at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -83,16 +66,10 @@ class Trainer:
         self._kept: collections.OrderedDict[tuple[Any, ...], Any] = collections.OrderedDict()
 
     def batch(self, pack: ShownPack, settings: Settings, epoch: int, number: int) -> TrainingBatch:
-        """Batch `number` of an epoch, both from 0.
+        """Return batch `number` of an epoch, both from 0.
 
-        Raises
-        ------
-        CallError
-            If the settings make no sense; the message is that of the iterator.
-        IndexError
-            If there is no such batch.
-        RecordIOError
-            If one of its records cannot be used.
+        Settings without a meaning are a CallError, and a batch that does not exist is an
+        IndexError.
         """
         return self._remembered(
             ("batch", pack.name, settings.text(), epoch, number),
@@ -102,7 +79,7 @@ class Trainer:
     def epochs(
         self, pack: ShownPack, settings: Settings, offset: int, first: int
     ) -> list[RecordInEpoch]:
-        """The record at an offset in sixteen epochs."""
+        """Return the record at an offset in sixteen epochs."""
         return self._remembered(
             ("record", pack.name, settings.text(), offset, first),
             lambda: self._epochs(pack, settings, offset, first),
@@ -176,7 +153,7 @@ class Trainer:
     def _positions(
         self, pack: ShownPack, provider: Any, batch: DataBatch, epoch: int, number: int
     ) -> list[int | None]:
-        """Where the images stand in the pack; a record that replaced a bad one is not known."""
+        """Return the positions of images in the pack; None for one that replaced a bad record."""
         positions: list[int | None] = []
         offsets = records_of(provider, epoch, number)
         for offset, number_of in zip(offsets, batch.index, strict=False):
@@ -208,7 +185,7 @@ class Trainer:
 
 
 def _pixels(provider: Any, data: np.ndarray, layout: str) -> np.ndarray:
-    """Samples as they were before they were normalised: uint8, (batch, height, width, channels)."""
+    """Return samples as before normalisation: uint8, (batch, height, width, channels)."""
     images = plan(layout.upper().replace("N", "B").lower(), "bhwc")(data)
     shown = undo_normalisation(provider)(images, None)
     return np.clip(np.rint(shown), 0, 255).astype(np.uint8)

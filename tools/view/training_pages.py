@@ -1,4 +1,4 @@
-"""The pages that show what training sees: a batch, and one record in sixteen epochs."""
+"""Pages with the samples of training: a batch, and one record in sixteen epochs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_SHOWN = 128
 
 
 def training(site: Site, request: Any) -> Any:
-    """The form, and what an iterator with these keywords delivers."""
+    """Show the form, and the batch of an iterator with these keywords."""
     from starlette.responses import RedirectResponse
 
     pack, query = site.pack(request), request.query_params
@@ -77,7 +77,7 @@ def training(site: Site, request: Any) -> Any:
 
 
 def usual(pack: ShownPack) -> Settings:
-    """What the form holds at first, by the first images of the pack."""
+    """Return the first content of the form, by the first images of the pack."""
     images = [found for found in pack.records(pack.places.read(0, 8)) if found.is_image]
     size = (1, 1)
     with contextlib.suppress(ImageDecodeError):
@@ -121,7 +121,7 @@ def _asked(site: Site, request: Any) -> tuple[Any, int, ShownPack, Settings, int
 
 
 def sample(site: Site, request: Any) -> Any:
-    """The picture of one sample of a batch, or of a record in one epoch."""
+    """Send the picture of one sample of a batch, or of a record in one epoch."""
     from starlette.responses import Response
 
     query, epoch, pack, settings, batch = _asked(site, request)
@@ -141,7 +141,7 @@ def sample(site: Site, request: Any) -> Any:
 
 
 def array(site: Site, request: Any) -> Any:
-    """The data or the labels of a batch, byte for byte what the iterator delivered, as ``.npy``."""
+    """Send data or labels of a batch as ``.npy``, byte for byte as the iterator delivers them."""
     from starlette.responses import Response
 
     query, epoch, pack, settings, batch = _asked(site, request)

@@ -1,4 +1,4 @@
-"""Which example comes when, and where a batch ends: every order of this library, side by side.
+"""The order of examples, and the end of each batch: every order of this library, side by side.
 
 `cutting` cuts places into batches, and `position` says where a run is; all others follow these two.
 Permutations, blocks and weights (`epochs`), several packs as one and classes in turn (`mixed`) are

@@ -1,4 +1,4 @@
-"""Which of several packs each place of an epoch takes from: exact shares, without a visible period.
+"""The pack of each place of an epoch over several packs: exact shares, without a visible period.
 
 After any number of places every pack has given its share of them to within one.  A schedule with
 that property (R. Tijdeman, "The chairman assignment problem", 1980) is the start; inside blocks of
@@ -28,7 +28,7 @@ cdef enum:
 
 cdef int schedule(int64_t* debt, int64_t* count, const int64_t* weight, Py_ssize_t num_packs,
                   int64_t total) noexcept nogil:
-    """The pack that comes next: of those whose turn it may be the one that can wait least."""
+    """Return the pack that comes next: of those that may, the one that can wait least."""
     cdef Py_ssize_t i, chosen = 0
     cdef int64_t scale = max(2 * num_packs - 2, 1)
     cdef double deadline, first = 0
@@ -70,20 +70,10 @@ cdef void exchange_once(int32_t* pack, Py_ssize_t size, int64_t* owed, const int
 
 
 cdef class Alternation:
-    """How packs with certain weights take turns.
+    """The turns of packs with certain weights.
 
-    Parameters
-    ----------
-    weights : numpy.ndarray of int64
-        At least 1 each, with a sum of at most 2**30.  A pack with weight w of W in all has given
-        n * w / W of the first n items, to within one.
-
-    Examples
-    --------
-    >>> turns = Alternation(np.array([7, 3]))
-    >>> packs, before = turns.block(1, key=1)
-    >>> len(packs), before.tolist(), turns.counts(10).tolist()
-    (1024, [717, 307], [7, 3])
+    The weights are int64, at least 1 each, with a sum of at most 2**30.  A pack with weight w of W
+    in all has given n * w / W of the first n items, to within one.
     """
 
     cdef readonly object weights
@@ -109,27 +99,15 @@ cdef class Alternation:
         self._mark()
 
     def counts(self, int64_t places):
-        """How many of the first places belong to each pack; int64 of one per pack."""
+        """Return the number of the first places that belong to each pack; int64."""
         turns, rest = divmod(places, self.total)
         self._go_to(rest)
         return self.given + turns * self.weights
 
     def block(self, int64_t number, uint64_t key, int64_t size=BLOCK):
-        """The packs of places ``[BLOCK * number, BLOCK * number + size)``.
+        """Return the packs of `size` places from ``BLOCK * number`` on, and `counts` before them.
 
-        Parameters
-        ----------
-        number : int
-        key : int
-            Chooses the exchanges.
-        size : int
-            At most `BLOCK`; less where an epoch ends.
-
-        Returns
-        -------
-        packs : numpy.ndarray of int32, (size,)
-        before : numpy.ndarray of int64
-            As `counts` gives them for the first place.
+        The packs are int32; `key` chooses the exchanges; `size` is less where an epoch ends.
         """
         cdef int64_t first = number * BLOCK, i
         before = self.counts(first)
@@ -142,7 +120,7 @@ cdef class Alternation:
         return packs, before
 
     cdef int step(self) except -1:
-        """The pack of the next place, by the schedule."""
+        """Return the pack of the next place, by the schedule."""
         if self.place == self.total:    # nobody is owed anything: it begins again
             memset(self.count, 0, self.num_packs * sizeof(int64_t))
             self.place = 0
@@ -165,7 +143,7 @@ cdef class Alternation:
         return 0
 
     cdef _go_to(self, int64_t place):
-        """Have debts and counts be those at a place of the first period."""
+        """Set debts and counts to those at a place of the first period."""
         cdef int64_t near = place // STRIDE
         if not self.place <= place < self.place + STRIDE:
             near = min(near, self.next_mark // STRIDE - 1)

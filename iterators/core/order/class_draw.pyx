@@ -1,4 +1,4 @@
-"""Images class by class: which record is at a place of an order that visits classes in turn.
+"""Images class by class: the record at a place of an order that visits classes in turn.
 
 Two sequences without end are joined: classes, each once in every turn, and the images of each
 class, each once in every turn.  Both are permuted turn by turn and such that a *window*, a run of
@@ -40,7 +40,7 @@ cdef class Windows:
         self.key, self.size, self.width, self.turn = key, size, width, -1
 
     cdef int64_t at(self, int64_t place) except -1:
-        """The number at a place."""
+        """Return the number at a place."""
         cdef int64_t turn = place // self.size, at = place % self.size
         if self.size < 4 * self.width:
             self.enter(turn // turns_together(self.size, self.width))
@@ -58,7 +58,7 @@ cdef class Windows:
             network_init(&self.network, self.size, key_below(self.key, turn, TURN))
 
     cdef int mend(self) except -1:
-        """Find what is exchanged in this turn."""
+        """Find the numbers that are exchanged in this turn."""
         cdef int64_t before = self.turn * self.size % self.width, i, number, spare = self.width
         cdef Network last
         if before == 0:
@@ -79,7 +79,7 @@ cdef class Windows:
 
 
 cdef int64_t turns_together(int64_t size, int64_t width) noexcept:
-    """Turns after which a turn ends where a window does."""
+    """Return the turns after which a turn ends where a window does."""
     cdef int64_t a = size, b = width
     while b:
         a, b = b, a % b
@@ -89,31 +89,11 @@ cdef int64_t turns_together(int64_t size, int64_t width) noexcept:
 def draw_by_class(uint64_t key, const int64_t[::1] starts not None,
                   const int64_t[::1] records not None, Py_ssize_t images, Py_ssize_t classes,
                   const int64_t[::1] places not None):
-    """Record numbers at places of a sequence without end.
+    """Return the int64 record numbers at places of a sequence without end.
 
-    Parameters
-    ----------
-    key : int
-    starts : numpy.ndarray of int64, (n + 1,)
-        Where the records of each class begin in `records`; no class is empty.
-    records : numpy.ndarray of int64
-    images : int
-        Places that a class has when its turn comes.
-    classes : int
-        Classes of a batch, which differ if there are so many.
-    places : numpy.ndarray of int64
-        Counted over all epochs; those that are asked for together should be ascending.
-
-    Returns
-    -------
-    numpy.ndarray of int64
-
-    Examples
-    --------
-    >>> found = draw_by_class(1, np.arange(0, 13, 3), np.arange(12), 2, 2, np.arange(8))
-    >>> classes = (found // 3).tolist()
-    >>> classes[::2] == classes[1::2], sorted(set(classes))
-    (True, [0, 1, 2, 3])
+    The records of class c are ``records[starts[c]:starts[c + 1]]``; no class is empty.  A class has
+    `images` places when its turn comes, and the `classes` of a batch differ if there are so many.
+    Places count over all epochs and should be ascending.
     """
     cdef int64_t num_classes = starts.shape[0] - 1, place, group, last = -1, chosen = 0
     cdef Windows turns = Windows(), members = Windows()

@@ -1,4 +1,4 @@
-"""What a whole epoch looks like: the file, permutations, blocks and weights.
+"""Orders of a whole epoch: the file, permutations, blocks and weights.
 
 An order is a pure function from the places of an epoch to record numbers; it stores a few integers,
 or what its weights and blocks take, whatever the number of records.
@@ -30,7 +30,7 @@ WEIGHT_KEY = 0x776569676874  # "weight"
 
 
 class EpochOrder(Protocol):
-    """What a whole epoch looks like: a pure function of epoch and place."""
+    """Order of a whole epoch: a pure function of epoch and place."""
 
     @property
     def size(self) -> int:
@@ -38,17 +38,17 @@ class EpochOrder(Protocol):
 
     @property
     def repeats(self) -> bool:
-        """Whether a record may come more than once in an epoch."""
+        """True if a record may come more than once in an epoch."""
 
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Record numbers at `places`, each in ``[0, size)``."""
+        """Return record numbers at `places`, each in ``[0, size)``."""
 
     def described(self) -> str:
-        """What must stay the same, besides the seed, for a saved position to mean the same."""
+        """Describe all but the seed that must stay the same for a saved position to stay valid."""
 
 
 def check_of(*arrays: np.ndarray) -> str:
-    """Short text that tells these arrays from others."""
+    """Return a short text that tells these arrays from others."""
     check = 0
     for array in arrays:
         check = zlib.crc32(np.ascontiguousarray(array).data, check)
@@ -74,11 +74,11 @@ class PlainOrder:
     repeats: ClassVar[bool] = False
 
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """The `places` themselves."""
+        """Return the `places` themselves."""
         return np.array(places, np.int64)
 
     def described(self) -> str:
-        """That nothing is shuffled."""
+        """Say that nothing is shuffled."""
         return "in order"
 
 
@@ -104,11 +104,11 @@ class ShuffledOrder:
     repeats: ClassVar[bool] = False
 
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Record numbers at `places` of the epoch."""
+        """Return record numbers at `places` of the epoch."""
         return permute(derive_key(self.seed, SHUFFLE_KEY, epoch), self.size, places)
 
     def described(self) -> str:
-        """That it is a permutation."""
+        """Say that it is a permutation."""
         return "shuffled"
 
 
@@ -155,7 +155,7 @@ class BlockOrder:
         return int(self.edges[-1])
 
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Record numbers at `places` of the epoch."""
+        """Return record numbers at `places` of the epoch."""
         blocks, ends = self._blocks(epoch)
         turn = np.searchsorted(ends, places, side="right")
         records = np.empty(len(places), np.int64)
@@ -169,7 +169,7 @@ class BlockOrder:
         return records
 
     def _blocks(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """The blocks in the order of an epoch, and the places where they end."""
+        """Return the blocks in the order of an epoch, and the places where they end."""
         known = self._arranged
         if known is None or known[0] != epoch:
             count = len(self._lengths)
@@ -180,7 +180,7 @@ class BlockOrder:
         return known[1:]
 
     def described(self) -> str:
-        """Where the blocks are, and what their order follows from."""
+        """Describe the edges of the blocks and the seeds of their order."""
         return f"blocks {check_of(self.edges)}, seed {self.block_seed}, shuffle {self.shuffle}"
 
 
@@ -226,10 +226,10 @@ class WeightedOrder:
         return len(self._cumulated)
 
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Record numbers at `places` of the epoch."""
+        """Return record numbers at `places` of the epoch."""
         numbers = uniform(derive_key(self.seed, WEIGHT_KEY, epoch), places)
         return np.searchsorted(self._cumulated, numbers * self._cumulated[-1], side="right")
 
     def described(self) -> str:
-        """Check of the weights."""
+        """Describe the weights by a checksum."""
         return f"weights {check_of(self.weights)}"

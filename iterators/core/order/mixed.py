@@ -77,7 +77,7 @@ class MixedOrder:
         return self._turns.counts(self._size)
 
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Record numbers at `places` of the epoch."""
+        """Return record numbers at `places` of the epoch."""
         records = np.empty(len(places), np.int64)
         numbers = places // BLOCK
         for number in np.unique(numbers).tolist():
@@ -86,7 +86,7 @@ class MixedOrder:
         return records
 
     def _make_block(self, epoch: int, number: int) -> np.ndarray:
-        """The record numbers of a block of places."""
+        """Return the record numbers of a block of places."""
         key = derive_key(self._seed, MIX_KEY, epoch)
         size = min(BLOCK, self._size - number * BLOCK)
         packs, before = self._turns.block(number, key, size)
@@ -98,7 +98,7 @@ class MixedOrder:
         return records
 
     def _taken(self, pack: int, epoch: int, turns: np.ndarray) -> np.ndarray:
-        """The records of a pack at some of its turns in an epoch."""
+        """Return the records of a pack at some of its turns in an epoch."""
         order = self._orders[pack]
         if epoch:
             turns = turns + epoch * int(self.counts[pack])
@@ -110,19 +110,13 @@ class MixedOrder:
         return records
 
     def described(self) -> str:
-        """Shares, size of the epoch, and what the packs look like."""
+        """Describe shares, size of the epoch and the orders of the packs."""
         orders = ", ".join(f"{o.size} {o.described()}" for o in self._orders)
         return f"mixed {self._turns.weights.tolist()} of {orders}, {self._size} places"
 
 
 def whole_weights(shares: Sequence[Fraction]) -> np.ndarray:
-    """Shares as whole numbers, at most 2**30 in all; exact where that is possible.
-
-    Examples
-    --------
-    >>> whole_weights([Fraction("0.7"), Fraction("0.3")]).tolist()
-    [7, 3]
-    """
+    """Return shares as whole numbers, at most 2**30 in all; exact where that is possible."""
     total = sum(shares)
     parts = [share / total for share in shares]
     common = np.lcm.reduce(np.array([part.denominator for part in parts], object))
@@ -206,13 +200,13 @@ class ClassOrder:
         return self._size
 
     def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Record numbers at `places` of the epoch."""
+        """Return record numbers at `places` of the epoch."""
         places = places + epoch * self._size
         return draw_by_class(
             self._key, self._starts, self._records, self._images, self._classes, places
         )
 
     def described(self) -> str:
-        """Which records are of which class, and how many a batch has of each."""
+        """Describe the classes of the records, and the classes and images of a batch."""
         check = check_of(self._starts, self._records)
         return f"{self._images} of each of {self._classes} classes, {check}, {self._size} places"

@@ -1,4 +1,4 @@
-"""Which rows of a dataset make up which batch, by the names of Pylearn2's iteration modes.
+"""Rows of a dataset in batches, by the names of Pylearn2's iteration modes.
 
 A subset iterator gives slices or arrays of row numbers; it never sees the rows.
 """
@@ -36,20 +36,14 @@ Rows = slice | np.ndarray
 
 
 def generator(rng: Any, seed: Any = DEFAULT_SEED) -> np.random.RandomState | np.random.Generator:
-    """The generator that a user means: the given one, one with the given seed, or the default.
-
-    Examples
-    --------
-    >>> generator(5).randint(100) == generator(5).randint(100)
-    True
-    """
+    """Return the generator that a user means: a given one, one of a given seed, or the default."""
     if isinstance(rng, (np.random.RandomState, np.random.Generator)):
         return rng
     return np.random.RandomState(seed if rng is None else rng)
 
 
 def draw(rng: Any, high: int, size: int | None = None) -> Any:
-    """Uniform integers in ``[0, high)`` from either kind of generator."""
+    """Draw uniform integers in ``[0, high)`` from either kind of generator."""
     return (rng.integers if isinstance(rng, np.random.Generator) else rng.randint)(high, size=size)
 
 
@@ -65,14 +59,8 @@ def _count(name: str, value: Any) -> int | None:
 class SubsetIterator:
     """Base class: an iterator over the batches of one epoch.
 
-    Parameters
-    ----------
-    dataset_size : int
-        Number of examples.
-    batch_size, num_batches : int, optional
-        Most modes need one of them and work out the other.
-    rng : seed, numpy.random.RandomState or numpy.random.Generator, optional
-        For modes that draw; without it the seed is 42.
+    Most modes need one of `batch_size` and `num_batches` and work out the other.  Modes that draw
+    do so with the seed 42 if `rng`, a generator or a seed, is not given.
     """
 
     fancy: ClassVar[bool] = False
@@ -121,7 +109,7 @@ class SubsetIterator:
         return next(self._batches)
 
     def next(self) -> Rows:
-        """The rows of the next batch."""
+        """Return the rows of the next batch."""
         return next(self)
 
     @property
@@ -142,7 +130,7 @@ class SubsetIterator:
 
     @property
     def uneven(self) -> bool:
-        """Whether a batch is shorter than the others."""
+        """True if a batch is shorter than the others."""
         assert self._batch_size is not None
         return self._batch_size * self._num_batches > self._dataset_size
 
@@ -152,13 +140,7 @@ class SubsetIterator:
 
 
 class SequentialSubsetIterator(SubsetIterator):
-    """Slices, one after another; the last may be short.
-
-    Examples
-    --------
-    >>> list(SequentialSubsetIterator(10, batch_size=4))
-    [slice(0, 4, None), slice(4, 8, None), slice(8, 10, None)]
-    """
+    """Slices, one after another; the last may be short."""
 
     def _epoch(self) -> Iterator[Rows]:
         return (
@@ -167,13 +149,7 @@ class SequentialSubsetIterator(SubsetIterator):
 
 
 class ShuffledSequentialSubsetIterator(SubsetIterator):
-    """Pieces of a permutation of all rows.
-
-    Examples
-    --------
-    >>> [len(rows) for rows in ShuffledSequentialSubsetIterator(10, 4, rng=1)]
-    [4, 4, 2]
-    """
+    """Pieces of a permutation of all rows."""
 
     fancy = True
     stochastic = True
@@ -248,13 +224,7 @@ def _length(rows: Rows) -> int:
 
 
 def as_even(cls: type[SubsetIterator]) -> type[SubsetIterator]:
-    """An iterator class that leaves out the batches that would be short.
-
-    Examples
-    --------
-    >>> list(as_even(SequentialSubsetIterator)(10, batch_size=4))
-    [slice(0, 4, None), slice(4, 8, None)]
-    """
+    """Make an iterator class that leaves out the batches that would be short."""
     base: Any = cls
 
     class Even(base):
@@ -297,22 +267,9 @@ def as_even(cls: type[SubsetIterator]) -> type[SubsetIterator]:
 def alike(
     order: np.ndarray, lengths: np.ndarray, wanted: np.ndarray, batch_size: int
 ) -> list[list[np.ndarray]]:
-    """Batches of sequences of one length, for every length that is wanted.
+    """Return batches of sequences of one length, for every length of `wanted`, in its order.
 
-    Parameters
-    ----------
-    order : numpy.ndarray of integers
-        Numbers of the sequences, in the order in which they are taken.
-    lengths : numpy.ndarray of integers
-        Length of every sequence.
-    wanted : numpy.ndarray of integers
-        Lengths, in the order of the result.
-    batch_size : int
-
-    Examples
-    --------
-    >>> alike(np.arange(4), np.array([2, 1, 1, 1]), np.array([1, 2]), batch_size=2)
-    [[array([1, 2]), array([3])], [array([0])]]
+    `order` has the numbers of the sequences in the order in which they are taken.
     """
     return [list(pieces(order[lengths[order] == length], batch_size)) for length in wanted]
 
@@ -320,21 +277,7 @@ def alike(
 class EvenSequencesSubsetIterator(SubsetIterator):
     """Sequences of one length at a time, every sequence exactly once.
 
-    Parameters
-    ----------
-    sequence_data : sequence of sequence
-        The sequences themselves; only their lengths matter.
-    batch_size : int
-        Most sequences of a batch.
-    num_batches : None
-        Cannot be chosen.
-    rng : seed, numpy.random.RandomState or numpy.random.Generator, optional
-
-    Examples
-    --------
-    >>> rows = EvenSequencesSubsetIterator([[1], [1, 2], [3], [4, 5]], batch_size=2, rng=0)
-    >>> sorted(sorted(batch.tolist()) for batch in rows)
-    [[0, 2], [1, 3]]
+    Only the lengths of `sequence_data` matter; a batch has at most `batch_size` of them.
     """
 
     fancy = True
@@ -380,12 +323,12 @@ class EvenSequencesSubsetIterator(SubsetIterator):
 
     @property
     def num_examples(self) -> int:
-        """All sequences."""
+        """Number of sequences."""
         return self._dataset_size
 
     @property
     def uneven(self) -> bool:
-        """Whether the sizes of batches differ."""
+        """True if the sizes of batches differ."""
         return bool(self._batch_size and self._num_batches * self._batch_size > self._dataset_size)
 
 
@@ -403,18 +346,7 @@ MODES: dict[str, type[SubsetIterator]] = {
 
 
 def resolve_iterator_class(mode: Any) -> type[SubsetIterator]:
-    """The class for a mode: by name, or a class of the same kind; "sequential" for None.
-
-    Raises
-    ------
-    ValueError
-        For a name that does not exist.
-
-    Examples
-    --------
-    >>> resolve_iterator_class("random_slice").__name__
-    'RandomSliceSubsetIterator'
-    """
+    """Return the class for a mode: by name, or a class of the same kind; "sequential" for None."""
     if mode is None:
         return MODES["sequential"]
     if isinstance(mode, type) and callable(mode):
@@ -425,10 +357,10 @@ def resolve_iterator_class(mode: Any) -> type[SubsetIterator]:
 
 
 def is_stochastic(mode: Any) -> bool:
-    """Whether a mode draws random numbers."""
+    """Return whether a mode draws random numbers."""
     return resolve_iterator_class(mode).stochastic
 
 
 def has_uniform_batch_size(mode: Any) -> bool:
-    """Whether all batches of a mode have the same size."""
+    """Return whether all batches of a mode have the same size."""
     return resolve_iterator_class(mode).uniform_batch_size

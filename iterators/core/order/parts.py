@@ -1,4 +1,4 @@
-"""The share that a part has of every epoch, and the order that a provider's options ask for."""
+"""The share of a part in every epoch, and the order that a provider's options describe."""
 
 from __future__ import annotations
 
@@ -29,31 +29,34 @@ PartRule = Callable[[int, int, int], range]
 
 
 class Order(Protocol):
-    """What an epoch looks like to one part."""
+    """Order of an epoch for one part."""
 
     @property
     def stride(self) -> int:
         """Places of the whole epoch that go by when this part takes one."""
 
     def count(self, done: int = 0) -> int:
-        """Number of places of this part when the first `done` places of the epoch are taken."""
+        """Return the number of places of this part behind the first `done` places of the epoch."""
 
     def most(self, done: int = 0) -> int:
-        """The same for the part that has most of them."""
+        """Return the number of places of the part that has most of them."""
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """Record numbers at places ``[begin, end)`` of this part, counted from `done`; int64."""
+        """Return int64 record numbers at places ``[begin, end)`` of this part, from `done` on."""
 
     def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """What tells the occurrences of a record in an epoch apart; int64, 0 where there is one."""
+        """Return numbers that tell the occurrences of a record in an epoch apart; int64.
+
+        They are 0 where every record occurs once.
+        """
 
     def described(self) -> str:
-        """What must stay the same, besides the seed, for a saved position to mean the same."""
+        """Describe all but the seed that must stay the same for a saved position to stay valid."""
 
 
 @functools.lru_cache(maxsize=16)
 def zeros(count: int) -> np.ndarray:
-    """Zeros that all batches of a size share."""
+    """Return zeros that all batches of a size share."""
     zeros = np.zeros(count, np.int64)
     zeros.flags.writeable = False
     return zeros
@@ -86,25 +89,25 @@ class SequentialOrder:
     stride = 1
 
     def count(self, done: int = 0) -> int:
-        """Number of places that come after the first `done`."""
+        """Return the number of places that come after the first `done`."""
         return max((self.last - self.first if self.places is None else self.places) - done, 0)
 
     def most(self, done: int = 0) -> int:
-        """As `count`: every part has places of its own, and a state of its own."""
+        """Return `count`: every part has places of its own, and a state of its own."""
         return self.count(done)
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """Record numbers at places ``[begin, end)``, counted from `done`."""
+        """Return record numbers at places ``[begin, end)``, counted from `done`."""
         start = self.first + done
         records = np.arange(start + begin, start + end, dtype=np.int64)
         return records if self.size is None else records % self.size
 
     def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """Zeros: what comes again for want of places does so unchanged."""
+        """Return zeros: what comes again for want of places does so unchanged."""
         return zeros(end - begin)
 
     def described(self) -> str:
-        """Which records these are."""
+        """Describe the range of the records."""
         return f"{self.first} to {self.last}"
 
 
@@ -150,24 +153,24 @@ class DealtOrder:
         return self.num_parts
 
     def count(self, done: int = 0) -> int:
-        """Number of places of this part among the places ``[done, size)`` of the epoch."""
+        """Return the number of places of this part among ``[done, size)`` of the epoch."""
         return self._share(done, 0 if self.even else self.part_index)
 
     def most(self, done: int = 0) -> int:
-        """Number of places of part 0 among the places ``[done, size)`` of the epoch."""
+        """Return the number of places of part 0 among ``[done, size)`` of the epoch."""
         return self._share(done, 0)
 
     def _share(self, done: int, part: int) -> int:
-        """Number of places of a part among the places ``[done, size)`` of the epoch."""
+        """Return the number of places of a part among ``[done, size)`` of the epoch."""
         units = (self.whole.size - done) // self.unit
         return max(-((part - units) // self.num_parts), 0) * self.unit
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """Record numbers at places ``[begin, end)`` of this part, counted from `done`."""
+        """Return record numbers at places ``[begin, end)`` of this part, counted from `done`."""
         return self.whole.at(epoch, self._places(begin, end, done))
 
     def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """The places of the whole epoch if its records may repeat, else zeros.
+        """Return the places of the whole epoch if its records may repeat, else zeros.
 
         A place is the same whatever the number of parts and wherever the epoch was resumed.
         """
@@ -176,7 +179,7 @@ class DealtOrder:
         return zeros(end - begin)
 
     def described(self) -> str:
-        """What is dealt out; to how many parts may change."""
+        """Describe the order that is dealt out; the number of parts may change."""
         return self.whole.described()
 
     def _places(self, begin: int, end: int, done: int) -> np.ndarray:
@@ -206,7 +209,7 @@ def make_order(
     whole: EpochOrder | None = None,
     unit: int = 1,
 ) -> Order:
-    """The order of `count` records of all parts, as the part that is asked for sees it.
+    """Make the order of `count` records of all parts, as one part sees it.
 
     Parameters
     ----------
@@ -256,7 +259,7 @@ def make_epoch_order(
     weights: Any = None,
     blocks: tuple[np.ndarray, int] | None = None,
 ) -> EpochOrder | None:
-    """What an epoch of `count` records looks like, or None if they come as they lie in the file.
+    """Make the order of a whole epoch, or None if the records come as they lie in the file.
 
     The parameters are those of `make_order`.
     """
@@ -274,7 +277,7 @@ def make_epoch_order(
 
 
 def as_weights(weights: Any) -> np.ndarray:
-    """Numbers that can be weights; a ValueError says what was expected."""
+    """Return numbers that can be weights; a ValueError says what was expected."""
     try:
         return np.asarray(weights, np.float64)
     except (TypeError, ValueError):

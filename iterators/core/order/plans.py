@@ -46,26 +46,26 @@ class BatchPlan:
 
     @property
     def empty(self) -> bool:
-        """Whether no epoch ever has a batch."""
+        """True if no epoch ever has a batch."""
         return not self.batches()
 
     def carried(self, done: int = 0) -> int:
-        """The `done` of the epoch after one that began with `done` and was completed."""
+        """Return the `done` of the epoch after one that began with `done` and was completed."""
         return 0
 
     def batches(self, done: int = 0) -> int:
-        """Number of batches left when the first `done` places of the epoch are taken."""
+        """Return the number of batches left when the first `done` places of the epoch are taken."""
         return self._batches(self.order.count(done))
 
     def is_over(self, done: int) -> bool:
-        """Whether no part has a batch left when the first `done` places of the epoch are taken."""
+        """Return whether no part has a batch left behind the first `done` places of the epoch."""
         return self._batches(self.order.most(done)) == 0
 
     def _batches(self, count: int) -> int:
         return count_batches(count, self.batch_size, self.tail)
 
     def record(self, epoch: int, place: int, done: int = 0) -> int:
-        """Record number at one place, counted from `done`; behind the end from the epoch's start.
+        """Return the record number at a place counted from `done`; behind the end from the start.
 
         An epoch that was resumed at `done` has the same records behind its end as one that was not.
         """
@@ -76,7 +76,7 @@ class BatchPlan:
         return int(number)
 
     def rows(self, epoch: int, number: int, done: int = 0) -> tuple[np.ndarray, int]:
-        """Record numbers of one batch and how many of its places are padding.
+        """Return record numbers of one batch and how many of its places are padding.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class BatchPlan:
         return rows[0] if len(rows) == 1 else np.concatenate(rows), pad
 
     def draws(self, number: int, done: int = 0) -> np.ndarray:
-        """What tells the occurrences of a record apart, for every row of a batch.
+        """Return numbers that tell the occurrences of a record apart, for every row of a batch.
 
         The random numbers of a sample depend on its record, its epoch and this number: 0 for orders
         without repetitions.  Padding is drawn as in its own place of the epoch; what was carried
@@ -117,7 +117,7 @@ class BatchPlan:
         )
 
     def _pieces(self, number: int, done: int) -> tuple[list[tuple[int, int, int, int]], int]:
-        """Runs of places that make up a batch, as (epochs ago, begin, end, done), and its pad."""
+        """Return runs of places of a batch, as (epochs ago, begin, end, done), and its pad."""
         begin, end = bounds(number, self.batch_size, self.order.count(done))
         pieces = [(0, begin, end, done)]
         pad = begin + self.batch_size - end
@@ -162,19 +162,19 @@ class RollOverPlan(BatchPlan):
 
     @property
     def empty(self) -> bool:
-        """Whether no epoch ever has a batch."""
+        """True if no epoch ever has a batch."""
         return not self.order.count()
 
     def batches(self, done: int = 0) -> int:
-        """Number of batches left when the first `done` places of the epoch are taken."""
+        """Return the number of batches left when the first `done` places of the epoch are taken."""
         return max(self.order.count() - done, 0) // self.batch_size
 
     def is_over(self, done: int) -> bool:
-        """Whether no batch is left when the first `done` places of the epoch are taken."""
+        """Return whether no batch is left behind the first `done` places of the epoch."""
         return not self.batches(done)
 
     def record(self, epoch: int, place: int, done: int = 0) -> int:
-        """Record number at one place; places count from `done`, behind the end from the start."""
+        """Return the record number at a place counted from `done`; after the end from the start."""
         ago, place = divmod(place + done, self.order.count())
         (number,) = self.order.take(epoch + min(ago, 0), place, place + 1)
         return int(number)
@@ -184,7 +184,7 @@ class RollOverPlan(BatchPlan):
         return -(max(self.order.count() - done, 0) % self.batch_size)
 
     def _pieces(self, number: int, done: int) -> tuple[list[tuple[int, int, int, int]], int]:
-        """Runs of places of this epoch and those before; the pad is what came from those before."""
+        """Return runs of places of this epoch and earlier ones; the pad counts the earlier ones."""
         begin = number * self.batch_size + done
         found = runs(begin, begin + self.batch_size, self.order.count())
         pieces = [(ago, start, stop, 0) for ago, start, stop in found]

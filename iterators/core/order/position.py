@@ -1,4 +1,4 @@
-"""Where a run is: the position that every order, loop, sampler and provider keeps and saves.
+"""`Position`: epoch and place of a run, as every order, loop, sampler and provider keeps it.
 
 A state is a position under the names of its owner; this module knows what such numbers may be.
 """
@@ -8,25 +8,15 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..parameters import entries, integer
+from recordio.keywords.checks import entries, integer
 
 __all__ = ["Position"]
 
 
 class Position(NamedTuple):
-    """The place that comes next.
+    """Completed epochs, sweeps or turns, and the places taken in the running one.
 
-    Parameters
-    ----------
-    epoch : int
-        Completed epochs, sweeps or turns.
-    place : int
-        Places taken in the running one; below 0 if some of the epochs before are still to come.
-
-    Examples
-    --------
-    >>> Position.saved({"turn": 3, "start": 8}, place="start", epoch="turn")
-    Position(epoch=3, place=8)
+    The place is below 0 if some of the epochs before are still to come.
     """
 
     epoch: int = 0
@@ -43,13 +33,7 @@ class Position(NamedTuple):
         high: float = math.inf,
         last_epoch: float = math.inf,
     ) -> Position:
-        """The position in a state that has it under these names, with the place in ``[low, high]``.
-
-        Raises
-        ------
-        ValueError
-            If there is no such position.
-        """
+        """Read the position under these names in a state; a ValueError if none is in range."""
         entries(state, place, epoch)
         return cls(
             integer(epoch, state[epoch], low=0, high=last_epoch),

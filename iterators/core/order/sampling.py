@@ -21,13 +21,7 @@ __all__ = ["drawn", "in_turn", "sentences", "streams"]
 def in_turn(
     at: Position, size: int, batch_size: int, seed: int | None = None
 ) -> tuple[np.ndarray, Position]:
-    """Rows one after another, or permuted by a seed; the last batch of a turn may be short.
-
-    Examples
-    --------
-    >>> in_turn(Position(0, 3), size=5, batch_size=3)
-    (array([3, 4]), Position(epoch=1, place=0))
-    """
+    """Return rows one after another, or permuted by a seed; the last of a turn may be short."""
     place = at.place if at.place < size else 0
     _, start, stop = next(runs(place, place + batch_size, size))
     rows = np.arange(start, stop)
@@ -39,7 +33,7 @@ def in_turn(
 def drawn(
     at: Position, weights: np.ndarray, batch_size: int, seed: int
 ) -> tuple[np.ndarray, Position]:
-    """Rows drawn with replacement: one sequence without an end."""
+    """Return rows drawn with replacement: one sequence without an end."""
     stop = at.place + batch_size
     rows = WeightedOrder(weights, seed).at(at.epoch, np.arange(at.place, stop))
     return rows, Position(at.epoch, stop)
@@ -48,14 +42,9 @@ def drawn(
 def streams(
     at: Position, size: int, batch_size: int, stride: int
 ) -> tuple[np.ndarray, int, Position]:
-    """First rows of the next step of `batch_size` streams side by side, and the number of the step.
+    """Return the first rows of the next step of `batch_size` streams side by side, and its number.
 
     The place counts steps of `stride` words; `size` words are at least one step for every stream.
-
-    Examples
-    --------
-    >>> streams(Position(0, 2), size=9, batch_size=3, stride=1)
-    (array([2, 5, 8]), 2, Position(epoch=1, place=0))
     """
     length = size // batch_size
     steps = length // stride
@@ -65,7 +54,7 @@ def streams(
 
 
 def sentences(turn: int, lengths: np.ndarray, batch_size: int, seed: int) -> list[np.ndarray]:
-    """Sentences that are read side by side, in the order of a turn."""
+    """Return sentences that are read side by side, in the order of a turn."""
     count = len(lengths)
     order = ShuffledOrder(count, seed).at(turn, np.arange(count))
     found = np.unique(lengths)

@@ -1,4 +1,4 @@
-"""In which order an iterator goes through its data set, sweep by sweep (Chainer's order samplers).
+"""Chainer's order samplers: the order in which an iterator goes through its data set, per sweep.
 
 A sampler is called before every sweep and returns the whole order of it.  It sees no data and no
 batches.
@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..parameters import entries, integer
+from recordio.keywords.checks import entries, integer
+
 from .epochs import ShuffledOrder
 
 __all__ = ["OrderSampler", "SeededOrderSampler", "ShuffleOrderSampler"]
@@ -34,7 +35,7 @@ class OrderSampler:
     """
 
     def __call__(self, current_order: np.ndarray, current_position: int) -> np.ndarray:
-        """Order of the next sweep.
+        """Return the order of the next sweep.
 
         Parameters
         ----------
@@ -79,16 +80,16 @@ class ShuffleOrderSampler(OrderSampler):
 
     @property
     def uses_global_generator(self) -> bool:
-        """Whether orders come from NumPy's global generator."""
+        """True if orders come from NumPy's global generator."""
         return self._random is None
 
     def __call__(self, current_order: np.ndarray, current_position: int) -> np.ndarray:
-        """A permutation of ``len(current_order)`` places."""
+        """Draw a permutation of ``len(current_order)`` places."""
         random = np.random if self._random is None else self._random
         return random.permutation(len(current_order))
 
     def state_dict(self) -> dict[str, Any]:
-        """State of the generator."""
+        """Return the state of the generator."""
         if isinstance(self._random, np.random.Generator):
             return {"kind": "Generator", "state": self._random.bit_generator.state}
         random = np.random if self._random is None else self._random
@@ -119,7 +120,7 @@ class ShuffleOrderSampler(OrderSampler):
 
 
 def _checked_state(trial: np.random.BitGenerator, state: Any) -> dict[str, Any]:
-    """The state of a bit generator as NumPy gives it back, which reads wherever it is told to."""
+    """Return the state of a bit generator as NumPy gives it back, its positions checked."""
     try:
         trial.state = state
         inner = trial.state.get("state")
@@ -157,7 +158,7 @@ class SeededOrderSampler(OrderSampler):
         self._sweep = 0
 
     def __call__(self, current_order: np.ndarray, current_position: int) -> np.ndarray:
-        """The permutation of the sweep whose turn it is."""
+        """Draw the permutation of the sweep whose turn it is."""
         size = len(current_order)
         places = np.arange(size, dtype=np.int64)
         order = ShuffledOrder(size, self.seed).at(self._sweep, places) if size else places
@@ -169,7 +170,7 @@ class SeededOrderSampler(OrderSampler):
         self._sweep = integer("epoch", epoch, low=0)
 
     def state_dict(self) -> dict[str, int]:
-        """Number of the next sweep."""
+        """Return the number of the next sweep."""
         return {"sweep": self._sweep}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

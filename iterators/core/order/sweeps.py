@@ -1,4 +1,4 @@
-"""Chainer's sweeps: where a run over a data set is, and what the next batch takes from it.
+"""Chainer's sweeps: the position of a run over a data set, and the indices of its next batch.
 
 `advance` is the one rule of the iterators of `iterators.loops`: a pure step from one position to
 the next, except that an order sampler is asked for the order of a new sweep.
@@ -17,7 +17,7 @@ from .position import Position
 
 __all__ = ["NO_DETAIL", "Sweep", "advance", "checked_order", "first_sweep"]
 
-#: What `previous_epoch_detail` is stored as before the first batch.
+#: Stored `previous_epoch_detail` before the first batch.
 NO_DETAIL = -1.0
 
 Sampler = Callable[[np.ndarray, int], Any]
@@ -25,20 +25,10 @@ Sampler = Callable[[np.ndarray, int], Any]
 
 @dataclass(frozen=True)
 class Sweep:
-    """Where a run is after a batch.
+    """Position of a run after a batch.
 
-    Parameters
-    ----------
-    position : Position
-        Completed sweeps, and examples taken in the running one.
-    is_new_epoch : bool
-        Whether the latest batch completed one.
-    previous_epoch_detail : float
-        `detail` before the latest batch; -1 before the first one.
-    order : numpy.ndarray of int64, optional
-        The running sweep, read-only; without it the sweep is the data set as it is.
-    sampler_state : object
-        State of the order sampler behind the latest order that it gave; None if it has none.
+    Without `order`, which is read-only, the sweep is the data set as it is.  `sampler_state` is
+    the state behind the latest order of the sampler; None if it has none.
     """
 
     position: Position = field(default_factory=Position)
@@ -48,7 +38,7 @@ class Sweep:
     sampler_state: Any = None
 
     def size(self, length: int) -> int:
-        """Examples of a sweep over a data set of `length` examples."""
+        """Return examples of a sweep over a data set of `length` examples."""
         return length if self.order is None else len(self.order)
 
     def detail(self, length: int) -> float:
@@ -57,7 +47,7 @@ class Sweep:
         return epoch + place / size if size else float(epoch)
 
     def saved(self) -> dict[str, Any]:
-        """The numbers of a saved state, under Chainer's names."""
+        """Return the numbers of a saved state, under Chainer's names."""
         return {
             "current_position": self.position.place,
             "epoch": self.position.epoch,
@@ -67,7 +57,7 @@ class Sweep:
 
 
 def checked_order(order: Any, size: int | None = None) -> np.ndarray:
-    """What an order sampler returned, as a read-only array of int64."""
+    """Return the answer of an order sampler as a read-only array of int64."""
     array = np.array(order)
     if array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
         raise TypeError(
@@ -85,13 +75,13 @@ def checked_order(order: Any, size: int | None = None) -> np.ndarray:
 
 
 def sampler_state(sampler: Sampler) -> Any:
-    """State of an order sampler; None if it does not tell."""
+    """Return the state of an order sampler; None if it does not tell."""
     state_dict = getattr(sampler, "state_dict", None)
     return None if state_dict is None else state_dict()
 
 
 def first_sweep(dataset: Sized, sampler: Sampler | None, epoch: int = 0) -> Sweep:
-    """The start of a run over a data set; the order sampler is asked for the first order."""
+    """Begin a run over a data set; the order sampler gives the first order."""
     at = Position(epoch)
     if sampler is None:
         return Sweep(at)
@@ -102,36 +92,10 @@ def first_sweep(dataset: Sized, sampler: Sampler | None, epoch: int = 0) -> Swee
 def advance(
     sweep: Sweep, length: int, batch_size: int, repeat: bool, sampler: Sampler | None
 ) -> tuple[list[int], Sweep] | None:
-    """Indices of the next batch, and where the run is behind it.
+    """Return the indices of the next batch and the position behind it; None behind the last one.
 
-    Parameters
-    ----------
-    sweep : Sweep
-    length : int
-        Examples of the data set.
-    batch_size : int
-        At least 1.
-    repeat : bool
-        Fill a batch from the next sweep when one ends; else stop after the first sweep.
-    sampler : callable, optional
-        Called with the running order and the place in it when a sweep ends.
-
-    Returns
-    -------
-    tuple of list of int and Sweep, or None
-        None when `repeat` is false and the sweep is over.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to repeat, or the sampler changes the size of a sweep.
-
-    Examples
-    --------
-    >>> sweep = Sweep(Position(epoch=0, place=4))
-    >>> indices, sweep = advance(sweep, 5, batch_size=2, repeat=True, sampler=None)
-    >>> indices, sweep.position, sweep.is_new_epoch
-    ([4, 0], Position(epoch=1, place=1), True)
+    `repeat` fills a batch from the next sweep when one ends; without it the run is over after one
+    sweep.  The sampler is called with the running order and the place in it when a sweep ends.
     """
     epoch, place = sweep.position
     if not repeat and epoch > 0:

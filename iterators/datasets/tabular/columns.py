@@ -1,6 +1,6 @@
-"""Columns read through a table: the base of what operations on tables are made of.
+"""Columns read through a table: the base of the operations on tables.
 
-It knows tables by what they offer and never makes one.
+It uses the methods of tables and never makes one.
 """
 
 from __future__ import annotations
@@ -11,12 +11,7 @@ __all__ = ["Columns"]
 
 
 class Columns:
-    """Passes everything on to a table; an operation overrides what it changes.
-
-    Attributes
-    ----------
-    dataset : TabularDataset
-    """
+    """Passes everything on to the table `dataset`; an operation overrides what it changes."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -35,7 +30,7 @@ class Columns:
         return self.dataset.mode
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows."""
+        """Return columns of some rows."""
         return self.dataset.get_examples(indices, key_indices)
 
     def convert(self, data: Any) -> Any:

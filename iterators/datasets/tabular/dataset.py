@@ -1,7 +1,7 @@
-"""`TabularDataset`: what every table offers, given its length, keys, mode and a way to read.
+"""`TabularDataset`: the methods of every table, made of its length, keys, mode and a way to read.
 
-A table is read in columns.  The operations read nothing: each is a `DelegateDataset` around
-`Columns` of the modules beside this one, which read when they are asked to.
+A table is read in columns.  The operations read nothing: each is a `DelegateDataset` around lazy
+`Columns` of the modules beside this one.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TabularDataset(DatasetMixin):
     def get_examples(
         self, indices: list[int] | slice | None, key_indices: tuple[int, ...] | None
     ) -> tuple[Any, ...]:
-        """Columns of some rows; to be defined by the subclass.
+        """Return columns of some rows; to be defined by the subclass.
 
         Parameters
         ----------
@@ -82,12 +82,12 @@ class TabularDataset(DatasetMixin):
         return (self.get_example(i) for i in range(len(self)))
 
     def get_example(self, i: Any) -> Any:
-        """One example in the form of the mode."""
+        """Return one example in the form of the mode."""
         row = resolve_rows(i, len(self))
         return self._in_mode([column[0] for column in self.get_examples([row], None)])
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
-        """Several examples, read at once."""
+        """Return several examples, read at once."""
         rows = resolve_rows(indices if len(indices) else range(0), len(self))
         if not len(rows):
             return []
@@ -110,7 +110,7 @@ class TabularDataset(DatasetMixin):
         return SliceHelper(self)
 
     def fetch(self) -> Any:
-        """All rows: a tuple of columns, a dict of columns or a column, as the mode says."""
+        """Return all rows: a tuple of columns, a dict of columns or a column, as the mode says."""
         return self._in_mode(self.get_examples(None, None))
 
     def convert(self, data: Any) -> Any:
@@ -131,11 +131,11 @@ class TabularDataset(DatasetMixin):
         return _as_array(data)
 
     def astuple(self) -> TabularDataset:
-        """The same table with tuples as examples."""
+        """Return this table with tuples as examples."""
         return DelegateDataset(WithMode(self, tuple))
 
     def asdict(self) -> TabularDataset:
-        """The same table with dicts as examples."""
+        """Return this table with dicts as examples."""
         return DelegateDataset(WithMode(self, dict))
 
     def concat(self, *datasets: TabularDataset) -> TabularDataset:
@@ -163,7 +163,7 @@ class TabularDataset(DatasetMixin):
     def transform(
         self, keys: str | tuple[str, ...], transform: Callable[..., Any]
     ) -> TabularDataset:
-        """A table whose rows are made from these rows, one by one.
+        """Return a table whose rows are made from these rows, one by one.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class TabularDataset(DatasetMixin):
     def transform_batch(
         self, keys: str | tuple[str, ...], transform_batch: Callable[..., Any]
     ) -> TabularDataset:
-        """A table whose columns are made from blocks of these columns.
+        """Return a table whose columns are made from blocks of these columns.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class TabularDataset(DatasetMixin):
         return DelegateDataset(TransformBatch(self, keys, transform_batch))
 
     def with_converter(self, converter: Callable[..., Any]) -> TabularDataset:
-        """The same table with another `convert`.
+        """Return this table with another `convert`.
 
         Parameters
         ----------

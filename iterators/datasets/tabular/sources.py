@@ -65,7 +65,7 @@ def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
 
 
 def _has_key(item: Any) -> bool:
-    """Whether this is ``(key, column or function)`` or ``((key, ...), function)``."""
+    """Return whether this is ``(key, column or function)`` or ``((key, ...), function)``."""
     if not isinstance(item, tuple) or len(item) != 2:
         return False
     key = item[0]
@@ -130,7 +130,7 @@ class Column(TabularDataset):
         return None
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """The column, once for every time that it is asked for."""
+        """Return the column, once for every time that it is asked for."""
         column = self._column
         if indices is not None:
             if isinstance(indices, slice) or not isinstance(column, list):
@@ -160,7 +160,7 @@ class RowNumbers(TabularDataset):
         return None
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """The numbers that are asked for."""
+        """Return the numbers that are asked for."""
         if indices is None:
             return (range(self._size),)
         rows = range(self._size)[indices] if isinstance(indices, slice) else indices

@@ -1,6 +1,6 @@
 """Tables one below another and side by side.
 
-They refer to their members and ask only those that have a part of what is wanted.
+They refer to their members and read only those with a part of the request.
 """
 
 from __future__ import annotations
@@ -19,27 +19,21 @@ __all__ = ["Concatenation", "GeneratedKey", "Join"]
 
 
 class GeneratedKey(str):
-    """The name of a column that was given none: no two columns share one, and none means anything.
-
-    Examples
-    --------
-    >>> GeneratedKey.new() == GeneratedKey.new()
-    False
-    """
+    """A generated name of a column: no two columns share one, and none means anything."""
 
     __slots__ = ()
     _numbers = count()
 
     @classmethod
     def new(cls, taken: Container[str] = ()) -> GeneratedKey:
-        """The next name that is not taken."""
+        """Return the next name that is not taken."""
         while (key := cls(f"_{next(cls._numbers)}")) in taken:
             pass
         return key
 
 
 class Concatenation(Columns):
-    """The rows of several tables with the same keys; the first says what keys and mode are."""
+    """The rows of several tables with the same keys; keys and mode are those of the first."""
 
     def __init__(self, *datasets: Any) -> None:
         wanted = _given(datasets[0].keys)
@@ -56,7 +50,7 @@ class Concatenation(Columns):
         return self._starts[-1]
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows; every table that has some of them is asked once."""
+        """Return columns of some rows; every table that has some of them is read once."""
         if indices is None:
             parts = [dataset.get_examples(None, key_indices) for dataset in self._datasets]
             return _below(parts)
@@ -82,12 +76,12 @@ class Concatenation(Columns):
 
 
 def _given(keys: tuple[str, ...]) -> list[str | None]:
-    """The keys that users gave; None for the others, which have nothing to be compared by."""
+    """Return the keys that users gave; None for the others, which cannot be compared."""
     return [None if isinstance(key, GeneratedKey) else key for key in keys]
 
 
 def _as_index(rows: np.ndarray) -> Any:
-    """Evenly spaced rows as a slice, which costs readers nothing; others as a list."""
+    """Return evenly spaced rows as a slice, which costs readers nothing; others as a list."""
     step = int(rows[1] - rows[0]) if len(rows) > 1 else 1
     if step and bool((np.diff(rows) == step).all()):
         return rows_as_index(range(int(rows[0]), int(rows[-1]) + step, step))
@@ -95,7 +89,7 @@ def _as_index(rows: np.ndarray) -> Any:
 
 
 def _below(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Columns one below another: arrays where all parts are arrays of rows alike, else lists."""
+    """Put columns one below another: an array if all parts are arrays of like rows, else a list."""
     if len(parts) == 1:
         return parts[0]
     return tuple(_joined(pieces) for pieces in zip(*parts, strict=True))
@@ -142,7 +136,7 @@ class Join(Columns):
         return next((d.mode for d in self._datasets if d.mode is not None), tuple)
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows; only tables that have one of the columns are asked, once each."""
+        """Return columns of some rows; only tables with one of the columns are read, once each."""
         if key_indices is None:
             return tuple(
                 column

@@ -13,7 +13,7 @@ UNKNOWN = object()
 
 
 class Computed(Columns):
-    """A table whose columns are what a function returns; the form of that decides the mode."""
+    """A table whose columns a function computes; the form of its result decides the mode."""
 
     def __init__(
         self, dataset: Any, keys: str | tuple[str, ...], function: Callable[..., Any]
@@ -31,7 +31,7 @@ class Computed(Columns):
 
     @property
     def mode(self) -> Any:
-        """Form of what the function returns, for which the first row is computed once.
+        """Form of the function's result; the first row is computed once to find it.
 
         A table without rows has no first row; then it is None for a single key that was given
         without a tuple, else tuple.
@@ -79,7 +79,7 @@ class Transform(Computed):
     """Rows made from rows, one by one; they are made whichever columns are wanted."""
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows."""
+        """Return columns of some rows."""
         mode = self.dataset.mode
         wanted = range(len(self._keys)) if key_indices is None else key_indices
         columns: tuple[list[Any], ...] = tuple([] for _ in wanted)
@@ -94,7 +94,7 @@ class TransformBatch(Computed):
     """Columns made from blocks of columns."""
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows."""
+        """Return columns of some rows."""
         source = self.dataset.get_examples(indices, None)
         if indices is None:
             count = len(self.dataset)

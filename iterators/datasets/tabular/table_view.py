@@ -1,4 +1,4 @@
-"""The same table seen differently: some rows, some columns, another mode, another converter.
+"""Views of a table: some rows, some columns, another mode, another converter.
 
 No data is copied; rows of rows are merged into one index when the view is made.
 """
@@ -89,7 +89,7 @@ class Slice(Columns):
         return tuple(self._columns[i] for i in key_indices)
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """Columns of some rows."""
+        """Return columns of some rows."""
         rows = self._rows
         if indices is not None:
             rows = compose_rows(rows, resolve_rows(indices, len(rows)))

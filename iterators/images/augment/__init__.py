@@ -1,1 +1,1 @@
-"""What is done to an image: parameters, and what is drawn for a record."""
+"""Changes of an image: their parameters, and the random numbers of a record."""

@@ -13,34 +13,35 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.options import Rule, accepts, described, divided, option
-from ...core.parameters import boolean, integer, real, unknown_keyword
+from recordio.keywords.checks import boolean, integer, real, unknown_keyword
+from recordio.keywords.options import Rule, accepts, described, divided, option
+
 from .policy_options import PolicyOptions
 from .recipe import Recipe
 from .rules import NEEDS_RGB
 
 __all__ = ["Augmenter", "AugmenterOptions", "CreateAugmenter", "augmenter_of"]
 
-#: What ``mean=True`` and ``std=True`` stand for: those of ImageNet, in grey levels of R, G and B.
+#: Values of ``mean=True`` and ``std=True``: those of ImageNet, in grey levels of R, G and B.
 IMAGENET = {"mean": (123.68, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
 
 #: Share of the area, and range of width / height, of a random crop that is resized.
 LEAST_AREA = 0.08
 LEAST_RATIO, LARGEST_RATIO = 3 / 4, 4 / 3
 
-#: What says where a recipe crops an image.
+#: Keywords for the place of a recipe's crop.
 CROPS = (
     *("rand_crop", "random_resized_crop", "min_random_area", "max_random_area"),
     *("crop_x_start", "crop_y_start", "min_crop_size", "max_crop_size"),
 )
-#: What belongs to a crop of a random area, and else to a warp.
+#: Keywords of a crop of a random area, else of a warp.
 RATIOS = ("min_aspect_ratio", "max_aspect_ratio", "log_aspect_ratio")
 
 
 @accepts()
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Augmenter(Recipe):
-    """What `CreateAugmenter` returns: a `Recipe` whose steps are those of MXNet's `mx.image`.
+    """The result of `CreateAugmenter`: a `Recipe` whose steps are those of MXNet's `mx.image`.
 
     Compared with the steps of `ImageRecordIter`, an image that is too small is cropped to the
     proportions of the result and then grown; the aspect ratio of a random area is uniform in its
@@ -80,7 +81,7 @@ class Augmenter(Recipe):
 
     @property
     def coloured(self) -> bool:
-        """Whether any colour changes, beside normalisation."""
+        """True if any colour changes, beside normalisation."""
         return any(
             (self.brightness, self.contrast, self.saturation)
             + (self.hue, self.pca_noise, self.rand_gray)
@@ -144,7 +145,7 @@ class AugmenterOptions(PolicyOptions):
 
 @accepts(AugmenterOptions)
 def CreateAugmenter(*values: Any, **keywords: Any) -> Augmenter:
-    """What happens to the images of an `ImageIter`, under MXNet's names and with its defaults.
+    """Describe the steps for the images of an `ImageIter`, with MXNet's names and defaults.
 
     The steps follow each other in this order: resize, crop, those from `crop_on_fill` to
     `solarize_p` in the order of `Recipe`, mirror, brightness / contrast / saturation in random
@@ -178,27 +179,9 @@ def CreateAugmenter(*values: Any, **keywords: Any) -> Augmenter:
 def augmenter_of(
     base: Mapping[str, Any], given: Mapping[str, Any], owner: str = "CreateAugmenter"
 ) -> Augmenter:
-    """The `Augmenter` of keywords of its own, changed by those that `CreateAugmenter` has.
+    """Return the `Augmenter` of keywords of its own, changed by those of `CreateAugmenter`.
 
-    Parameters
-    ----------
-    base : mapping
-        Keywords of `Augmenter`.
-    given : mapping
-        Keywords of `CreateAugmenter` or of `Augmenter`, which win.
-    owner : str
-        What messages call whoever was given them.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `CreateAugmenter`.
-
-    Examples
-    --------
-    >>> cropped = {"data_shape": (3, 8, 8), "random_resized_crop": True, "min_random_area": 0.5}
-    >>> augmenter_of(cropped, {"rand_crop": True, "resize": 9})
-    Augmenter(data_shape=(3, 8, 8), resize=9, rand_crop=True)
+    `given` wins over `base`; messages call the receiver of the keywords `owner`.
     """
     names = {item.name for item in fields(AugmenterOptions)}
     known = names | {item.name for item in fields(Augmenter)}
@@ -223,7 +206,7 @@ def augmenter_of(
 
 
 def _crop(rand_crop: bool, rand_resize: bool) -> dict[str, Any]:
-    """Where an image is cropped, in the words of a recipe."""
+    """Return the place of the crop in the words of a recipe."""
     if not rand_resize:
         return {"rand_crop": rand_crop}
     if not rand_crop:
@@ -237,7 +220,7 @@ def _crop(rand_crop: bool, rand_resize: bool) -> dict[str, Any]:
 
 
 def per_channel(name: str, value: Any) -> dict[str, Any]:
-    """The parameters `name_r`, `name_g` and `name_b` of a recipe; `name` is "mean" or "std"."""
+    """Return `name_r`, `name_g` and `name_b` of a recipe; `name` is "mean" or "std"."""
     if value is None or value is False:
         return {}
     try:

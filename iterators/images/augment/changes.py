@@ -1,4 +1,4 @@
-"""Which changes of pixels a kind of recipe asks for, in the order in which they are made."""
+"""The changes of pixels that a recipe consists of, in the order in which they are made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["changes_of"]
 
 Changes = tuple[tuple[Any, Callable[[Any], bool]], ...]
 
-#: Those of every recipe that are not MXNet's, and whether it has them.
+#: Changes of every recipe that are not MXNet's, each with a test for it.
 _COMMON: Changes = (
     (PolicyChange, lambda recipe: recipe.auto_augment is not None),
     (Photometric, Photometric.wanted),
@@ -35,12 +35,6 @@ CHANGES: dict[type, Changes] = {
 
 
 def changes_of(recipe: Recipe | DetRecipe) -> tuple[PixelChange, ...]:
-    """New changes for a recipe: each serves one renderer.
-
-    Examples
-    --------
-    >>> len(changes_of(Recipe(data_shape=(3, 8, 8))))
-    1
-    """
+    """Make new changes for a recipe: each serves one renderer."""
     kind = next(kind for kind in type(recipe).__mro__ if kind in CHANGES)
     return tuple(change(recipe) for change, wanted in CHANGES[kind] if wanted(recipe))

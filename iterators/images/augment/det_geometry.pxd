@@ -22,7 +22,7 @@ cdef struct CropSampler:
     CropLimits limits
 
 
-# What the drawing of one image needs to know of a detection recipe.
+# The part of a detection recipe that is needed to draw one image.
 cdef struct DetGeometryRecipe:
     int width
     int height
@@ -37,7 +37,7 @@ cdef struct DetGeometryRecipe:
     CropSampler samplers[MAX_SAMPLERS]
 
 
-# Which objects stay that are cut, by a crop or otherwise; no other limit.
+# Load the limit on cut objects that stay, after a crop or otherwise; no other limit.
 cdef void load_emission(CropLimits* target, recipe)
 cdef void load_det_recipe(DetGeometryRecipe* target, recipe)
 # Draw and compute the steps for an image of `width` x `height` pixels, and change its objects

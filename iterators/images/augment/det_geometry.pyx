@@ -1,4 +1,4 @@
-"""Where the pixels and the boxes of one detection image come from.
+"""Geometry of one detection image: the sources of its pixels and boxes.
 
 The steps are those of MXNet's detection augmenter with its formulas: resize, mirror, border, crop
 by samplers, resize to the canvas.  The result is a list of steps as in `geometry`, and the objects
@@ -260,34 +260,10 @@ cdef void load_det_recipe(DetGeometryRecipe* target, recipe):
 
 
 def drawn_steps(recipe, key, epoch, record, int width, int height, label):
-    """The steps drawn for one image and its label afterwards, for tests and to look at a recipe.
+    """Return the steps drawn for one image, the mirror and its label afterwards.
 
-    Parameters
-    ----------
-    recipe : DetRecipe
-    key : int
-        Augmentation key.
-    epoch, record : int
-        Which image of which epoch.
-    width, height : int
-        Size of the decoded image in pixels.
-    label : array_like of float
-        Raw label.
-
-    Returns
-    -------
-    steps : list of dict
-        Crop (`x`, `y`, `width`, `height`), target size, window and border of every step, in order.
-    mirror : bool
-    label : numpy.ndarray of float32
-
-    Examples
-    --------
-    >>> from iterators.images.augment.det_recipe import DetRecipe
-    >>> recipe = DetRecipe(data_shape=(3, 20, 20), resize_mode="fit", rand_mirror_prob=1)
-    >>> steps, mirror, label = drawn_steps(recipe, 0, 0, 0, 90, 60, [2, 5, 7, 0.0, 0.25, 0.5, 1.0])
-    >>> [(s["out_width"], s["out_height"]) for s in steps], mirror, label[3:].tolist()
-    ([(20, 13)], True, [0.5, 0.25, 1.0, 1.0])
+    For tests and to look at a recipe.  `label` is a raw one; a step is a dict of crop (`x`, `y`,
+    `width`, `height`), target size, window and border.
     """
     cdef DetGeometryRecipe settings
     cdef Geometry geometry

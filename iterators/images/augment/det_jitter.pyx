@@ -1,4 +1,4 @@
-"""How the colours of one detection image change: drawn per image, each change with its probability.
+"""Changes of the colours of one detection image: drawn per image, each with its probability.
 
 Hue, lightness and saturation first, then contrast as a factor of all values: MXNet's detection
 augmenter.  Applying them is the work of `jitter`.
@@ -79,26 +79,10 @@ cdef class DetColourJitter(PixelChange):
 
 
 def drawn(recipe, key, epoch, record):
-    """What is drawn for the colours of one image, for tests and for looking at what a recipe does.
+    """Return the changes drawn for the colours of one image.
 
-    Parameters
-    ----------
-    recipe : DetRecipe
-    key : int
-        Augmentation key.
-    epoch, record : int
-        Which image of which epoch.
-
-    Returns
-    -------
-    dict
-        The shifts `hue`, `lightness` and `saturation`, and `gain`, the factor of the contrast.
-
-    Examples
-    --------
-    >>> from iterators.images.augment.det_recipe import DetRecipe
-    >>> drawn(DetRecipe(data_shape=(3, 8, 8)), 0, 0, 0)
-    {'hue': 0, 'lightness': 0, 'saturation': 0, 'gain': 1.0}
+    For tests and for looking at a recipe: the shifts `hue`, `lightness` and `saturation`, and
+    `gain`, the factor of the contrast.
     """
     cdef DetColourJitter change = DetColourJitter(recipe)
     cdef ImageKey image

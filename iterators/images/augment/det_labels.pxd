@@ -13,7 +13,7 @@ cdef struct Objects:
     Py_ssize_t count
 
 
-# What at least one object must meet, and which objects a crop keeps.
+# Limits that at least one object must meet, and those for the objects that a crop keeps.
 cdef struct CropLimits:
     float min_overlap
     float max_overlap
@@ -44,12 +44,12 @@ cdef int parse_label(float* values, Py_ssize_t count, Py_ssize_t* header,
 cdef void mirror_objects(Objects* objects) noexcept nogil
 # Express the boxes in fractions of `view` and clip them to it.
 cdef void project_objects(Objects* objects, const Box* view) noexcept nogil
-# Whether a crop is acceptable.
+# True if a crop is acceptable.
 cdef bint crop_accepted(const Objects* objects, const Box* crop,
                         const CropLimits* limits) noexcept nogil
 # Keep the objects that an accepted crop keeps, in fractions of it.
 cdef void crop_objects(Objects* objects, const Box* crop, const CropLimits* limits) noexcept nogil
 # The inverse of `project_objects`: boxes in fractions of `part` become fractions of the whole.
 cdef void place_objects(Objects* objects, const Box* part) noexcept nogil
-# What a status means, for error messages; NULL terminated.
+# Meaning of a status, for error messages; NULL terminated.
 cdef const char* label_message(int status) noexcept nogil

@@ -1,4 +1,4 @@
-"""Labels of detection images: their checks, and what mirroring, borders and crops do to the boxes.
+"""Labels of detection images: their checks, and boxes after mirroring, borders and crops.
 
 A raw label is ``[A, B, A - 2 more header values, objects of B values]``; an object begins with id,
 xmin, ymin, xmax, ymax in fractions of the image.  Arithmetic is in float32, as in MXNet.  Nothing
@@ -28,7 +28,7 @@ cdef enum:
     YMAX = 4
 
 
-# What was seen of labels: the most values within a limit, and the first label beyond it.
+# Statistics of labels: the most values within a limit, and the first label beyond it.
 cdef struct Lengths:
     int64_t longest
     int64_t too_long        # its place; -1 if there is none
@@ -40,7 +40,7 @@ cdef inline float* object_at(const Objects* objects, Py_ssize_t i) noexcept nogi
 
 
 cdef inline float value_at(const void* label, Py_ssize_t place) noexcept nogil:
-    """One value of a label that need not be aligned."""
+    """Return one value of a label that need not be aligned."""
     cdef float value
     memcpy(&value, <const uint8_t*>label + 4 * place, 4)
     return value
@@ -233,34 +233,21 @@ cdef bint note_record(const uint8_t* base, int64_t size, int64_t offset, int64_t
 
 
 class Longest(NamedTuple):
-    """What `longest` and `longest_listed` find."""
+    """Result of `longest` and `longest_listed`."""
 
     #: Values of the longest label within the limit; 0 if there is none.
     longest: int
     #: Place of the first label beyond the limit; -1 if there is none.
     too_long: int
-    #: How many values that one has.
+    #: Number of its values.
     values: int
 
 
 def longest(RecordReader reader not None, const int64_t[::1] offsets not None, int64_t limit):
-    """How long the labels of records are.
+    """Find the longest label of the records at these offsets; places count in `offsets`.
 
     Labels that are malformed, and records that are damaged or too short for their labels, do not
-    count: they are reported when their turn comes.
-
-    Parameters
-    ----------
-    reader : recordio.RecordReader
-    offsets : numpy.ndarray of int64
-        Offsets of the records to look at.
-    limit : int
-        Most values that a label may have.
-
-    Returns
-    -------
-    Longest
-        With places in `offsets`.
+    count: they are reported when their turn comes.  A label has at most `limit` values.
     """
     cdef Lengths found = Lengths(0, -1, 0)
     cdef int64_t i, size = reader.size
@@ -279,26 +266,9 @@ def longest(RecordReader reader not None, const int64_t[::1] offsets not None, i
 
 def longest_listed(const int64_t[::1] starts not None, const float[::1] values not None,
                    int64_t limit):
-    """The same for the labels of a list.
+    """Find the longest label of a list: label i is ``values[starts[i]:starts[i + 1]]``.
 
-    Parameters
-    ----------
-    starts : numpy.ndarray of int64, (n + 1,)
-        Where each label begins in `values` and the last one ends.
-    values : numpy.ndarray of float32
-    limit : int
-        Most values that a label may have.
-
-    Returns
-    -------
-    Longest
-        With places in `starts`.
-
-    Examples
-    --------
-    >>> values = np.array([2, 5, 7, 0.0, 0.25, 0.5, 1.0], np.float32)
-    >>> longest_listed(np.array([0, 7]), values, 100)
-    Longest(longest=7, too_long=-1, values=0)
+    Places count in `starts`; a label has at most `limit` values.
     """
     cdef Lengths found = Lengths(0, -1, 0)
     cdef int64_t i
@@ -309,33 +279,11 @@ def longest_listed(const int64_t[::1] starts not None, const float[::1] values n
 
 
 def transform(label, *, bint mirror=False, pad=None, crop=None):
-    """What mirroring, a border and a crop do to a label, for tests and for looking at it.
+    """Apply a mirror, a border and a crop to a raw label, for tests and for looking at it.
 
-    Parameters
-    ----------
-    label : array_like of float
-        Raw label.
-    mirror : bool
-    pad : tuple of float, optional
-        (x, y, scale): the image becomes that part of an area `scale` times as large, `x` and `y`
-        from its left and top, in fractions of the image.
-    crop : tuple of float, optional
-        (x, y, width, height) in fractions of what there is then; objects with their centre in it
-        stay.
-
-    Returns
-    -------
-    numpy.ndarray of float32
-
-    Raises
-    ------
-    ValueError
-        If the label is malformed.
-
-    Examples
-    --------
-    >>> transform([2, 5, 7, 0.0, 0.25, 0.5, 1.0], mirror=True).tolist()
-    [2.0, 5.0, 7.0, 0.5, 0.25, 1.0, 1.0]
+    `pad` is (x, y, scale): the image becomes that part of an area `scale` times as large, `x` and
+    `y` from its left and top, in fractions of the image.  `crop` is (x, y, width, height) in
+    fractions of the image then; objects with their centre in it stay.
     """
     cdef float[::1] values = np.array(label, np.float32).ravel()
     cdef Objects objects

@@ -1,7 +1,7 @@
-"""What the shears, shifts and turns of a policy do to the boxes on an image.
+"""Effect of the shears, shifts and turns of a policy on the boxes of an image.
 
-The four corners of a box are moved as the pixels are, and what leaves the image is cut off after
-every operation, as it is lost to the next one.  The new box is the one around what is left.
+The four corners of a box are moved as the pixels are, and parts outside the image are cut off after
+every operation, as they are lost to the next one.  The new box is the one around the rest.
 Nothing here draws random numbers or touches pixels.
 """
 
@@ -25,7 +25,7 @@ cdef enum:
     MAX_CORNERS = 4 + 4 * MAX_DRAWN     # every operation cuts with four straight lines
 
 
-# What is left of a box, in pixels: convex, as a box is.
+# The rest of a box, in pixels: convex, as a box is.
 cdef struct Shape:
     int count
     double[MAX_CORNERS][2] corners
@@ -184,35 +184,11 @@ cdef void move_objects(Objects* objects, const Drawn* drawn, int width, int heig
 
 
 def moved(label, operations, int width, int height, *, bint mirror=False, overlap=None):
-    """What operations one after the other do to a label, for tests and for looking at it.
+    """Apply operations one after the other to a raw label, for tests and for looking at it.
 
-    Parameters
-    ----------
-    label : array_like of float
-        Raw label.
-    operations : sequence of (str, float, ...)
-        Names and values as `kernels.operations.operate` takes them, at most 64.
-    width, height : int
-        Of the image in pixels.
-    mirror : bool
-        Whether the image is mirrored afterwards; the boxes are those on the mirrored image.
-    overlap : float, optional
-        Objects of which a larger share is left stay; without it those whose centre was never
-        outside.
-
-    Returns
-    -------
-    numpy.ndarray of float32
-
-    Raises
-    ------
-    ValueError
-        If the label is malformed, or there are too many operations.
-
-    Examples
-    --------
-    >>> moved([2, 5, 7, 0.0, 0.25, 0.5, 1.0], [("translate_x", -10)], 40, 40).tolist()
-    [2.0, 5.0, 7.0, 0.25, 0.25, 0.75, 1.0]
+    Operations are names and values as `kernels.operations.operate` takes them, at most 64; the
+    sizes are the image's in pixels, and a mirror comes afterwards.  Objects of which a larger share
+    than `overlap` is left stay; without it those whose centre was never outside.
     """
     cdef float[::1] values = np.array(label, np.float32)
     cdef Objects objects

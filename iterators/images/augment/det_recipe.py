@@ -1,4 +1,4 @@
-"""The detection recipe: what may happen to an image and the boxes on it.
+"""The detection recipe: the possible changes of an image and the boxes on it.
 
 A `DetRecipe` is the validated set of MXNet's parameters for detection images.  It draws nothing
 itself; the numbers for one image follow from (seed, epoch, record) in `det_geometry` and
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ...core.options import Rule, accepts, option
-from ...core.parameters import choice, integer, real
+from recordio.frames.encoder import MAX_RECORD_LENGTH
+from recordio.keywords.checks import choice, integer, real
+from recordio.keywords.options import Rule, accepts, option
+
 from .policy_options import ChangeOptions, interval
 from .recipe import MAX_SHIFT, BaseRecipe
 from .rules import DET_RULES
@@ -25,7 +27,7 @@ MAX_SAMPLERS = 64
 #: Most trials of a sampler: each has random numbers of its own.
 MAX_TRIALS = (1 << 20) - 1
 #: Values that the longest record has room for.
-MOST_LABELS = (1 << 29) // 4
+MOST_LABELS = (MAX_RECORD_LENGTH + 1) // 4
 
 EMIT_MODES = ("center", "overlap")
 RESIZE_MODES = ("force", "shrink", "fit")
@@ -81,18 +83,6 @@ class DetRecipe(ChangeOptions, BaseRecipe):
     `data_shape`; an image that does not fill it lies at its top left and the rest is 0 before
     normalisation.  MXNet's colours are changed where fewest pixels are: after the last resize, or
     before the border is added, which keeps `fill_value`.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Examples
-    --------
-    >>> recipe = DetRecipe(
-    ...     data_shape=(3, 300, 300), num_crop_sampler=2, min_crop_overlaps=(0.1, 0.5)
-    ... )
-    >>> recipe.min_crop_overlaps, recipe.max_crop_trials
-    ((0.1, 0.5), (25, 25))
     """
 
     label_pad_width: int = option(
@@ -271,7 +261,7 @@ class DetRecipe(ChangeOptions, BaseRecipe):
                     raise ValueError(f"max_crop_scales={last:g} must be above min_crop_scales")
 
     def plain(self) -> DetRecipe:
-        """The recipe with nothing random in it and without normalisation."""
+        """Return the recipe with nothing random in it and without normalisation."""
         return DetRecipe(
             data_shape=self.data_shape,
             resize=self.resize,
@@ -280,14 +270,14 @@ class DetRecipe(ChangeOptions, BaseRecipe):
         )
 
     def differs(self, name: str) -> bool:
-        """As for `Options`; a default stays one when it is repeated for every sampler."""
+        """Return whether a value differs from its default, even one that samplers repeat."""
         if name in SAMPLER_DEFAULTS:
             return set(getattr(self, name)) != {SAMPLER_DEFAULTS[name]}
         return super().differs(name)
 
     @property
     def moves_boxes(self) -> bool:
-        """Whether boxes may be moved by operations of a policy."""
+        """True if boxes may be moved by operations of a policy."""
         policy = self.policy()
         return policy is not None and any(
             choice.scale.operation in MOVING for choice in policy.choices
@@ -295,7 +285,7 @@ class DetRecipe(ChangeOptions, BaseRecipe):
 
     @property
     def label_limit(self) -> tuple[str, int]:
-        """The parameter that says how many values a raw label may have, and that number."""
+        """The parameter that limits the values of a raw label, and that number."""
         for name in ("label_pad_width", "max_label_width"):
             if getattr(self, name) > 0:
                 return name, getattr(self, name)
@@ -303,7 +293,7 @@ class DetRecipe(ChangeOptions, BaseRecipe):
 
     @property
     def means_win(self) -> bool:
-        """Whether the means per channel are subtracted, and used instead of a mean image."""
+        """True if the means per channel are subtracted, and used instead of a mean image."""
         return max(self.mean_r, self.mean_g, self.mean_b, self.mean_a) > 0
 
     @property
@@ -315,11 +305,11 @@ class DetRecipe(ChangeOptions, BaseRecipe):
 
     @property
     def std(self) -> tuple[float, ...]:
-        """What the values are divided by, in the order R, G, B, A; 1 where off."""
+        """Divisors of the values, in the order R, G, B, A; 1 where off."""
         return tuple(s if s > 0 else 1.0 for s in (self.std_r, self.std_g, self.std_b, self.std_a))
 
 
-#: Of the parameters with one value for each sampler.
+#: Defaults of the parameters with one value for each sampler.
 SAMPLER_DEFAULTS: dict[str, float] = {
     f"{end}_crop_{limit}": getattr(DetRecipe, f"{end}_crop_{limit}")[0]
     for limit in CROP_LIMITS

@@ -1,4 +1,4 @@
-"""Random numbers of one image: what each is for, and where it comes from.
+"""Random numbers of one image: their purposes, and their source.
 
 Every purpose has numbers of its own, so that switching one step on or off leaves the draws of all
 others as they were.  All of them depend on the augmentation key, the epoch, the record and, where a
@@ -43,7 +43,7 @@ cdef enum Purpose:
     DRAW_TRIAL = 1 << 26    # and above: scale, ratio, x, y; one block for every trial of a sampler
 
 
-# What identifies an image among all that a key will ever draw for.
+# Identity of an image among all that a key will ever draw for.
 cdef struct ImageKey:
     uint64_t key
     uint32_t epoch
@@ -56,7 +56,7 @@ cdef inline philox_block draw(const ImageKey* image, uint32_t purpose) noexcept 
 
 
 cdef inline uint64_t draw_key(uint64_t key, int64_t draw) noexcept nogil:
-    """The key of one occurrence: `key` itself for number 0."""
+    """Return the key of one occurrence: `key` itself for number 0."""
     cdef philox_block block
     if draw == 0:
         return key
@@ -66,10 +66,10 @@ cdef inline uint64_t draw_key(uint64_t key, int64_t draw) noexcept nogil:
 
 
 cdef inline double draw_between(uint32_t word, double low, double high) noexcept nogil:
-    """Uniform in [low, high)."""
+    """Draw evenly from [low, high)."""
     return low + philox_unit(word) * (high - low)
 
 
 cdef inline int draw_integer(uint32_t word, int low, int high) noexcept nogil:
-    """Uniform in low ... high, both included."""
+    """Draw evenly from low ... high, both included."""
     return low + <int>philox_below(word, <uint32_t>(high - low + 1))

@@ -15,7 +15,7 @@ cdef struct Erased:
     int height
 
 
-# What an erased rectangle contains.
+# Content of an erased rectangle.
 cdef enum ErasingKind:
     ERASING_LEVEL = 0       # a grey level
     ERASING_MEAN            # 0 after normalisation

@@ -43,7 +43,7 @@ cdef float[NOISE_STEPS + 1] quantiles
 
 
 cdef void fill_quantiles():
-    """Of the normal distribution, beyond 4.2 cut off; the variance is 1 for all that."""
+    """Fill in those of the normal distribution, cut off beyond 4.2; the variance stays 1."""
     cdef int i
     normal = NormalDist()
     found = [normal.inv_cdf(<double>i / NOISE_STEPS) for i in range(1, NOISE_STEPS)]
@@ -60,13 +60,7 @@ fill_quantiles()
 
 
 cdef class Eraser:
-    """Erases rectangles of images as a recipe says; serves one writer.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        With `random_erasing`.
-    """
+    """Erases rectangles of images as a recipe with `random_erasing` says; serves one writer."""
 
     def __cinit__(self, recipe):
         cdef int i
@@ -205,27 +199,9 @@ cdef void erase_bytes(Eraser eraser, const normalise_recipe* normalise, int widt
 
 
 def drawn_rectangles(recipe, key, epoch, record, occurrence=0):
-    """The rectangles that are erased from one image, for tests and for looking at a recipe.
+    """Return the rectangles that are erased from one image, for tests and for looking at a recipe.
 
-    Parameters
-    ----------
-    recipe : Recipe
-        With `random_erasing`.
-    key : int
-        Augmentation key.
-    epoch, record, occurrence : int
-        Which image of which epoch, and which of its occurrences there.
-
-    Returns
-    -------
-    list of (int, int, int, int)
-        x, y, width and height of each in pixels of the finished image.
-
-    Examples
-    --------
-    >>> from iterators.images.augment.recipe import Recipe
-    >>> drawn_rectangles(Recipe(data_shape=(3, 8, 8), random_erasing=1e-9), 0, 0, 0)
-    []
+    They are (x, y, width, height) in pixels of the finished image.
     """
     cdef Eraser eraser = Eraser(recipe)
     cdef ImageKey image

@@ -1,4 +1,4 @@
-"""What AdaFace does to faces: a part of the image on black, and low resolution.
+"""AdaFace's changes of faces: a part of the image on black, and low resolution.
 
 Both are drawn per image, each with its probability, in this order.  Resizing is that of `resample`,
 which is OpenCV's.
@@ -26,7 +26,7 @@ cdef enum:
     TRIES = 10              # of a part of the image
     METHODS = 5             # nearest, bilinear, cubic, area, Lanczos
 
-# What the blocks of random numbers of DRAW_PHOTOMETRIC are for, beside those of `photometric`.
+# Purposes of the blocks of random numbers of DRAW_PHOTOMETRIC, beside those of `photometric`.
 cdef enum Block:
     CHANCES = 4             # of the part and of low resolution; the side
     INTERPOLATIONS = 5      # down and up; x and y of a part
@@ -46,7 +46,7 @@ cdef struct FaceRecipe:
     double[2] side
 
 
-# What was drawn for one image.
+# Numbers drawn for one image.
 cdef struct Drawn:
     bint crops
     int x
@@ -68,7 +68,7 @@ cdef struct State:
 
 
 cdef void draw_part(const FaceRecipe* recipe, const ImageKey* image, Drawn* drawn) noexcept nogil:
-    """As torchvision draws the crop of `RandomResizedCrop`."""
+    """Draw the part as torchvision draws the crop of `RandomResizedCrop`."""
     cdef philox_block words
     cdef double area, ratio
     cdef int i
@@ -163,12 +163,7 @@ cdef int apply_face(void* state, uint8_t* pixels, int channels, int width,
 
 
 cdef class FaceChange(PixelChange):
-    """`crop_on_fill` and `low_resolution` of a `Recipe`; see `PixelChange`.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    """
+    """`crop_on_fill` and `low_resolution` of a `Recipe`; see `PixelChange`."""
 
     cdef State state
 
@@ -194,34 +189,16 @@ cdef class FaceChange(PixelChange):
 
     @staticmethod
     def wanted(recipe):
-        """Whether a recipe has one of these changes."""
+        """Return whether a recipe has one of these changes."""
         return bool(recipe.crop_on_fill or recipe.low_resolution)
 
 
 def drawn_face(recipe, key, epoch, record, occurrence=0):
-    """What is drawn for one face, for tests and for looking at what a recipe does.
+    """Return the changes drawn for one face, for tests and for looking at a recipe.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    key : int
-        Augmentation key.
-    epoch, record, occurrence : int
-        Which image of which epoch, and which of its occurrences there.
-
-    Returns
-    -------
-    dict
-        `part`, x, y, width and height of what stays; `small`, width and height in between, and
-        `methods`, those of `iterators.images.kernels.resample` down and up.  What does not happen
-        is left out.
-
-    Examples
-    --------
-    >>> from iterators.images.augment.recipe import Recipe
-    >>> recipe = Recipe(data_shape=(3, 112, 112), low_resolution=1, low_resolution_side=0.5)
-    >>> drawn_face(recipe, 0, 0, 0)["small"]
-    (56, 56)
+    They are `part`, x, y, width and height of the part that stays; `small`, width and height in
+    between; and `methods`, those of `iterators.images.kernels.resample` down and up.  Changes that
+    do not happen are left out.
     """
     cdef FaceChange change = FaceChange(recipe)
     cdef ImageKey image

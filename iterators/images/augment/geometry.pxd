@@ -49,7 +49,7 @@ cdef enum GeometryStatus:
     GEOMETRY_TOO_LARGE        # an image on the way would have a side of 2**26 pixels, or of none
 
 
-# Which word of DRAW_METHOD is whose.
+# Owners of the words of DRAW_METHOD.
 cdef enum MethodWord:
     METHOD_RESIZE = 0
     METHOD_WARP = 1
@@ -77,5 +77,5 @@ cdef class GeometryDrawer:
                         Geometry* geometry) noexcept nogil
 
 
-# What a status means, for error messages; NULL terminated.
+# Meaning of a status, for error messages; NULL terminated.
 cdef const char* geometry_message(int status) noexcept nogil

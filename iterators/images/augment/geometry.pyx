@@ -1,4 +1,4 @@
-"""Where the pixels of one sample come from: the resizes, warps and crops of one image.
+"""Geometry of one sample: the resizes, warps and crops of one image.
 
 The result is a short list of steps, each from pixels to pixels with a crop before it and a window
 after it; executing them is the renderer's work.  Sizes and roundings are those of MXNet's
@@ -23,7 +23,7 @@ cdef enum:
     MAX_ANGLES = 64
 
 
-# What the drawing of one image needs to know of a recipe.
+# The part of a recipe that is needed to draw one image.
 cdef struct GeometryRecipe:
     int width
     int height
@@ -311,12 +311,7 @@ cdef class GeometryDrawer:
 
 
 cdef class RecipeGeometry(GeometryDrawer):
-    """The geometry of a `Recipe`.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    """
+    """The geometry of a `Recipe`."""
 
     cdef GeometryRecipe recipe
 
@@ -360,30 +355,9 @@ cdef class RecipeGeometry(GeometryDrawer):
 
 
 def drawn_steps(recipe, key, epoch, record, int width, int height, occurrence=0):
-    """The steps drawn for one image, for tests and for looking at what a recipe does.
+    """Return the steps drawn for one image and the mirror, for tests and for looking at a recipe.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    key : int
-        Augmentation key.
-    epoch, record, occurrence : int
-        Which image of which epoch, and which of its occurrences there.
-    width, height : int
-        Size of the decoded image in pixels.
-
-    Returns
-    -------
-    steps : list of dict
-        Crop (`x`, `y`, `width`, `height`), target size and window of every step, in order.
-    mirror : bool
-
-    Examples
-    --------
-    >>> from iterators.images.augment.recipe import Recipe
-    >>> steps, mirror = drawn_steps(Recipe(data_shape=(3, 20, 20), resize=30), 0, 0, 0, 90, 60)
-    >>> [(s["target_width"], s["target_height"], s["left"], s["top"]) for s in steps], mirror
-    ([(45, 30, 12, 5)], False)
+    A step is a dict of crop (`x`, `y`, `width`, `height`), target size and window.
     """
     cdef RecipeGeometry drawer = RecipeGeometry(recipe)
     cdef Geometry geometry

@@ -3,7 +3,7 @@ from libc.stdint cimport uint8_t
 from iterators.images.augment.draw cimport ImageKey
 
 
-# What was drawn for one image.
+# Numbers drawn for one image.
 cdef struct Jitter:
     bint colours            # whether any pixel changes
     bint jitters

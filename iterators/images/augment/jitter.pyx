@@ -1,4 +1,4 @@
-"""How the colours of one image change: drawn per image, applied to its finished pixels.
+"""Changes of the colours of one image: drawn per image, applied to its finished pixels.
 
 Brightness, contrast and saturation in random order, then hue / lightness / saturation, then noise
 along the principal colours of ImageNet: MXNet's steps in its order, with the arithmetic of
@@ -56,13 +56,13 @@ cdef struct State:
 
 
 cdef inline int draw_shift(unsigned int first, unsigned int second, int largest) noexcept nogil:
-    """MXNet's draw: most weight on the second of two uniform numbers, truncated toward zero."""
+    """Draw as MXNet: most weight on the second of two uniform numbers, truncated toward zero."""
     cdef double place = (philox_unit(first) + 4 * philox_unit(second)) / 5
     return <int>(place * 2 * largest - largest)
 
 
 cdef inline double draw_normal(unsigned int first, unsigned int second) noexcept nogil:
-    """A standard normal number from two words (Box and Muller 1958)."""
+    """Draw a standard normal number from two words (Box and Muller 1958)."""
     cdef double radius = sqrt(-2 * log(1 - philox_unit(first)))
     return radius * cos(6.283185307179586 * philox_unit(second))
 
@@ -118,7 +118,7 @@ cdef void draw_noise(const JitterRecipe* recipe, const ImageKey* image,
 
 
 cdef void jitter_expose(const Jitter* jitter, normalise_recipe* normalise) noexcept nogil:
-    """Contrast and illumination: ((x - mean) * contrast + illumination) * factor."""
+    """Add contrast and illumination: ((x - mean) * contrast + illumination) * factor."""
     cdef int i
     for i in range(4):
         normalise.offset[i] = jitter.illumination * normalise.factor[i]
@@ -205,28 +205,11 @@ cdef class ColourJitter(PixelChange):
 
 
 def drawn(recipe, key, epoch, record, occurrence=0):
-    """What is drawn for the colours of one image, for tests and for looking at what a recipe does.
+    """Return the changes drawn for the colours of one image, for tests and for looking at a recipe.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    key : int
-        Augmentation key.
-    epoch, record, occurrence : int
-        Which image of which epoch, and which of its occurrences there.
-
-    Returns
-    -------
-    dict
-        `factor` (brightness, contrast, saturation), their `order`, the shifts `hue`, `lightness`
-        and `saturation`, the `noise` of R, G and B, `exposure` and `illumination`; what the recipe
-        does not use is left out.
-
-    Examples
-    --------
-    >>> from iterators.images.augment.recipe import Recipe
-    >>> sorted(drawn(Recipe(data_shape=(3, 8, 8), pca_noise=0.1, random_h=9), 0, 0, 0))
-    ['hue', 'lightness', 'noise', 'saturation']
+    They are `factor` (brightness, contrast, saturation), their `order`, the shifts `hue`,
+    `lightness` and `saturation`, the `noise` of R, G and B, `exposure` and `illumination`; those
+    that the recipe does not use are left out.
     """
     cdef ColourJitter change = ColourJitter(recipe)
     cdef normalise_recipe normalise

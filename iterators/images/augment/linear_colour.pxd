@@ -25,7 +25,7 @@ cdef struct ColourSteps:
     bint grey
 
 
-# Of a recipe: the largest change of each.
+# The largest changes of a recipe.
 cdef struct ColourRecipe:
     double change[3]        # brightness, contrast, saturation
     double hue              # share of a half turn

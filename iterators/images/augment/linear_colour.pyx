@@ -24,7 +24,7 @@ cdef enum:
 
 cdef double PI = 3.141592653589793
 cdef double[3] LUMA = [0.299, 0.587, 0.114]
-# What grey means when it is all that is left of a picture: the luma of high definition television.
+# Grey of a picture that keeps nothing else: the luma of high definition television.
 cdef double[3] GREY = [0.21, 0.72, 0.07]
 # RGB to the axes of NTSC television, about the first of which hue turns, and back: MXNet's digits.
 cdef double[3][3] FROM_RGB = [
@@ -59,7 +59,7 @@ cdef void multiply(Affine* map, const double[3][3] left) noexcept nogil:
 
 
 cdef double mean_grey(const Affine* map, const double* average) noexcept nogil:
-    """Mean grey of the image so far: grey is linear, so that of the mean pixel."""
+    """Return the mean grey of the image so far: grey is linear, so that of the mean pixel."""
     cdef double grey = 0
     cdef int i
     for i in range(3):
@@ -76,7 +76,7 @@ cdef void turn_hue(Affine* map, double angle) noexcept nogil:
 
 
 cdef void mix_grey(Affine* map, const double* weights, double factor) noexcept nogil:
-    """``x * factor + (1 - factor) * grey(x)``."""
+    """Append ``x * factor + (1 - factor) * grey(x)``."""
     cdef double[3][3] mix
     cdef int i, j
     for i in range(3):
@@ -140,28 +140,10 @@ cdef void draw_colours(const ColourRecipe* recipe, const ImageKey* image,
 
 
 def drawn_colours(recipe, key, epoch, record, occurrence=0):
-    """What is drawn for the colours of one image, for tests and for looking at what a recipe does.
+    """Return the changes drawn for the colours of one image, for tests and for looking at a recipe.
 
-    Parameters
-    ----------
-    recipe : Augmenter
-    key : int
-        Augmentation key.
-    epoch, record, occurrence : int
-        Which image of which epoch, and which of its occurrences there.
-
-    Returns
-    -------
-    dict
-        `factor` (brightness, contrast, saturation), their `order`, `hue` in radians, the `noise` of
-        R, G and B, and whether the image turns `grey`.
-
-    Examples
-    --------
-    >>> from iterators.images.augment.augmenter import CreateAugmenter
-    >>> steps = drawn_colours(CreateAugmenter((3, 8, 8), brightness=0.5), 0, 0, 0)
-    >>> 0.5 <= steps["factor"][0] < 1.5, steps["factor"][1:], steps["hue"]
-    (True, [1.0, 1.0], 0.0)
+    They are `factor` (brightness, contrast, saturation), their `order`, `hue` in radians, the
+    `noise` of R, G and B, and `grey`, true if the image turns grey.
     """
     cdef ColourRecipe settings
     cdef ColourSteps steps
@@ -174,27 +156,10 @@ def drawn_colours(recipe, key, epoch, record, occurrence=0):
 
 
 def composed(factor, order, hue, noise, grey, average, mean=(0, 0, 0), std=(1, 1, 1)):
-    """The map that these steps make: ``out = matrix @ rgb + offset``.
+    """Return the float32 map that these steps make, ``out = matrix @ rgb + offset``.
 
-    Parameters
-    ----------
-    factor, order, hue, noise, grey
-        As `drawn_colours` returns them.
-    average : sequence of 3 float
-        Mean red, green and blue of the image.
-    mean, std : sequence of 3 float
-        Of the normalisation that follows.
-
-    Returns
-    -------
-    matrix : numpy.ndarray of float32, (3, 3)
-    offset : numpy.ndarray of float32, (3,)
-
-    Examples
-    --------
-    >>> matrix, offset = composed([2, 1, 1], [0, 1, 2], 0, [0, 0, 0], False, [50] * 3, [1] * 3)
-    >>> np.round(matrix @ [10, 20, 30] + offset).tolist()
-    [19.0, 39.0, 59.0]
+    The steps are those of `drawn_colours`; `average` is the mean red, green and blue of the image,
+    and `mean` and `std` belong to the normalisation that follows.
     """
     cdef ColourSteps steps
     cdef linear_colour colour

@@ -1,6 +1,6 @@
 """Mean images in MXNet's file format: read, check and write them.
 
-Only the file is dealt with here; what the mean is taken over is the provider's business.
+This module deals with the file alone; a provider computes the mean.
 """
 
 from __future__ import annotations
@@ -44,31 +44,9 @@ class _Fields:
 
 
 def read_mean_image(path: str | os.PathLike[str]) -> np.ndarray:
-    """The mean image that MXNet or `write_mean_image` wrote.
+    """Read a mean image, float32 (channels, height, width), of MXNet or `write_mean_image`.
 
-    Parameters
-    ----------
-    path : path
-        A file of ``mx.nd.save`` that holds exactly one dense array; its name does not matter.
-
-    Returns
-    -------
-    numpy.ndarray of float32, (channels, height, width)
-
-    Raises
-    ------
-    RecordIOError
-        If the file is not of that kind, or is truncated.
-    OSError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_mean_image(f"{folder}/mean.bin", np.ones((3, 2, 2)))
-    ...     read_mean_image(f"{folder}/mean.bin").shape
-    (3, 2, 2)
+    The file, of ``mx.nd.save``, holds exactly one dense array of any name.
     """
     path = os.fspath(path)
     with open_regular(path) as file:
@@ -105,14 +83,9 @@ def read_mean_image(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def write_mean_image(path: str | os.PathLike[str], image: np.ndarray) -> None:
-    """Write a mean image as MXNet does.
+    """Write a mean image (channels, height, width) as float32, as MXNet does.
 
-    Parameters
-    ----------
-    path : path
-        Replaced only when everything is written.
-    image : array_like, (channels, height, width)
-        Stored as float32.
+    The file is replaced only when everything is written.
     """
     image = np.ascontiguousarray(image, "<f4")
     if image.ndim != 3:

@@ -1,7 +1,7 @@
 """Recipes by name: the keywords with which a well-known script trains, as one object.
 
-A `NamedRecipe` can be printed, compared and saved as JSON.  It draws nothing; what the keywords
-mean is said in `recipe` and `policy_options`.
+A `NamedRecipe` can be printed, compared and saved as JSON.  It draws nothing; `recipe` and
+`policy_options` describe the keywords.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.options import Options, option, optional
-from ...core.parameters import did_you_mean
+from recordio.keywords.checks import did_you_mean
+from recordio.keywords.options import Options, option, optional
 
 __all__ = ["MOST_VIEWS", "NAMED_RECIPES", "NamedRecipe", "NamedRecipeOptions", "expanded"]
 
@@ -50,7 +50,7 @@ class NamedRecipe:
 
     @classmethod
     def named(cls, name: str) -> NamedRecipe:
-        """The recipe of that name.
+        """Return the recipe of that name.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class NamedRecipe:
 
     @classmethod
     def of(cls, value: Any) -> NamedRecipe:
-        """A recipe, its name, its JSON, or a dictionary of keywords.
+        """Return a recipe, from its name, its JSON, or a dictionary of keywords.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class NamedRecipe:
         return cls.from_json(value) if value.lstrip().startswith("{") else cls.named(value)
 
     def to_json(self) -> str:
-        """Everything as JSON, with keys in order.
+        """Return everything as JSON, with keys in order.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class NamedRecipe:
 
     @classmethod
     def from_json(cls, text: str) -> NamedRecipe:
-        """The recipe that `to_json` told.
+        """Return the recipe that `to_json` wrote.
 
         Raises
         ------
@@ -124,14 +124,14 @@ def _refused(value: Any) -> Any:
 
 
 def _tuples(value: Any) -> Any:
-    """Lists of JSON as the tuples that they were."""
+    """Return lists of JSON as the tuples that they were."""
     if isinstance(value, dict):
         return {key: _tuples(item) for key, item in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _views(name: str, value: Any) -> tuple[dict[str, Any], ...]:
-    """Keywords for each view of an image."""
+    """Return the keywords for each view of an image."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
         raise TypeError(f"{name}={value!r:.80}: expected a sequence of dictionaries of keywords")
     views = tuple(value)
@@ -163,13 +163,7 @@ class NamedRecipeOptions(Options):
 
 
 def expanded(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Keywords of a provider, with those of its `recipe` where they are not given themselves.
-
-    Examples
-    --------
-    >>> expanded({"recipe": "insightface/arcface", "mean_r": 0})["mean_r"]
-    0
-    """
+    """Return keywords of a provider; those of its `recipe` where they are not given themselves."""
     if keywords.get("recipe") is None:
         return keywords
     recipe = NamedRecipe.of(keywords["recipe"])

@@ -26,7 +26,7 @@ cdef enum:
     MAX_DRAWN = 8           # one of three, four of the jitter, grey, blur, solarize
     JITTERS = 4
 
-# What the blocks of random numbers are for.
+# Purposes of the blocks of random numbers.
 cdef enum Block:
     CHANCES = 0             # of jitter, grey, blur, solarize
     FACTORS = 1             # of the jitter
@@ -71,7 +71,7 @@ cdef void draw_three(State* state, philox_block words) noexcept nogil:
 
 
 cdef void draw_jitter(State* state, const ImageKey* image) noexcept nogil:
-    """Each step once, in random order: that of their words."""
+    """Draw each step once, in random order: that of their words."""
     cdef philox_block factors = draw(image, DRAW_PHOTOMETRIC + FACTORS)
     cdef philox_block order = draw(image, DRAW_PHOTOMETRIC + ORDER)
     cdef operation_kind[JITTERS] kinds = [
@@ -123,12 +123,7 @@ cdef int apply_photometric(void* state, uint8_t* pixels, int channels, int width
 
 
 cdef class Photometric(PixelChange):
-    """The photometric changes of a `Recipe`; see `PixelChange`.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    """
+    """The photometric changes of a `Recipe`; see `PixelChange`."""
 
     cdef State state
 
@@ -159,32 +154,15 @@ cdef class Photometric(PixelChange):
 
     @staticmethod
     def wanted(recipe):
-        """Whether a recipe has any of these changes."""
+        """Return whether a recipe has any of these changes."""
         return bool(recipe.three_augment or recipe.color_jitter or recipe.random_grayscale
                     or recipe.gaussian_blur or recipe.solarize_p)
 
 
 def drawn_photometric(recipe, key, epoch, record, occurrence=0):
-    """The photometric changes drawn for one image, for tests and for looking at a recipe.
+    """Return the photometric changes drawn for one image, for tests and for looking at a recipe.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    key : int
-        Augmentation key.
-    epoch, record, occurrence : int
-        Which image of which epoch, and which of its occurrences there.
-
-    Returns
-    -------
-    list of (str, float)
-        Operations of `iterators.images.kernels.operations` and their values, in their order.
-
-    Examples
-    --------
-    >>> from iterators.images.augment.recipe import Recipe
-    >>> drawn_photometric(Recipe(data_shape=(3, 8, 8), random_grayscale=1), 0, 0, 0)
-    [('grey', 0.0)]
+    They are operations of `iterators.images.kernels.operations` and their values, in their order.
     """
     cdef Photometric change = Photometric(recipe)
     cdef ImageKey image

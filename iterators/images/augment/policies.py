@@ -1,6 +1,6 @@
-"""What `auto_augment` asks for: a `Policy`, made of a name, of timm's string, or of keywords.
+"""The `Policy` of `auto_augment`, made of a name, of timm's string, or of keywords.
 
-A policy says among which operations is drawn, how many, and how strong they are.  It draws nothing
+A policy names the operations to draw from, their number, and their strength.  It draws nothing
 and touches no pixel: `policy` does both, without the GIL.
 """
 
@@ -14,7 +14,7 @@ from .policy_tables import AUTO_POLICIES, TIMM_SCALES, TIMM_SETS, TORCHVISION_SE
 
 __all__ = ["INTERPOLATIONS", "NAMES", "TABLES", "Choice", "Policy", "policy_of", "timm_policy"]
 
-#: What `auto_augment` can be called, beside timm's strings.
+#: Names for `auto_augment`, beside timm's strings.
 NAMES = (
     "randaugment", "trivialaugment", "autoaugment", "autoaugment-cifar10", "autoaugment-svhn",
     "augmix",
@@ -27,7 +27,7 @@ INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "random")
 MOST_LAYERS = 16
 MOST_WIDTH, MOST_DEPTH = 8, 8
 
-#: What fills the places that a move leaves empty.
+#: Levels for the places that a move leaves empty.
 TORCHVISION_FILL, TIMM_FILL = (0, 0, 0), (128, 128, 128)
 
 _TIMM = re.compile(r"(rand|augmix|original|originalr|v0|v0r|3a)(-.*)?")
@@ -35,81 +35,53 @@ _TIMM = re.compile(r"(rand|augmix|original|originalr|v0|v0r|3a)(-.*)?")
 
 @dataclass(frozen=True)
 class Choice:
-    """An operation that may be drawn.
-
-    Attributes
-    ----------
-    scale : Scale
-        What it does at which level.
-    chance : float
-        Probability that it is done once it was drawn.
-    weight : float
-        How often it is drawn, compared with the others.
-    level : float
-        How strong it is, of `Policy.levels`.
-    between : bool
-        Whether the value is drawn from 0.1 to twice what the scale says, as timm's
-        ``GaussianBlurRand`` does.
-    """
+    """An operation that may be drawn."""
 
     scale: Scale
+    #: Probability that it is done once it was drawn.
     chance: float = 1.0
+    #: Frequency of drawing it, compared with the others.
     weight: float = 1.0
+    #: Strength, of `Policy.levels`.
     level: float = 0.0
+    #: The value is drawn from 0.1 to twice that of the scale, as by timm's ``GaussianBlurRand``.
     between: bool = False
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Which operations an image goes through.
+    """The operations that an image goes through."""
 
-    Attributes
-    ----------
-    kind : {"layers", "chains", "mix"}
-        Some of the choices one after the other; one of several chains of them; or chains drawn from
-        the choices and mixed (AugMix).
-    choices : tuple of Choice
-    layers : int
-        How many are drawn.
-    replace : bool
-        Whether a choice may be drawn again.
-    chains : tuple of int
-        Lengths of the chains that the choices make up.
-    levels : float
-        The level that counts as 1.
-    noise : float
-        Standard deviation of the level; infinity for a level between 0 and that of the choice.
-    bins : int
-        Draw the level from 0 to ``bins - 1``; 0 for that of the choice.
-    most : float
-        Limit of the level.
-    width, depth : int
-        Of a mix: how many chains, and how many operations each, -1 for 1 to 3.
-    alpha : float
-        Of the Beta and the Dirichlet distribution of a mix.
-    mixing : {"sum", "blend", "blended"}
-        How a mix is put together: torchvision's sum, timm's sum blended with the image, or timm's
-        chains blended one after the other.
-    interpolation : str
-        One of `INTERPOLATIONS`; "random" is bilinear or bicubic for every operation.
-    fill : tuple of int
-        R, G, B of what a move leaves empty.
-    """
-
+    #: "layers", some of the choices one after the other; "chains", one of several chains of them;
+    #: "mix", chains drawn from the choices and mixed (AugMix).
     kind: str
     choices: tuple[Choice, ...]
+    #: Number of choices that are drawn.
     layers: int = 0
+    #: A choice may be drawn again.
     replace: bool = True
+    #: Lengths of the chains that the choices make up.
     chains: tuple[int, ...] = ()
+    #: The level that counts as 1.
     levels: float = 10.0
+    #: Standard deviation of the level; infinity for a level between 0 and that of the choice.
     noise: float = 0.0
+    #: Draw the level from 0 to ``bins - 1``; 0 for that of the choice.
     bins: int = 0
+    #: Limit of the level.
     most: float = 1e9
+    #: Number of chains of a mix.
     width: int = 3
+    #: Operations of a chain of a mix; -1 for 1 to 3.
     depth: int = -1
+    #: Parameter of the Beta and the Dirichlet distribution of a mix.
     alpha: float = 1.0
+    #: "sum", torchvision's; "blend", timm's sum blended with the image; "blended", timm's chains
+    #: blended one after the other.
     mixing: str = "sum"
+    #: One of `INTERPOLATIONS`; "random" is bilinear or bicubic for every operation.
     interpolation: str = "nearest"
+    #: R, G, B of the places that a move leaves empty.
     fill: tuple[int, ...] = TORCHVISION_FILL
 
 
@@ -124,19 +96,9 @@ def policy_of(
     interpolation: str | None = None,
     fill: tuple[int, ...] | None = None,
 ) -> Policy:
-    """The policy of this name with these parameters, which `policy_options` describes.
+    """Make the policy of this name with these parameters, which `policy_options` describes.
 
-    Raises
-    ------
-    ValueError
-        For a name that does not exist, and for parameters that the policy does not have.
-
-    Examples
-    --------
-    >>> policy_of("randaugment").layers, len(policy_of("randaugment").choices)
-    (2, 14)
-    >>> policy_of("rand-m9-mstd0.5-inc1").noise
-    0.5
+    A parameter that the policy does not have is a ValueError, as a name that does not exist.
     """
     given = {"num_ops": num_ops, "magnitude": magnitude}
     given = {key: value for key, value in given.items() if value is not None}
@@ -221,7 +183,7 @@ def _chained(
 
 
 def _as_timm(name: str, given: dict[str, Any], noise: float, increasing: bool) -> str:
-    """The string of timm's for keywords."""
+    """Write the string of timm's for keywords."""
     if name not in ("randaugment", "autoaugment", "augmix"):
         raise ValueError(f'auto_augment={name!r} is not in timm: drop augment_table="timm"')
     known = {"randaugment": ("num_ops", "magnitude"), "augmix": ("magnitude",)}
@@ -241,25 +203,14 @@ def _as_timm(name: str, given: dict[str, Any], noise: float, increasing: bool) -
 
 
 def timm_policy(text: str) -> Policy:
-    """The policy that timm makes of a string.
+    """Make the policy that timm makes of a string.
 
     ``rand`` with ``m`` magnitude (10), ``n`` operations (2), ``p`` their probability (0.5),
     ``mstd`` noise of the magnitude (0; above 100 for a magnitude between 0 and that), ``mmax`` its
     limit (10), ``inc`` 1 for operations that all grow stronger, and ``t`` another set of operations
     (``tweights``, ``t3a``, ``t3aw``); ``augmix`` with ``m`` (3), ``w`` width (3), ``d`` depth (-1),
     ``a`` alpha (1), ``b`` 1 for blending, ``mstd`` (uniform); ``original``, ``originalr``, ``v0``,
-    ``v0r`` and ``3a`` with ``mstd``.
-
-    Raises
-    ------
-    ValueError
-        For parts that timm does not know, or skips.
-
-    Examples
-    --------
-    >>> policy = timm_policy("rand-m7-n3-p0.8-inc1")
-    >>> policy.layers, policy.choices[0].chance, policy.choices[0].level
-    (3, 0.8, 7.0)
+    ``v0r`` and ``3a`` with ``mstd``.  A part that timm does not know, or skips, is a ValueError.
     """
     name, *parts = text.split("-")
     found = _parts(text, name, parts)
@@ -302,7 +253,7 @@ def timm_policy(text: str) -> Policy:
 
 
 def _parts(text: str, name: str, parts: list[str]) -> dict[str, Any]:
-    """The numbers of a string of timm's, and the name of a set."""
+    """Return the numbers of a string of timm's, and the name of a set."""
     known = {"rand": "m n p mstd mmax inc", "augmix": "m w d a b mstd"}.get(name, "mstd").split()
     found: dict[str, Any] = {}
     for part in parts:

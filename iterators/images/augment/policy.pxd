@@ -67,7 +67,7 @@ cdef struct PolicyRecipe:
     int method              # AFFINE_..., -1 for bilinear or bicubic at random
 
 
-# What was drawn for one image.
+# Operations drawn for one image.
 cdef struct Drawn:
     int count               # operations
     operation operations[MAX_DRAWN]
@@ -90,5 +90,5 @@ cdef class PolicyChange(PixelChange):
     cdef State state
     cdef readonly object policy
 
-    # What happens to an image of that size; as it is until the next call.
+    # Operations for an image of that size; valid until the next call.
     cdef const Drawn* draw_for(self, const ImageKey* image, int width, int height) noexcept nogil

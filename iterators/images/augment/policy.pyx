@@ -1,7 +1,7 @@
 """Operations of a `Policy`, drawn for one image and applied to its pixels, without the GIL.
 
 Every operation of an image has random numbers of its own, so that none depends on how many others
-draw.  What an operation does is said in ``kernels/operations.h``.
+draw.  ``kernels/operations.h`` defines the operations.
 """
 
 from libc.math cimport INFINITY, cos, log, pow, rint, sqrt, trunc
@@ -30,7 +30,7 @@ assert MOST_WIDTH == MAX_WIDTH and MOST_DEPTH == MAX_DEPTH and MOST_LAYERS <= MA
 
 
 cdef double draw_gamma(const ImageKey* image, double shape, uint32_t purpose) noexcept nogil:
-    """A Gamma number (Marsaglia and Tsang 2000); exactly exponential for a shape of 1."""
+    """Draw a Gamma number (Marsaglia and Tsang 2000); exactly exponential for a shape of 1."""
     cdef philox_block block = draw(image, purpose)
     cdef double boost = 1, d, c, normal, volume, unit
     cdef int i
@@ -56,7 +56,7 @@ cdef double draw_gamma(const ImageKey* image, double shape, uint32_t purpose) no
 
 
 cdef int pick(const PolicyRecipe* recipe, uint32_t word, const bint* taken) noexcept nogil:
-    """A choice by its weight, of those that are not taken."""
+    """Pick a choice by its weight, of those that are not taken."""
     cdef double left = 0, place
     cdef int i, last = 0
     for i in range(recipe.count):
@@ -87,7 +87,7 @@ cdef double draw_level(const PolicyRecipe* recipe, const Choice* choice, philox_
 
 
 cdef double even_step(double span, double levels, double level) noexcept nogil:
-    """What torch.linspace has at a level: float32, from the nearer end, rounded once.
+    """Return torch.linspace at a level: float32, from the nearer end, rounded once.
 
     The number is cut afterwards, so that it matters: TrivialAugment's 16 pixels are 15.
     """
@@ -200,7 +200,7 @@ cdef void run_operations(State* state, int first, int last) noexcept nogil:
 
 
 cdef void mix_images(State* state, size_t size) noexcept nogil:
-    """Every part begins with the image; their sum and the image are mixed as the library does."""
+    """Mix the sum of the parts, which all begin with the image, with it as the library does."""
     cdef const Drawn* drawn = &state.drawn
     cdef uint8_t* pixels = state.image.pixels
     cdef float weight, value, rest = 1 - drawn.share
@@ -226,7 +226,7 @@ cdef void mix_images(State* state, size_t size) noexcept nogil:
 
 
 cdef void blend_images(State* state, size_t size) noexcept nogil:
-    """timm's other way: the parts are blended over the image, each with what makes its share."""
+    """Blend the parts over the image, timm's other way, each with the weight of its share."""
     cdef const Drawn* drawn = &state.drawn
     cdef uint8_t* pixels = state.image.pixels
     cdef double rest = 1, share
@@ -303,12 +303,7 @@ cdef int load_policy(PolicyRecipe* target, policy) except -1:
 
 
 cdef class PolicyChange(PixelChange):
-    """The operations that `auto_augment` of a recipe draws; see `PixelChange`.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    """
+    """The operations that `auto_augment` of a recipe draws; see `PixelChange`."""
 
     def __cinit__(self, recipe):
         cdef size_t size
@@ -341,7 +336,7 @@ cdef class PolicyChange(PixelChange):
         return &self.state.drawn
 
     def drawn(self, key, epoch, record, occurrence=0):
-        """What `drawn_operations` returns; quicker where many are looked at."""
+        """Return `drawn_operations`; quicker where many are looked at."""
         cdef ImageKey image
         cdef Drawn* drawn = &self.state.drawn
         cdef int i
@@ -367,32 +362,10 @@ cdef class PolicyChange(PixelChange):
 
 
 def drawn_operations(recipe, key, epoch, record, occurrence=0):
-    """The operations drawn for one image, for tests and for looking at what a recipe does.
+    """Return the operations drawn for one image, for tests and for looking at a recipe.
 
-    Parameters
-    ----------
-    recipe : Recipe
-        With `auto_augment`.
-    key : int
-        Augmentation key.
-    epoch, record, occurrence : int
-        Which image of which epoch, and which of its occurrences there.
-
-    Returns
-    -------
-    operations : list of (str, float, str)
-        Name, value and interpolation of each, one after the other; those that are left out because
-        of their probability are missing.
-    mix : dict
-        Of AugMix: the first operation and the `weights` of the parts, and the `share` of their sum;
-        empty otherwise.
-
-    Examples
-    --------
-    >>> from iterators.images.augment.recipe import Recipe
-    >>> operations, mix = drawn_operations(
-    ...     Recipe(data_shape=(3, 8, 8), auto_augment="randaugment"), 0, 0, 0)
-    >>> len(operations), mix
-    (2, {})
+    An operation is name, value and interpolation; those that their probability left out are
+    missing.  A dict follows, for AugMix alone: the first operation and the `weights` of the parts,
+    and the `share` of their sum.
     """
     return PolicyChange(recipe).drawn(key, epoch, record, occurrence)

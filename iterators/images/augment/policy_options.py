@@ -1,8 +1,8 @@
 """The keywords of today's recipes: policies, photometric changes, erasing, faces.
 
-`PolicyOptions` is the part of a recipe that is not MXNet's, and `ChangeOptions` what of it images
-with boxes have as well.  They say what may happen, in which ranges; drawing is the work of
-`policy`, `photometric`, `erasing` and `face_changes`.
+`PolicyOptions` is the part of a recipe that is not MXNet's, and `ChangeOptions` the share of it
+that images with boxes have as well.  They describe possible changes and their ranges; drawing is
+the work of `policy`, `photometric`, `erasing` and `face_changes`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ...core.options import Options, Rule, option, optional
-from ...core.parameters import boolean, choice, integer, integers, real
+from recordio.keywords.checks import boolean, choice, integer, integers, real
+from recordio.keywords.options import Options, Rule, option, optional
+
 from .policies import INTERPOLATIONS, MOST_LAYERS, TABLES, Policy, policy_of
 
 __all__ = ["ERASING_VALUES", "ChangeOptions", "PolicyOptions"]
 
-#: What erased rectangles can be filled with, beside a grey level.
+#: Fillings of erased rectangles, beside a grey level.
 ERASING_VALUES = ("mean", "colour", "pixel")
 
 #: Most rectangles that are erased in an image: each has random numbers of its own.
@@ -46,13 +47,7 @@ def _reals(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def interval(name: str, value: Any, low: float, high: float) -> tuple[float, float]:
-    """Two numbers of a range, in ascending order; one stands for both.
-
-    Examples
-    --------
-    >>> interval("blur_sigma", "(0.1, 2)", 0, 1000)
-    (0.1, 2.0)
-    """
+    """Return two numbers of a range, in ascending order; one stands for both."""
     items = _reals(name, value)
     if len(items) not in (1, 2):
         raise ValueError(f"{name}={value!r}: expected a number, or the ends of a range")
@@ -63,7 +58,7 @@ def interval(name: str, value: Any, low: float, high: float) -> tuple[float, flo
 
 
 def _jitter(name: str, value: Any) -> tuple[tuple[float, float], ...]:
-    """Ranges of brightness, contrast, saturation and hue; one number stands for the first three."""
+    """Return ranges of brightness, contrast, saturation and hue; a number is the first three."""
     items = _reals(name, value)
     if len(items) == 1 and not isinstance(items[0], (tuple, list)):
         items *= 3
@@ -119,7 +114,7 @@ def _needs(names: str, other: str) -> Rule:
     return Rule(names, lambda v: not getattr(v, other), text, refused=True)
 
 
-#: What changes colours alone.
+#: Keywords that change colours alone.
 _COLOURS = "random_grayscale color_jitter three_augment"
 
 CHANGE_RULES = (
@@ -159,7 +154,7 @@ RULES = (
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ChangeOptions(Options):
-    """What torchvision's and timm's recipes have for images of every kind."""
+    """Options of torchvision's and timm's recipes for images of every kind."""
 
     auto_augment: str | None = option(
         None,
@@ -281,13 +276,7 @@ class ChangeOptions(Options):
     rules: ClassVar[tuple[Rule, ...]] = CHANGE_RULES
 
     def policy(self) -> Policy | None:
-        """What `auto_augment` asks for.
-
-        Raises
-        ------
-        ValueError
-            For a name that does not exist, and for parameters that it does not have.
-        """
+        """Policy of `auto_augment`; None without one."""
         if self.auto_augment is None:
             return None
         fill: Any = self.augment_fill
@@ -304,7 +293,7 @@ class ChangeOptions(Options):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PolicyOptions(ChangeOptions):
-    """What torchvision's, timm's and face recognition's recipes have, and MXNet's have not."""
+    """Options of torchvision's, timm's and face recognition's recipes that MXNet does not have."""
 
     low_resolution: float = option(
         0.0,

@@ -1,7 +1,7 @@
 """The operations and magnitudes of RandAugment, AutoAugment, TrivialAugment and AugMix.
 
-Tables alone: those of torchvision and those of timm, which differ, each under the names that it
-gives them.  What a name means for pixels is said in `iterators.images.kernels.operations`.
+Tables alone: those of torchvision and those of timm, which differ, each under its own names.
+`iterators.images.kernels.operations` defines the meaning of a name for pixels.
 """
 
 from __future__ import annotations
@@ -12,34 +12,24 @@ __all__ = ["AUTO_POLICIES", "TIMM_SCALES", "TIMM_SETS", "TORCHVISION_SETS", "Sca
 
 
 class Scale(NamedTuple):
-    """What an operation's value is at a level of 0 to 1, or a little beyond.
+    """The value of an operation at a level of 0 to 1, or a little beyond."""
 
-    Attributes
-    ----------
-    operation : str
-        A name of `kernels.operations`.
-    low, span : float
-        The value at level 0, and what a level of 1 adds.
-    signed : bool
-        Whether `span` is subtracted half of the time.
-    rounding : {"", "cut", "even"}
-        Of what is added: not at all, towards 0, or to the nearest whole number, halves to even.
-    whole : bool
-        Whether the value is cut to a whole number in the end.
-    least, most : float
-        Limits of the value.
-    of : {"", "width", "height"}
-        What the value is a share of.
-    """
-
+    #: A name of `kernels.operations`.
     operation: str
+    #: The value at level 0.
     low: float = 0
+    #: The amount that a level of 1 adds.
     span: float = 0
+    #: `span` is subtracted half of the time.
     signed: bool = False
+    #: Rounding of the added amount: "" none, "cut" towards 0, "even" nearest, halves to even.
     rounding: str = ""
+    #: The value is cut to a whole number in the end.
     whole: bool = False
+    #: Limits of the value.
     least: float = -1e9
     most: float = 1e9
+    #: The value is a share of the "width" or "height"; "" for neither.
     of: str = ""
 
 

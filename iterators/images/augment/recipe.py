@@ -1,4 +1,4 @@
-"""The augmentation recipe: what may happen to an image between its record and its place in a batch.
+"""The augmentation recipe: the possible changes of an image between its record and its batch.
 
 A `Recipe` is the validated set of MXNet's image parameters, with a table of those that do nothing
 beside others.  It draws nothing itself: the numbers for one image follow from (seed, epoch, record)
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ...core.options import Options, Rule, accepts, option, optional, refuse_ineffective
-from ...core.parameters import boolean, choice, integer, integers, real
+from recordio.keywords.checks import boolean, choice, integer, integers, real
+from recordio.keywords.options import Options, Rule, accepts, option, optional, refuse_ineffective
+
 from .policy_options import PolicyOptions
 from .rules import RULES
 
@@ -38,7 +39,7 @@ MAX_SHIFT = 1000
 
 
 def off_or_positive(name: str, value: Any) -> int:
-    """A number of pixels of at least 1, or -1."""
+    """Return a number of pixels of at least 1, or -1."""
     number = integer(name, value, high=MAX_PIXELS)
     if number != -1 and number < 1:
         raise ValueError(
@@ -91,7 +92,7 @@ def _factor(name: str, value: Any) -> float:
 
 
 def _image_shape(name: str, value: Any) -> tuple[int, int, int]:
-    """Channels first; the numbers of an array of rows and columns are told of as such."""
+    """Return (channels, height, width); the error for an array's shape names the order."""
     expected = "(channels, height, width) with 1, 3 or 4 channels"
     try:
         shape = integers(name, value, 3, 1, MAX_PIXELS)
@@ -106,7 +107,7 @@ def _image_shape(name: str, value: Any) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BaseRecipe(Options):
-    """What every recipe for images has."""
+    """Options of every recipe for images."""
 
     data_shape: tuple[int, int, int] = option(
         kind="tuple of int",
@@ -163,15 +164,6 @@ class Recipe(PolicyOptions, BaseRecipe):
     contrast / saturation, hue / saturation / lightness, lighting noise, `crop_on_fill`,
     `low_resolution`, `auto_augment`, `three_augment`, `color_jitter`, `random_grayscale`,
     `gaussian_blur`, `solarize_p`, normalisation and mirror, `random_erasing`.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Examples
-    --------
-    >>> Recipe(data_shape=(3, 224, 224), random_resized_crop=True, min_random_area=0.08).channels
-    3
     """
 
     rand_crop: bool = option(
@@ -348,22 +340,22 @@ class Recipe(PolicyOptions, BaseRecipe):
             )
 
     rules: ClassVar[tuple[Rule, ...]] = (*RULES, *PolicyOptions.rules)
-    #: Whether an image that is too small is cropped before it grows, and whether the aspect ratio
+    #: True if an image that is too small is cropped before it grows, and if the aspect ratio
     #: of a random area is uniform in its logarithm: the rules of MXNet's Python iterators.
     crops_first: ClassVar[bool] = False
     log_ratio: ClassVar[bool] = False
-    #: Whether the means per channel are used instead of a mean image.
+    #: True if the means per channel are used instead of a mean image.
     means_win: ClassVar[bool] = False
 
     def plain(self) -> Recipe:
-        """The recipe with nothing random in it and without normalisation."""
+        """Return the recipe with nothing random in it and without normalisation."""
         return Recipe(
             data_shape=self.data_shape, resize=self.resize, inter_method=self.inter_method
         )
 
     @property
     def warps(self) -> bool:
-        """Whether images go through the affine warp."""
+        """True if images go through the affine warp."""
         return bool(
             self.max_rotate_angle
             or self.max_shear_ratio

@@ -1,7 +1,7 @@
-"""Which parameters of images do nothing, or contradict others: the tables of all recipes.
+"""Parameters of images that do nothing, or contradict others: the tables of all recipes.
 
-`core.options` says what becomes of them.  Refused is what MXNet refuses as well and what MXNet does
-not have; what MXNet runs is run, with a warning.
+`recordio.keywords.options` acts on them.  Combinations that MXNet refuses or does not have are
+refused; those that MXNet runs are run, with a warning.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ...core.options import Rule
+from recordio.keywords.options import Rule
 
 __all__ = ["CHANNEL_RULES", "DET_RULES", "EXPOSURE_RULE", "NEEDS_RGB", "PIXEL_RULES", "RULES"]
 
-#: What happens to pixels of three colours alone.
+#: Keywords that change pixels of three colours alone.
 _COLOURS = "random_h random_s random_l pca_noise brightness contrast saturation"
 NEEDS_RGB = "needs RGB images: data_shape with 3 channels"
 
 
 def is_integer(values: Any) -> bool:
-    """Whether pixels are delivered as integers, so that nothing is left of fractions."""
+    """Return whether pixels are delivered as integers, so that nothing is left of fractions."""
     on_host = getattr(values, "normalise_on", "host") == "host"
     return on_host and bool(np.issubdtype(values.dtype, np.integer))
 
@@ -110,7 +110,7 @@ _CROP = (
     "max_crop_sample_coverages min_crop_object_coverages max_crop_object_coverages "
     "max_crop_trials"
 )
-#: What becomes of boxes that are cut, whatever cuts them.
+#: Keywords for boxes that are cut, whatever cuts them.
 _EMIT = "crop_emit_mode emit_overlap_thresh"
 #: Changes and their probabilities, neither of which does anything alone, and the size of none.
 _CHANCES = (
@@ -123,7 +123,7 @@ _CHANCES = (
 
 
 def _without(name: str, other: str, least: float) -> Rule:
-    """A keyword that does nothing unless another one is above `least`."""
+    """Make the rule of a keyword that does nothing unless another one is above `least`."""
     return Rule(
         name,
         lambda v: getattr(v, other) <= least,
@@ -132,7 +132,7 @@ def _without(name: str, other: str, least: float) -> Rule:
 
 
 def _cuts(values: Any) -> bool:
-    """Whether boxes may be cut, and dropped for it."""
+    """Return whether boxes may be cut, and dropped for it."""
     return values.rand_crop_prob > 0 or values.mosaic > 0 or values.moves_boxes
 
 

@@ -1,6 +1,6 @@
 """The file of an image cache: making, checking, mapping it.
 
-Says what the file looks like and whether one that exists may be used.  Images are put into it and
+Defines the layout of the file and checks one that exists.  Images are put into it and
 read from it by `image_cache`; this module never looks at them.
 
 The file, in the byte order of the machine::
@@ -61,7 +61,7 @@ _NOT_OURS = "leave it alone, and name a file for the cache that does not exist y
 
 @dataclass(frozen=True)
 class OpenCacheFile:
-    """An open cache file: its descriptor, its mapping for reading, and where things lie in it."""
+    """An open cache file: its descriptor, its mapping for reading, and the places of its parts."""
 
     file: int
     mapping: memoryview
@@ -77,24 +77,8 @@ def open_cache_file(
 ) -> OpenCacheFile:
     """Open the file of a cache, after making it if it does not exist.
 
-    Parameters
-    ----------
-    path : str
-    count : int
-        Records.
-    channels : int
-        Bytes of a pixel.
-    capacity : int
-        Bytes that the data may take; a smaller file grows.
-    settings : mapping of str to str
-        What must be the same for the images to be of use.
-
-    Raises
-    ------
-    CacheFileError
-        If the file is something else, damaged, or was made with other settings.
-    OSError
-        If it cannot be made or opened.
+    `count` records have `channels` bytes a pixel; a file with less than `capacity` bytes for data
+    grows.  `settings` must be the same for the images to be of use, else it is a CacheFileError.
     """
     wanted = {
         "version": VERSION,
@@ -123,7 +107,7 @@ def open_cache_file(
 
 
 def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
-    """A new, empty file, which appears complete, unless another process was faster."""
+    """Make a new, empty file, which appears complete, unless another process was faster."""
     description = {"id": secrets.token_hex(8), **wanted}
     table, data = _places(description)
     text = json.dumps({**description, "table_place": table, "data_place": data}).encode()
@@ -150,7 +134,7 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
 
 
 def _places(description: Mapping[str, Any]) -> tuple[int, int]:
-    """Where table and data of a file begin, which these two places are no part of."""
+    """Return the places of table and data, in which these two places themselves do not count."""
     rest = {name: description[name] for name in description if name not in PLACES}
     length = len(json.dumps(rest)) + 100  # the two places
     table = -(-(JSON_PLACE + length) // PAGE) * PAGE
@@ -169,7 +153,7 @@ def _publish(temporary: str, path: str) -> None:
 
 
 def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file says about itself, if it is what is wanted."""
+    """Read the description of a file, if it is the wanted one."""
     head = _read(file, JSON_PLACE, 0)
     if head[: len(MAGIC)] != MAGIC:
         raise CacheFileError(f"the file is no cache of images: {_NOT_OURS}", path=path)
@@ -202,7 +186,7 @@ def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, A
 
 
 def _parsed(path: str, text: bytes) -> dict[str, str | int]:
-    """A description as `_make` writes it: names with a string or an integer each."""
+    """Parse a description as `_make` writes it: names with a string or an integer each."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -215,7 +199,7 @@ def _parsed(path: str, text: bytes) -> dict[str, str | int]:
 
 
 def _shown(value: Any) -> str:
-    """What a file says, for a message: it may be long, or nothing that can be printed."""
+    """Show an entry of a description in a message: it may be long, or unprintable."""
     text = str(value)
     return text if len(text) <= 100 and text.isprintable() else f"{text[:100]!a}..."
 
@@ -225,7 +209,7 @@ def _damaged(path: str) -> CacheFileError:
 
 
 def _read(file: int, size: int, place: int) -> bytes:
-    """Bytes of a file, fewer at its end."""
+    """Return bytes of a file, fewer at its end."""
     with open(file, "rb", closefd=False) as view:
         view.seek(place)
         return view.read(size)
@@ -281,7 +265,7 @@ def _settle(path: str, file: int, table: int, count: int, size: int) -> int:
 
 @contextlib.contextmanager
 def _locked(path: str, file: int) -> Iterator[None]:
-    """The lock that the writing threads of all processes share; they hold it for microseconds."""
+    """Hold the lock that the writing threads of all processes share, for microseconds."""
     until = time.monotonic() + LOCK_SECONDS
     while True:
         try:
@@ -306,7 +290,7 @@ def _locked(path: str, file: int) -> Iterator[None]:
         _unlock(file)
 
 
-# The same locks as in image_cache.h.
+# These are the locks of image_cache.h.
 if sys.platform == "win32":
     import msvcrt
 

@@ -60,54 +60,19 @@ logger = logging.getLogger("iterators")
 
 
 cdef uint64_t fingerprint(uint64_t word, const Head* head) noexcept nogil:
-    """Of the place and the head of an image; neither 0 nor 1, which mean something else."""
+    """Return that of the place and the head of an image; neither 0 nor 1, which are taken."""
     return cache_checksum(word, <const uint8_t*>head, sizeof(Head)) | 2
 
 
 cdef class FileImageCache(ImageCache):
     """Images in a file, which other processes use at the same time and later ones again.
 
-    Parameters
-    ----------
-    path : str
-        The file; made if it does not exist.
-    count, channels, capacity : int
-        As for `MemoryImageCache`.  A file of another capacity grows, or is not filled any further.
-    settings : mapping of str to str
-        What the images depend on.
-
-    Attributes
-    ----------
-    path : str
-
-    Raises
-    ------
-    CacheFileError
-        If the file is something else, damaged, or was made with other settings.
-    OSError
-        If it cannot be made or opened.
-
-    Notes
-    -----
-    The file is for processes of one machine on a local disk.  When a write fails because the disk
-    is full, this process stops writing and logs a warning; what is in the file remains in use.
-    When bytes of the file that are asked for are lost, because it was truncated or the disk failed,
-    this process logs a warning and goes on as if there were no cache.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "images.cache")
-    >>> cache = FileImageCache(path, 10, 1, 1 << 20, {"resize": "256"})
-    >>> cache.store(3, np.full((2, 2, 1), 9, np.uint8))
-    True
-    >>> del cache
-    >>> FileImageCache(path, 10, 1, 1 << 20, {"resize": "256"}).load(3)[0].ravel().tolist()
-    [9, 9, 9, 9]
-    >>> FileImageCache(path, 10, 1, 1 << 20, {"resize": "224"})  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    recordio.errors.CacheFileError: ...images.cache: the cache was made with resize=256, ...
+    The file is made if it does not exist, one of another capacity grows, or is not filled any
+    further, and one that is something else or was made with other `settings`, on which the images
+    depend, is a CacheFileError.  It is for processes of one machine on a local disk.  When a write
+    fails because the disk is full, this process stops writing and logs a warning; the images in the
+    file remain in use.  When bytes of the file are lost, because it was truncated or the disk
+    failed, this process logs a warning and goes on as if there were no cache.
     """
 
     def __cinit__(self, *args, **keywords):
@@ -197,7 +162,7 @@ cdef class FileImageCache(ImageCache):
         return offset
 
     cdef int read_words(self, int64_t number, uint64_t* found) noexcept nogil:
-        """Bytes in use, and the word of a record, as they are in the file."""
+        """Read bytes in use, and the word of a record, as they are in the file."""
         cdef int error = cache_file_read(self.file, found, 8, self.used_place)
         if error:
             return error

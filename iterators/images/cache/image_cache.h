@@ -1,4 +1,4 @@
-/* What the image cache needs of the system: words that threads exchange, a checksum, a locked file.
+/* System calls of the image cache: words that threads exchange, a checksum, a locked file.
  *
  * Nothing here allocates, knows what is cached, or touches Python.
  */
@@ -12,7 +12,7 @@
 
 /* -- words -------------------------------------------------------------------------------------- */
 
-/* Who loads a word sees everything that was written before it was stored. */
+/* A thread that loads a word sees everything that was written before it was stored. */
 #if defined(_MSC_VER)
 #include <intrin.h>
 static inline uint64_t cache_load(const uint64_t* word) {

@@ -10,7 +10,7 @@ cdef enum:
     HEAD_SIZE = 64          # from there to the first pixel
 
 
-# What is written before the pixels of an image.
+# Head of an image, before its pixels.
 cdef struct Head:
     uint64_t checksum       # of the rest of the head, and of the pixels
     int64_t number
@@ -35,7 +35,7 @@ cdef struct CachedImage:
     int source_height
 
 
-# Where in the data the image of a word ends.
+# End of the image of a word in the data.
 cdef int64_t word_end(uint64_t word) noexcept nogil
 
 
@@ -58,12 +58,12 @@ cdef class ImageCache:
     # The image of a record; its pixels stay where they are as long as this object lives, and there
     # are as many as its sizes say.
     cdef int find(self, int64_t number, CachedImage* image) noexcept nogil
-    # Whether bytes of an image from `find` or `put` were lost, so that others may have been read:
+    # True if bytes of an image from `find` or `put` were lost, so that others may have been read:
     # ask after reading.  NULL stands for the whole cache.
     cdef bint is_lost(self, const CachedImage* image) noexcept nogil
-    # Whether there is one, as far as can be said without looking at it.
+    # True if there is one, as far as it is known without reading it.
     cdef bint holds(self, int64_t number) noexcept nogil
-    # Whether an image of that size still has a place; if not, none of its size ever will.
+    # True if an image of that size still has a place; if not, none of its size ever will.
     cdef bint has_room(self, int64_t width, int64_t height) noexcept nogil
     # Keep a copy of what `find` said is absent; if that worked, `image.pixels` are those of the
     # copy.  Whoever puts an image there must put the same.

@@ -1,14 +1,14 @@
 """Images by record number, in memory or in a file: put there once, read without the GIL ever after.
 
-A cache knows numbers, sizes and pixels.  It decodes nothing, and knows neither recipes nor what was
-done to an image before it came here.  Nothing is ever thrown out to make room: an epoch visits
-every record once, so that a fixed set of images serves as well as any other, and what a set that
-changes gains with one image it loses with the one that had to go.
+A cache knows numbers, sizes and pixels.  It decodes nothing, and knows neither recipes nor earlier
+changes of an image.  Nothing is ever thrown out to make room: an epoch visits every record once, so
+that a fixed set of images serves as well as any other, and a set that changes gains one image and
+loses another.
 
-How it works: images lie one after the other, each with a head that says what it is.  A table has
-one word for every record: 0, or place and length of its image.  A thread takes a place under a
-lock, writes the image without one, and stores the word when the image is complete.  A reader
-follows the word and needs no lock.
+Images lie one after the other, each with a head that describes it.  A table has one word for every
+record: 0, or place and length of its image.  A thread takes a place under a lock, writes the image
+without one, and stores the word when the image is complete.  A reader follows the word and needs no
+lock.
 
 `MemoryImageCache` is here; `file_image_cache` has the cache that outlives its process.
 """
@@ -54,7 +54,7 @@ LARGEST_CAPACITY = ((<int64_t>1) << (64 - LENGTH_BITS)) * UNIT - UNIT
 
 
 cdef int64_t place_size(int64_t width, int64_t height, int channels) noexcept nogil:
-    """Bytes that an image takes with all that belongs to it."""
+    """Return the bytes that an image takes with all that belongs to it."""
     return (HEAD_SIZE + width * height * channels + PIXEL_SLACK + UNIT - 1) // UNIT * UNIT
 
 
@@ -88,16 +88,9 @@ cdef void describe(const Head* head, const uint8_t* pixels, CachedImage* image) 
 
 
 cdef class ImageCache:
-    """Base class; those derived from it say where the images are.
+    """Base class; those derived from it hold the images.
 
-    Attributes
-    ----------
-    count : int
-        Records that there can be images of.
-    channels : int
-        Bytes of a pixel.
-    capacity : int
-        Bytes that images may take.
+    `count` is a number of records, `channels` bytes of a pixel, `capacity` bytes for images.
     """
 
     def __cinit__(self, *args, **keywords):
@@ -111,38 +104,20 @@ cdef class ImageCache:
 
     @property
     def used(self):
-        """Bytes that images take, with what belongs to them."""
+        """Return the bytes that images take, with their heads."""
         return cache_load(self.given)
 
     @property
     def images(self):
-        """Number of images that are there."""
+        """Return the number of images that are there."""
         table = np.asarray(<uint64_t[:max(self.count, 1)]>self.words)[:self.count]
         return int(np.count_nonzero(table > REFUSED))
 
     def store(self, int64_t number, const uint8_t[:, :, ::1] pixels not None, source_size=None):
         """Put an image into the cache; the stage does it without Python.
 
-        Parameters
-        ----------
-        number : int
-            Of the record, in ``[0, count)``.
-        pixels : numpy.ndarray of uint8, (height, width, channels)
-        source_size : tuple of int, optional
-            (width, height) of the image that these pixels were made from; theirs if not given.
-
-        Returns
-        -------
-        bool
-            Whether it was put there: not if it was there already, and not without room.
-
-        Raises
-        ------
-        IndexError
-            If there is no such record.
-        ValueError
-            For an image without pixels, of other channels, or too large for any cache, and for a
-            source without pixels.
+        `source_size` is (width, height) of the image that these pixels, (height, width, channels),
+        were made from; theirs if not given.  Return False if it was there already or has no room.
         """
         cdef CachedImage image, there
         cdef bint done
@@ -163,12 +138,9 @@ cdef class ImageCache:
         return done
 
     def load(self, int64_t number):
-        """The image of a record, copied, and the size of the image it was made from.
+        """Return the image of a record, copied, and the (width, height) of its source.
 
-        Returns
-        -------
-        tuple of (numpy.ndarray of uint8 (height, width, channels), tuple of int), or None
-            None if it is not there, or is damaged.
+        None if it is not there, or is damaged.
         """
         cdef CachedImage image
         cdef int status
@@ -207,11 +179,11 @@ cdef class ImageCache:
                 and cache_load(self.known + number) != REFUSED)
 
     cdef bint contains(self, uint64_t word) noexcept nogil:
-        """Whether what a word points to can be read."""
+        """Return whether the image of a word can be read."""
         return word_end(word) <= self.size
 
     cdef bint read_head(self, int64_t number, uint64_t word, Head* head) noexcept nogil:
-        """Copy what is said of an image; whether it fits the record and the length in the word.
+        """Copy the head of an image; whether it fits the record and the length in the word.
 
         A file can be written to at any time: nothing of a head is used but a copy that was checked.
         """
@@ -225,7 +197,7 @@ cdef class ImageCache:
                 and place_size(head.width, head.height, self.channels) == size)
 
     cdef bint is_whole(self, int64_t number, uint64_t word, const Head* head) noexcept nogil:
-        """Whether an image is as it was written; its pixels are read only the first time."""
+        """Return whether an image is as it was written; its pixels are read only the first time."""
         if self.is_known(number, word, head):
             return True
         if head.checksum != head_checksum(
@@ -236,11 +208,11 @@ cdef class ImageCache:
         return True
 
     cdef bint is_known(self, int64_t number, uint64_t word, const Head* head) noexcept nogil:
-        """Whether this process wrote that image or has checked it."""
+        """Return whether this process wrote that image or has checked it."""
         return True     # nobody else can write here
 
     cdef void remember(self, int64_t number, uint64_t word, const Head* head) noexcept nogil:
-        """From now on an image is known."""
+        """Remember that an image is known."""
         pass
 
     cdef bint has_room(self, int64_t width, int64_t height) noexcept nogil:
@@ -289,7 +261,7 @@ cdef class ImageCache:
         sync_unlock(&self.mutex)
 
     cdef int64_t reserve(self, int64_t number, uint64_t expected, int64_t size) noexcept nogil:
-        """A place for an image; -1 if there is none or the image is not needed any more."""
+        """Return a place for an image; -1 if there is none or the image is not needed any more."""
         cdef int64_t offset = -1, used
         if not self.lock():
             return -1
@@ -322,30 +294,7 @@ cdef class ImageCache:
 
 
 cdef class MemoryImageCache(ImageCache):
-    """Images in memory of this process; what is not used costs nothing.
-
-    Parameters
-    ----------
-    count : int
-        Records.
-    channels : int
-        Bytes of a pixel.
-    capacity : int
-        Bytes that images may take.
-
-    Raises
-    ------
-    MemoryError
-        If the system does not promise that much.
-
-    Examples
-    --------
-    >>> cache = MemoryImageCache(10, 3, 1 << 20)
-    >>> cache.store(7, np.full((2, 2, 3), 9, np.uint8), (20, 20)), cache.images
-    (True, 1)
-    >>> cache.load(7)[0][0, 0].tolist(), cache.load(7)[1], cache.load(6)
-    ([9, 9, 9], (20, 20), None)
-    """
+    """Images in memory of this process; memory that is not used costs nothing."""
 
     def __init__(self, int64_t count, int channels, int64_t capacity):
         cdef uint64_t[::1] table
@@ -374,11 +323,5 @@ def _anonymous(size):
 
 
 def image_bytes(width, height, channels):
-    """Bytes that an image takes in a cache, with what belongs to it.
-
-    Examples
-    --------
-    >>> image_bytes(341, 256, 3)
-    262016
-    """
+    """Return the bytes that an image takes in a cache, with its head."""
     return place_size(width, height, channels)

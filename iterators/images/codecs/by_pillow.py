@@ -6,20 +6,18 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import functools
 import importlib.util
-import io
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recordio.errors import ImageDecodeError
 from recordio.extras import need
-from recordio.image_size import check_pixels, image_size, open_image
+from recordio.image_size import check_limits, image_size, open_within_limits
 
-__all__ = ["FORMATS", "decode", "describe", "reader_of"]
+__all__ = ["FORMATS", "decode", "describe", "reader_of", "turns"]
 
 
 class Format(NamedTuple):
@@ -35,15 +33,15 @@ class Format(NamedTuple):
         What has it decoded by Pillow.
     install : str
         What installs that.
-    pixel : str
-        An image of one pixel in base 64, to try it with.
+    sample : str
+        An image of one pixel, or of two and to be turned by a quarter, in base 64, to try it with.
     """
 
     name: str
     pillow_name: str
     module: str
     install: str
-    pixel: str
+    sample: str
 
 
 #: By the kinds of `recordio.content`.
@@ -53,18 +51,19 @@ FORMATS = {
         "WEBP",
         "PIL._webp",
         "pillow",
-        "UklGRh4AAABXRUJQVlA4TBEAAAAvAAAAAAdQhSLXo/+BiOh/AAA=",
+        "UklGRk4AAABXRUJQVlA4WAoAAAAIAAAAAQAAAAAAVlA4TA4AAAAvAQAAAAcQEf0PRET/A0VYSUYaAAAATU0AKg"
+        "AAAAgAAQESAAMAAAABAAYAAAAAAAA=",
     ),
     "avif": Format(
         "AVIF",
         "AVIF",
         "PIL._avif",
         "'pillow>=11.3'",
-        "AAAAIGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZk1BMUIAAADrbWV0YQAAAAAAAAAhaGRscgAAAAAAAAAAcGlj"
-        "dAAAAAAAAAAAAAAAAAAAAAAOcGl0bQAAAAAAAQAAAB5pbG9jAAAAAEQAAAEAAQAAAAEAAAETAAAAJwAAAChp"
-        "aW5mAAAAAAABAAAAGmluZmUCAAAAAAEAAGF2MDFDb2xvcgAAAABqaXBycAAAAEtpcGNvAAAAFGlzcGUAAAAA"
-        "AAAAAQAAAAEAAAAQcGl4aQAAAAADCAgIAAAADGF2MUOBAAwAAAAAE2NvbHJuY2x4AAEADQAGgAAAABdpcG1h"
-        "AAAAAAAAAAEAAQQBAoMEAAAAL21kYXQSAAoIGAAGiAhoNCAyGRlHh4Yhh5555oAAAJBAyRxhQ82ZYKyK1o4i",
+        "AAAAHGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZgAAAPNtZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAA"
+        "AAAAAAAAAAAAAAAA5waXRtAAAAAAABAAAAHmlsb2MAAAAARAAAAQABAAAAAQAAARcAAAAcAAAAKGlpbmYAAAAA"
+        "AAEAAAAaaW5mZQIAAAAAAQAAYXYwMUNvbG9yAAAAAHJpcHJwAAAAUmlwY28AAAAUaXNwZQAAAAAAAAACAAAAAQ"
+        "AAAA5waXhpAAAAAAEIAAAADGF2MUOBABwAAAAAE2NvbHJuY2x4AAEADQAGgAAAAAlpcm90AwAAABhpcG1hAAAA"
+        "AAAAAAEAAQUBAoMEhQAAACRtZGF0EgAKBxgAJtgIaDUyDxTGZQAB5QAASFrZn1cDjQ==",
     ),
     "jxl": Format(
         "JPEG XL",
@@ -95,14 +94,46 @@ def reader_of(kind: str) -> str:
     >>> reader_of("webp") in ("OpenCV", "Pillow")
     True
     """
-    found = FORMATS[kind]
-    with contextlib.suppress(ModuleNotFoundError):  # free-threaded interpreters have no OpenCV yet
-        import cv2
+    if _by_opencv(kind) is not None:
+        return "OpenCV"
+    return "Pillow" if importlib.util.find_spec(FORMATS[kind].module) else ""
 
-        pixel = np.frombuffer(base64.b64decode(found.pixel), np.uint8)
-        if cv2.imdecode(pixel, cv2.IMREAD_COLOR) is not None:
-            return "OpenCV"
-    return "Pillow" if importlib.util.find_spec(found.module) else ""
+
+def turns(kind: str) -> bool:
+    """Whether images are turned as their orientation says, by whoever reads them here.
+
+    Parameters
+    ----------
+    kind : str
+        One of `FORMATS`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> turns("jxl")
+    True
+    """
+    return reader_of(kind) != "OpenCV" or _opencv_turns(kind)
+
+
+@functools.cache
+def _opencv_turns(kind: str) -> bool:
+    pixels = _by_opencv(kind)
+    return pixels is not None and pixels.shape[0] > pixels.shape[1]
+
+
+def _by_opencv(kind: str) -> NDArray[np.uint8] | None:
+    """What OpenCV makes of the sample of a format; None if it is not there, or cannot read it."""
+    try:  # free-threaded interpreters have no OpenCV yet
+        import cv2
+    except ModuleNotFoundError:
+        return None
+    sample = np.frombuffer(base64.b64decode(FORMATS[kind].sample), np.uint8)
+    pixels: Any = cv2.imdecode(sample, cv2.IMREAD_COLOR)
+    return pixels
 
 
 def describe() -> str:
@@ -119,7 +150,7 @@ def describe() -> str:
     )
 
 
-def decode(data: memoryview, kind: str, channels: int, max_pixels: int) -> NDArray[np.uint8]:
+def decode(data: memoryview, kind: str, channels: int, limits: dict[str, int]) -> NDArray[np.uint8]:
     """Decode an image of a format that OpenCV does not read here.
 
     Parameters
@@ -130,8 +161,8 @@ def decode(data: memoryview, kind: str, channels: int, max_pixels: int) -> NDArr
         One of `FORMATS`.
     channels : {3, 1, 4}
         As for `iterators.images.codecs.general.decode`, and upright like that.
-    max_pixels : int
-        Images with more pixels are refused before anything is decoded.
+    limits : dict of str to int
+        Images that exceed one are refused before anything is decoded.
 
     Returns
     -------
@@ -153,9 +184,8 @@ def decode(data: memoryview, kind: str, channels: int, max_pixels: int) -> NDArr
     importlib.import_module(found.module)  # a plugin makes itself known to Pillow
     from PIL import ImageOps
 
-    check_pixels(image_size(data), max_pixels)
-    with open_image(io.BytesIO(data), (found.pillow_name,)) as image:
-        check_pixels(image.size, max_pixels)
+    check_limits(data, image_size(data), limits)
+    with open_within_limits(data, limits, (found.pillow_name,)) as image:
         if channels == 4 and "A" not in image.getbands():
             raise ImageDecodeError(
                 f"the image has {len(image.getbands())} channels, not the 4 that were asked for"

@@ -16,7 +16,8 @@ from iterators.images.kernels.orient import orient
 from recordio.content import kind_of
 from recordio.errors import ImageDecodeError
 from recordio.extras import command
-from recordio.image_size import check_for_opencv, image_size
+from recordio.image_size import check_for_opencv, complete_limits, image_size
+from recordio.orientation import is_turned
 
 __all__ = ["decode", "describe", "upright_size"]
 
@@ -24,15 +25,6 @@ __all__ = ["decode", "describe", "upright_size"]
 #: Kinds of `recordio.content` that never have more than 8 bits.
 EIGHT_BITS = frozenset(["jpeg", "webp", "gif", "bmp"])
 DTYPES = ("uint8", "float32")
-#: What is in every file that has an orientation, by kind.
-MARKS_OF_ORIENTATION = {
-    "jpeg": (b"Exif",),
-    "png": (b"eXIf", b"Raw profile type"),
-    "webp": (b"EXIF",),
-    "avif": (b"Exif", b"irot"),
-    "jxl": (b"",),
-    "tiff": (b"",),
-}
 
 
 def decode(data, channels=3, *, dtype="uint8", **limits):
@@ -51,8 +43,9 @@ def decode(data, channels=3, *, dtype="uint8", **limits):
         255 or 65535, or whatever a TIFF of floating point or signed numbers holds, for 1 or 3
         channels; nothing is scaled and no bit is lost.
     **limits : int
-        Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
-        images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
+        Images with more pixels than `max_pixels`, in a frame or tile of theirs too, are refused
+        before anything is decoded, and JPEG images with more scans than `max_scans`, or more than
+        `max_scan_pixels` in all of them.
 
     Returns
     -------
@@ -90,13 +83,12 @@ def decode(data, channels=3, *, dtype="uint8", **limits):
     if dtype == "float32" and channels == 4:
         raise ValueError("four channels have 8 bits: drop dtype, or ask for 1 or 3 channels")
     data = memoryview(data)
-    if not limits.keys() <= jpeg.DEFAULT_LIMITS.keys():
-        raise TypeError(f"the limits are {', '.join(jpeg.DEFAULT_LIMITS)}, not {', '.join(limits)}")
-    max_pixels = limits.get("max_pixels", jpeg.DEFAULT_MAX_PIXELS)
+    limits = complete_limits(limits)
+    max_pixels = limits["max_pixels"]
     if dtype == "float32":
         if kind_of(data) in EIGHT_BITS:
             return decode(data, channels, **limits).astype(np.float32)
-        return _decode_values(data, channels, max_pixels)
+        return _decode_values(data, channels, limits)
     if data[:3] == b"\xff\xd8\xff":
         if channels == 4:
             raise ImageDecodeError("a JPEG image has no alpha channel; ask for 3 channels")
@@ -105,7 +97,7 @@ def decode(data, channels=3, *, dtype="uint8", **limits):
             if header.supported:
                 pixels = jpeg.decode(data, channels, **limits)
                 return pixels if header.orientation == 1 else orient(pixels, header.orientation)
-        _check_jpeg_for_opencv(bytes(data), limits)
+        _check_jpeg_end(bytes(data))
     elif data[:4] == b"\x89PNG":
         pixels = png.decode(data, channels, max_pixels=max_pixels)
         if pixels is not None:
@@ -116,12 +108,12 @@ def decode(data, channels=3, *, dtype="uint8", **limits):
             return pixels
     kind = kind_of(data)
     if kind in by_pillow.FORMATS and by_pillow.reader_of(kind) != "OpenCV":
-        return by_pillow.decode(data, kind, channels, max_pixels)
-    return _decode_with_opencv(data, channels, max_pixels)
+        return by_pillow.decode(data, kind, channels, limits)
+    return _decode_with_opencv(data, channels, limits)
 
 
 def upright_size(data):
-    """Width and height of an image as it is decoded, mostly without decoding it.
+    """Width and height of an image as it is decoded, without decoding it.
 
     Parameters
     ----------
@@ -140,8 +132,7 @@ def upright_size(data):
 
     Notes
     -----
-    Which orientations of other formats than JPEG are heeded depends on the version of OpenCV:
-    images that may have one are decoded to find out.
+    Which orientations of WebP and AVIF are heeded depends on who decodes them: `by_pillow` tried.
 
     Examples
     --------
@@ -151,15 +142,11 @@ def upright_size(data):
     """
     width, height = image_size(data)
     kind = kind_of(data)
-    if kind == "jpeg" and jpeg.available():
-        return (height, width) if jpeg.header(data).orientation >= 5 else (width, height)
-    content = bytes(data)
-    if any(mark in content for mark in MARKS_OF_ORIENTATION.get(kind, ())):
-        height, width = decode(content, max_pixels=max(width * height, 1)).shape[:2]
-    return width, height
+    heeded = kind not in by_pillow.FORMATS or by_pillow.turns(kind)
+    return (height, width) if heeded and is_turned(data) else (width, height)
 
 
-def _decode_values(data, channels, max_pixels):
+def _decode_values(data, channels, limits):
     """Decode to float32, with every bit."""
     import cv2
 
@@ -168,10 +155,10 @@ def _decode_values(data, channels, max_pixels):
         raise ImageDecodeError(
             f"{by_pillow.FORMATS[kind].name} has 8 bits here: ask for uint8, or store PNG or TIFF"
         )
-    pixels = png.decode(data, channels, deep=True, max_pixels=max_pixels)
+    pixels = png.decode(data, channels, deep=True, max_pixels=limits["max_pixels"])
     if pixels is None:
         flag = cv2.IMREAD_GRAYSCALE if channels == 1 else cv2.IMREAD_COLOR
-        pixels = _imdecode(data, flag | cv2.IMREAD_ANYDEPTH, max_pixels)
+        pixels = _imdecode(data, flag | cv2.IMREAD_ANYDEPTH, limits)
         if channels == 3:
             pixels = pixels[:, :, ::-1]
     values = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], channels), np.float32)
@@ -217,11 +204,11 @@ def describe():
     return text
 
 
-def _imdecode(data, flags, max_pixels):
-    """What OpenCV makes of it, after a look at the size."""
+def _imdecode(data, flags, limits):
+    """What OpenCV makes of it, after a look at what it would cost."""
     import cv2
 
-    check_for_opencv(data, max_pixels)
+    check_for_opencv(data, limits)
     try:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error as error:
@@ -233,12 +220,12 @@ def _imdecode(data, flags, max_pixels):
     return pixels
 
 
-def _decode_with_opencv(data, channels, max_pixels):
+def _decode_with_opencv(data, channels, limits):
     """Decode with OpenCV to 8 bits."""
     import cv2
 
     flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
-    pixels = _imdecode(data, flags, max_pixels)
+    pixels = _imdecode(data, flags, limits)
     if channels == 1:
         return pixels.reshape(pixels.shape[0], pixels.shape[1], 1)
     if channels == 3:
@@ -253,12 +240,11 @@ def _decode_with_opencv(data, channels, max_pixels):
     return cv2.cvtColor(pixels, cv2.COLOR_BGRA2RGBA)
 
 
-def _check_jpeg_for_opencv(data, limits):
-    """Refuse what OpenCV would fill up with grey or spend minutes on."""
+def _check_jpeg_end(data):
+    """Refuse what OpenCV would fill up with grey."""
     position = 2
     while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != 0xDA:
         position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")
     # Coded data contains no marker by chance; a thumbnail in a segment before it may.
     if data.find(b"\xff\xd9", position) < 0:
         raise ImageDecodeError("the JPEG image is truncated; pack it again from its source")
-    jpeg.check_limits(data, **limits)

@@ -149,7 +149,7 @@ SIMD_INLINE void affine_nearest(const affine_map* map, const affine_image* image
 
 /* ---- bilinear and bicubic ---- */
 
-/* Where a pixel of the result lies between pixels of the image, in whole numbers of 2^-32. */
+/* Position of a pixel of the result between pixels of the image, in whole numbers of 2^-32. */
 typedef struct {
     int64_t x;
     int64_t y;

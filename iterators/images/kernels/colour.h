@@ -22,7 +22,7 @@ static SIMD_UNUSED int64_t colour_grey_sum(const uint8_t* row, int width) {
     return colour_grey_sum_at(simd_level(SIMD_LEVEL_AVX2), row, width);
 }
 
-/* What contrast adds to every value of an image of `pixels` pixels with this sum of greys. */
+/* The amount that contrast adds to every value of an image of `pixels` pixels with this sum of greys. */
 static SIMD_UNUSED float colour_contrast_offset(float factor, int64_t grey_sum, int64_t pixels) {
     return (float)((double)(1.f - factor) * ((double)grey_sum * (1.0 / (double)pixels)));
 }

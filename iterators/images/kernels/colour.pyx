@@ -54,7 +54,7 @@ cdef void _run(_Order* order, uint8_t* pixels, ptrdiff_t height, int width) noex
 
 
 cdef _changed(image, variant, _Order* order):
-    """A changed copy of the image."""
+    """Return a changed copy of the image."""
     cdef Py_buffer buffer
     cdef ptrdiff_t height
     cdef int width
@@ -83,29 +83,7 @@ cdef _changed(image, variant, _Order* order):
 def brightness(image, factor, *, variant=None):
     """Multiply every value, round halves to even and saturate.
 
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width, 3)
-        RGB (the order has no influence here).
-    factor : float
-        1 changes nothing, 0 gives black.
-    variant : str, optional
-        One of `iterators.images.kernels.resample.variants`; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width, 3)
-
-    Raises
-    ------
-    ValueError
-        If the array is not such an image.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> brightness(np.array([[[10, 100, 200]]], np.uint8), 1.5).ravel().tolist()
-    [15, 150, 255]
+    Images are uint8 RGB, (height, width, 3); no result depends on `variant`.
     """
     cdef _Order order
     order.change = SCALE
@@ -118,30 +96,6 @@ def contrast(image, factor, *, variant=None):
     """Move every value away from the mean grey of the image, or towards it.
 
     ``x * factor + (1 - factor) * mean(grey)`` with ``grey = 0.114 R + 0.587 G + 0.299 B``.
-
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width, 3)
-        RGB.
-    factor : float
-        1 changes nothing, 0 gives an even grey.
-    variant : str, optional
-        As in `brightness`.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width, 3)
-
-    Raises
-    ------
-    ValueError
-        If the array is not such an image.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> contrast(np.array([[[0] * 3, [200] * 3]], np.uint8), 0.5).ravel().tolist()
-    [50, 50, 50, 150, 150, 150]
     """
     cdef _Order order
     order.change = CONTRAST
@@ -154,30 +108,6 @@ def saturation(image, factor, *, variant=None):
     """Move every pixel away from its grey, or towards it.
 
     ``x * factor + (1 - factor) * grey`` with ``grey = 0.114 R + 0.587 G + 0.299 B``.
-
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width, 3)
-        RGB.
-    factor : float
-        1 changes nothing, 0 gives a grey image.
-    variant : str, optional
-        As in `brightness`.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width, 3)
-
-    Raises
-    ------
-    ValueError
-        If the array is not such an image.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> saturation(np.array([[[0, 0, 255]]], np.uint8), 0.0).ravel().tolist()
-    [76, 76, 76]
     """
     cdef _Order order
     order.change = SATURATION
@@ -188,32 +118,8 @@ def saturation(image, factor, *, variant=None):
 def shift_hls(image, hue=0, lightness=0, saturation=0, *, variant=None):
     """Add to hue, lightness and saturation, each clamped to its range.
 
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width, 3)
-        RGB.
-    hue : int
-        In steps of two degrees, -1000 to 1000; the sum is clamped to 0..180 and does not wrap
-        round.
-    lightness, saturation : int
-        -1000 to 1000; the sums are clamped to 0..255.
-    variant : str, optional
-        As in `brightness`.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width, 3)
-
-    Raises
-    ------
-    ValueError
-        If the array is not such an image or a shift is out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shift_hls(np.array([[[255, 0, 0]]], np.uint8), hue=60).ravel().tolist()
-    [1, 255, 1]
+    Hue is in steps of two degrees; its sum is clamped to 0..180 and does not wrap round, the others
+    to 0..255.  Shifts are -1000 to 1000.
     """
     cdef _Order order
     for name, value in (("hue", hue), ("lightness", lightness), ("saturation", saturation)):
@@ -227,32 +133,7 @@ def shift_hls(image, hue=0, lightness=0, saturation=0, *, variant=None):
 
 
 def lighting(image, delta, *, variant=None):
-    """Add one number to every channel, cut the fraction off and saturate.
-
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width, 3)
-        RGB.
-    delta : sequence of 3 floats
-        What is added to red, green and blue.
-    variant : str, optional
-        As in `brightness`.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width, 3)
-
-    Raises
-    ------
-    ValueError
-        If the array is not such an image.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> lighting(np.array([[[10, 100, 200]]], np.uint8), (1.9, -200, 60)).ravel().tolist()
-    [11, 0, 255]
-    """
+    """Add a number to each of red, green and blue, cut the fraction off and saturate."""
     cdef _Order order
     if len(delta) != 3:
         raise ValueError(f"delta must be three numbers, not {len(delta)}")

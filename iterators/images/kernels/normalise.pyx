@@ -30,7 +30,7 @@ cdef int _check(status, text) except -1:
 
 
 def _per_channel(name, values, channels):
-    """One float per channel from a number or a sequence."""
+    """Return one float per channel from a number or a sequence."""
     values = np.asarray(values, np.float32).ravel()
     if values.size == 1:
         values = np.repeat(values, channels)
@@ -58,46 +58,9 @@ def normalise(
 
     ``out = ((x - mean) * contrast + illumination) * scale / std`` in float32 arithmetic, computed
     as ``(x - mean) * (contrast * scale / std) + illumination * scale / std`` like MXNet's
-    ImageRecordIter.
-
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width) or (height, width, channels)
-        1, 3 or 4 channels.
-    mean, std : float or sequence of float
-        One number, or one for every channel.  Ignored by ``uint8``; ``int8`` uses only the mean,
-        rounded.
-    scale, contrast, illumination : float
-        Ignored by ``uint8`` and ``int8``.
-    mirror : bool
-        Write the pixels of every row from right to left.
-    dtype : {"float32", "uint8", "int8", "float16"}
-        Element type of the result; ``int8`` saturates.
-    layout : {"chw", "hwc", "hcw"} or any other order of c, h, w
-        Axes of the result.
-    mean_image : ndarray of float32, shape (channels, height, width), optional
-        Replaces `mean`; subtracted before mirroring.
-    out : ndarray, optional
-        C-contiguous array of the result's type and shape to write to.
-    variant : str, optional
-        One of `iterators.images.kernels.resample.variants`; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray
-        Axes in the order of `layout`.
-
-    Raises
-    ------
-    ValueError
-        If shapes or names do not fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pixel = np.array([[[10, 20, 30]]], np.uint8)
-    >>> normalise(pixel, mean=(10, 10, 10), scale=0.5).ravel().tolist()
-    [0.0, 5.0, 10.0]
+    ImageRecordIter.  ``uint8`` ignores all of them; ``int8`` uses only the mean, rounded, and
+    saturates.  `layout` is any order of c, h, w.  `mean_image`, (channels, height, width), replaces
+    `mean` and is subtracted before mirroring.
     """
     cdef normalise_recipe recipe
     cdef Py_buffer source, target, means

@@ -1,6 +1,6 @@
 /* The operations of today's recipes on whole uint8 images: one table of names, one way to apply them.
  *
- * What an operation does to a pixel is Pillow's: see the headers below.  Nothing here draws random
+ * The arithmetic of the operations is Pillow's: see the headers below.  Nothing here draws random
  * numbers; the values are those that Pillow's functions take.
  */
 #ifndef ITERATORS_OPERATIONS_H
@@ -62,7 +62,7 @@ static SIMD_UNUSED int operation_is_geometric(operation_kind kind) {
     return kind >= OPERATION_SHEAR_X && kind <= OPERATION_ROTATE;
 }
 
-/* Where a pixel of the result lies in the image. */
+/* Position of a pixel of the result in the image. */
 static SIMD_UNUSED void operation_matrix(const operation* done, int width, int height, double matrix[6]) {
     static const double same[6] = {1, 0, 0, 0, 1, 0};
     memcpy(matrix, same, sizeof(same));

@@ -1,8 +1,8 @@
 # cython: language_level=3
 """Change uint8 images as Pillow does: the Python face of ``operations.h``.
 
-Shears, shifts and turns, enhancements, tables and blurs: what the recipes of torchvision and timm
-are made of.  The image stage applies the same code.
+Shears, shifts and turns, enhancements, tables and blurs: the operations of the recipes of
+torchvision and timm.  The image stage applies the same code.
 """
 
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
@@ -39,49 +39,21 @@ assert len(NAMES) == OPERATION_COUNT
 
 
 def operate(image, name, value=0.0, *, method="nearest", fill=0, variant=None):
-    """Apply one operation to an image.
+    """Apply one operation of `NAMES` to a grey, RGB or RGBA image; the bytes are Pillow's.
 
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width) or (height, width, channels)
-        Grey, or RGB or RGBA.  Operations that are not geometric leave alpha
-        as it is; the blur does not.
-    name : str
-        One of `NAMES`.  ``shear_x`` moves a row by `value` pixels to the left for every row further
-        down, ``shear_y`` a column upwards for every column further right, ``translate_x`` and
-        ``translate_y`` everything by `value` pixels to the left or upwards; ``rotate`` turns by
-        `value` degrees counter-clockwise about the centre.  ``brightness``, ``colour``,
-        ``contrast`` and ``sharpness`` take a factor, where 1 changes nothing; ``posterize`` the
-        number of bits that are kept, 0 to 8; ``solarize`` the value from which on values are
-        inverted;
-        ``solarize_add`` what is added to values below 128; ``blur`` the standard deviation of the
-        Gaussian in pixels, 0 to 1000; ``hue`` by how many 256ths of the circle hues are turned.
-        ``identity``, ``autocontrast``, ``equalize``, ``invert`` and ``grey`` take none.
-    value : float
-        See `name`; at most 32767 either way.
-    method : {"nearest", "bilinear", "bicubic"}
-        Interpolation of the geometric ones.
-    fill : int or tuple of int
-        What the geometric ones put where nothing was, 0 to 255, for every channel or for each.
-    variant : str, optional
-        One of `iterators.images.kernels.resample.variants`; the result does not depend on it.
+    ``shear_x`` moves a row by `value` pixels to the left for every row further down, ``shear_y`` a
+    column upwards for every column further right, ``translate_x`` and ``translate_y`` everything by
+    `value` pixels to the left or upwards; ``rotate`` turns by `value` degrees counter-clockwise
+    about the centre.  ``brightness``, ``colour``, ``contrast`` and ``sharpness`` take a factor,
+    where 1 changes nothing; ``posterize`` the number of bits that are kept, 0 to 8; ``solarize``
+    the value from which on values are inverted; ``solarize_add`` a number for values below 128;
+    ``blur`` the standard deviation of the Gaussian in pixels, 0 to 1000; ``hue`` 256ths of the
+    circle by which hues are turned.  ``identity``, ``autocontrast``, ``equalize``, ``invert`` and
+    ``grey`` take none.  A value is at most 32767 either way.
 
-    Returns
-    -------
-    ndarray of uint8, of the image's shape
-        The same bytes as Pillow's; bilinear and bicubic ones within one level.
-
-    Raises
-    ------
-    ValueError
-        If the array is not such an image, or another argument is none of those above.
-
-    Examples
-    --------
-    >>> operate(np.array([[10, 200]], np.uint8), "solarize", 128).tolist()
-    [[10, 55]]
-    >>> operate(np.array([[1, 2, 3]], np.uint8), "translate_x", 1, fill=9).tolist()
-    [[2, 3, 9]]
+    Geometric operations have a `method` (bilinear and bicubic ones are within one level of
+    Pillow's) and a `fill`, 0 to 255, for every channel or for each.  The others leave alpha as it
+    is, except the blur.
     """
     cdef Py_buffer buffer
     cdef operation done

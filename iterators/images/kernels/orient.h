@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Whether the upright image is as wide as the stored one is high. */
+/* True if the upright image is as wide as the stored one is high. */
 static inline int orient_exchanges_sides(int orientation) {
     return orientation >= 5 && orientation <= 8;
 }

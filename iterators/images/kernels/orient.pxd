@@ -1,4 +1,4 @@
-"""The EXIF orientations for `cimport`; `orient.h` says what each function does."""
+"""The EXIF orientations for `cimport`; `orient.h` describes the functions."""
 
 from libc.stdint cimport uint8_t
 

@@ -8,27 +8,7 @@ __all__ = ["orient", "orient_region"]
 
 
 def orient(image, int orientation):
-    """Turn an image upright.
-
-    Parameters
-    ----------
-    image : numpy.ndarray
-        uint8 of shape (height, width, channels).
-    orientation : int
-        EXIF orientation 1 to 8.
-
-    Returns
-    -------
-    numpy.ndarray
-        A new array; (width, height, channels) for orientations 5 to 8.
-
-    Examples
-    --------
-    >>> import numpy
-    >>> image = numpy.arange(6, dtype="uint8").reshape(2, 3, 1)
-    >>> orient(image, 6)[:, :, 0].tolist()
-    [[3, 0], [4, 1], [5, 2]]
-    """
+    """Turn a (height, width, channels) image upright; 5 to 8 exchange height and width."""
     cdef const uint8_t[:, :, ::1] source = np.ascontiguousarray(image)
     cdef uint8_t[:, :, ::1] target
     cdef int height = source.shape[0], width = source.shape[1], channels = source.shape[2]
@@ -49,26 +29,9 @@ def orient(image, int orientation):
 
 
 def orient_region(int width, int height, int orientation, region):
-    """Find the region of the stored image that a region of the upright image is made of.
+    """Find the region (x, y, width, height) of the stored image for one of the upright image.
 
-    Parameters
-    ----------
-    width, height : int
-        Size of the stored image in pixels.
-    orientation : int
-        EXIF orientation 1 to 8.
-    region : tuple of int
-        ``(x, y, width, height)`` in the upright image.
-
-    Returns
-    -------
-    tuple of int
-        ``(x, y, width, height)`` in the stored image.
-
-    Examples
-    --------
-    >>> orient_region(100, 60, 6, (0, 0, 10, 20))
-    (0, 50, 20, 10)
+    `width` and `height` are those of the stored image.
     """
     cdef int x, y, wide, high
     x, y, wide, high = region

@@ -95,7 +95,7 @@ static SIMD_UNUSED void point_autocontrast(point_tables* point, const uint8_t* p
     }
 }
 
-/* How often every value comes in every colour. */
+/* Count every value in every colour. */
 static SIMD_UNUSED void point_histogram(const uint8_t* pixels, ptrdiff_t count, int channels,
                                         uint32_t histogram[3][256]) {
     /* Neighbours are often equal: two sets of counters, so that none waits for the one before. */

@@ -163,7 +163,7 @@ static size_t resampler_lay_out(resampler* r, unsigned char* memory, const resam
     return used;
 }
 
-/* Which of the plans applies; also the whole factors. */
+/* Choose the plan that applies; also the whole factors. */
 static resample_plan resampler_choose(resampler* r, int method, const resample_axis* x,
                                       const resample_axis* y, const resample_geometry* gx,
                                       const resample_geometry* gy) {

@@ -25,17 +25,9 @@ if SIMD_NEON:
 
 
 def variants():
-    """Names of the code variants that this machine can run; all give the same bytes.
+    """Return names of the code variants that this machine can run; all give the same bytes.
 
-    Returns
-    -------
-    tuple of str
-        From ``"plain"`` to the best, which is the one used unless another is asked for.
-
-    Examples
-    --------
-    >>> variants()[0]
-    'plain'
+    They go from ``"plain"`` to the best, which is the default.
     """
     best = simd_level(SIMD_LEVEL_AVX512)
     return tuple(name for name, level in LEVELS.items() if level <= best)
@@ -44,23 +36,8 @@ def variants():
 def denominator(method, source, target):
     """Return the strongest reduction at which an image may be decoded before it is resized.
 
-    Parameters
-    ----------
-    method : int
-        As in `resize`.
-    source, target : (int, int)
-        Width and height of the image (or crop) and of the result, in pixels.
-
-    Returns
-    -------
-    int
-        The largest of 1, 2, 4, 8 at which the decoded image is still at least as large as the
-        result on both axes; always 1 for nearest.
-
-    Examples
-    --------
-    >>> denominator(1, source=(1000, 900), target=(224, 224))
-    4
+    It is the largest of 1, 2, 4, 8 at which the decoded image is at least as large as the result on
+    both axes; always 1 for nearest.  Sizes are (width, height).
     """
     return resample_denominator(method, source[0], target[0], source[1], target[1])
 
@@ -79,7 +56,7 @@ cdef int _fill(
 
 
 cdef int _run(resampler* r, const uint8_t* pixels, ptrdiff_t stride, int channels) noexcept nogil:
-    """Push the rows that are asked for; returns how many rows of the result are complete."""
+    """Push the rows that are needed; return how many rows of the result are complete."""
     cdef int x = 0, y = 0, width = 0, height = 0, row, done = 0
     resampler_source(r, &x, &y, &width, &height)
     pixels += y * stride + <ptrdiff_t>x * channels
@@ -107,53 +84,14 @@ def resize(
     image, size, method=1, *, crop=None, window=None, denominator=1, stored=None, out=None,
     variant=None,
 ):
-    """Resize an image of 8-bit pixels.
+    """Resize an image of 8-bit pixels with 1, 3 or 4 channels.
 
     The result is that of OpenCV's ``resize`` (cubic may differ by 1 where OpenCV does not compute
-    in integers).
-
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width) or (height, width, channels)
-        1, 3 or 4 channels, in any order.
-    size : (int, int)
-        Width and height after the resize, in pixels.
-    method : int
-        0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos over 8 x 8 pixels.
-    crop : (int, int, int, int), optional
-        x, y, width, height of the part of the stored image that is resized; everything by default.
-        Pixels outside have no influence.
-    window : (int, int, int, int), optional
-        x, y, width, height of the part of the result that is computed and returned.
-    denominator : {1, 2, 4, 8}
-        `image` was decoded at this fraction of the stored size; `crop` and `stored` stay in stored
-        pixels.
-    stored : (int, int), optional
-        Width and height of the stored image; needed when `denominator` is not 1.
-    out : ndarray of uint8, optional
-        C-contiguous array of the result's shape to write to.
-    variant : str, optional
-        One of `variants`, to compare them; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of uint8
-        Shape (height, width) or (height, width, channels) of the window.
-
-    Raises
-    ------
-    ValueError
-        If a shape, size, crop or window is impossible.
-    TypeError
-        If the image is not made of uint8.
-    MemoryError
-        If there is no memory for the tables.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> resize(np.array([[0, 100], [100, 200]], np.uint8), (1, 1)).tolist()
-    [[100]]
+    in integers).  `size` is (width, height) after the resize; `method` is 0 nearest, 1 bilinear, 2
+    cubic, 3 area, 4 Lanczos over 8 x 8 pixels.  `crop` (x, y, width, height) is the part of the
+    stored image that is resized, pixels outside having no influence; `window` the part of the
+    result that is returned.  An image that was decoded at a fraction, 1 / `denominator`, of the
+    stored size has crop and `stored`, its (width, height), in stored pixels.
     """
     cdef resample_axis x, y
     cdef Py_buffer source, target

@@ -1,4 +1,4 @@
-/* Which instruction sets the kernels may use, decided at run time.
+/* The instruction sets that the kernels may use, decided at run time.
  *
  * Every kernel has a plain C form that is the definition of its result; the others must give the
  * same bytes.  Nothing here changes a result, and nothing is compiled for the machine it is built on.

@@ -33,34 +33,14 @@ cdef const int16_t* warp_weights(int method) noexcept nogil:
 
 
 def forward_matrix(angle, shear, scale, ratio, size, canvas):
-    """Return the matrix of MXNet's random affine step, in the float32 arithmetic it uses.
+    """Return the (2, 3) matrix of MXNet's random affine step, in the float32 arithmetic it uses.
 
-    Parameters
-    ----------
-    angle : float
-        Degrees, counter-clockwise.
-    shear : float
-        Pixels by which a row moves to the right for every row further down, after the stretching.
-    scale : float
-        Factor of both axes together; greater than 1 enlarges.
-    ratio : float
-        Vertical to horizontal stretch; the factors are ``2 * scale / (1 + ratio)`` for the width
-        and `ratio` times that for the height.
-    size : (int, int)
-        Width and height of the image in pixels.
-    canvas : (float, float)
-        Width and height of the result before they are cut to whole pixels; the image's centre comes
-        to the middle of it.
-
-    Returns
-    -------
-    ndarray of float32, shape (2, 3)
-        ``matrix @ (x, y, 1)`` is where the pixel (x, y) of the image lies in the result.
-
-    Examples
-    --------
-    >>> forward_matrix(90, 0, 1, 1, size=(4, 2), canvas=(4, 2)).round(3).tolist()
-    [[0.0, 1.0, 1.0], [-1.0, 0.0, 3.0]]
+    ``matrix @ (x, y, 1)`` is the place of the pixel (x, y) in the result.  `angle` is in degrees,
+    counter-clockwise; `shear` the pixels by which a row moves to the right for every row further
+    down, after the stretching; `ratio` the vertical to horizontal stretch: the factors are
+    ``2 * scale / (1 + ratio)`` for the width and `ratio` times that for the height.  `canvas` is
+    (width, height) of the result before they are cut to whole pixels; the image's centre comes to
+    the middle of it.
     """
     cdef float[6] forward
     affine_forward(forward, angle, shear, scale, ratio, size[0], size[1], canvas[0], canvas[1])
@@ -68,7 +48,7 @@ def forward_matrix(angle, shear, scale, ratio, size, canvas):
 
 
 cdef int _load(warp_source* source, matrix, whole, method) except -1:
-    """Fill what bounds and rows depend on."""
+    """Fill in the data on which bounds and rows depend."""
     cdef float[6] forward
     cdef int i
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
@@ -106,29 +86,8 @@ cdef int _check_window(window, size) except -1:
 def bounds(matrix, image_size, window, method=1):
     """Return the part of an image that a window of its warped form is made of.
 
-    Parameters
-    ----------
-    matrix, method
-        As in `warp`.
-    image_size : (int, int)
-        Width and height of the image in pixels.
-    window : (int, int, int, int)
-        x, y, width, height of the wanted part of the result.
-
-    Returns
-    -------
-    (int, int, int, int)
-        x, y, width, height of the smallest upright rectangle; all zero if only fill is seen.
-
-    Raises
-    ------
-    ValueError
-        If the matrix, the method or a size is impossible.
-
-    Examples
-    --------
-    >>> bounds([[1, 0, 10], [0, 1, 0]], (100, 50), (30, 0, 20, 20))
-    (20, 0, 21, 21)
+    Both are (x, y, width, height): the smallest upright rectangle, all zero if only fill is seen.
+    `image_size` is (width, height).
     """
     cdef warp_source source
     cdef int x, y, width, height
@@ -153,48 +112,13 @@ def warp(
     image, matrix, size, method=1, fill=255, window=None, *, origin=(0, 0), image_size=None,
     variant=None,
 ):
-    """Warp an image of 8-bit pixels, or only what a window of the result shows of it.
+    """Warp an image of 8-bit pixels with 1, 3 or 4 channels, or only what a window of it shows.
 
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width) or (height, width, channels)
-        1, 3 or 4 channels, in any order.
-    matrix : array_like of float32, shape (2, 3)
-        Where the image's pixels lie in the result (``forward_matrix`` makes one).
-    size : (int, int)
-        Width and height of the whole result in pixels.
-    method : int
-        0 nearest, 1 bilinear, 2 cubic, 3 area (as OpenCV's warps, which take it for bilinear),
-        4 Lanczos over 8 x 8 pixels.
-    fill : int or sequence of int
-        Value of everything outside the image, 0 to 255, one or one per channel.
-    window : (int, int, int, int), optional
-        x, y, width, height of the part of the result that is computed and returned.
-    origin, image_size : (int, int), optional
-        `image` is only the rectangle that begins at `origin` (x, y) of an image of that width and
-        height.  It has to hold what `bounds` names for the window; fill is seen where it does not.
-    variant : str, optional
-        One of ``iterators.images.kernels.resample.variants``, to compare them; the result does not
-        depend on it.
-
-    Returns
-    -------
-    ndarray of uint8
-        Shape (height, width) or (height, width, channels) of the window.
-
-    Raises
-    ------
-    ValueError
-        If a shape, size, matrix, fill or window is impossible.
-    TypeError
-        If the image is not made of uint8.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> image = np.array([[10, 20], [30, 40]], np.uint8)
-    >>> warp(image, [[0, -1, 1], [1, 0, 0]], (2, 2)).tolist()
-    [[30, 10], [40, 20]]
+    `matrix` is as of ``forward_matrix``; `size` is (width, height) of the whole result; `method` is
+    0 nearest, 1 bilinear, 2 cubic, 3 area (as OpenCV's warps, which take it for bilinear), 4
+    Lanczos over 8 x 8 pixels.  `fill`, 0 to 255, one or one per channel, is outside the image.
+    With `origin` (x, y) and `image_size`, `image` is only that rectangle of a larger one; it has to
+    hold the `bounds` of the window, and fill is seen where it does not.
     """
     cdef warp_source source
     cdef Py_buffer pixels, target

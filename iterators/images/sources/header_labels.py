@@ -12,24 +12,21 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import LabelError, RecordIOError, RemoteFileError
-from recordio.frames.encoder import MAGIC
+from recordio.frames.head import HEAD, MAGIC_WORD, flag_of, length_of
 from recordio.frames.mapping import is_lost
 from recordio.frames.reader import RecordReader
-from recordio.header import HEADER, unpack
+from recordio.header import FRAMED_HEADER, HEADER, unpack
 
 from ..augment.det_labels import Longest, longest
 from .fetched import far_heads, held_pieces, is_far, mapped
 
 __all__ = ["label_of", "longest_labels", "plain_labels", "whole_labels"]
 
-FRAME_BYTES = 8
-_HEAD = [("magic", "S4"), ("length", "<u4"), ("flag", "<u4"), ("label", "<f4")]
-_IDS = [("id", "<u8"), ("id2", "<u8")]
 #: The frame and the header of a record in one piece, and the first value behind them.
-PLAIN = np.dtype([*_HEAD, *_IDS, ("first", "<f4")])
+PLAIN = np.dtype([*FRAMED_HEADER.descr, ("first", "<f4")])
 #: The same with as many values as fit into a kilobyte, which is 49 objects of five.
 MOST_VALUES = 248
-LABELLED = np.dtype([*_HEAD, *_IDS, ("values", "<f4", MOST_VALUES)])
+LABELLED = np.dtype([*FRAMED_HEADER.descr, ("values", "<f4", MOST_VALUES)])
 
 
 def plain_labels(
@@ -61,10 +58,10 @@ def plain_labels(
     found = np.zeros(len(table), bool)
     for begin, head in _heads(reader, table, view):
         mine = slice(begin, begin + len(head))
-        ends = table[mine] + FRAME_BYTES + head["length"]  # whole, as the kind in the top bits is 0
+        ends = table[mine] + HEAD.itemsize + head["lrec"]  # whole, as the kind in the top bits is 0
         num_values = np.maximum(head["flag"], 1).astype(np.int64)  # `first` is read in any case
         good = _is_whole(head) & (ends + 3 < len(view))
-        good &= HEADER.size + 4 * num_values <= head["length"]
+        good &= HEADER.size + 4 * num_values <= head["lrec"]
         values = np.where(head["flag"] == 0, head["label"], head["first"])
         if listed is not None:
             ids, vectors = listed
@@ -115,9 +112,9 @@ def longest_labels(
     known, beyond = 0, -1
     for first, head in far_heads(reader, table, PLAIN):
         counts = head["flag"].astype(np.int64)
-        counts[head["magic"] != MAGIC] = 0  # damaged, and does not count
-        fits = (head["length"] & (1 << 29) - 1) >= HEADER.size  # the header is in the first part
-        counts[(head["magic"] == MAGIC) & ~fits] = limit
+        counts[head["magic"] != MAGIC_WORD] = 0  # damaged, and does not count
+        fits = length_of(head["lrec"]) >= HEADER.size  # the header is in the first part
+        counts[(head["magic"] == MAGIC_WORD) & ~fits] = limit
         for place in np.argsort(-counts, kind="stable").tolist():
             if not known < counts[place] <= limit:
                 continue
@@ -149,7 +146,7 @@ def whole_labels(reader: RecordReader, table: np.ndarray) -> Iterator[Any]:
     if is_far(reader, table) and reader.checksums is None:
         for first, heads in far_heads(reader, table, LABELLED):
             counts = heads["flag"].astype(np.int64)
-            good = _is_whole(heads) & (heads["length"] >= HEADER.size + 4 * counts)
+            good = _is_whole(heads) & (heads["lrec"] >= HEADER.size + 4 * counts)
             good &= counts <= MOST_VALUES
             for i, (count, plain) in enumerate(zip(counts.tolist(), good.tolist(), strict=True)):
                 if not plain:
@@ -192,4 +189,4 @@ def _heads(
 
 def _is_whole(heads: np.ndarray) -> np.ndarray:
     """Whether heads are those of records in one piece."""
-    return (heads["magic"] == MAGIC) & (heads["length"] < 1 << 29)
+    return (heads["magic"] == MAGIC_WORD) & (flag_of(heads["lrec"]) == 0)

@@ -6,62 +6,148 @@ numbered through, pack after pack.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 from recordio.files import listed_files
+from recordio.keywords.checks import integer, paths, real, unknown_keyword
+from recordio.keywords.checks import path as path_of
+from recordio.keywords.options import Options, accepts, by_name, option, optional
 from recordio.packs.labels import MOST_CLASSES, LabelChange, LabelSource, unknown_label
 from recordio.remote.objects import shown
 from recordio.remote.settings import RemoteSettings, is_url
 
-from ...core.parameters import integer, paths, real
-from ...core.parameters import path as path_of
+from ..augment.augmenter import Augmenter, AugmenterOptions
+from ..augment.det_recipe import DetRecipe
+from ..augment.recipe import Recipe
 from .record_source import RecordSource
 
-__all__ = ["Pack", "Packs", "as_packs", "changed_labels", "label_source"]
+if TYPE_CHECKING:
+    from ...core.pack_keywords import PackParameters
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+__all__ = ["Pack", "PackOptions", "Packs", "as_packs", "changed_labels", "label_source"]
 
 
+def _positive(name: str, value: Any) -> float:
+    number = real(name, value)
+    if number <= 0:
+        raise ValueError(f"{name}={value!r}: expected a number above 0")
+    return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackOptions(Options):
+    """The keywords of `Pack`, except those of augmentation."""
+
+    positional = "path"
+
+    path: Any = option(
+        kind="str or os.PathLike, or a list of them",
+        text="The record file or files, as ``path_imgrec`` of `ImageRecordIter` names them.",
+        check=paths,
+    )
+    share: float | None = option(
+        None,
+        "float, optional",
+        """The fraction of every stretch of an epoch that comes from this pack; those of all packs
+        add up to 1.  A pack that is used up begins its next permutation, and one that is larger
+        than its share goes on in the next epoch where it stopped.""",
+        optional(_positive),
+    )
+    repeat: float | None = option(
+        None,
+        "float, optional",
+        """How often the pack comes in an epoch, instead of a share: 3, or 0.5 for one half in every
+        epoch.  Packs without it come once.""",
+        optional(_positive),
+    )
+    labels: Any = option(
+        "keep",
+        '{"keep", "append"}, mapping, array_like, callable or None',
+        """The class labels as they are; behind the classes of the packs before; what each label
+        becomes, as a mapping or as an array with a number for each label from 0 on; or a function
+        that is called once, with an array of the different labels, and returns as many numbers.
+        None for a pack without labels: they are -1, and images have no objects.  A class label is
+        the first label of a record, or the id of each object of a detection record.""",
+    )
+    classes: int | None = option(
+        None,
+        "int, optional",
+        """Number of classes of the pack, whose labels are whole numbers from 0 on.  Found from its
+        identities or labels where it is needed; reading those of millions of records takes a
+        while.""",
+        optional(partial(integer, low=1, high=MOST_CLASSES)),
+    )
+    weights: Any = option(
+        None,
+        "array_like or mapping, optional",
+        """Draw the records of the pack with replacement, as `weights` of `ImageRecordIter`; a
+        mapping names labels as they become.""",
+    )
+    path_imgidx: Any = option("", "path, optional", "Index and list of labels of this pack.", paths)
+    path_imglist: Any = option("", "path, optional", ..., path_of)
+    cache: Any = option(
+        None,
+        '{"ram"} or path, optional',
+        "Keep the decoded images of this pack, as `cache` of `ImageRecordIter`.",
+        path_of,
+    )
+    cache_size: int | None = option(
+        None,
+        "int, optional",
+        "Bytes that they may take.",
+        optional(partial(integer, low=1)),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.share is not None and self.repeat is not None:
+            raise ValueError(f"share={self.share!r} and repeat={self.repeat!r}: give one of both")
+
+
+#: The families of augmentation that iterators over packs have: a pack is not told which it is for.
+AUGMENTATION_FAMILIES = (Recipe, DetRecipe, AugmenterOptions, Augmenter)
+
+
+def _check_augmentation(name: str, value: Any, known: Iterable[str]) -> None:
+    """Refuse a keyword that no iterator has, and a value that all of them refuse."""
+    items = [i for family in AUGMENTATION_FAMILIES for i in fields(family) if i.name == name]
+    if not items:
+        raise unknown_keyword("Pack", name, known)
+    checks = [item.metadata["check"] for item in items if item.metadata["check"]]
+    errors = [error for check in checks if (error := _refused(check, name, value))]
+    if errors and len(errors) == len(checks):
+        raise errors[0]
+
+
+def _refused(check: Callable[[str, Any], Any], name: str, value: Any) -> Exception | None:
+    try:
+        check(name, value)
+    except (TypeError, ValueError) as error:
+        return error
+    return None
+
+
+@accepts(PackOptions, rest="augmentation")
 class Pack:
     """One of several packs that are used together: which files, how much of them, what labels.
 
     Parameters
     ----------
-    path : str or os.PathLike, or a list of them
-        The record file or files, as ``path_imgrec`` of `ImageRecordIter` names them.
-    share : float, optional
-        The fraction of every stretch of an epoch that comes from this pack; those of all packs add
-        up to 1.  A pack that is used up begins its next permutation, and one that is larger than
-        its share goes on in the next epoch where it stopped.
-    repeat : float, optional
-        How often the pack comes in an epoch, instead of a share: 3, or 0.5 for one half in every
-        epoch.  Packs without it come once.
-    labels : {"keep", "append"}, mapping, array_like, callable or None
-        The class labels as they are; behind the classes of the packs before; what each label
-        becomes, as a mapping or as an array with a number for each label from 0 on; or a function
-        that is called once, with an array of the different labels, and returns as many numbers.
-        None for a pack without labels: they are -1, and images have no objects.  A class label is
-        the first label of a record, or the id of each object of a detection record.
-    classes : int, optional
-        Number of classes of the pack, whose labels are whole numbers from 0 on.  Found from its
-        identities or labels where it is needed; reading those of millions of records takes a while.
-    weights : array_like or mapping, optional
-        Draw the records of the pack with replacement, as `weights` of `ImageRecordIter`; a mapping
-        names labels as they become.
-    path_imgidx, path_imglist : path, optional
-        Index and list of labels of this pack.
-    cache : {"ram"} or path, optional
-        Keep the decoded images of this pack, as `cache` of `ImageRecordIter`.
-    cache_size : int, optional
-        Bytes that they may take.
+    {parameters}
     **augmentation
         Keywords of augmentation and normalisation that differ from those of the provider, such as
         ``resize`` or ``rand_mirror``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a keyword that no iterator over images has, and for a value that all of them refuse.
 
     Examples
     --------
@@ -69,33 +155,24 @@ class Pack:
     Pack('mine/train.rec', share=0.3, labels='append')
     """
 
-    def __init__(
-        self,
-        path: Paths,
-        *,
-        share: float | None = None,
-        repeat: float | None = None,
-        labels: Any = "keep",
-        classes: int | None = None,
-        weights: Any = None,
-        path_imgidx: Paths = "",
-        path_imglist: str | os.PathLike[str] = "",
-        cache: str | os.PathLike[str] | None = None,
-        cache_size: int | None = None,
-        **augmentation: Any,
-    ) -> None:
-        self.path = paths("path", path)
-        self.share = None if share is None else _positive("share", share)
-        self.repeat = None if repeat is None else _positive("repeat", repeat)
-        if share is not None and repeat is not None:
-            raise ValueError(f"share={share!r} and repeat={repeat!r}: give one of both")
-        self.labels = labels
-        self.classes = None if classes is None else integer("classes", classes, 1, MOST_CLASSES)
-        self.weights = weights
-        self.path_imgidx = paths("path_imgidx", path_imgidx)
-        self.path_imglist = path_of("path_imglist", path_imglist)
-        self.cache = path_of("cache", cache)
-        self.cache_size = None if cache_size is None else integer("cache_size", cache_size, low=1)
+    def __init__(self, *values: Any, **keywords: Unpack[PackParameters]) -> None:
+        own = {item.name for item in fields(PackOptions)}
+        given = by_name("Pack", keywords, PackOptions, values)
+        options = PackOptions.of("Pack", {n: v for n, v in given.items() if n in own})
+        augmentation = {name: value for name, value in given.items() if name not in own}
+        known = own | {i.name for family in AUGMENTATION_FAMILIES for i in fields(family)}
+        for name, value in augmentation.items():
+            _check_augmentation(name, value, known)
+        self.path: str | tuple[str, ...] = options.path
+        self.share = options.share
+        self.repeat = options.repeat
+        self.labels = options.labels
+        self.classes = options.classes
+        self.weights = options.weights
+        self.path_imgidx: str | tuple[str, ...] = options.path_imgidx
+        self.path_imglist: str = options.path_imglist
+        self.cache: str = options.cache
+        self.cache_size = options.cache_size
         self.augmentation: Mapping[str, Any] = augmentation
 
     def __repr__(self) -> str:
@@ -105,13 +182,6 @@ class Pack:
         changed.update(changed.pop("augmentation", {}))
         named = [f"{name}={value!r}" for name, value in changed.items()]
         return f"Pack({', '.join([repr(_shown(self.path)), *named])})"
-
-
-def _positive(name: str, value: Any) -> float:
-    number = real(name, value)
-    if number <= 0:
-        raise ValueError(f"{name}={value!r}: expected a number above 0")
-    return number
 
 
 class _Named(Protocol):

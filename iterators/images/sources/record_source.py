@@ -22,8 +22,8 @@ from recordio.errors import (
     RemoteFileError,
 )
 from recordio.files import StoredFile
-from recordio.frames.frame import find_head, survey
 from recordio.frames.reader import RecordReader
+from recordio.frames.walk import walk
 from recordio.lists import read_entries
 from recordio.packs.identities import (
     FacePack,
@@ -348,14 +348,5 @@ def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:
     except RecordIOError:
         if on_error == "raise" or reader.index_path is not None or reader.remote is not None:
             raise
-    data, place = StoredFile(reader.path).map(), 0  # a local file: it has no index
-    tables = []
-    while place < len(data):
-        run = survey(data, place)
-        tables.append(run.offsets.copy())
-        place = run.end
-        if run.reason:
-            # A record number of its own, so that it is met, listed and replaced in its turn.
-            tables.append(np.array([place], np.int64))
-            place = find_head(data, place + 4)
-    return np.concatenate(tables)
+    # A local file without an index.  Damage has a number, so that it is met, listed and replaced.
+    return np.concatenate([piece.offsets for piece in walk(StoredFile(reader.path).map())])

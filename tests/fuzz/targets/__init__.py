@@ -6,7 +6,18 @@ from .caches import CACHE
 from .checksums import CHECKSUMS
 from .detection import DETECTION
 from .expressions import EXPRESSIONS
-from .images import IMAGE, JPEG, JPEG_RESIZE, JPEG_REWRITE, PNM, RENDER
+from .images import (
+    CHANNEL_SUMS,
+    IMAGE,
+    JPEG,
+    JPEG_RESIZE,
+    JPEG_REWRITE,
+    PICTURE_HASH,
+    PNM,
+    READ_IMAGE,
+    RENDER,
+    UPRIGHT_SIZE,
+)
 from .journals import JOURNALS
 from .mirrors import MIRRORS
 from .pages import PAGES_OF_PACKS
@@ -34,6 +45,10 @@ TARGETS = {
         PNG,
         PNM,
         IMAGE,
+        UPRIGHT_SIZE,
+        CHANNEL_SUMS,
+        PICTURE_HASH,
+        READ_IMAGE,
         RENDER,
         RECIPES,
         DETECTION,

@@ -6,9 +6,11 @@ import functools
 import os
 import random
 import re
+import warnings
 
 import numpy as np
 
+from iterators.datasets.image_files import read_image
 from iterators.images.augment.recipe import Recipe
 from iterators.images.codecs import general as codec
 from iterators.images.codecs import pnm
@@ -18,12 +20,15 @@ from iterators.images.codecs.transcode.transcode import coefficients, rewrite
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio import RecordIOError
+from recordio.content import kind_of
 from recordio.errors import ImageDecodeError
+from recordio.image_size import complete_limits
+from recordio.packs.pictures import channel_sums, picture_hash
 from recordio.tools.image_header import read_image_header
 
 from .mutate import EDGES, change_bytes, change_number, move_item
 from .png import change_png, mend_png
-from .target import Target, drawing, most_pixels
+from .target import FEW_PIXELS, Target, drawing, most_pixels
 
 SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 WITHOUT_LENGTH = frozenset([0x01, *range(0xD0, 0xDA)])
@@ -75,6 +80,11 @@ def change_jpeg(data: bytes, draw: random.Random) -> bytes:
     else:
         pieces[number] = change_bytes(piece, draw)
     return b"".join(pieces)
+
+
+def change_image(data: bytes, draw: random.Random) -> bytes:
+    """The same for JPEG files, and one that PNG files know for others."""
+    return (change_jpeg if data.startswith(b"\xff\xd8") else change_png)(data, draw)
 
 
 JPEG_WORDS = tuple(
@@ -295,6 +305,72 @@ IMAGE = Target(
 )
 
 
+# ---- doors to all formats that are not the iterators': what each costs is in tests/bombs
+
+
+#: Kinds in which libraries believe a damaged orientation, or leave alone a sound one near damage.
+LOOSE = frozenset(["jpeg", "webp", "tiff"])
+
+
+def check_upright_size(data: bytes) -> None:
+    """The size that the decoded image has, or that of its header where it cannot be decoded."""
+    size, upright = codec.image_size(data), codec.upright_size(data)
+    assert upright in (size, size[::-1])
+    try:
+        pixels = codec.decode(data, max_pixels=most_pixels(data))
+    except ImageDecodeError:
+        return
+    assert pixels.shape[1::-1] in (upright, upright[::-1])
+    if kind_of(data) not in LOOSE:
+        assert pixels.shape[1::-1] == upright
+
+
+UPRIGHT_SIZE = Target(
+    "upright_size", check_upright_size, change_image, mend_png, words=(b"eXIf", b"EXIF", b"irot")
+)
+
+
+def check_channel_sums(data: bytes) -> None:
+    """What NumPy finds in the pixels."""
+    import cv2
+
+    limits = {"max_pixels": most_pixels(data), "max_scans": 20}
+    pixels, sums = channel_sums(data, **limits)
+    assert 0 < pixels <= limits["max_pixels"]
+    flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+    if pixels > FEW_PIXELS:
+        return
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)[..., ::-1].astype(np.float64)
+    assert np.array_equal(sums, [(image**power).sum(axis=(0, 1)) for power in (1, 2)])
+
+
+CHANNEL_SUMS = Target("channel_sums", check_channel_sums, change_image, mend_png, words=JPEG_WORDS)
+
+
+def check_picture_hash(data: bytes) -> None:
+    """A number of 64 bits, the same when it is asked for again."""
+    limits = {"max_pixels": most_pixels(data), "max_scans": 20}
+    found = picture_hash(data, **limits)
+    assert 0 <= found < 1 << 64
+    assert found == picture_hash(memoryview(data), **limits)
+
+
+PICTURE_HASH = Target("picture_hash", check_picture_hash, change_image, mend_png, words=JPEG_WORDS)
+
+
+def check_read_image(data: bytes) -> None:
+    """An array of three axes, or the one error that is documented."""
+    limits = complete_limits({"max_pixels": most_pixels(data), "max_scans": 20})
+    with warnings.catch_warnings():  # Pillow speaks of what it leaves out
+        warnings.simplefilter("ignore")
+        pixels = read_image(data, np.float32, limits)
+    assert pixels.ndim == 3
+    assert pixels.shape[1] * pixels.shape[2] <= limits["max_pixels"]
+
+
+READ_IMAGE = Target("read_image", check_read_image, change_image, mend_png, words=JPEG_WORDS)
+
+
 # ---- records on their way into a batch
 
 
@@ -338,8 +414,7 @@ def change_render(data: bytes, draw: random.Random) -> bytes:
         return change_number(data, draw, draw.choice([0, 4, 8]))
     start = 24 + 4 * int.from_bytes(data[:4], "little")
     content = data[start:]
-    change = change_jpeg if content.startswith(b"\xff\xd8") else change_png
-    return data[:start] + change(content, draw)
+    return data[:start] + change_image(content, draw)
 
 
 RENDER = Target("render", check_render, change_render, words=JPEG_WORDS)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from iterators import DataBatch, DataDesc
+from iterators.core.batch import axes_of
 
 
 def test_a_description_is_a_plain_pair_with_more_to_say():
@@ -62,3 +63,9 @@ def test_notebooks_show_the_arrays_in_a_table():
     assert "<tr><th>y</th><td>(4,) int64</td></tr>" in text
     assert "<td>3, pad 1</td>" in text and "<img" not in text
     assert "(4, 2) float64" in DataBatch([np.zeros((4, 2))])._repr_html_()
+
+
+def test_letters_of_a_described_array():
+    assert axes_of("NCHW", 4) == "bchw"
+    assert axes_of("NCHW", 2) == "bf"  # a layout for other axes says nothing
+    assert axes_of("CHWN", 4) == "chwb"

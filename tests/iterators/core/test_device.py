@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from iterators.core.device import NumpyDevice, TorchDevice, get_device, placement, to_device
+from iterators.core.device import (
+    DeviceNormalisation,
+    NumpyDevice,
+    TorchDevice,
+    get_device,
+    placement,
+    to_device,
+)
 
 torch = pytest.importorskip("torch")
 
@@ -162,3 +169,8 @@ def test_a_torch_device_is_taken_by_torch_and_equal_to_its_own():
     assert pickle.loads(pickle.dumps(device)) == device == copy.copy(device)
     assert (str(device), repr(device)) == ("cpu", "TorchDevice('cpu')")
     assert isinstance(device, TorchDevice)
+
+
+def test_normalisation_on_a_device():
+    normalise = DeviceNormalisation("NC", [1.0, 2.0], [0.5, 1.0], "float32")
+    assert normalise(torch.tensor([[3, 4]], dtype=torch.uint8)).tolist() == [[1.0, 2.0]]

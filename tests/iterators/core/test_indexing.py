@@ -12,11 +12,11 @@ from iterators.core.indexing import (
     resolve_rows,
     rows_as_index,
 )
+from iterators.testing.strategies import slices
 
 torch = pytest.importorskip("torch")
 
-BOUNDS = st.none() | st.integers(-15, 15)
-SLICES = st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-4, 4).filter(bool))
+SLICES = slices()
 
 
 def as_list(rows):

@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 from torch.utils.data import DataLoader
 
-import recordio
 from iterators import (
     AugmentedDataset,
     ImageDataset,
@@ -25,6 +24,7 @@ from iterators import (
 )
 from iterators.images.augment.named_recipes import NAMED_RECIPES
 from iterators.images.augment.recipe import Recipe
+from iterators.testing import write_pack
 from recordio.errors import ImageDecodeError
 
 torch = pytest.importorskip("torch")
@@ -56,23 +56,16 @@ def images():
 @pytest.fixture(scope="module", params=[".jpg", ".png"])
 def pack(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("packs") / "a.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i, image in enumerate(images()):
-            header = recordio.IRHeader(0, float(i % 5), 100 + i, 0)
-            content = cv2.imencode(request.param, image)[1].tobytes()
-            writer.write(recordio.pack(header, content), key=i)
-    return path
+    numbers = range(100, 100 + COUNT)
+    return write_pack(path, images(), lambda i: i % 5, ids=numbers, kind=request.param)
 
 
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory):
     """The same images as they are, so that decoding cannot make a difference."""
     path = tmp_path_factory.mktemp("packs") / "raw.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i, image in enumerate(images()):
-            header = recordio.IRHeader(0, float(i % 5), 100 + i, 0)
-            writer.write(recordio.pack_img(header, image, img_fmt=".ppm"), key=i)
-    return path
+    numbers = range(100, 100 + COUNT)
+    return write_pack(path, images(), lambda i: i % 5, ids=numbers, kind=".ppm")
 
 
 def delivered(pack, epoch=0, **keywords):
@@ -201,10 +194,7 @@ def test_chainers_iterators_and_subsets(pack):
 
 
 def test_damage_is_named(tmp_path):
-    path = tmp_path / "a.rec"
-    with recordio.RecordWriter(path) as writer:
-        for content in (cv2.imencode(".png", next(images()))[1].tobytes(), b"no image"):
-            writer.write(recordio.pack((0, 1, 0, 0), content))
+    path = write_pack(tmp_path / "a.rec", [next(images()), b"no image"])
     data = ImageRecordDataset(path, **CROP, auto_augment="augmix", threads=2)
     with pytest.raises(ImageDecodeError) as caught:
         data[:]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iterators import ConcatenatedDataset, DatasetMixin, DictDataset, TupleDataset
+from iterators.testing.strategies import slices
 
-BOUNDS = st.none() | st.integers(-15, 15)
-SLICES = st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-4, 4).filter(bool))
+SLICES = slices()
 VALUES = st.lists(st.integers(), max_size=6)
 
 

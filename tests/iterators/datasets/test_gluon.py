@@ -2,7 +2,6 @@
 
 import pickle
 
-import cv2
 import numpy as np
 import pytest
 from torch.utils.data import DataLoader
@@ -16,24 +15,18 @@ from iterators.datasets.gluon import (
     RecordFileDataset,
     SimpleDataset,
 )
+from iterators.testing import encode, noise, write_pack, write_records
 from recordio.errors import CorruptRecordError, ImageDecodeError, RecordHeaderError
 
 
 def pixels(number):
-    return np.random.default_rng(number).integers(0, 256, (6, 5, 3), np.uint8)
-
-
-def content(number):
-    return cv2.imencode(".png", pixels(number)[:, :, ::-1])[1].tobytes()
+    return noise(6, 5, seed=number)
 
 
 @pytest.fixture
 def path(tmp_path):
-    with recordio.RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
-        for i in range(4):
-            label = float(i) if i < 3 else [3.0, 4.0]
-            writer.write(recordio.pack(recordio.IRHeader(0, label, i, 0), content(i)), 10 * i)
-    return tmp_path / "a.rec"
+    images = [pixels(i) for i in range(4)]
+    return write_pack(tmp_path / "a.rec", images, [0, 1, 2, [3, 4]], keys=range(0, 40, 10))
 
 
 def test_records_come_in_the_order_of_the_index(path):
@@ -67,9 +60,8 @@ def test_images_of_records(path):
 
 
 def test_bad_records_are_named(tmp_path):
-    with recordio.RecordWriter(tmp_path / "bad.rec") as writer:
-        writer.write(recordio.pack(recordio.IRHeader(0, 1.0, 7, 0), b"no image"))
-        writer.write(b"short")
+    no_image = recordio.pack(recordio.IRHeader(0, 1.0, 7, 0), b"no image")
+    write_records(tmp_path / "bad.rec", [no_image, b"short"], index=False)
     images = ImageRecordDataset(tmp_path / "bad.rec")
     with pytest.raises(ImageDecodeError, match=r"bad\.rec, offset 0, record 0: not an image"):
         images[0]
@@ -85,7 +77,7 @@ def test_folders_of_images(tmp_path):
         ("dog/b.PNG", "dog/a.png", "cat/x.jpeg", "none/note.txt", "list")
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(content(number))
+        (tmp_path / name).write_bytes(encode(pixels(number)))
     with pytest.warns(UserWarning, match=r"left out 2 .*list, .*note\.txt"):
         images = ImageFolderDataset(tmp_path)
     assert images.synsets == ["cat", "dog", "none"]

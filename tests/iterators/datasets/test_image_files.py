@@ -16,6 +16,7 @@ from iterators import (
     MultiZippedImageDataset,
 )
 from iterators.datasets import ZippedImageDataset
+from iterators.testing import assert_same
 from recordio.errors import ImageDecodeError
 
 rng = np.random.default_rng(5)
@@ -49,25 +50,20 @@ def folder(tmp_path_factory):
     return folder
 
 
-def same(found, wanted):
-    assert found.dtype == wanted.dtype
-    np.testing.assert_array_equal(found, wanted)
-
-
 @pytest.mark.parametrize("dtype", [None, np.uint8, "float64"])
 def test_images_are_channel_row_column(folder, dtype):
     for paths in (list(PIXELS), folder / "paths.txt", str(folder / "paths.txt")):
         images = ImageDataset(paths, root=folder, dtype=dtype)
         assert len(images) == 3
         for i, name in enumerate(PIXELS):
-            same(images[i], expected(name, dtype or np.float32))
-        same(images[-1], expected("sub/alpha.png", dtype or np.float32))
+            assert_same(images[i], expected(name, dtype or np.float32))
+        assert_same(images[-1], expected("sub/alpha.png", dtype or np.float32))
 
 
 def test_images_can_be_changed_by_their_owner(folder):
     image = ImageDataset(["grey.png"], root=folder)[0]
     image += 1
-    same(ImageDataset(["grey.png"], root=folder)[0], expected("grey.png"))
+    assert_same(ImageDataset(["grey.png"], root=folder)[0], expected("grey.png"))
 
 
 def test_labels_are_arrays_without_axes(folder):
@@ -76,12 +72,12 @@ def test_labels_are_arrays_without_axes(folder):
         data = LabeledImageDataset(given, root=folder)
         assert len(data) == 3
         for i, (image, label) in enumerate(data):
-            same(image, expected(list(PIXELS)[i]))
+            assert_same(image, expected(list(PIXELS)[i]))
             assert isinstance(label, np.ndarray)
-            same(label, np.array(i, np.int32))
+            assert_same(label, np.array(i, np.int32))
     (folder / "real.txt").write_text("grey.png 0.5\n")
     label = LabeledImageDataset(folder / "real.txt", root=folder, label_dtype=np.float64)[0][1]
-    same(label, np.array(0.5))
+    assert_same(label, np.array(0.5))
 
 
 @pytest.mark.parametrize("line", ["grey.png", "grey.png 1 2", "grey.png one", "", "grey.png 0.5"])
@@ -107,9 +103,9 @@ def test_zipped_images_by_position_and_by_name(folder):
     images = ZippedImageDataset(folder / "all.zip")
     assert len(images) == 3
     for i, name in enumerate(PIXELS):
-        same(images[i], expected(name))
-        same(images[np.int64(i)], expected(name))
-        same(images[name], expected(name))
+        assert_same(images[i], expected(name))
+        assert_same(images[np.int64(i)], expected(name))
+        assert_same(images[name], expected(name))
     assert len(images[1:]) == len(images[[0, 2]]) == 2
     with pytest.raises(KeyError):
         images["nothing.png"]
@@ -120,9 +116,9 @@ def test_zipped_images_by_position_and_by_name(folder):
 def test_several_archives_one_behind_the_other(folder):
     images = MultiZippedImageDataset([folder / "one.zip", folder / "all.zip"], dtype=np.uint8)
     assert len(images) == 4
-    same(images[0], expected("grey.png", np.uint8))
-    same(images[1], expected("colour.png", np.uint8))
-    same(images[-1:][0], expected("sub/alpha.png", np.uint8))
+    assert_same(images[0], expected("grey.png", np.uint8))
+    assert_same(images[1], expected("colour.png", np.uint8))
+    assert_same(images[-1:][0], expected("sub/alpha.png", np.uint8))
     for i in (-1, 4):
         with pytest.raises(IndexError):
             images[i]
@@ -133,8 +129,8 @@ def test_zipped_images_with_labels(folder):
     assert len(data) == 3
     for i, name in enumerate(PIXELS):
         image, label = data[i]
-        same(image, expected(name))
-        same(label, np.array(i, np.int32))
+        assert_same(image, expected(name))
+        assert_same(label, np.array(i, np.int32))
 
 
 def test_no_archive_is_an_error(folder):
@@ -145,11 +141,11 @@ def test_no_archive_is_an_error(folder):
 def test_archives_are_opened_again_in_other_processes(folder, read_in_a_new_process, read_in_forks):
     images = ZippedImageDataset(folder / "all.zip")
     images[0]
-    same(read_in_a_new_process(images, 1), expected("grey.png"))
+    assert_same(read_in_a_new_process(images, 1), expected("grey.png"))
     for found in read_in_forks(images, list(PIXELS) * 20):
         for image, name in zip(found, list(PIXELS) * 20, strict=True):
-            same(image, expected(name))
-    same(pickle.loads(pickle.dumps(images))["grey.png"], expected("grey.png"))
+            assert_same(image, expected(name))
+    assert_same(pickle.loads(pickle.dumps(images))["grey.png"], expected("grey.png"))
 
 
 def test_threads_may_share_an_archive(folder):
@@ -157,7 +153,7 @@ def test_threads_may_share_an_archive(folder):
     names = list(PIXELS) * 30
     with ThreadPoolExecutor(8) as pool:
         for image, name in zip(pool.map(images.get_example, names), names, strict=True):
-            same(image, expected(name))
+            assert_same(image, expected(name))
 
 
 def test_images_that_are_too_large_are_not_decoded(tmp_path):
@@ -178,3 +174,29 @@ def test_images_that_are_too_large_are_not_decoded(tmp_path):
         30,
         40,
     )
+    with pytest.raises(TypeError, match="max_pixels, max_scans, max_scan_pixels, not max_pixel$"):
+        ImageDataset(["a.png"], tmp_path, max_pixel=5)
+
+
+def test_limits_on_scans_and_on_members(tmp_path, monkeypatch):
+    Image.effect_noise((40, 30), 50).save(tmp_path / "a.jpg", progressive=True)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(tmp_path / "a.jpg", "a.jpg")
+    with pytest.raises(ImageDecodeError, match=r"a\.jpg: .* more than 5 scans"):
+        ImageDataset(["a.jpg"], tmp_path, max_scans=5)[0]
+    with pytest.raises(ImageDecodeError, match=r"a\.zip: member a\.jpg: .* raise max_scan_pixels"):
+        ZippedImageDataset(tmp_path / "a.zip", max_scan_pixels=40 * 30)[0]
+    assert ZippedImageDataset(tmp_path / "a.zip")[0].shape == (1, 30, 40)
+    monkeypatch.setattr("iterators.datasets.image_files.MOST_BYTES", 100)
+    with pytest.raises(ImageDecodeError, match=r"a\.jpg: \d+ bytes are more than the 100"):
+        ZippedImageDataset(tmp_path / "a.zip")["a.jpg"]
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "gif", "tiff", "webp"])
+def test_damaged_files_are_one_kind_of_error(tmp_path, suffix):
+    path = tmp_path / f"a.{suffix}"
+    Image.effect_noise((40, 30), 50).convert("RGB").save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ImageDecodeError, match=rf"a\.{suffix}: "):
+        ImageDataset([path])[0]

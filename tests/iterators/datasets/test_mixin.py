@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
 from iterators import DatasetMixin
+from iterators.testing.strategies import slices
 
-BOUNDS = st.none() | st.integers(-15, 15)
-SLICES = st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-4, 4).filter(bool))
+SLICES = slices()
 
 
 class Listed(DatasetMixin):

@@ -10,11 +10,12 @@ import cv2
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
 import recordio
 from iterators import ConcatenatedDataset, ImageRecordDataset, ImageRecordIter, RecordDataset
+from iterators.testing import check_dataset, write_records
+from iterators.testing.strategies import rows_asked_for
 from recordio.errors import (
     CorruptRecordError,
     EmptyRecordFileError,
@@ -26,33 +27,25 @@ from recordio.errors import (
 
 torch = pytest.importorskip("torch")
 
-BOUNDS = st.none() | st.integers(-30, 30)
-SLICES = st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-4, 4).filter(bool))
 PAYLOADS = [bytes([65 + i]) * (i * 7 % 19) for i in range(20)]
-
-
-def write(path, payloads, index=None, keys=None):
-    with recordio.RecordWriter(path, index) as writer:
-        for i, payload in enumerate(payloads):
-            writer.write(payload, key=None if index is None else (keys or range(1000))[i])
-    return path
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("records") / "plain.rec", PAYLOADS)
+    return write_records(tmp_path_factory.mktemp("records") / "plain.rec", PAYLOADS)
 
 
-@given(index=SLICES, data=st.data())
-def test_records_are_indexed_as_a_list(plain, index, data):
+@given(case=rows_asked_for(20))
+def test_records_are_indexed_as_a_list(plain, case):
     records = RecordDataset(plain)
     assert len(records) == 20
-    assert records[index] == PAYLOADS[index]
-    rows = data.draw(st.lists(st.integers(-20, 19)))
-    assert records[rows] == records.__getitems__(rows) == [PAYLOADS[i] for i in rows]
-    assert records[np.array(rows, int)] == [PAYLOADS[i] for i in rows]
-    mask = data.draw(st.lists(st.booleans(), min_size=20, max_size=20))
-    assert records[mask] == [p for p, wanted in zip(PAYLOADS, mask, strict=True) if wanted]
+    index, rows = case
+    assert records[index] == records.__getitems__(rows) == [PAYLOADS[i] for i in rows]
+
+
+def test_they_are_data_sets(plain, pictures):
+    check_dataset(RecordDataset(plain))
+    check_dataset(ImageRecordDataset(pictures))
 
 
 def test_iteration_ends_with_the_last_record(plain):
@@ -75,7 +68,7 @@ def test_views_are_not_copied(plain):
 
 def test_an_index_gives_the_order(tmp_path):
     path, index = tmp_path / "a.rec", tmp_path / "a.idx"
-    write(path, PAYLOADS[:3], index, keys=[5, 1, 3])
+    write_records(path, PAYLOADS[:3], keys=[5, 1, 3])
     lines = index.read_text().splitlines(keepends=True)
     index.write_text("".join(reversed(lines)))
     assert RecordDataset(path, index)[:] == PAYLOADS[2::-1]
@@ -84,7 +77,9 @@ def test_an_index_gives_the_order(tmp_path):
 @pytest.mark.parametrize("copy", [True, False])
 def test_headers_are_unpacked_when_asked_for(tmp_path, copy):
     headers = [recordio.IRHeader(0, 2.5, 7, 0), recordio.IRHeader(0, [1, 2], 8, 0)]
-    path = write(tmp_path / "a.rec", [recordio.pack(header, b"content") for header in headers])
+    path = write_records(
+        tmp_path / "a.rec", [recordio.pack(header, b"content") for header in headers]
+    )
     data = RecordDataset(path, header=True, copy=copy)
     header, content = data[0]
     assert header == headers[0]
@@ -94,7 +89,7 @@ def test_headers_are_unpacked_when_asked_for(tmp_path, copy):
 
 
 def test_a_record_without_a_header_is_named(tmp_path):
-    path = write(tmp_path / "a.rec", [recordio.pack((0, 1, 0, 0), b""), b"short"])
+    path = write_records(tmp_path / "a.rec", [recordio.pack((0, 1, 0, 0), b""), b"short"])
     data = RecordDataset(path, header=True)
     for read in (lambda: data[1], lambda: data[-1], lambda: data[:]):
         with pytest.raises(RecordHeaderError) as caught:
@@ -106,7 +101,7 @@ def test_a_record_without_a_header_is_named(tmp_path):
 
 def test_damage_is_an_error_with_its_place(tmp_path, plain):
     path, index = tmp_path / "a.rec", tmp_path / "a.idx"
-    write(path, PAYLOADS, index)
+    write_records(path, PAYLOADS)
     content = bytearray(path.read_bytes())
     place = int(recordio.RecordReader(path, index).offsets[4])
     content[place] ^= 1
@@ -146,7 +141,7 @@ def pictures(tmp_path_factory):
         label = i if i < 19 else [19, 0.5, -1]
         bgr = image(i)[:, :, ::-1]
         payloads.append(recordio.pack_img((0, label, 100 + i, 0), bgr, img_fmt=".png"))
-    return write(tmp_path_factory.mktemp("pictures") / "pictures.rec", payloads)
+    return write_records(tmp_path_factory.mktemp("pictures") / "pictures.rec", payloads)
 
 
 @pytest.mark.parametrize("threads", [None, 1, 3])
@@ -185,7 +180,7 @@ def test_depths_of_16_bits_keep_every_bit(tmp_path, kind):
         recordio.pack((0, i, i, 0), cv2.imencode(kind, plane)[1].tobytes())
         for i, plane in enumerate(depths)
     ]
-    path = write(tmp_path / "depths.rec", payloads)
+    path = write_records(tmp_path / "depths.rec", payloads)
     for layout, axis in (("HWC", -1), ("CHW", 0)):
         data = ImageRecordDataset(path, channels=1, dtype="float32", layout=layout, threads=2)
         for (values, label), plane in zip(data.__getitems__(range(6)), depths, strict=True):
@@ -228,7 +223,7 @@ def test_labels_are_cast_when_they_can_be(pictures):
 )  # fmt: skip
 def test_integer_labels_have_a_range(tmp_path, label, dtype, fits):
     payload = recordio.pack_img((0, label, 0, 0), image(0), img_fmt=".png")
-    data = ImageRecordDataset(write(tmp_path / "a.rec", [payload]), label_dtype=dtype)
+    data = ImageRecordDataset(write_records(tmp_path / "a.rec", [payload]), label_dtype=dtype)
     if fits:
         assert data[0][1] == label
     else:
@@ -241,7 +236,7 @@ def test_examples_are_the_samples_of_the_provider(pictures, photos, tmp_path):
         recordio.pack_img((0, i, i, 0), pixels[:200, :200, ::-1])
         for i, pixels in enumerate(photos.values())
     ]
-    path = write(tmp_path / "a.rec", payloads)
+    path = write_records(tmp_path / "a.rec", payloads)
     provider = ImageRecordIter(path_imgrec=str(path), data_shape=(3, 200, 200), batch_size=4)
     batch = next(iter(provider))
     data = ImageRecordDataset(path, layout="CHW")
@@ -275,7 +270,7 @@ def test_bad_images_are_named(tmp_path, threads):
         "empty": (b"", RecordHeaderError),
     }
     for payload, error in cases.values():
-        path = write(tmp_path / "a.rec", [good] * 9 + [payload])
+        path = write_records(tmp_path / "a.rec", [good] * 9 + [payload])
         data = ImageRecordDataset(path, threads=threads)
         for read in (lambda: data[9], lambda: data[:]):
             with pytest.raises(error) as caught:
@@ -302,7 +297,7 @@ def test_several_files_are_numbered_through(pictures, tmp_path):
         shutil.copy(pictures, tmp_path / name)
     (tmp_path / "b.rec").write_bytes(
         (tmp_path / "b.rec").read_bytes()
-        + write(tmp_path / "c", [recordio.pack((0, 1, 0, 0), b"x")]).read_bytes()
+        + write_records(tmp_path / "c", [recordio.pack((0, 1, 0, 0), b"x")]).read_bytes()
     )
     data = ImageRecordDataset(tmp_path)
     assert len(data) == 41
@@ -367,7 +362,7 @@ def test_images_go_into_other_processes_and_threads(pictures, read_in_a_new_proc
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_loader_of_torch_gets_batches(tmp_path, workers):
     payloads = [recordio.pack_img((0, i, i, 0), image(0), img_fmt=".png") for i in range(12)]
-    path = write(tmp_path / "a.rec", payloads)
+    path = write_records(tmp_path / "a.rec", payloads)
     data = ImageRecordDataset(path, layout="CHW", label_dtype="int64")
     loader = DataLoader(
         ConcatenatedDataset(data, data), batch_size=8, num_workers=workers, shuffle=False

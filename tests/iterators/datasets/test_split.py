@@ -14,9 +14,9 @@ from iterators import (
     split_dataset_n_random,
     split_dataset_random,
 )
+from iterators.testing.strategies import slices
 
-BOUNDS = st.none() | st.integers(-15, 15)
-SLICES = st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-4, 4).filter(bool))
+SLICES = slices()
 
 
 @given(st.integers(0, 10), st.data())

@@ -3,11 +3,9 @@
 import json
 import logging
 
-import cv2
 import numpy as np
 import pytest
 
-import recordio
 from iterators import (
     CreateDetAugmenter,
     DetAugmenter,
@@ -16,6 +14,7 @@ from iterators import (
     ImageDetIter,
     example_random,
 )
+from iterators.testing import noise, write_images, write_list, write_pack
 from recordio.errors import ImageDecodeError, LabelError
 
 LABELS = [
@@ -27,19 +26,15 @@ RANDOM = {"rand_crop": 0.8, "rand_pad": 0.5, "rand_mirror": True, "brightness": 
 
 
 def pixels(number):
-    return np.random.default_rng(number).integers(0, 256, (20, 24, 3), np.uint8)
+    return noise(20, 24, seed=number)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    lines = []
-    with recordio.RecordWriter(tmp_path / "all.rec") as writer:
-        for i, label in enumerate(LABELS):
-            data = cv2.imencode(".png", pixels(i)[:, :, ::-1])[1].tobytes()
-            (tmp_path / f"{i}.png").write_bytes(data)
-            writer.write(recordio.pack(recordio.IRHeader(0, label, 10 + i, 0), data))
-            lines.append("\t".join(map(str, [10 + i, *label, f"{i}.png"])) + "\n")
-    (tmp_path / "all.lst").write_text("".join(lines))
+    images, ids = [pixels(i) for i in range(3)], [10, 11, 12]
+    write_pack(tmp_path / "all.rec", images, LABELS, ids=ids, index=False)
+    files = write_images(tmp_path, images)
+    write_list(tmp_path / "all.lst", [file.name for file in files], LABELS, ids=ids)
     return tmp_path
 
 
@@ -129,10 +124,7 @@ def test_a_bad_label_is_named_or_its_image_replaced(folder, label, text):
 
 
 def test_records_without_labels_of_this_kind_are_named(folder):
-    with recordio.RecordWriter(folder / "plain.rec") as writer:
-        for i in range(2):
-            content = cv2.imencode(".png", pixels(i))[1].tobytes()
-            writer.write(recordio.pack(recordio.IRHeader(0, 1.0, i, 0), content))
+    write_pack(folder / "plain.rec", 2)
     with pytest.raises(LabelError, match=r"plain\.rec, offset 0, record 0: the label has 1 values"):
         of(path_imgrec=folder / "plain.rec")
     with pytest.raises(LabelError, match=r"plain\.rec: no image has a label that can be used"):

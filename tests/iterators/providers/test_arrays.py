@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iterators import ArrayDataProvider, DataBatch, NDArrayIter
+from iterators.testing import same
 
 
 def epoch_of(provider):
@@ -15,18 +16,6 @@ def epoch_of(provider):
         ([a.copy() for a in b.data], [a.copy() for a in b.label], b.index.tolist(), b.pad, b.count)
         for b in provider
     ]
-
-
-def same(first, second):
-    if len(first) != len(second):
-        return False
-    for a, b in zip(first, second, strict=True):
-        if a[2:] != b[2:]:
-            return False
-        for x, y in zip(a[0] + a[1], b[0] + b[1], strict=True):
-            if x.dtype != y.dtype or not np.array_equal(x, y):
-                return False
-    return True
 
 
 def valid(batches):

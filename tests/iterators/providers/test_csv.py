@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iterators import CSVIter, CSVProvider
+from iterators.testing import same
 from recordio.errors import ErrorBudgetError, TextFormatError
 from recordio.text.csv import CSVReader
 from recordio.text.row_count import count_rows
@@ -15,14 +16,6 @@ from recordio.text.row_count import count_rows
 
 def epoch_of(provider):
     return [(b.data[0].copy(), b.label[0].copy(), b.index.tolist(), b.pad) for b in provider]
-
-
-def same(first, second):
-    return len(first) == len(second) and all(
-        np.array_equal(x, y)
-        for a, b in zip(first, second, strict=True)
-        for x, y in zip(a, b, strict=True)
-    )
 
 
 @pytest.fixture(scope="module")

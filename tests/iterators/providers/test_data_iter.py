@@ -235,7 +235,7 @@ class NamedByEpoch(AbstractDataProvider):
 
 @pytest.mark.parametrize("make", [Named, NamedByEpoch])
 def test_arrays_are_found_by_the_names_of_their_provider(make):
-    for take in (make.next, lambda it: next(iter(it)), lambda it: next(eachbatch(it))):
+    for take in (make.next, lambda it: next(iter(it)), lambda it: next(iter(eachbatch(it)))):
         provider = make()
         batch = take(provider)
         assert batch["h1"] is batch.data[1] is get(provider, batch, "h1")

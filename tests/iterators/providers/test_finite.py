@@ -24,6 +24,7 @@ from iterators import (
 )
 from iterators.core.order.modes import RandomUniformSubsetIterator
 from iterators.datasets import DenseDesignMatrix
+from iterators.testing import encode, write_pack
 
 ROWS = np.arange(7 * 12, dtype=np.float32).reshape(7, 12)
 LABELS = np.array([1, 0, 2, 2, 1, 0, 1])
@@ -72,13 +73,9 @@ def libsvm(folder, **arguments):
 
 
 def records(folder, bad=(), **arguments):
-    path = folder / "images.rec"
-    with recordio.RecordWriter(path) as writer:
-        for i, label in enumerate(LABELS):
-            header = recordio.IRHeader(0, float(label), i, 0)
-            pixels = ROWS[i].reshape(2, 2, 3).astype(np.uint8)[..., ::-1]
-            packed = recordio.pack_img(header, pixels, img_fmt=".png")
-            writer.write(packed[:40] if i in bad else packed)
+    contents = [encode(row.reshape(2, 2, 3).astype(np.uint8)) for row in ROWS]
+    contents = [blob[:16] if i in bad else blob for i, blob in enumerate(contents)]
+    path = write_pack(folder / "images.rec", contents, LABELS)
     arguments = {"batch_size": 4, "verbose": False, **arguments}
     return ImageRecordIter(path_imgrec=path, data_shape=(3, 2, 2), **arguments)
 

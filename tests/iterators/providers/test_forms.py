@@ -14,6 +14,7 @@ from iterators import (
     VectorSequenceSpace,
     VectorSpace,
 )
+from iterators.testing import write_pack
 
 torch = pytest.importorskip("torch")
 
@@ -23,14 +24,7 @@ LABELS = [3, 0, 9, 4, 4]
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
     """Five PNG images of noise with labels below 10."""
-    path = tmp_path_factory.mktemp("forms") / "noise.rec"
-    rng = np.random.default_rng(0)
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i, label in enumerate(LABELS):
-            image = rng.integers(0, 256, (8, 9, 3), np.uint8)
-            header = recordio.IRHeader(0, float(label), i, 0)
-            writer.write(recordio.pack_img(header, image, img_fmt=".png"), i)
-    return path
+    return write_pack(tmp_path_factory.mktemp("forms") / "noise.rec", 5, LABELS, size=(8, 9))
 
 
 def provider(pack, data_specs=None, **arguments):

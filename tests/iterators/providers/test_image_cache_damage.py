@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 import pytest
 
-import recordio
 from iterators import ImageIter, ImageRecordIter
+from iterators.testing import encode, write_pack
 
 COUNT, EPOCHS = 12, 150
 
@@ -20,7 +20,7 @@ def photo(number):
     draws = np.random.default_rng(number)
     height, width = draws.integers(40, 90, 2).tolist()
     small = draws.integers(0, 256, (4, 4, 3), np.uint8)
-    return cv2.imencode(".jpg", cv2.resize(small, (width, height)))[1].tobytes()
+    return encode(cv2.resize(small, (width, height)), ".jpg")
 
 
 def batches(provider):
@@ -40,11 +40,7 @@ def record_iter(path, **arguments):
 
 @pytest.fixture
 def pack(tmp_path):
-    path = tmp_path / "images.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(COUNT):
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), photo(i)), i)
-    return path
+    return write_pack(tmp_path / "images.rec", map(photo, range(COUNT)))
 
 
 def attack_sources(pack, resize):

@@ -25,6 +25,7 @@ from iterators.images.cache.image_cache import image_bytes
 from iterators.images.codecs.jpeg import jpeg
 from iterators.images.render_cache import cached_bytes, resizes
 from iterators.providers import image_caching
+from iterators.testing import box_label, maker, write_images, write_pack
 from recordio.errors import CacheFileError, RecordIOError
 
 MIB = 1 << 20
@@ -83,23 +84,13 @@ def contents():
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
-    path = tmp_path_factory.mktemp("pack") / "images.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i, blob in enumerate(contents()):
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), blob), i)
-    return path
+    return write_pack(tmp_path_factory.mktemp("pack") / "images.rec", contents())
 
 
-def provider_of(path, **arguments):
-    defaults = {
-        "data_shape": (3, 24, 28),
-        "batch_size": 4,
-        "preprocess_threads": 2,
-        "prefetch_buffer": 2,
-        "on_error": "skip",
-        "verbose": False,
-    }
-    return ImageRecordIter(path_imgrec=path, **(defaults | arguments))
+provider_of = maker(
+    ImageRecordIter, data_shape=(3, 24, 28), batch_size=4, preprocess_threads=2,
+    prefetch_buffer=2, on_error="skip", verbose=False,
+)  # fmt: skip
 
 
 def taken(provider, batches):
@@ -288,10 +279,8 @@ def test_parts_share_a_file(pack, tmp_path):
 def folder(tmp_path_factory):
     """Image files, and what `imglist` says of them."""
     root = tmp_path_factory.mktemp("files")
-    names = []
-    for i, blob in enumerate(contents()):
-        (root / f"{i}.img").write_bytes(blob)
-        names.append([float(i), f"{i}.img"])
+    files = write_images(root, contents(), kind=".img")
+    names = [[float(i), file.name] for i, file in enumerate(files)]
     return root, [*names, [99.0, "missing.img"]]
 
 
@@ -331,11 +320,8 @@ def test_image_iter_has_the_keywords_and_full_decoding(folder):
 @pytest.fixture(scope="module")
 def boxes(tmp_path_factory):
     path = tmp_path_factory.mktemp("boxes") / "boxes.rec"
-    with recordio.RecordWriter(path) as writer:
-        for i, blob in enumerate(contents()):
-            label = [2, 5] + [i, 0.2, 0.1, 0.7, 0.8] * (1 + i % 3)
-            writer.write(recordio.pack(recordio.IRHeader(0, label, i, 0), blob))
-    return path
+    labels = [box_label(*[(i, 0.2, 0.1, 0.7, 0.8)] * (1 + i % 3)) for i in range(len(contents()))]
+    return write_pack(path, contents(), labels)
 
 
 def det_iter(path, **arguments):
@@ -382,11 +368,8 @@ def test_only_sound_images_are_cached_and_each_is_decoded_once(pack):
 
 
 def test_a_damaged_image_fails_every_time_in_the_same_way(tmp_path):
-    path = tmp_path / "bad.rec"
     large = contents()[0]
-    with recordio.RecordWriter(path) as writer:
-        for i, blob in enumerate([large, large[: len(large) // 3], b"junk"]):
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), blob))
+    path = write_pack(tmp_path / "bad.rec", [large, large[: len(large) // 3], b"junk"])
 
     def messages(**arguments):
         found = []
@@ -443,14 +426,10 @@ def test_the_size_of_a_cache_is_a_limit(pack):
 
 
 def test_the_estimate_of_a_small_file_is_exact(tmp_path):
-    path = tmp_path / "few.rec"
     sizes = [(30 + i, 50 + 3 * i) for i in range(20)]
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i, (height, width) in enumerate(sizes):
-            kind = (".jpg", ".png", ".ppm")[i % 3]
-            blob = encoded(smooth(i, height, width), kind)
-            label = [1.0] * (i % 3) or 1.0
-            writer.write(recordio.pack(recordio.IRHeader(0, label, i, 0), blob), i)
+    kinds = (".jpg", ".png", ".ppm")
+    blobs = [encoded(smooth(i, *size), kinds[i % 3]) for i, size in enumerate(sizes)]
+    path = write_pack(tmp_path / "few.rec", blobs, lambda i: [1.0] * (i % 3) or 1.0)
     full = sum(image_bytes(width, height, 3) for height, width in sizes)
     for resize, expected in (
         (-1, full),
@@ -466,11 +445,8 @@ def test_the_estimate_of_a_small_file_is_exact(tmp_path):
 
 
 def test_the_estimate_of_many_records_comes_from_some(tmp_path, caplog):
-    path = tmp_path / "many.rec"
     blobs = [encoded(smooth(0, 20, 20)), encoded(smooth(1, 20, 60))]
-    with recordio.RecordWriter(path) as writer:
-        for i in range(5000):
-            writer.write(recordio.pack(recordio.IRHeader(0, 0.0, i, 0), blobs[i % 2]))
+    path = write_pack(tmp_path / "many.rec", blobs * 2500, lambda i: 0, index=False)
     exact = 2500 * (image_bytes(20, 20, 3) + image_bytes(60, 20, 3))
     with caplog.at_level(logging.INFO, "iterators"):
         provider = provider_of(path, cache="ram", cache_size=exact // 4, verbose=True)
@@ -603,11 +579,9 @@ def anonymous():
 
 
 def test_close_gives_the_memory_back_and_batches_stay(tmp_path, new_threads):
-    path = tmp_path / "large.rec"
-    with recordio.RecordWriter(path) as writer:
-        for i in range(40):
-            blob = encoded(smooth(i, 700, 700), ".jpg")
-            writer.write(recordio.pack(recordio.IRHeader(0, 0.0, i, 0), blob))
+    images = [smooth(i, 700, 700) for i in range(40)]
+    path = write_pack(tmp_path / "large.rec", images, lambda i: 0, kind=".jpg")
+    del images
     before = anonymous()
     provider = provider_of(path, cache="ram", rand_crop=True)
     (batch, *_) = provider
@@ -647,11 +621,9 @@ with provider_of(sys.argv[1], cache=sys.argv[2], **resized) as provider:
 
 
 def test_a_training_that_is_killed_leaves_a_cache_that_can_be_used(tmp_path):
-    path, file = tmp_path / "many.rec", tmp_path / "images.cache"
-    with recordio.RecordWriter(path) as writer:
-        for i in range(400):
-            blob = encoded(smooth(i, 100, 100 + i % 50), ".jpg")
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), blob))
+    images = [smooth(i, 100, 100 + i % 50) for i in range(400)]
+    path = write_pack(tmp_path / "many.rec", images, kind=".jpg")
+    file = tmp_path / "images.cache"
     expected = run(provider_of, 110, path=path, **resized)
     for images in (1, 200):
         program = FILLER.format(folder=str(Path(__file__).parent))

@@ -1,10 +1,8 @@
 """Today's recipes in `ImageDetRecordIter`: shears, shifts and turns move the boxes."""
 
-import cv2
 import numpy as np
 import pytest
 
-import recordio
 from iterators import ImageDetRecordIter
 from iterators.core.random import derive_key
 from iterators.images.augment.det_recipe import MOVING, DetRecipe
@@ -12,6 +10,7 @@ from iterators.images.augment.erasing import drawn_rectangles
 from iterators.images.augment.policy import drawn_operations
 from iterators.images.kernels.operations import operate
 from iterators.images.view_plans import AUGMENT_KEY
+from iterators.testing import box_label, copies, encode, maker, same, samples, write_rows
 from recordio.errors import ImageDecodeError
 
 COUNT = 40
@@ -26,10 +25,6 @@ KEY = derive_key(0, AUGMENT_KEY)
 MOVES = {"auto_augment": "rand-m9-n3", "crop_emit_mode": "overlap", "emit_overlap_thresh": 0.1}
 
 
-def png(image):
-    return cv2.imencode(".png", image)[1].tobytes()
-
-
 def record(number):
     """A white rectangle on black, sometimes at an edge."""
     rng = np.random.default_rng(number)
@@ -40,43 +35,20 @@ def record(number):
     image = np.zeros((height, width, 3), np.uint8)
     image[top:bottom, left:right] = 255
     box = [left / width, top / height, right / width, bottom / height]
-    return number, [2, 5, number, *box], png(image)
-
-
-def write(path, records):
-    with recordio.RecordWriter(path) as writer:
-        for number, label, data in records:
-            writer.write(recordio.pack(recordio.IRHeader(0, label, number, 0), data))
-    return path
+    return number, [2, 5, number, *box], encode(image)
 
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("recipes") / "a.rec", [record(i) for i in range(COUNT)])
-
-
-def provider_of(path, **keywords):
-    defaults = {"data_shape": (3, 48, 64), "batch_size": 8, "preprocess_threads": 2,
-                "dtype": "uint8", "layout": "NHWC"}  # fmt: skip
-    return ImageDetRecordIter(path_imgrec=path, **(defaults | keywords))
-
-
-def epoch_of(provider):
-    return [(b.data[0].copy(), b.label[0].copy(), b.index.copy(), b.pad) for b in provider]
-
-
-def same(first, second):
-    return len(first) == len(second) and all(
-        np.array_equal(x, y)
-        for a, b in zip(first, second, strict=True)
-        for x, y in zip(a, b, strict=True)
+    return write_rows(
+        tmp_path_factory.mktemp("recipes") / "a.rec", [record(i) for i in range(COUNT)]
     )
 
 
-def samples(batches):
-    for data, label, index, pad in batches:
-        for slot in range(len(data) - pad):
-            yield data[slot], label[slot], int(index[slot])
+provider_of = maker(
+    ImageDetRecordIter, data_shape=(3, 48, 64), batch_size=8, preprocess_threads=2, dtype="uint8",
+    layout="NHWC",
+)  # fmt: skip
 
 
 def boxes_of(row):
@@ -102,11 +74,11 @@ def test_boxes_lie_around_the_white_pixels(pack, mode, mirror, text):
         "crop_emit_mode": "overlap", "emit_overlap_thresh": 0.1,
     }  # fmt: skip
     with provider_of(pack, **common) as provider:
-        plain = {own: boxes_of(label) for _, label, own in samples(epoch_of(provider))}
+        plain = {own: boxes_of(label) for _, label, own in samples(provider)}
     seen = moved = 0
     with provider_of(pack, **common, **policy) as provider:
         for epoch in range(12):
-            for image, label, own in samples(epoch_of(provider)):
+            for image, label, own in samples(provider):
                 done, mix = drawn_operations(DetRecipe(**common, **policy), KEY, epoch, own)
                 if {name for name, *_ in done} - {"identity", *MOVING}:
                     continue  # colours were changed, too
@@ -125,16 +97,16 @@ def test_boxes_lie_around_the_white_pixels(pack, mode, mirror, text):
 
 def test_boxes_that_are_not_moved_are_the_same_to_the_bit(pack):
     with provider_of(pack, auto_augment="3a", augment_fill=0, random_erasing=1) as provider:
-        found = [label for _, label, _ in samples(epoch_of(provider))]
+        found = [label for _, label, _ in samples(provider)]
     with provider_of(pack) as provider:
-        expected = [label for _, label, _ in samples(epoch_of(provider))]
+        expected = [label for _, label, _ in samples(provider)]
     assert np.array_equal(found, expected)
 
 
 def test_rows_keep_their_width_and_padding(pack):
     with provider_of(pack, **MOVES, label_pad_value=-7) as provider:
         assert provider.provide_label[0].shape == (8, 4 + 7)
-        rows = np.array([label for _ in range(5) for _, label, _ in samples(epoch_of(provider))])
+        rows = np.array([label for _ in range(5) for _, label, _ in samples(provider)])
     dropped = rows[rows[:, 3] == 2]
     assert 0 < len(dropped) < len(rows) and (dropped[:, 6:] == -7).all()
     assert (rows[:, 4:6] == (2, 5)).all()
@@ -142,9 +114,9 @@ def test_rows_keep_their_width_and_padding(pack):
 
 def test_records_without_objects_go_through(tmp_path):
     flat = [2, 5, 1, 0.5, 0.5, 0.5, 0.9]
-    path = write(tmp_path / "flat.rec", [(i, flat, record(i)[2]) for i in range(4)])
+    path = write_rows(tmp_path / "flat.rec", [(i, flat, record(i)[2]) for i in range(4)])
     with provider_of(path, auto_augment="randaugment", augment_fill=0) as provider:
-        for _, label, _ in samples(epoch_of(provider)):
+        for _, label, _ in samples(provider):
             assert label[3:6].tolist() == [2, 2, 5] and (label[6:] == -1).all()
 
 
@@ -155,9 +127,9 @@ def test_the_operations_are_those_of_the_recipe(pack):
     """On the finished image, whose size is that of the canvas, in their order."""
     keywords = {"auto_augment": "randaugment", "augment_fill": 9, "data_shape": (3, 48, 64)}
     with provider_of(pack) as provider:
-        plain = list(samples(epoch_of(provider)))
+        plain = list(samples(provider))
     with provider_of(pack, **keywords) as provider:
-        changed = list(samples(epoch_of(provider)))
+        changed = list(samples(provider))
     for (image, _, own), (found, _, _) in zip(plain, changed, strict=True):
         for name, value, method in drawn_operations(DetRecipe(**keywords), KEY, 0, own)[0]:
             image = operate(image, name, value, method=method, fill=9)
@@ -168,10 +140,10 @@ def test_the_border_is_not_jittered_by_mxnets_colours_but_by_todays(pack):
     """MXNet's come before the border, as they always did; the finished image is greyed whole."""
     border = {"rand_pad_prob": 1, "max_pad_scale": 3, "fill_value": 90, "inter_method": 0}
     with provider_of(pack, **border, max_random_illumination=60, random_illumination_prob=1) as it:
-        for image, label, _ in samples(epoch_of(it)):
+        for image, label, _ in samples(it):
             assert (image[0, -1] == 90).all() or len(boxes_of(label))
     with provider_of(pack, **border, solarize_p=1, solarize_threshold=80) as it:
-        levels = {tuple(np.unique(image)) for image, _, _ in samples(epoch_of(it))}
+        levels = {tuple(np.unique(image)) for image, _, _ in samples(it)}
     assert any(165 in found for found in levels) and not any(90 in found for found in levels)
 
 
@@ -180,7 +152,7 @@ def test_erased_rectangles_lie_on_the_image_and_not_beside_it(pack):
         pack, resize_mode="fit", random_erasing=1, erasing_value=77, erasing_area=0.2,
         rand_mirror_prob=0.5,
     ) as provider:  # fmt: skip
-        for image, label, _ in samples(epoch_of(provider)):
+        for image, label, _ in samples(provider):
             high, wide = label[1:3].astype(int)
             assert not image[high:].any() and not image[:, wide:].any()
             share = (image[:high, :wide] == 77).all(2).mean()
@@ -196,15 +168,15 @@ def test_erased_rectangles_lie_on_the_image_and_not_beside_it(pack):
 ])  # fmt: skip
 def test_photometric_changes_leave_the_boxes(pack, keywords):
     photo = np.random.default_rng(0).integers(0, 256, (50, 70, 3), np.uint8)
-    path = write(pack.parent / "photo.rec", [(i, [2, 5, 1, 0.1, 0.2, 0.8, 0.9], png(photo))
-                                             for i in range(8)])  # fmt: skip
+    label = box_label((1, 0.1, 0.2, 0.8, 0.9))
+    path = write_rows(pack.parent / "photo.rec", [(i, label, photo) for i in range(8)])
     for mode in ("force", "fit"):
         with provider_of(path, resize_mode=mode) as provider:
-            plain = epoch_of(provider)
+            plain = copies(provider)
         with provider_of(path, resize_mode=mode, **keywords) as provider:
-            changed = epoch_of(provider)
-        assert np.array_equal(plain[0][1], changed[0][1])
-        assert not np.array_equal(plain[0][0], changed[0][0])
+            changed = copies(provider)
+        assert np.array_equal(plain[0].label[0], changed[0].label[0])
+        assert not np.array_equal(plain[0].data[0], changed[0].data[0])
 
 
 # -- the same whoever makes it ---------------------------------------------------------------------
@@ -216,23 +188,23 @@ def test_batches_depend_on_seed_epoch_and_record_alone(pack, text):
                 "gaussian_blur": 0.3, "rand_crop_prob": 0.5, "min_crop_scales": 0.5,
                 "rand_mirror_prob": 0.5, "resize_mode": "fit"}  # fmt: skip
     with provider_of(pack, **keywords, preprocess_threads=1) as provider:
-        expected = epoch_of(provider) + epoch_of(provider)
+        expected = copies(provider) + copies(provider)
     with provider_of(pack, **keywords, preprocess_threads=4, prefetch_buffer=1) as provider:
         provider.next()
         provider.next()
         state = provider.state_dict()
     with provider_of(pack, **keywords, preprocess_threads=3) as provider:
         provider.load_state_dict(state)
-        assert same(epoch_of(provider), expected[2:5])
-        assert same(epoch_of(provider), expected[5:])
+        assert same(copies(provider), expected[2:5])
+        assert same(copies(provider), expected[5:])
     with provider_of(pack, **keywords, seed_aug=1) as provider:
-        assert not same(epoch_of(provider), expected[:5])
+        assert not same(copies(provider), expected[:5])
 
 
 def test_a_bad_record_is_named(tmp_path):
     records = [record(i) for i in range(4)]
     records[2] = (2, records[2][1], b"\x89PNG\r\n\x1a\n" + bytes(30))
-    path = write(tmp_path / "bad.rec", records)
+    path = write_rows(tmp_path / "bad.rec", records)
     with provider_of(path, **MOVES) as provider, pytest.raises(ImageDecodeError) as caught:
         provider.next()
     assert caught.value.record_id == 2

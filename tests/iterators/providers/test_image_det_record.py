@@ -17,6 +17,7 @@ from iterators import (
     VectorSpace,
 )
 from iterators.images.augment.mean_image import read_mean_image, write_mean_image
+from iterators.testing import box_label, copies, encode, maker, same, samples, write_rows
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError
 
 torch = pytest.importorskip("torch")
@@ -41,38 +42,12 @@ EVERYTHING = {
 }
 
 
-def provider_of(path, **arguments):
-    defaults = {"data_shape": (3, 60, 50), "batch_size": 4, "preprocess_threads": 2}
-    return ImageDetRecordIter(path_imgrec=path, **(defaults | arguments))
-
-
-def epoch_of(provider):
-    return [(b.data[0].copy(), b.label[0].copy(), b.index.copy(), b.pad) for b in provider]
-
-
-def same(first, second):
-    return len(first) == len(second) and all(
-        np.array_equal(x, y)
-        for a, b in zip(first, second, strict=True)
-        for x, y in zip(a, b, strict=True)
-    )
+provider_of = maker(ImageDetRecordIter, data_shape=(3, 60, 50), batch_size=4, preprocess_threads=2)
 
 
 def objects_of(row):
     """Objects of a row of the label array, header width 2."""
     return row[6 : 4 + int(row[3])].reshape(-1, int(row[5]))
-
-
-def png(image):
-    return cv2.imencode(".png", image[..., ::-1])[1].tobytes()
-
-
-def write(path, records):
-    """Records from (id, label, encoded image)."""
-    with recordio.RecordWriter(path) as writer:
-        for number, label, data in records:
-            writer.write(recordio.pack(recordio.IRHeader(0, label, number, 0), data))
-    return path
 
 
 def coordinates():
@@ -87,16 +62,16 @@ def coordinates():
 def pack(tmp_path_factory):
     """30 records with 1 to 3 boxes on an image whose pixels tell their place."""
     rng = np.random.default_rng(3)
-    content = png(coordinates())
+    content = encode(coordinates())
     records = []
     for i in range(30):
         objects = []
         for number in range(1 + i % 3):
             low = rng.uniform(0, 0.6, 2)
             high = np.minimum(low + rng.uniform(0.2, 0.6, 2), 1)
-            objects += [number, *low, *high]
-        records.append((100 + i, [2, 5, *objects], content))
-    return write(tmp_path_factory.mktemp("det") / "boxes.rec", records)
+            objects.append([number, *low, *high])
+        records.append((100 + i, box_label(*objects), content))
+    return write_rows(tmp_path_factory.mktemp("det") / "boxes.rec", records)
 
 
 def source_boxes(path):
@@ -196,9 +171,9 @@ def test_jpeg_gives_what_the_decoded_image_gives(tmp_path, photos):
     for i, photo in enumerate(photos.values()):
         data = cv2.imencode(".jpg", photo[..., ::-1])[1]
         jpegs.append((i, label, data.tobytes()))
-        decoded.append((i, label, png(cv2.imdecode(data, cv2.IMREAD_COLOR)[..., ::-1])))
-    first = write(tmp_path / "jpeg.rec", jpegs)
-    second = write(tmp_path / "png.rec", decoded)
+        decoded.append((i, label, cv2.imdecode(data, cv2.IMREAD_COLOR)[..., ::-1]))
+    first = write_rows(tmp_path / "jpeg.rec", jpegs)
+    second = write_rows(tmp_path / "png.rec", decoded)
     for epoch in range(6):
         with provider_of(first, epoch=epoch, inter_method=3, **EVERYTHING) as one:
             with provider_of(second, epoch=epoch, inter_method=3, **EVERYTHING) as other:
@@ -223,7 +198,7 @@ def test_the_mirror_is_exact_without_resampling(pack):
 @pytest.mark.parametrize("channels", [1, 3])
 def test_colours_leave_the_border_as_it_is(tmp_path, channels):
     image = np.full((40, 50, 3), 100, np.uint8)
-    path = write(tmp_path / "grey.rec", [(i, [7, 5, 0, 0, 0, 0, 0], png(image)) for i in range(40)])
+    path = write_rows(tmp_path / "grey.rec", [(i, [7, 5, 0, 0, 0, 0, 0], image) for i in range(40)])
     provider = provider_of(
         path,
         data_shape=(channels, 200, 200),
@@ -258,7 +233,7 @@ def test_hue_is_changed_as_opencv_would(tmp_path, photos):
     image = photos["coffee"][:60, :50]
     colours = {"max_random_hue": 30, "random_hue_prob": 1, "max_random_illumination": 40}
     colours |= {"random_illumination_prob": 1}
-    path = write(tmp_path / "one.rec", [(0, [7, 5, 0, 0, 0, 0, 0], png(image))])
+    path = write_rows(tmp_path / "one.rec", [(0, [7, 5, 0, 0, 0, 0, 0], image)])
     with provider_of(path, dtype="uint8", layout="NHWC", batch_size=1, **colours) as provider:
         (batch,) = provider
     from iterators.images.view_plans import augment_key
@@ -339,7 +314,7 @@ def test_a_label_pad_width_that_is_too_small_names_a_record(pack):
 
 def pack_with(path, number, label, flag=None, count=5):
     """Records of one box each, number `number` with another label; `flag` replaces its length."""
-    data = png(coordinates())
+    data = encode(coordinates())
     with recordio.RecordWriter(path) as writer:
         for i in range(count):
             values = label if i == number else GOOD
@@ -354,7 +329,7 @@ def test_one_flipped_bit_does_not_make_all_labels_wide(tmp_path):
     noise = np.random.default_rng(0).integers(0, 256, (600, 600, 3), np.uint8)
     with recordio.RecordWriter(tmp_path / "flip.rec") as writer:
         for i in range(5):
-            record = recordio.pack(recordio.IRHeader(0, GOOD, i, 0), png(noise))
+            record = recordio.pack(recordio.IRHeader(0, GOOD, i, 0), encode(noise))
             if i == 3:
                 record = (7 + (1 << 18)).to_bytes(4, "little") + record[4:]
             writer.write(record)
@@ -474,7 +449,7 @@ BAD_RECORDS = {
 @pytest.mark.parametrize("text", BAD_RECORDS)
 def test_bad_records_are_errors_with_their_place_or_skipped(tmp_path, text):
     make, kind = BAD_RECORDS[text]
-    data = png(coordinates())
+    data = encode(coordinates())
     path = tmp_path / "bad.rec"
     with recordio.RecordWriter(path) as writer:
         for i in range(5):
@@ -502,7 +477,7 @@ def test_an_exact_label_width_can_be_asked_for(pack):
 
 
 def test_a_file_without_label_vectors_is_refused(tmp_path):
-    path = write(tmp_path / "plain.rec", [(0, 1.0, png(coordinates()))])
+    path = write_rows(tmp_path / "plain.rec", [(0, 1.0, encode(coordinates()))])
     with pytest.raises(LabelError, match="no record has a vector of labels"):
         provider_of(path)
 
@@ -514,7 +489,7 @@ def test_a_file_without_label_vectors_is_refused(tmp_path):
 def test_batches_do_not_depend_on_threads_or_prefetching(pack, threads):
     def run(**arguments):
         with provider_of(pack, shuffle=True, seed=4, **EVERYTHING, **arguments) as provider:
-            return epoch_of(provider) + epoch_of(provider)
+            return copies(provider) + copies(provider)
 
     reference = run(preprocess_threads=2, prefetch_buffer=2)
     assert same(run(preprocess_threads=threads, prefetch_buffer=threads), reference)
@@ -525,7 +500,7 @@ def test_batches_do_not_depend_on_threads_or_prefetching(pack, threads):
 def test_a_state_goes_on_exactly_where_it_was_saved(pack, batches):
     arguments = {"shuffle": True, "seed": 9} | EVERYTHING
     with provider_of(pack, **arguments) as provider:
-        whole = epoch_of(provider) + epoch_of(provider)
+        whole = copies(provider) + copies(provider)
     with provider_of(pack, **arguments) as provider:
         for _ in range(batches):
             try:
@@ -536,7 +511,7 @@ def test_a_state_goes_on_exactly_where_it_was_saved(pack, batches):
         state = json.loads(json.dumps(provider.state_dict()))
     with provider_of(pack, **arguments) as provider:
         provider.load_state_dict(state)
-        rest = epoch_of(provider) + (epoch_of(provider) if batches < 8 else [])
+        rest = copies(provider) + (copies(provider) if batches < 8 else [])
     assert same(rest, whole[batches:])
 
 
@@ -599,7 +574,7 @@ def test_every_parameter_of_mxnet_is_accepted(pack):
     # and path_imgrec, data_shape, batch_size, preprocess_threads
     assert len(arguments) + 4 == 60
     with provider_of(pack, **arguments) as given, provider_of(pack) as default:
-        assert same(epoch_of(given), epoch_of(default))
+        assert same(copies(given), copies(default))
 
 
 def test_weights_go_by_record_not_by_label(pack):
@@ -608,9 +583,9 @@ def test_weights_go_by_record_not_by_label(pack):
     weights = np.zeros(30)
     weights[7] = 1
     with provider_of(pack, weights=weights, **EVERYTHING) as provider:
-        batches = epoch_of(provider)
-    assert {int(number) for _, _, ids, _ in batches for number in ids} == {107}
-    images = [image.tobytes() for data, _, _, pad in batches for image in data[: 4 - pad]]
+        batches = copies(provider)
+    assert {int(number) for batch in batches for number in batch.index} == {107}
+    images = [image.tobytes() for image, _, _ in samples(batches)]
     assert len(set(images)) > 20  # some may be left as they are by all chances
 
 

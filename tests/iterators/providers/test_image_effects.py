@@ -8,35 +8,25 @@ import cv2
 import numpy as np
 import pytest
 
-import recordio
 from iterators import CSVIter, ImageDetRecordIter, ImageIter, ImageRecordIter
 from iterators.images.augment.augmenter import Augmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.providers.image_options import ImageDetOptions, ImageRecordOptions
+from iterators.testing import box_label, write_pack
 
 PAGES = Path(__file__).parents[3] / "docs" / "reference"
 
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("effects") / "noise.rec")
-    random = np.random.default_rng(0)
-    with recordio.RecordWriter(path) as writer:
-        for i in range(4):
-            image = random.integers(0, 256, (30, 40, 3), np.uint8)
-            header = recordio.IRHeader(0, float(i), i, 0)
-            writer.write(recordio.pack_img(header, image, img_fmt=".png"))
-    return path
+    return str(write_pack(tmp_path_factory.mktemp("effects") / "noise.rec", 4, size=(30, 40)))
 
 
 @pytest.fixture(scope="module")
 def boxes(tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("effects") / "boxes.rec")
-    with recordio.RecordWriter(path) as writer:
-        header = recordio.IRHeader(0, [2, 5, 0, 0.1, 0.1, 0.5, 0.5], 0, 0)
-        writer.write(recordio.pack_img(header, np.zeros((9, 9, 3), np.uint8), img_fmt=".png"))
-    return path
+    path = tmp_path_factory.mktemp("effects") / "boxes.rec"
+    return write_pack(path, 1, [box_label((0, 0.1, 0.1, 0.5, 0.5))], size=(9, 9))
 
 
 def warnings_of(pack, kind=ImageRecordIter, **keywords):

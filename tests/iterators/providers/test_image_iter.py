@@ -8,7 +8,6 @@ import cv2
 import numpy as np
 import pytest
 
-import recordio
 from iterators import (
     Conv2DSpace,
     CreateAugmenter,
@@ -18,6 +17,7 @@ from iterators import (
     SpecError,
 )
 from iterators.spaces import CompositeSpace
+from iterators.testing import encode, noise, write_images, write_list, write_pack
 from recordio.errors import ErrorBudgetError, ImageDecodeError, ImageFileError, LabelError
 
 torch = pytest.importorskip("torch")
@@ -28,31 +28,27 @@ def of(**arguments):
     return ImageIter(**(defaults | arguments))
 
 
+NAMES = ["a.png", "b c.png", "sub/d.png", "sub/é.png", "f.png"]
+
+
 def pixels(number, height=10, width=12):
-    return np.random.default_rng(number).integers(0, 256, (height, width, 3), np.uint8)
+    return noise(height, width, seed=number)
 
 
 @pytest.fixture
 def folder(tmp_path):
     """Five PNG images, a list file with ids 10, 20..., and the same images in a record file."""
-    names = ["a.png", "b c.png", "sub/d.png", "sub/é.png", "f.png"]
-    (tmp_path / "sub").mkdir()
-    with recordio.RecordWriter(tmp_path / "all.rec", tmp_path / "all.idx") as writer:
-        for i, name in enumerate(names):
-            data = cv2.imencode(".png", pixels(i))[1].tobytes()
-            (tmp_path / name).write_bytes(data)
-            header = recordio.IRHeader(0, float(i), 10 * (i + 1), 0)
-            writer.write(recordio.pack(header, data), 10 * (i + 1))
-    lines = [f"{10 * (i + 1)}\t{i}.0\t{name}\n" for i, name in enumerate(names)]
-    (tmp_path / "all.lst").write_text("".join(lines), encoding="utf-8")
+    ids = range(10, 60, 10)
+    contents = [encode(pixels(i)) for i in range(5)]
+    write_pack(tmp_path / "all.rec", contents, ids=ids, keys=ids)
+    write_images(tmp_path, contents, NAMES)
+    write_list(tmp_path / "all.lst", NAMES, float, ids=ids)
     return tmp_path
 
 
 def items(folder, labels=range(5)):
-    names = ["a.png", "b c.png", "sub/d.png", "sub/é.png", "f.png"]
-    return {"imglist": [[label, name] for label, name in zip(labels, names, strict=True)]} | {
-        "path_root": folder
-    }
+    names = [[label, name] for label, name in zip(labels, NAMES, strict=True)]
+    return {"imglist": names, "path_root": folder}
 
 
 def labels_of(provider):
@@ -85,8 +81,7 @@ def test_pixels_are_those_of_the_files(folder):
     with of(data_shape=(3, 10, 12), **items(folder)) as provider:
         for batch in provider:
             for image, label in zip(batch.data[0], batch.label[0], strict=True):
-                rgb = pixels(int(label))[:, :, ::-1].transpose(2, 0, 1)
-                np.testing.assert_array_equal(image, rgb)
+                np.testing.assert_array_equal(image, pixels(int(label)).transpose(2, 0, 1))
 
 
 def test_absolute_paths_and_the_working_directory(folder, monkeypatch):

@@ -3,17 +3,18 @@
 import json
 import pickle
 from dataclasses import fields
+from functools import partial
 
 import cv2
 import numpy as np
 import pytest
 
-import recordio
 from iterators import CreateAugmenter, ImageDetIter, ImageIter, ImageRecordIter, NamedRecipe, Pack
 from iterators.images.augment.augmenter import Augmenter, augmenter_of
 from iterators.images.augment.named_recipes import NAMED_RECIPES
 from iterators.images.augment.policy_options import PolicyOptions
 from iterators.images.augment.recipe import Recipe
+from iterators.testing import assert_same, copies, write_images, write_list, write_pack
 
 SIZE = (3, 36, 36)
 KEYWORDS = [
@@ -36,54 +37,37 @@ DINO = [
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("images")
     rng = np.random.default_rng(0)
-    lines = []
-    with recordio.RecordWriter(path / "a.rec", path / "a.idx") as writer:
-        for i in range(11):
-            image = rng.integers(0, 256, (9, 11, 3), dtype=np.uint8)
-            image = cv2.resize(image, (50 + 2 * i, 48), interpolation=cv2.INTER_CUBIC)
-            content = cv2.imencode(".jpg", image)[1].tobytes()
-            (path / f"{i}.jpg").write_bytes(content)
-            lines.append(f"{i}\t{i % 4}\t{i}.jpg\n")
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i % 4), i, 0), content), key=i)
-    (path / "a.lst").write_text("".join(lines))
+    pixels = []
+    for i in range(11):
+        image = rng.integers(0, 256, (9, 11, 3), dtype=np.uint8)
+        pixels.append(cv2.resize(image, (50 + 2 * i, 48), interpolation=cv2.INTER_CUBIC))
+    labels = np.arange(11) % 4
+    write_pack(path / "a.rec", pixels, labels, kind=".jpg")
+    files = write_images(path, pixels, kind=".jpg")
+    write_list(path / "a.lst", [file.name for file in files], labels)
     return path
 
 
-def images(folder, **more):
+def images(folder, kind=ImageIter, **more):
     keywords = {"batch_size": 4, "path_imgrec": folder / "a.rec", "seed": 5, "verbose": False}
     if "recipe" not in more:
         keywords["data_shape"] = SIZE
-    return ImageIter(**keywords | more)
+    return kind(**keywords | more)
 
 
-def records(folder, **more):
-    keywords = {"batch_size": 4, "path_imgrec": folder / "a.rec", "seed": 5, "verbose": False}
-    if "recipe" not in more:
-        keywords["data_shape"] = SIZE
-    return ImageRecordIter(**keywords | more)
-
-
-def arrays(batches):
-    return [[array.copy() for array in (*batch.data, *batch.label)] for batch in batches]
-
-
-def same(first, second):
-    assert len(first) == len(second)
-    for one, other in zip(first, second, strict=True):
-        for mine, theirs in zip(one, other, strict=True):
-            np.testing.assert_array_equal(mine, theirs)
+records = partial(images, kind=ImageRecordIter)
 
 
 @pytest.mark.parametrize("keywords", KEYWORDS, ids=lambda keywords: " ".join(keywords))
 @pytest.mark.parametrize("threads", [1, 8])
 def test_the_bytes_are_those_of_image_record_iter(folder, keywords, threads):
     with records(folder, shuffle=True, **keywords, preprocess_threads=4) as wanted:
-        expected = [arrays(wanted) for _ in range(2)]
+        expected = [copies(wanted) for _ in range(2)]
     with images(folder, shuffle=True, **keywords, preprocess_threads=threads) as found:
         for epoch in expected:
-            same(epoch, arrays(found))
+            assert_same(epoch, copies(found))
     with images(folder, shuffle=True) as plain:
-        assert not np.array_equal(arrays(plain)[0][0], expected[0][0][0])
+        assert not np.array_equal(copies(plain)[0].data[0], expected[0][0].data[0])
 
 
 @pytest.mark.parametrize("recipe", NAMED_RECIPES, ids=lambda recipe: recipe.name)
@@ -95,7 +79,7 @@ def test_named_recipes_are_those_of_image_record_iter(folder, recipe):
         records(folder, recipe=recipe.name, batch_size=3, **small) as wanted,
         images(folder, recipe=recipe, batch_size=3, **small) as found,
     ):
-        same([arrays([wanted.next()])[0]], [arrays([found.next()])[0]])
+        assert_same(copies([wanted.next()]), copies([found.next()]))
         assert NamedRecipe.of(found.state_dict()["settings"]["recipe"]) == recipe
 
 
@@ -103,7 +87,7 @@ def test_a_list_of_files_has_them_as_well(folder):
     keywords = KEYWORDS[0] | {"shuffle": True}
     listed = {"path_imgrec": None, "path_imglist": folder / "a.lst", "path_root": folder}
     with images(folder, **keywords) as record, images(folder, **keywords, **listed) as files:
-        same(arrays(record), arrays(files))
+        assert_same(copies(record), copies(files))
 
 
 def test_mxnets_colours_come_after_the_steps_of_a_recipe(folder):
@@ -131,7 +115,7 @@ def test_keywords_beside_a_recipe_win(folder):
         images(folder, recipe=recipe, rand_crop=False, mean=None, gaussian_blur=0) as found,
         images(folder, inter_method=1) as plain,
     ):
-        same(arrays(found), arrays(plain))
+        assert_same(copies(found), copies(plain))
     with images(folder, recipe={"batch_size": 2, "data_shape": SIZE}, batch_size=3) as found:
         assert found.batch_size == 3
     with ImageIter(recipe={"batch_size": 2, "data_shape": SIZE}, path_imgrec=folder / "a.rec") as i:
@@ -152,15 +136,14 @@ def test_views_are_made_of_one_image_each_as_if_alone(folder):
     common = {"shuffle": True, "scaled_decode": False, "random_erasing": 0.5}
     with images(folder, **common, views=DINO) as views:
         shapes = [desc.shape for desc in views.provide_data]
-        found = arrays(views)
+        found = copies(views)
     assert shapes == [(4, *SIZE), (4, *SIZE), (4, 3, 20, 24)]
     with images(folder, **common, **DINO[0]) as alone:
-        for several, one in zip(found, arrays(alone), strict=True):
-            np.testing.assert_array_equal(several[0], one[0])
-            np.testing.assert_array_equal(several[-1], one[-1])
-    assert found[0][2].mean() < found[0][0].mean() - 50  # its own mean
+        for several, one in zip(found, copies(alone), strict=True):
+            assert_same([several.data[0], several.label[0]], [one.data[0], one.label[0]])
+    assert found[0].data[2].mean() < found[0].data[0].mean() - 50  # its own mean
     with images(folder, **common, views=DINO, preprocess_threads=8) as other:
-        same(found, arrays(other))
+        assert_same(found, copies(other))
 
 
 def test_views_of_an_augmenter(folder):
@@ -169,7 +152,7 @@ def test_views_of_an_augmenter(folder):
         images(folder, aug_list=augmenter, views=DINO) as given,
         images(folder, scaled_decode=False, gaussian_blur=0.5, views=DINO) as named,
     ):
-        same(arrays(given), arrays(named))
+        assert_same(copies(given), copies(named))
 
 
 def test_views_resume_and_belong_to_the_state(folder):
@@ -177,7 +160,7 @@ def test_views_resume_and_belong_to_the_state(folder):
         return images(folder, **{"shuffle": True, "views": DINO, "auto_augment": "augmix"} | more)
 
     with made() as whole:
-        wanted = [arrays(whole) for _ in range(2)][1]
+        wanted = [copies(whole) for _ in range(2)][1]
     with made() as first:
         list(first)
         first.reset()
@@ -185,7 +168,7 @@ def test_views_resume_and_belong_to_the_state(folder):
         state = json.loads(json.dumps(first.state_dict()))
     with made(preprocess_threads=1) as second:
         second.load_state_dict(state)
-        same(wanted[1:], arrays(second))
+        assert_same(wanted[1:], copies(second))
     for other in ({"views": DINO[:2]}, {"auto_augment": "augmix-m5"}):
         with made(**other) as different, pytest.raises(ValueError, match=next(iter(other))):
             different.load_state_dict(state)

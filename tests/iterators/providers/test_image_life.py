@@ -10,35 +10,24 @@ import textwrap
 import threading
 import tracemalloc
 
-import cv2
-import numpy as np
 import pytest
 
 import recordio
 from iterators import ImageRecordIter
+from iterators.testing import encode, maker, noise, write_pack
 
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
-    path = tmp_path_factory.mktemp("life") / "small.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(50):
-            image = np.random.default_rng(i).integers(0, 256, (24, 28, 3), np.uint8)
-            data = cv2.imencode((".jpg", ".png", ".bmp")[i % 3], image)[1].tobytes()
-            if i == 31:
-                data = b"no image"
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), data), i)
-    return path
+    kinds = (".jpg", ".png", ".bmp")
+    contents = [encode(noise(seed=i), kinds[i % 3]) for i in range(50)]
+    contents[31] = b"no image"
+    return write_pack(tmp_path_factory.mktemp("life") / "small.rec", contents)
 
 
-def provider_of(path, **arguments):
-    defaults = {
-        "data_shape": (3, 16, 16),
-        "batch_size": 8,
-        "preprocess_threads": 2,
-        "on_error": "skip",
-    }
-    return ImageRecordIter(path_imgrec=path, **(defaults | arguments))
+provider_of = maker(
+    ImageRecordIter, data_shape=(3, 16, 16), batch_size=8, preprocess_threads=2, on_error="skip"
+)
 
 
 def contents(provider):

@@ -1,6 +1,9 @@
 """What the image providers accept in place of one path, types of labels, and what they say."""
 
+import inspect
 import re
+from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,9 +24,16 @@ from iterators import (
     ResizeIter,
     VectorSpace,
 )
+from iterators.datasets.augmented import AugmentedDataset
+from iterators.datasets.records import ImageRecordDataset, RecordDataset
 from iterators.images.augment.augmenter import CreateAugmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
+from iterators.providers.image_options import ImageClassOptions
+from iterators.testing import box_label, write_pack
+from recordio.frames.reader import RecordReader
+from recordio.keywords.options import Options
+from recordio.keywords.synonyms import SYNONYMS
 
 SHAPE = (3, 8, 8)
 
@@ -33,12 +43,9 @@ def parts(tmp_path_factory):
     """Three record files of two images each, with the labels 0 to 5, and files beside them."""
     folder = tmp_path_factory.mktemp("parts")
     for part in range(3):
-        path = folder / f"part-{part}.rec"
-        with recordio.RecordWriter(path, folder / f"part-{part}.idx") as writer:
-            for i in (2 * part, 2 * part + 1):
-                image = np.full((8, 8, 3), i, np.uint8)
-                header = recordio.IRHeader(0, float(i), i, 0)
-                writer.write(recordio.pack_img(header, image, img_fmt=".png"), i)
+        numbers = [2 * part, 2 * part + 1]
+        images = [np.full((8, 8, 3), i, np.uint8) for i in numbers]
+        write_pack(folder / f"part-{part}.rec", images, numbers, ids=numbers, keys=numbers)
     return folder
 
 
@@ -194,9 +201,7 @@ def test_types_that_labels_cannot_have(parts, tmp_path):
         ImageRecordIter(**keywords, label_dtype="int64", data_specs=specs)
     with pytest.raises(ValueError, match="label_dtype, not both"):
         ImageIter(**keywords, label_dtype="int64", dtype="int64")
-    with recordio.RecordWriter(tmp_path / "half.rec") as writer:
-        header = recordio.IRHeader(0, 0.5, 0, 0)
-        writer.write(recordio.pack_img(header, np.zeros((8, 8, 3), np.uint8), img_fmt=".png"))
+    write_pack(tmp_path / "half.rec", 1, [0.5])
     with (
         ImageRecordIter(
             path_imgrec=tmp_path / "half.rec", data_shape=SHAPE, batch_size=1, label_dtype="int64"
@@ -207,13 +212,86 @@ def test_types_that_labels_cannot_have(parts, tmp_path):
 
 
 def test_boxes_may_be_doubles(tmp_path):
-    with recordio.RecordWriter(tmp_path / "boxes.rec") as writer:
-        header = recordio.IRHeader(0, [2, 5, 0, 0.25, 0.25, 0.5, 0.5], 0, 0)
-        writer.write(recordio.pack_img(header, np.zeros((8, 8, 3), np.uint8), img_fmt=".png"))
+    write_pack(tmp_path / "boxes.rec", 1, [box_label((0, 0.25, 0.25, 0.5, 0.5))])
     with ImageDetRecordIter(
         path_imgrec=tmp_path / "boxes.rec", data_shape=SHAPE, batch_size=1, label_dtype="float64"
     ) as provider:
         assert provider.provide_label[0].dtype == next(provider).label[0].dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        (ImageRecordIter, "num_workers", "did you mean 'preprocess_threads'? It is a number of"),
+        (ImageRecordIter, "drop_last", "did you mean 'round_batch'? It is about what fills"),
+        (ImageIter, "drop_last", "did you mean 'last_batch_handle'? last_batch_handle='discard'"),
+        (MNISTIter, "drop_last", "did you mean 'last_batch'? last_batch='drop' drops"),
+        (ImageRecordIter, "transform", "did you mean 'recipe'?"),
+        (ImageRecordIter, "mean", "did you mean 'mean_r'?"),
+        (ImageRecordIter, "world_size", "did you mean 'num_parts'?"),
+        (ImageRecordIter, "path", "did you mean 'path_imgrec'?"),
+        (CSVIter, "path", "did you mean 'data_csv'?"),
+        (CSVIter, "num_workers", "did you mean 'threads'?"),
+        (ImageRecordDataset, "num_workers", "did you mean 'threads'?"),
+        (AugmentedDataset, "num_workers", "did you mean 'threads'?"),
+        (RecordDataset, "remote_timout", "did you mean 'remote_timeout'?"),
+        (RecordReader, "idx", "did you mean 'index'?"),
+        (NDArrayIter, "num_workers", "nothing here starts worker processes"),
+        (CSVIter, "pin_memory", "did you mean 'device'? device='cuda' uploads"),
+    ],
+)
+def test_keywords_of_other_libraries_are_understood(kind, name, said):
+    kind = partial(kind, "a") if kind is RecordReader else kind
+    with pytest.raises(TypeError, match=rf"has no parameter '{name}'; .*{re.escape(said)}"):
+        next(iter(kind(**{name: 1})))
+
+
+def test_batches_for_torch_understand_them_too():
+    pytest.importorskip("torch")
+    from iterators.torch import RecordBatches
+
+    with pytest.raises(TypeError, match=r"ImageRecordIter\(\) .*'preprocess_threads'"):
+        next(iter(RecordBatches(ImageRecordIter, num_workers=4)))
+
+
+def test_synonyms_mean_keywords_that_exist():
+    families = [kind for kind in below(Options) if kind.__module__.startswith("iterators.")]
+    known = {item.name for family in families for item in fields(family)}
+    for kind in (ImageRecordDataset, RecordDataset):
+        known |= set(inspect.signature(kind).parameters)
+    named = {target for meanings in SYNONYMS.values() for target in meanings if target}
+    # Those are of im2rec and of RecordBatches.
+    assert named - known - {"num_thread", "convert"} == set()
+
+
+def below(kind):
+    """The classes that inherit from one."""
+    return {inner for child in kind.__subclasses__() for inner in {child, *below(child)}}
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ({"remote_cache": 3}, "remote_cache=3: expected a path"),
+        ({"remote_cache_size": 0}, "remote_cache_size=0: expected an integer of at least 1"),
+        ({"remote_timeout": -1}, "remote_timeout=-1: expected seconds, above 0"),
+        ({"remote_options": 3}, "remote_options: expected a mapping from names to values"),
+    ],
+)
+def test_settings_of_servers_are_the_same_everywhere(keywords, said):
+    for make in (
+        recordio.RemoteSettings,
+        lambda **given: recordio.RecordReader("a.rec", **given),
+        lambda **given: ImageRecordDataset("a.rec", **given),
+        lambda **given: ImageRecordIter(data_shape=SHAPE, batch_size=1, **given),
+    ):
+        with pytest.raises((ValueError, TypeError), match=re.escape(said)):
+            make(**keywords)
+
+
+def test_credentials_are_not_shown():
+    options = ImageClassOptions(batch_size=1, remote_options={"secret_access_key": "hunter2"})
+    assert "hunter2" not in repr(options) and "batch_size=1" in repr(options)
 
 
 # -- what is shown --------------------------------------------------------------------------------

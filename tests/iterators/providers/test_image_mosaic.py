@@ -10,6 +10,7 @@ from scipy import stats
 
 import recordio
 from iterators import ImageDetRecordIter, Pack
+from iterators.testing import copies, encode, maker, same, samples, write_rows
 from recordio.errors import ImageDecodeError, LabelError
 from recordio.remote.block_table import HAS_LOCKS
 
@@ -18,17 +19,6 @@ from range_server import RangeServer  # noqa: E402
 
 COUNT = 24
 SIDE = 64
-
-
-def png(image):
-    return cv2.imencode(".png", image[..., ::-1])[1].tobytes()
-
-
-def write(path, records):
-    with recordio.RecordWriter(path) as writer:
-        for number, label, data in records:
-            writer.write(recordio.pack(recordio.IRHeader(0, label, number, 0), data))
-    return path
 
 
 def grey_of(number):
@@ -42,44 +32,24 @@ def record(number, width=60, height=60, label=None):
     left, top, right, bottom = width // 6, height // 4, width * 5 // 6, height * 3 // 4
     image[top:bottom, left:right] = grey_of(number % COUNT)
     box = [left / width, top / height, right / width, bottom / height]
-    return number, [2, 5, number, *box] if label is None else label, png(image)
+    return number, [2, 5, number, *box] if label is None else label, encode(image)
 
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
     path = tmp_path_factory.mktemp("mosaic") / "boxes.rec"
     sizes = [(60, 60), (90, 60), (40, 80)]
-    return write(path, [record(i, *sizes[i % 3]) for i in range(COUNT)])
+    return write_rows(path, [record(i, *sizes[i % 3]) for i in range(COUNT)])
 
 
-def provider_of(path, **keywords):
-    defaults = {
-        "data_shape": (3, SIDE, SIDE), "batch_size": 6, "preprocess_threads": 2, "dtype": "uint8",
-        "mosaic": 1.0, "fill_value": 0, "layout": "NHWC",
-    }  # fmt: skip
-    return ImageDetRecordIter(path_imgrec=path, **(defaults | keywords))
-
-
-def epoch_of(provider):
-    return [(b.data[0].copy(), b.label[0].copy(), b.index.copy(), b.pad) for b in provider]
-
-
-def same(first, second):
-    return len(first) == len(second) and all(
-        np.array_equal(x, y)
-        for a, b in zip(first, second, strict=True)
-        for x, y in zip(a, b, strict=True)
-    )
+provider_of = maker(
+    ImageDetRecordIter, data_shape=(3, SIDE, SIDE), batch_size=6, preprocess_threads=2,
+    dtype="uint8", mosaic=1.0, fill_value=0, layout="NHWC",
+)  # fmt: skip
 
 
 def objects_of(row):
     return row[6 : 4 + int(row[3])].reshape(-1, int(row[5]))
-
-
-def samples(batches):
-    for data, label, index, pad in batches:
-        for slot in range(len(data) - pad):
-            yield data[slot], label[slot], int(index[slot])
 
 
 # -- what a mosaic is ------------------------------------------------------------------------------
@@ -92,7 +62,7 @@ def test_boxes_lie_where_the_pixels_of_their_records_are(pack, center):
         pack, mosaic_center=center, inter_method=0, crop_emit_mode="overlap",
         emit_overlap_thresh=0.05,
     ) as provider:  # fmt: skip
-        batches = epoch_of(provider)
+        batches = copies(provider)
     seen = 0
     for image, label, own in samples(batches):
         assert image.shape == (SIDE, SIDE, 3) and label[1:3].tolist() == [SIDE, SIDE]
@@ -110,7 +80,7 @@ def test_boxes_lie_where_the_pixels_of_their_records_are(pack, center):
 
 def test_the_first_image_is_that_of_the_record_at_the_upper_left(pack):
     with provider_of(pack, mosaic_center=1, inter_method=0) as provider:
-        for image, label, own in samples(epoch_of(provider)):
+        for image, label, own in samples(provider):
             assert image[SIDE // 2 - 1, SIDE // 2 - 1, 0] == grey_of(own) // 2
             assert objects_of(label)[0, 0] == own
 
@@ -118,7 +88,7 @@ def test_the_first_image_is_that_of_the_record_at_the_upper_left(pack):
 def test_what_no_image_reaches_has_the_fill_value(pack):
     with provider_of(pack, mosaic_center=1, fill_value=7, inter_method=0) as provider:
         levels = {7} | {x for i in range(COUNT) for x in (grey_of(i), grey_of(i) // 2)}
-        for image, _, _ in samples(epoch_of(provider)):
+        for image, _, _ in samples(provider):
             assert set(np.unique(image)) <= levels
         assert provider.stats()["mosaics"] == provider.stats()["images"] >= COUNT
 
@@ -126,7 +96,7 @@ def test_what_no_image_reaches_has_the_fill_value(pack):
 def test_the_probability_is_that_of_a_mosaic(pack):
     with provider_of(pack, mosaic=0.3, seed=4) as provider:
         found = [len(objects_of(label)) for _ in range(20) for _, label, _ in
-                 samples(epoch_of(provider))]  # fmt: skip
+                 samples(provider)]  # fmt: skip
         made = provider.stats()
     share = np.mean(np.array(found) > 1)
     assert abs(share - 0.3) < 0.08
@@ -137,9 +107,9 @@ def test_without_a_mosaic_an_image_is_as_it_always_was(pack):
     """The other draws stay, and so do the images that are left alone."""
     keywords = {"rand_mirror_prob": 0.5, "rand_crop_prob": 0.5, "min_crop_scales": 0.5}
     with provider_of(pack, mosaic=0.4, **keywords) as provider:
-        mixed = list(samples(epoch_of(provider)))
+        mixed = list(samples(provider))
     with provider_of(pack, mosaic=0, **keywords | {"fill_value": 127}) as provider:
-        plain = list(samples(epoch_of(provider)))
+        plain = list(samples(provider))
     alone = [np.array_equal(a[0], b[0]) for a, b in zip(mixed, plain, strict=True)]
     assert 5 < sum(alone) < 20
     for a, b, equal in zip(mixed, plain, alone, strict=True):
@@ -153,7 +123,7 @@ def test_partners_are_drawn_evenly_from_the_whole_pack(pack):
     with provider_of(pack, batch_size=1, num_parts=12, mosaic_center=1) as provider:
         assert provider.num_samples < 5
         for _ in range(150):
-            for _, label, own in samples(epoch_of(provider)):
+            for _, label, own in samples(provider):
                 partners = objects_of(label)[1:, 0].astype(int)
                 assert own not in partners
                 np.add.at(counts, partners, 1)
@@ -162,10 +132,10 @@ def test_partners_are_drawn_evenly_from_the_whole_pack(pack):
 
 
 def test_a_pack_of_one_record_meets_itself(tmp_path):
-    path = write(tmp_path / "one.rec", [record(3)])
+    path = write_rows(tmp_path / "one.rec", [record(3)])
     with provider_of(path, batch_size=1, mosaic_center=1) as provider:
-        ((_, label, _, _),) = epoch_of(provider)
-    assert objects_of(label[0])[:, 0].tolist() == [3, 3, 3, 3]
+        (batch,) = copies(provider)
+    assert objects_of(batch.label[0][0])[:, 0].tolist() == [3, 3, 3, 3]
 
 
 def test_the_whole_goes_the_way_of_an_image(pack):
@@ -175,12 +145,12 @@ def test_the_whole_goes_the_way_of_an_image(pack):
         min_crop_scales=0.6, auto_augment="rand-m5-t3a", crop_emit_mode="overlap",
         resize_mode="fit",
     ) as provider:  # fmt: skip
-        batches = epoch_of(provider)
+        batches = copies(provider)
     assert max(len(objects_of(label)) for _, label, _ in samples(batches)) == 4
     with provider_of(
         pack, rand_mirror_prob=1, inter_method=0, crop_emit_mode="overlap", mosaic_center=1
     ) as provider:
-        for image, label, own in samples(epoch_of(provider)):
+        for image, label, own in samples(provider):
             number, *box = objects_of(label)[0].tolist()
             assert number == own
             rows, columns = np.nonzero(image[..., 0] == grey_of(own))
@@ -200,9 +170,9 @@ EVERYTHING = {
 @pytest.mark.parametrize("threads", [1, 5])
 def test_batches_do_not_depend_on_threads_or_prefetching(pack, threads):
     with provider_of(pack, **EVERYTHING) as provider:
-        expected = [epoch_of(provider), epoch_of(provider)]
+        expected = [copies(provider), copies(provider)]
     with provider_of(pack, **EVERYTHING, preprocess_threads=threads, prefetch_buffer=1) as provider:
-        found = [epoch_of(provider), epoch_of(provider)]
+        found = [copies(provider), copies(provider)]
     assert all(same(a, b) for a, b in zip(expected, found, strict=True))
     assert not same(*expected)
 
@@ -210,7 +180,7 @@ def test_batches_do_not_depend_on_threads_or_prefetching(pack, threads):
 @pytest.mark.parametrize("batches", [1, 3, 5])
 def test_a_state_goes_on_exactly_where_it_was_saved(pack, batches):
     with provider_of(pack, **EVERYTHING) as provider:
-        expected = epoch_of(provider) + epoch_of(provider)
+        expected = copies(provider) + copies(provider)
     with provider_of(pack, **EVERYTHING) as provider:
         for _ in range(batches):
             try:
@@ -221,7 +191,7 @@ def test_a_state_goes_on_exactly_where_it_was_saved(pack, batches):
         state = provider.state_dict()
     with provider_of(pack, **EVERYTHING) as provider:
         provider.load_state_dict(state)
-        found = epoch_of(provider)
+        found = copies(provider)
     rest = batches if batches < len(expected) // 2 else batches - len(expected) // 2
     start = batches - rest
     assert same(found, expected[start + rest : start + len(expected) // 2])
@@ -234,19 +204,19 @@ def test_a_record_that_comes_again_meets_others(pack):
     weights = np.ones(COUNT)
     weights[0] = 1000
     with provider_of(pack, weights=weights, mosaic_center=1) as provider:
-        met = [tuple(objects_of(label)[1:, 0]) for _, label, own in samples(epoch_of(provider))
+        met = [tuple(objects_of(label)[1:, 0]) for _, label, own in samples(provider)
                if own == 0]  # fmt: skip
     assert len(met) > 10 and len(set(met)) > len(met) // 2
 
 
 def test_partners_come_from_the_pack_of_the_record(pack, tmp_path):
-    other = write(tmp_path / "other.rec", [
+    other = write_rows(tmp_path / "other.rec", [
         record(30 + i, label=[2, 5, 30 + i, 0.1, 0.1, 0.9, 0.9]) for i in range(10)
     ])  # fmt: skip
     packs = [Pack(pack, mosaic=1, mosaic_center=1), Pack(other)]
     with provider_of(packs, mosaic=0, fill_value=127) as provider:
         assert provider.provide_label[0].shape == (6, 26)
-        for _, label, own in samples(epoch_of(provider)):
+        for _, label, own in samples(provider):
             met = objects_of(label)[:, 0]
             assert met.tolist() == [own] if own >= 30 else len(met) == 4
             assert (met < 30).all() or own >= 30
@@ -261,16 +231,13 @@ def test_partners_on_servers_are_fetched_with_the_batch(tmp_path, library, bound
         pytest.skip("mirrors are bounded on Linux only")
     rng = np.random.default_rng(0)
     records = [
-        (i, [2, 5, i, 0.1, 0.1, 0.9, 0.9], png(rng.integers(0, 256, (150, 150, 3), np.uint8)))
+        (i, [2, 5, i, 0.1, 0.1, 0.9, 0.9], encode(rng.integers(0, 256, (150, 150, 3), np.uint8)))
         for i in range(60)
     ]
-    path = tmp_path / "far.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for number, label, data in records:
-            writer.write(recordio.pack(recordio.IRHeader(0, label, number, 0), data), key=number)
+    path = write_rows(tmp_path / "far.rec", records)
     keywords = {"shuffle": True, "seed": 2, "mosaic": 0.5, "verbose": False}
     with provider_of(path, **keywords) as provider:
-        expected = [epoch_of(provider), epoch_of(provider)]
+        expected = [copies(provider), copies(provider)]
     server = RangeServer()
     try:
         for file in (path, path.with_suffix(".idx")):
@@ -287,7 +254,7 @@ def test_partners_on_servers_are_fetched_with_the_batch(tmp_path, library, bound
         else:
             provider = provider_of(url, **keywords, **remote)
         with provider:
-            found = [epoch_of(provider), epoch_of(provider)]
+            found = [copies(provider), copies(provider)]
             assert (provider.stats()["remote_evicted"] > 0) == bounded
     finally:
         server.stop()
@@ -301,9 +268,9 @@ def test_rows_have_room_for_four_labels(pack, tmp_path):
     with provider_of(pack) as provider:
         assert provider.provide_label[0].shape == (6, 4 + 2 + 4 * 5)
     labels = [[3, 5, 9, *([1, 0.1, 0.1, 0.9, 0.9] * count)] for count in (1, 3, 2, 3)]
-    path = write(tmp_path / "more.rec", [record(i, label=x) for i, x in enumerate(labels)])
+    path = write_rows(tmp_path / "more.rec", [record(i, label=x) for i, x in enumerate(labels)])
     with provider_of(path, batch_size=4, mosaic_center=1) as provider:
-        for _, label, _ in samples([b for _ in range(10) for b in epoch_of(provider)]):
+        for _, label, _ in samples([b for _ in range(10) for b in copies(provider)]):
             assert label[4:7].tolist() == [3, 5, 9]
             assert label[3] <= len(label) - 4
 
@@ -311,11 +278,11 @@ def test_rows_have_room_for_four_labels(pack, tmp_path):
 def test_objects_beyond_a_given_width_are_left_out_from_the_end(pack):
     """The first ones are those of a row with enough room, and nothing is written beyond it."""
     with provider_of(pack, mosaic_center=1) as provider:
-        whole = list(samples(epoch_of(provider)))
+        whole = list(samples(provider))
     for room in (1, 2, 3):
         with provider_of(pack, mosaic_center=1, label_pad_width=2 + 5 * room + 3) as provider:
             for (data, label, _), (all_data, all_label, _) in zip(
-                samples(epoch_of(provider)), whole, strict=True
+                samples(provider), whole, strict=True
             ):
                 assert np.array_equal(data, all_data)
                 assert np.array_equal(objects_of(label), objects_of(all_label)[:room])
@@ -324,7 +291,7 @@ def test_objects_beyond_a_given_width_are_left_out_from_the_end(pack):
 
 def test_a_partner_with_objects_of_another_width_is_named(tmp_path):
     wide = [2, 6, 1, 0.1, 0.1, 0.9, 0.9, 0.5]
-    path = write(tmp_path / "wide.rec", [record(0), record(1, label=wide)])
+    path = write_rows(tmp_path / "wide.rec", [record(0), record(1, label=wide)])
     with provider_of(path, batch_size=1, preprocess_threads=1) as provider:
         with pytest.raises(LabelError, match="objects of the record have 6 values") as caught:
             provider.next()
@@ -333,9 +300,9 @@ def test_a_partner_with_objects_of_another_width_is_named(tmp_path):
 
 def test_records_without_objects_and_padding(tmp_path):
     flat = [2, 5, 1, 0.5, 0.5, 0.5, 0.9]
-    path = write(tmp_path / "flat.rec", [record(i, label=flat) for i in range(3)])
+    path = write_rows(tmp_path / "flat.rec", [record(i, label=flat) for i in range(3)])
     with provider_of(path, batch_size=2, label_pad_value=-3) as provider:
-        for _, label, _ in samples(epoch_of(provider)):
+        for _, label, _ in samples(provider):
             assert label[3:6].tolist() == [2, 2, 5] and (label[6:] == -3).all()
 
 
@@ -347,7 +314,7 @@ def damaged(tmp_path):
     """Record 5 is no image; 20 others are."""
     records = [record(i) for i in range(21)]
     records[5] = (5, records[5][1], b"\x89PNG\r\n\x1a\n" + bytes(50))
-    return write(tmp_path / "damaged.rec", records)
+    return write_rows(tmp_path / "damaged.rec", records)
 
 
 def test_a_damaged_partner_is_the_record_that_is_named(damaged):
@@ -363,7 +330,7 @@ def test_a_damaged_partner_is_the_record_that_is_named(damaged):
 def test_a_damaged_partner_is_skipped_and_listed_once(damaged):
     keywords = {"on_error": "skip", "batch_size": 3, "mosaic_center": 1}
     with provider_of(damaged, **keywords, mosaic=1) as provider:
-        batches = [batch for _ in range(5) for batch in epoch_of(provider)]
+        batches = [batch for _ in range(5) for batch in copies(provider)]
         assert [number for number, _ in provider.skipped] == [5]
     found = list(samples(batches))
     assert len(found) == 5 * 21
@@ -372,7 +339,7 @@ def test_a_damaged_partner_is_skipped_and_listed_once(damaged):
         assert met[0] == own and 5 not in met and len(met) == 4
         assert image[SIDE // 2 - 1, SIDE // 2 - 1, 0] == grey_of(own) // 2
     with provider_of(damaged, **keywords, preprocess_threads=4, prefetch_buffer=2) as provider:
-        assert same(batches, [batch for _ in range(5) for batch in epoch_of(provider)])
+        assert same(batches, [batch for _ in range(5) for batch in copies(provider)])
 
 
 def test_verified_partners_are_compared_with_their_checksums(tmp_path):
@@ -429,12 +396,12 @@ def test_images_of_any_proportion_meet_in_any_shape(tmp_path, shape, mode):
         size = height, width, max(shape[0], 3)
         image = np.random.default_rng(i).integers(0, 256, size, np.uint8)
         records.append((i, label, cv2.imencode(".png", image)[1].tobytes()))
-    path = write(tmp_path / "odd.rec", records)
+    path = write_rows(tmp_path / "odd.rec", records)
     policy = {"auto_augment": "rand-m9-n3-mstd0.5", "random_erasing": 0.5}
     keywords = {"data_shape": shape, "resize_mode": mode, "mosaic_center": (0, 2), **policy}
     with provider_of(path, **keywords, rand_crop_prob=0.5, min_crop_scales=0.3) as provider:
         for _ in range(20):
-            for image, row, _ in samples(epoch_of(provider)):
+            for image, row, _ in samples(provider):
                 assert image.shape == (shape[1], shape[2], shape[0])
                 boxes = objects_of(row)[:, 1:]
                 assert (boxes >= 0).all() and (boxes <= 1).all()

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import recordio
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter
 from iterators.images.augment.geometry import drawn_steps
 from iterators.images.augment.recipe import Recipe
@@ -18,6 +17,7 @@ from iterators.providers.image_preview import (
     samples_of,
     seek,
 )
+from iterators.testing import box_label, write_pack
 from recordio.errors import ImageDecodeError, RecordIOError
 
 COUNT = 23
@@ -25,13 +25,9 @@ COUNT = 23
 
 @pytest.fixture
 def path(tmp_path, photos):
-    path = tmp_path / "a.rec"
-    with recordio.RecordWriter(path, tmp_path / "a.idx") as writer:
-        for number in range(COUNT):
-            image = cv2.resize(photos["chelsea"], (60 + number, 50))
-            header = recordio.IRHeader(0, number, 100 + number, 0)
-            writer.write(recordio.pack_img(header, image[..., ::-1]), key=100 + number)
-    return path
+    images = [cv2.resize(photos["chelsea"], (60 + number, 50)) for number in range(COUNT)]
+    numbers = range(100, 100 + COUNT)
+    return write_pack(tmp_path / "a.rec", images, ids=numbers, keys=numbers, kind=".jpg")
 
 
 RECIPES = [
@@ -64,10 +60,8 @@ def test_a_record_is_what_the_loop_delivers(path, recipe, layout):
 @pytest.mark.parametrize("kind", [ImageIter, ImageDetRecordIter])
 def test_other_providers_have_no_corners(tmp_path, path, kind, photos):
     if kind is ImageDetRecordIter:
-        path = tmp_path / "boxes.rec"
-        with recordio.RecordWriter(path) as writer:
-            header = recordio.IRHeader(0, [2, 5, 1, 0.2, 0.2, 0.9, 0.9], 0, 0)
-            writer.write(recordio.pack_img(header, photos["coffee"]))
+        label = box_label((1, 0.2, 0.2, 0.9, 0.9))
+        path = write_pack(tmp_path / "boxes.rec", [photos["coffee"]], [label], kind=".jpg")
     with kind(path_imgrec=path, data_shape=(3, 24, 24), batch_size=1) as provider:
         (sample,) = samples_of(provider, 0, [3])
         assert sample.corners is None
@@ -107,9 +101,7 @@ def test_offsets_that_no_image_has(path):
 
 
 def test_a_damaged_record_is_an_error(tmp_path, photos):
-    path = tmp_path / "a.rec"
-    with recordio.RecordWriter(path) as writer:
-        writer.write(recordio.pack((0, 1, 0, 0), b"\xff\xd8\xff no image"))
+    path = write_pack(tmp_path / "a.rec", [b"\xff\xd8\xff no image"])
     with ImageRecordIter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1) as provider:
         with pytest.raises(ImageDecodeError):
             samples_of(provider, 0, [0])
@@ -139,9 +131,7 @@ def test_corners_say_where_the_pixels_of_a_sample_come_from(tmp_path, recipe, or
         stored = stored.transpose(Image.Transpose.ROTATE_90)  # upright again by a turn clockwise
     target = io.BytesIO()
     stored.save(target, "JPEG", quality=100, subsampling=0, exif=exif)
-    path = tmp_path / "a.rec"
-    with recordio.RecordWriter(path) as writer:
-        writer.write(recordio.pack((0, 1, 0, 0), target.getvalue()))
+    path = write_pack(tmp_path / "a.rec", [target.getvalue()])
     recipe = {name: v for name, v in recipe.items() if name not in ("brightness", "pca_noise")}
     recipe = {**recipe, "inter_method": 1}
     settings = {"data_shape": (3, 24, 36), "batch_size": 1, "layout": "NHWC", "dtype": "uint8"}

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-import recordio
 from iterators import ImageIter, ImageRecordIter, MixBatches, NamedRecipe
 from iterators.images.augment.augmenter import Augmenter
+from iterators.testing import assert_same, copies, same, write_pack
 
 RECIPES = {
     "randaugment": {"auto_augment": "randaugment", "random_erasing": 0.5},
@@ -31,14 +31,11 @@ RECIPES = {
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
-    path = tmp_path_factory.mktemp("packs") / "a.rec"
     rng = np.random.default_rng(0)
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(22):
-            image = rng.integers(0, 256, (6, 8, 3), dtype=np.uint8).repeat(6, 0).repeat(6, 1)
-            header = recordio.IRHeader(0, float(i % 10), i, 0)
-            writer.write(recordio.pack_img(header, image, img_fmt=".png"), key=i)
-    return path
+    images = [
+        rng.integers(0, 256, (6, 8, 3), dtype=np.uint8).repeat(6, 0).repeat(6, 1) for _ in range(22)
+    ]
+    return write_pack(tmp_path_factory.mktemp("packs") / "a.rec", images, lambda i: i % 10)
 
 
 def provider(pack, **more):
@@ -50,27 +47,16 @@ def provider(pack, **more):
     return ImageRecordIter(**keywords | more)
 
 
-def arrays(batches):
-    return [(batch.data[0].copy(), batch.label[0].copy()) for batch in batches]
-
-
-def same(first, second):
-    assert len(first) == len(second)
-    for one, other in zip(first, second, strict=True):
-        for mine, theirs in zip(one, other, strict=True):
-            np.testing.assert_array_equal(mine, theirs)
-
-
 @pytest.mark.parametrize("name", RECIPES)
 def test_batches_depend_on_the_seed_and_not_on_threads_or_interruptions(pack, name):
     recipe = RECIPES[name]
     with provider(pack, **recipe) as whole:
-        epochs = [arrays(whole) for _ in range(2)]
+        epochs = [copies(whole) for _ in range(2)]
     with provider(pack, **recipe, preprocess_threads=5, prefetch_buffer=1) as other:
-        same(epochs[0], arrays(other))
+        assert_same(epochs[0], copies(other))
     with provider(pack, **recipe, seed_aug=6) as seeded:
-        changed = arrays(seeded)
-    assert any(not np.array_equal(a[0], b[0]) for a, b in zip(epochs[0], changed, strict=True))
+        changed = copies(seeded)
+    assert any(not same(*pair) for pair in zip(epochs[0], changed, strict=True))
     with provider(pack, **recipe) as first:
         list(first)
         first.reset()
@@ -79,7 +65,7 @@ def test_batches_depend_on_the_seed_and_not_on_threads_or_interruptions(pack, na
         state = json.loads(json.dumps(first.state_dict()))
     with provider(pack, **recipe, preprocess_threads=1) as second:
         second.load_state_dict(state)
-        same(epochs[1][2:], arrays(second))
+        assert_same(epochs[1][2:], copies(second))
     plain = {"seed_aug": 5}
     with provider(pack, **plain) as without, pytest.raises(ValueError, match="="):
         without.load_state_dict(state)
@@ -95,9 +81,9 @@ def test_records_of_one_epoch_and_epochs_of_one_record_differ(pack):
 def test_a_cache_changes_no_byte(pack):
     keywords = RECIPES["timm"] | {"resize": 40}
     with provider(pack, **keywords) as plain:
-        wanted = arrays(plain)
+        wanted = copies(plain)
     with provider(pack, **keywords, cache="ram") as cached:
-        same(wanted, arrays(cached))
+        assert_same(wanted, copies(cached))
         cached.reset()
 
 
@@ -127,9 +113,9 @@ def test_a_named_recipe_is_its_keywords_and_part_of_the_state(pack, name):
     recipe = NamedRecipe.named(name)
     common = {"path_imgrec": pack, "batch_size": 4, "seed": 3}
     with ImageRecordIter(**common, recipe=name, data_shape=(3, 32, 32)) as images:
-        found, state = arrays(images), images.state_dict()
+        found, state = copies(images), images.state_dict()
     with ImageRecordIter(**common, **recipe.keywords | {"data_shape": (3, 32, 32)}) as images:
-        same(found, arrays(images))
+        assert_same(found, copies(images))
     assert NamedRecipe.of(state["settings"]["recipe"]) == recipe
     other = NamedRecipe("mine", "", recipe.keywords)
     with ImageRecordIter(**common, recipe=other, data_shape=(3, 32, 32)) as images:
@@ -143,7 +129,7 @@ def test_mixing_record_images_resumes_exactly(pack):
         return MixBatches(inside, mixup=0.8, cutmix=1.0, classes=10, seed=3)
 
     with mixed() as whole:
-        wanted = [arrays(whole) for _ in range(2)][1]
+        wanted = [copies(whole) for _ in range(2)][1]
     with mixed() as first:
         list(first)
         first.reset()
@@ -151,7 +137,7 @@ def test_mixing_record_images_resumes_exactly(pack):
         state = json.loads(json.dumps(first.state_dict()))
     with mixed() as second:
         second.load_state_dict(state)
-        same(wanted[1:], arrays(second))
+        assert_same(wanted[1:], copies(second))
 
 
 @pytest.mark.parametrize(

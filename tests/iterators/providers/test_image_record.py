@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import recordio
 from iterators import ImageRecordIter
+from iterators.testing import copies, encode, maker, same, write_pack, write_records
 from recordio.errors import (
     CorruptRecordError,
     EmptyRecordFileError,
@@ -35,56 +36,24 @@ RANDOM = {
 }
 
 
-def encoded(image, suffix, *options):
-    done, data = cv2.imencode(suffix, image[..., ::-1], list(options))
-    assert done
-    return data.tobytes()
-
-
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory, photos):
     """41 records, JPEG of several kinds with some PNG, ids 100, 101, ..."""
-    path = tmp_path_factory.mktemp("pack") / "photos.rec"
     rng = np.random.default_rng(0)
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(41):
-            photo = list(photos.values())[i % 4]
-            top, left = rng.integers(0, 100, 2)
-            height, width = rng.integers(70, 200, 2)
-            image = photo[top : top + height, left : left + width]
-            if i % 7 == 3:
-                data = encoded(image, ".png")
-            elif i % 7 == 5:
-                data = encoded(image, ".jpg", cv2.IMWRITE_JPEG_PROGRESSIVE, 1)
-            else:
-                data = encoded(image, ".jpg")
-            header = recordio.IRHeader(0, float(i), 100 + i, 0)
-            writer.write(recordio.pack(header, data), 100 + i)
-    return path
+    contents = []
+    for i in range(41):
+        photo = list(photos.values())[i % 4]
+        top, left = rng.integers(0, 100, 2)
+        height, width = rng.integers(70, 200, 2)
+        image = photo[top : top + height, left : left + width]
+        progressive = [cv2.IMWRITE_JPEG_PROGRESSIVE, 1] if i % 7 == 5 else []
+        contents.append(encode(image, ".png" if i % 7 == 3 else ".jpg", *progressive))
+    numbers = range(100, 141)
+    path = tmp_path_factory.mktemp("pack") / "photos.rec"
+    return write_pack(path, contents, ids=numbers, keys=numbers)
 
 
-def provider_of(path, **arguments):
-    defaults = {"data_shape": (3, 48, 40), "batch_size": 6, "preprocess_threads": 2}
-    return ImageRecordIter(path_imgrec=path, **(defaults | arguments))
-
-
-def epoch_of(provider):
-    return [(b.data[0].copy(), b.label[0].copy(), b.index.copy(), b.pad) for b in provider]
-
-
-def same(first, second):
-    return len(first) == len(second) and all(
-        np.array_equal(x, y)
-        for a, b in zip(first, second, strict=True)
-        for x, y in zip(a, b, strict=True)
-    )
-
-
-def write_records(path, records):
-    with recordio.RecordWriter(path) as writer:
-        for record in records:
-            writer.write(record)
-    return path
+provider_of = maker(ImageRecordIter, data_shape=(3, 48, 40), batch_size=6, preprocess_threads=2)
 
 
 # -- epochs ---------------------------------------------------------------------------------------
@@ -130,7 +99,7 @@ def test_epochs_differ_when_shuffled_and_repeat_with_the_seed(pack):
     runs = []
     for seed in (0, 0, 1):
         with provider_of(pack, shuffle=True, seed=seed, **RANDOM) as provider:
-            runs.append([epoch_of(provider), epoch_of(provider)])
+            runs.append([copies(provider), copies(provider)])
     assert same(runs[0][0], runs[1][0])
     assert same(runs[0][1], runs[1][1])
     assert not same(runs[0][0], runs[0][1])
@@ -142,7 +111,7 @@ def test_epochs_differ_when_shuffled_and_repeat_with_the_seed(pack):
 def test_batches_do_not_depend_on_threads_or_prefetching(pack, threads, prefetch):
     def run(**arguments):
         with provider_of(pack, shuffle=True, seed=4, **RANDOM, **arguments) as provider:
-            return epoch_of(provider) + epoch_of(provider)
+            return copies(provider) + copies(provider)
 
     reference = run(preprocess_threads=2, prefetch_buffer=2)
     assert same(run(preprocess_threads=threads, prefetch_buffer=prefetch), reference)
@@ -151,33 +120,33 @@ def test_batches_do_not_depend_on_threads_or_prefetching(pack, threads, prefetch
 def test_with_and_without_an_index_the_batches_are_the_same(pack):
     with provider_of(pack, shuffle=True) as scanned:
         with provider_of(pack, shuffle=True, path_imgidx=pack.with_suffix(".idx")) as indexed:
-            assert same(epoch_of(scanned), epoch_of(indexed))
+            assert same(copies(scanned), copies(indexed))
 
 
 def test_epoch_chooses_the_first_epoch(pack):
     with provider_of(pack, shuffle=True) as provider:
         list(provider)
-        second = epoch_of(provider)
+        second = copies(provider)
     with provider_of(pack, shuffle=True, epoch=1) as provider:
         assert provider.epoch == 1
-        assert same(epoch_of(provider), second)
+        assert same(copies(provider), second)
 
 
 def test_reset_before_anything_was_delivered_loses_no_epoch(pack):
     with provider_of(pack, shuffle=True) as plain, provider_of(pack, shuffle=True) as old_style:
         for _ in range(3):
             old_style.reset()
-            assert same(epoch_of(plain), epoch_of(old_style))
+            assert same(copies(plain), copies(old_style))
 
 
 def test_reset_in_the_middle_begins_the_next_epoch(pack):
     with provider_of(pack, shuffle=True) as provider:
-        epochs = [epoch_of(provider) for _ in range(2)]
+        epochs = [copies(provider) for _ in range(2)]
     with provider_of(pack, shuffle=True) as provider:
         provider.next()
         provider.reset()
         assert provider.epoch == 1
-        assert same(epoch_of(provider), epochs[1])
+        assert same(copies(provider), epochs[1])
 
 
 def test_leaving_a_loop_early_is_followed_by_a_new_epoch(pack):
@@ -243,7 +212,7 @@ def test_without_scaled_decoding_the_pixels_are_those_of_opencv(tmp_path, photos
     from iterators.images.codecs.jpeg import jpeg
     from iterators.images.kernels.resample import resize
 
-    data = encoded(photos["coffee"], ".jpg")
+    data = encode(photos["coffee"], ".jpg")
     path = write_records(tmp_path / "a.rec", [recordio.pack(recordio.IRHeader(0, 0, 0, 0), data)])
     settings = {"data_shape": (3, 90, 90), "resize": 90, "batch_size": 1, "dtype": "uint8"}
     whole = resize(jpeg.decode(data), (135, 90))[:, 22:112].transpose(2, 0, 1)
@@ -315,7 +284,7 @@ def test_exif_orientation_is_applied(tmp_path, photos, orientation, recipe):
 def test_grey_and_alpha(tmp_path, photos):
     image = photos["coffee"][:60, :50]
     alpha = np.dstack([image[..., ::-1], np.arange(60 * 50, dtype=np.uint8).reshape(60, 50)])
-    data = [encoded(image, ".jpg"), cv2.imencode(".png", alpha)[1].tobytes()]
+    data = [encode(image, ".jpg"), cv2.imencode(".png", alpha)[1].tobytes()]
     for i, content in enumerate(data):
         write_records(
             tmp_path / f"{i}.rec", [recordio.pack(recordio.IRHeader(0, 0, 0, 0), content)]
@@ -333,7 +302,7 @@ def test_grey_and_alpha(tmp_path, photos):
 
 def test_a_record_that_holds_the_magic_word_is_joined(tmp_path):
     image = np.frombuffer(bytes.fromhex("0a23d7ce") * 300, np.uint8).reshape(20, 20, 3)
-    record = recordio.pack(recordio.IRHeader(0, 1, 0xCED7230A, 0), encoded(image, ".bmp"))
+    record = recordio.pack(recordio.IRHeader(0, 1, 0xCED7230A, 0), encode(image, ".bmp"))
     path = write_records(tmp_path / "magic.rec", [record])
     with provider_of(path, data_shape=(3, 20, 20), batch_size=1) as provider:
         batch = provider.next()
@@ -342,7 +311,7 @@ def test_a_record_that_holds_the_magic_word_is_joined(tmp_path):
 
 
 def test_label_vectors(tmp_path):
-    image = encoded(np.zeros((9, 9, 3), np.uint8), ".png")
+    image = encode(np.zeros((9, 9, 3), np.uint8), ".png")
     records = [recordio.pack(recordio.IRHeader(0, [i, i + 0.5, -i], i, 0), image) for i in range(4)]
     path = write_records(tmp_path / "vectors.rec", records)
     with provider_of(path, data_shape=(3, 9, 9), batch_size=4, label_width=3) as provider:
@@ -454,7 +423,7 @@ def test_a_missing_file_and_an_empty_one(tmp_path):
 
 def jpeg_record(photos, label=0.0):
     return recordio.pack(
-        recordio.IRHeader(0, label, 55, 0), encoded(photos["rocket"][:80, :80], ".jpg")
+        recordio.IRHeader(0, label, 55, 0), encode(photos["rocket"][:80, :80], ".jpg")
     )
 
 
@@ -468,7 +437,7 @@ BAD_RECORDS = [
     ("2 labels, label_width is 1", lambda good: b"\2\0\0\0" + good[4:], LabelError),
     (
         "corrupt png",
-        lambda good: good[:24] + encoded(np.zeros((50, 50, 3), np.uint8), ".png")[:60],
+        lambda good: good[:24] + encode(np.zeros((50, 50, 3), np.uint8), ".png")[:60],
         ImageDecodeError,
     ),
 ]
@@ -667,12 +636,12 @@ def test_ctrl_c_interrupts_a_loop_and_the_provider_still_works(pack):
 
 
 def test_many_consumers_threads_one_provider_each(pack):
-    wanted = epoch_of(provider_of(pack, shuffle=True, **RANDOM))
+    wanted = copies(provider_of(pack, shuffle=True, **RANDOM))
     failures = []
 
     def consume():
         with provider_of(pack, shuffle=True, **RANDOM) as provider:
-            if not same(epoch_of(provider), wanted):
+            if not same(copies(provider), wanted):
                 failures.append(1)
 
     threads = [threading.Thread(target=consume) for _ in range(6)]

@@ -11,6 +11,7 @@ import pytest
 
 import recordio
 from iterators import ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
+from iterators.testing import encode, maker, noise, write_records
 from recordio.errors import (
     CorruptRecordError,
     ErrorBudgetError,
@@ -24,8 +25,7 @@ from recordio.partition import part_by_bytes, part_by_count
 
 
 def png(value, height=10, width=10):
-    image = np.random.default_rng(value).integers(0, 256, (height, width, 3), np.uint8)
-    return cv2.imencode(".png", image)[1].tobytes()
+    return encode(noise(height, width, seed=value))
 
 
 def image_record(number, label=None, data=None):
@@ -33,16 +33,7 @@ def image_record(number, label=None, data=None):
     return recordio.pack(recordio.IRHeader(0, label, number, 0), data or png(number))
 
 
-def write(path, records, keys=None):
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i, record in enumerate(records):
-            writer.write(record, i if keys is None else keys[i])
-    return path
-
-
-def provider_of(path, **arguments):
-    defaults = {"data_shape": (3, 8, 8), "batch_size": 4, "preprocess_threads": 2}
-    return ImageRecordIter(path_imgrec=path, **(defaults | arguments))
+provider_of = maker(ImageRecordIter, data_shape=(3, 8, 8), batch_size=4, preprocess_threads=2)
 
 
 def ids_of(provider):
@@ -57,9 +48,9 @@ def three(tmp_path):
     """Three files with 5, 0 and 7 records; names in another order than the ids."""
     folder = tmp_path / "packs"
     folder.mkdir()
-    write(folder / "b.rec", [image_record(100 + i) for i in range(5)])
-    write(folder / "c.rec", [])
-    write(folder / "a.rec", [image_record(i) for i in range(7)])
+    write_records(folder / "b.rec", [image_record(100 + i) for i in range(5)])
+    write_records(folder / "c.rec", [])
+    write_records(folder / "a.rec", [image_record(i) for i in range(7)])
     (folder / "notes.txt").write_text("no record file")
     return folder
 
@@ -80,7 +71,7 @@ def test_a_folder_is_read_in_the_order_of_names_and_a_list_as_given(three, index
 
 
 def test_a_semicolon_in_the_name_of_a_file_that_exists(tmp_path):
-    path = write(tmp_path / "a;b.rec", [image_record(1)])
+    path = write_records(tmp_path / "a;b.rec", [image_record(1)])
     with provider_of(path) as provider:
         assert ids_of(provider) == [1]
 
@@ -102,7 +93,7 @@ def test_the_files_behind_a_path_must_be_there(three, tmp_path):
 def test_an_error_names_the_file_and_the_place_in_it(three):
     good = [image_record(200 + i) for i in range(6)]
     good[4] = good[4][:24] + b"no image"
-    write(three / "b2.rec", good)
+    write_records(three / "b2.rec", good)
     with provider_of(three, batch_size=1) as provider:
         for _ in range(7 + 5 + 4):
             provider.next()
@@ -118,7 +109,7 @@ def test_bad_records_at_the_same_place_of_two_files_are_two(three):
     for name in ("a", "b"):
         records = [image_record(i) for i in range(5)]
         records[3] = recordio.pack(recordio.IRHeader(0, 0, ord(name), 0), b"no image")
-        write(three / f"{name}.rec", records)
+        write_records(three / f"{name}.rec", records)
     with provider_of(three, on_error="skip") as provider:
         list(provider)
         assert [number for number, _ in provider.skipped] == [ord("a"), ord("b")]
@@ -165,7 +156,7 @@ def test_parts_that_do_not_exist(three, num_parts, part):
 
 @pytest.fixture
 def ten(tmp_path):
-    return write(tmp_path / "ten.rec", [image_record(i) for i in range(10)])
+    return write_records(tmp_path / "ten.rec", [image_record(i) for i in range(10)])
 
 
 def listed(tmp_path, *lines, ending="\n"):
@@ -189,7 +180,7 @@ def test_labels_of_a_list_replace_those_of_the_records(ten, tmp_path, ending):
 
 def test_lists_can_hold_vectors_whatever_the_records_hold(tmp_path):
     records = [recordio.pack(recordio.IRHeader(0, [1, 2, 3, 4], i, 0), png(i)) for i in range(4)]
-    path = write(tmp_path / "four.rec", records)
+    path = write_records(tmp_path / "four.rec", records)
     labels = listed(tmp_path, *(f"{i} {i} {i + 1} name {i}.png" for i in range(4)))
     with provider_of(path, path_imglist=labels, label_width=2) as provider:
         assert provider.next().label[0].tolist() == [[i, i + 1] for i in range(4)]
@@ -222,7 +213,7 @@ def test_a_bad_line_is_named(ten, tmp_path, line):
 
 
 def test_the_largest_id_can_be_listed(tmp_path):
-    path = write(tmp_path / "one.rec", [image_record((1 << 64) - 1, label=1.0)])
+    path = write_records(tmp_path / "one.rec", [image_record((1 << 64) - 1, label=1.0)])
     with provider_of(path, path_imglist=listed(tmp_path, f"{(1 << 64) - 1} 5 x")) as provider:
         assert provider.next().label[0][0] == 5
 
@@ -247,7 +238,7 @@ def face_pack(path, order=None, index_order=None, records=None):
     """As InsightFace writes it, with the records and the index lines in the given orders."""
     records = records or face_records()
     keys = list(range(len(records))) if order is None else order
-    write(path, [records[k] for k in keys], keys)
+    write_records(path, [records[k] for k in keys], keys=keys)
     if index_order is not None:
         index = path.with_suffix(".idx")
         lines = index.read_text().splitlines()
@@ -339,10 +330,12 @@ def test_what_only_resembles_a_face_pack_is_read_as_it_is(tmp_path, name, record
 
 def test_keys_with_gaps_and_damage_are_no_face_pack_and_no_early_error(tmp_path):
     records = face_records()
-    path = write(tmp_path / "gaps.rec", records, [k if k != 14 else 99 for k in range(17)])
+    path = write_records(
+        tmp_path / "gaps.rec", records, keys=[k if k != 14 else 99 for k in range(17)]
+    )
     with provider_of(path, path_imgidx=path.with_suffix(".idx")) as provider:
         assert provider.identities is None
-    path = write(tmp_path / "damaged.rec", records)
+    path = write_records(tmp_path / "damaged.rec", records)
     offsets = recordio.RecordReader(path).offsets
     for place in (0, 14):
         content = bytearray(path.read_bytes())
@@ -420,7 +413,7 @@ def test_occurrences_depend_on_neither_threads_nor_parts(ten):
 
 def test_a_record_that_takes_the_place_of_a_bad_one_looks_different_from_itself(tmp_path):
     bad, good = image_record(0, data=b"no image"), image_record(1, data=png(1, 40, 40))
-    path = write(tmp_path / "two.rec", [bad, good] + 10 * [bad])
+    path = write_records(tmp_path / "two.rec", [bad, good] + 10 * [bad])
     found = occurrences(path, weights=[1, 1] + 10 * [0], on_error="skip", batch_size=4)
     assert set(found) == {(epoch, 1) for epoch in range(3)}
     for images in found.values():
@@ -485,7 +478,7 @@ def test_every_seed_is_a_seed(ten, seed):
 def test_blocks_of_neighbours_come_in_random_order(tmp_path, shuffle):
     """24 records of 0.25 MiB in blocks of 1 MiB."""
     bmp = cv2.imencode(".bmp", np.zeros((292, 300, 3), np.uint8))[1].tobytes()
-    path = write(tmp_path / "blocks.rec", [image_record(i, data=bmp) for i in range(24)])
+    path = write_records(tmp_path / "blocks.rec", [image_record(i, data=bmp) for i in range(24)])
     with provider_of(path, shuffle_chunk_size=1, shuffle=shuffle, batch_size=24) as provider:
         epochs = [ids_of(provider) for _ in range(6)]
     offsets = recordio.RecordReader(path).offsets
@@ -554,7 +547,7 @@ LAST = 29  # truncated by the end of the file; 25 has a corrupt frame
 def bad(tmp_path_factory):
     path = tmp_path_factory.mktemp("bad") / "bad.rec"
     records = [BAD[i][0] if i in BAD else image_record(i) for i in range(LAST + 1)]
-    write(path, records)
+    write_records(path, records)
     offsets = recordio.RecordReader(path).offsets
     content = bytearray(path.read_bytes())
     content[offsets[25] + 2] ^= 0x10
@@ -600,7 +593,7 @@ def test_every_kind_of_bad_record_is_an_error_with_its_place(bad, number):
 @pytest.mark.parametrize("labels", [(), (5.0,), (5.0, 1.0)])
 def test_headers_of_32_bytes_are_named(tmp_path, labels):
     wide = struct.pack(f"IdQQ{len(labels)}d", len(labels), 0.0, 7, 0, *labels)
-    path = write(tmp_path / "wide.rec", [wide + png(7)] * 2)
+    path = write_records(tmp_path / "wide.rec", [wide + png(7)] * 2)
     width = max(len(labels), 1)
     with provider_of(path, label_width=width) as provider:
         with pytest.raises(ImageDecodeError, match=r"header of 32 bytes .* `recordio narrow`"):
@@ -680,7 +673,7 @@ def test_damaged_labels_count_for_the_budget_at_once(bad):
 
 
 def test_weights_by_label_of_a_file_without_a_label_are_refused(tmp_path):
-    path = write(tmp_path / "bad.rec", [b"short"] * 3)
+    path = write_records(tmp_path / "bad.rec", [b"short"] * 3)
     with pytest.raises(ValueError, match="at least one weight"):
         provider_of(path, weights={0: 1}, on_error="skip")
 
@@ -705,13 +698,15 @@ def test_the_error_budget(bad, budget, enough):
 
 
 def test_a_file_of_bad_records_ends_loudly(tmp_path):
-    path = write(tmp_path / "allbad.rec", [header(i) + b"x" for i in range(30)])
+    path = write_records(tmp_path / "allbad.rec", [header(i) + b"x" for i in range(30)])
     for order in ({}, {"shuffle": True}, {"weights": np.ones(30)}):
         with skipping(path, **order) as provider:
             with pytest.raises(ImageDecodeError):
                 provider.next()
             assert len(provider.skipped) <= 30
-    path = write(tmp_path / "onegood.rec", [header(i) + b"x" for i in range(9)] + [image_record(9)])
+    path = write_records(
+        tmp_path / "onegood.rec", [header(i) + b"x" for i in range(9)] + [image_record(9)]
+    )
     with skipping(path, shuffle=True) as provider:
         assert ids_of(provider) == [9] * 10
         assert len(provider.skipped) == 9
@@ -725,7 +720,7 @@ def test_a_mean_image_is_made_of_the_good_records(tmp_path):
         for i in range(4)
     ]
     records[2] = header(2) + b"x"
-    path = write(tmp_path / "mean.rec", records)
+    path = write_records(tmp_path / "mean.rec", records)
     with pytest.raises(ImageDecodeError):
         provider_of(path, mean_img=tmp_path / "mean.bin")
     assert not (tmp_path / "mean.bin").exists()

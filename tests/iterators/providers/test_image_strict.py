@@ -1,12 +1,11 @@
 """JPEG images whose data is damaged, but can be decoded: counted, and refused with `strict`."""
 
-import cv2
 import numpy as np
 import pytest
 
-import recordio
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter
 from iterators.images.codecs.jpeg import jpeg
+from iterators.testing import encode, noise, write_pack
 from recordio.errors import ImageDecodeError
 
 pytestmark = pytest.mark.skipif(
@@ -15,11 +14,6 @@ pytestmark = pytest.mark.skipif(
 
 DAMAGED = 2
 BOX = [2, 5, 0, 0.1, 0.1, 0.5, 0.5]
-
-
-def encoded(seed):
-    image = np.random.default_rng(seed).integers(0, 256, (64, 64, 3), np.uint8)
-    return cv2.imencode(".jpg", image)[1].tobytes()
 
 
 def damaged(data):
@@ -37,13 +31,10 @@ def damaged(data):
     raise AssertionError("no damage that the decoder gets over")
 
 
-def packed(folder, label):
-    path = str(folder / "images.rec")
-    with recordio.RecordWriter(path) as writer:
-        for i in range(5):
-            data = damaged(encoded(i)) if i == DAMAGED else encoded(i)
-            writer.write(recordio.pack(recordio.IRHeader(0, label(i), i, 0), data))
-    return path
+def packed(folder, labels):
+    images = [encode(noise(64, 64, seed=i), ".jpg") for i in range(5)]
+    images[DAMAGED] = damaged(images[DAMAGED])
+    return write_pack(folder / "images.rec", images, labels)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 
 import recordio
 from iterators import ImageRecordIter
+from iterators.testing import assert_same, copies, maker, write_pack
 
 VIEWS = [
     {"gaussian_blur": 1.0, "rand_mirror": True},
@@ -18,38 +19,19 @@ VIEWS = [
 
 @pytest.fixture(scope="module", params=[".jpg", ".png", ".pnm"])
 def pack(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("packs") / "a.rec"
     rng = np.random.default_rng(0)
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(10):
-            image = rng.integers(0, 256, (9, 11, 3), dtype=np.uint8)
-            image = cv2.resize(image, (110 - 3 * i, 90), interpolation=cv2.INTER_CUBIC)
-            content = cv2.imencode(request.param, image)[1].tobytes()
-            header = recordio.IRHeader(0, float(i), i, 0)
-            writer.write(recordio.pack(header, content), key=i)
-    return path
+    images = []
+    for i in range(10):
+        image = rng.integers(0, 256, (9, 11, 3), dtype=np.uint8)
+        images.append(cv2.resize(image, (110 - 3 * i, 90), interpolation=cv2.INTER_CUBIC))
+    return write_pack(tmp_path_factory.mktemp("packs") / "a.rec", images, kind=request.param)
 
 
-COMMON = {
-    "data_shape": (3, 32, 32), "batch_size": 4, "shuffle": True, "seed": 5, "mean_r": 99,
-    "random_resized_crop": True, "min_random_area": 0.3, "min_aspect_ratio": 0.75,
-    "max_aspect_ratio": 4 / 3, "scaled_decode": False, "preprocess_threads": 2,
-}  # fmt: skip
-
-
-def provider(pack, **more):
-    return ImageRecordIter(path_imgrec=pack, **COMMON | {"views": VIEWS} | more)
-
-
-def arrays(batches):
-    return [[array.copy() for array in (*batch.data, *batch.label)] for batch in batches]
-
-
-def same(first, second):
-    assert len(first) == len(second)
-    for one, other in zip(first, second, strict=True):
-        for mine, theirs in zip(one, other, strict=True):
-            np.testing.assert_array_equal(mine, theirs)
+provider = maker(
+    ImageRecordIter, views=VIEWS, data_shape=(3, 32, 32), batch_size=4, shuffle=True, seed=5,
+    mean_r=99, random_resized_crop=True, min_random_area=0.3, min_aspect_ratio=0.75,
+    max_aspect_ratio=4 / 3, scaled_decode=False, preprocess_threads=2,
+)  # fmt: skip
 
 
 def test_batches_have_an_array_for_every_view(pack):
@@ -91,9 +73,9 @@ def test_a_whole_image_is_the_same_in_every_view(pack):
 
 def test_views_depend_on_the_seed_and_not_on_threads_or_interruptions(pack):
     with provider(pack) as whole:
-        epochs = [arrays(whole) for _ in range(2)]
+        epochs = [copies(whole) for _ in range(2)]
     with provider(pack, preprocess_threads=4, prefetch_buffer=1) as other:
-        same(epochs[0], arrays(other))
+        assert_same(epochs[0], copies(other))
     with provider(pack) as first:
         list(first)
         first.reset()
@@ -101,7 +83,7 @@ def test_views_depend_on_the_seed_and_not_on_threads_or_interruptions(pack):
         state = json.loads(json.dumps(first.state_dict()))
     with provider(pack, preprocess_threads=1) as second:
         second.load_state_dict(state)
-        same(epochs[1][1:], arrays(second))
+        assert_same(epochs[1][1:], copies(second))
     with provider(pack, views=VIEWS[:2]) as fewer, pytest.raises(ValueError, match="views"):
         fewer.load_state_dict(state)
 

@@ -2,29 +2,22 @@
 
 import os
 
-import cv2
 import numpy as np
 import pytest
 
 import iterators
 import recordio
 from iterators import ImageRecordIter
-from recordio import IRHeader, ManifestError, RecordWriter, pack
+from iterators.testing import assert_same, copies, write_faces, write_pack
+from recordio import ManifestError
 
 KEYWORDS = {"data_shape": (3, 8, 8), "batch_size": 4, "preprocess_threads": 1}
-
-
-def image(value):
-    return cv2.imencode(".png", np.full((8, 8, 3), value, np.uint8))[1].tobytes()
 
 
 @pytest.fixture
 def whole(tmp_path):
     """A pack of ten images, and the manifest of its three shards."""
-    path = tmp_path / "a.rec"
-    with RecordWriter(path, tmp_path / "a.idx") as writer:
-        for number in range(10):
-            writer.write(pack(IRHeader(0, number, number, 0), image(9 * number)), number)
+    path = write_pack(tmp_path / "a.rec", [image(9 * number) for number in range(10)])
     return path, cut(path, 3)
 
 
@@ -37,13 +30,7 @@ def cut(path, n):
 
 def batches(path, **keywords):
     with ImageRecordIter(path_imgrec=path, **KEYWORDS, **keywords) as provider:
-        return [(b.data[0].copy(), b.label[0].copy(), b.index.copy()) for b in provider]
-
-
-def assert_same(one, other):
-    for mine, theirs in zip(one, other, strict=True):
-        for a, b in zip(mine, theirs, strict=True):
-            assert np.array_equal(a, b)
+        return copies(provider)
 
 
 @pytest.mark.parametrize(
@@ -85,16 +72,15 @@ def test_files_of_another_size_are_refused(whole):
         ImageRecordIter(path_imgrec=manifest, **KEYWORDS)
 
 
+def image(value):
+    return np.full((8, 8, 3), value, np.uint8)
+
+
 @pytest.fixture
 def faces(tmp_path):
     """A face-recognition pack: images of 3, 1 and 4 people in keys 1 to 8, then the people."""
-    path = tmp_path / "faces.rec"
-    rows = [(2, [9, 12], b"")]
-    rows += [(0, who, image(20 * who)) for who in (0, 0, 0, 1, 2, 2, 2, 2)]
-    rows += [(2, keys, b"") for keys in ([1, 4], [4, 5], [5, 9])]
-    with RecordWriter(path, tmp_path / "faces.idx") as writer:
-        for key, (flag, label, content) in enumerate(rows):
-            writer.write(pack(IRHeader(flag, label, key, 0), content), key)
+    images = [image(20 * who) for who in (0, 0, 0, 1, 2, 2, 2, 2)]
+    path = write_faces(tmp_path / "faces.rec", [3, 1, 4], images)
     return path, cut(path, 3)
 
 

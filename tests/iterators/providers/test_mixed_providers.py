@@ -21,6 +21,7 @@ from iterators import (
     PrefetchingIter,
     ResizeIter,
 )
+from iterators.testing import assert_same, write_pack
 from iterators.torch import RecordBatches
 
 COUNT, SHAPE = 11, (3, 16, 16)
@@ -31,11 +32,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("mixed")
     rng = np.random.default_rng(0)
     labels = np.arange(COUNT) % 4
-    with recordio.RecordWriter(path / "a.rec", path / "a.idx") as writer:
-        for i, label in enumerate(labels):
-            image = rng.integers(0, 256, (20, 24, 3), np.uint8)
-            header = recordio.IRHeader(0, float(label), i, 0)
-            writer.write(recordio.pack_img(header, image, img_fmt=".png"), key=i)
+    write_pack(path / "a.rec", COUNT, labels, size=(20, 24))
     np.savetxt(path / "x.csv", rng.random((COUNT, 3)), delimiter=",")
     np.savetxt(path / "y.csv", labels, delimiter=",")
     rows = [f"{label} 0:{i} 2:1\n" for i, label in enumerate(labels)]
@@ -89,13 +86,6 @@ def drained(provider):
         found.append([np.asarray(array).copy() for array in (*batch.data, *batch.label)])
 
 
-def same(first, second):
-    assert len(first) == len(second)
-    for one, other in zip(first, second, strict=True):
-        for mine, theirs in zip(one, other, strict=True):
-            np.testing.assert_array_equal(mine, theirs)
-
-
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("mixing", [{"mixup": 0.8, "classes": 4}, {"cutmix": 1.0}])
 def test_mixing_resumes_exactly(folder, name, mixing):
@@ -119,7 +109,7 @@ def test_mixing_resumes_exactly(folder, name, mixing):
     assert wanted
     with made() as second:
         second.load_state_dict(state)
-        same(drained(second), wanted)
+        assert_same(drained(second), wanted)
     with PROVIDERS[name](folder) as plain:
         plain.next()
         assert any(not np.array_equal(plain.next().data[0], batch[0]) for batch in wanted)
@@ -203,7 +193,7 @@ def test_a_batch_that_cannot_be_mixed_counts(folder):
         np.testing.assert_array_equal(first.data[0], wanted[0][0])
         with pytest.raises(ValueError, match="there is a label 9"):
             bad.next()
-        same(drained(bad), wanted[2:])
+        assert_same(drained(bad), wanted[2:])
 
 
 def test_pairs_need_no_whole_numbers(folder):

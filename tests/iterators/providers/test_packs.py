@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import recordio
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter, Pack
 from iterators.datasets import ImageRecordDataset
+from iterators.testing import write_faces, write_rows
 from recordio.errors import LabelError, RecordIOError
 
 SHAPE = {"data_shape": (3, 8, 8), "batch_size": 16}
@@ -24,12 +24,8 @@ def content(value, suffix=".png"):
 
 
 def write(path, records):
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for key, (label, record_id, data) in enumerate(records):
-            flag = np.size(label) if np.ndim(label) else 0
-            header = recordio.IRHeader(flag, label, record_id, 0)
-            writer.write(recordio.pack(header, data), key)
-    return path
+    """Records of label, id and content."""
+    return write_rows(path, [(number, label, data) for label, number, data in records])
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +36,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def faces(folder):
     """An identity pack: 10 identities of 10 images, ids 1 to 100."""
-    records = [([101, 111], 0, b"")]
-    records += [(float((key - 1) // 10), key, content(key)) for key in range(1, 101)]
-    records += [([1 + 10 * k, 11 + 10 * k], 101 + k, b"") for k in range(10)]
-    return write(folder / "faces.rec", records)
+    return write_faces(folder / "faces.rec", [10] * 10, map(content, range(1, 101)))
 
 
 @pytest.fixture(scope="module")
@@ -544,8 +537,8 @@ def test_batches_of_torch(faces, plain):
 )  # fmt: skip
 def test_packs_that_cannot_be_mixed(faces, plain, said, more, error, message):
     first, second = said
-    packs = [Pack(faces, path_imgidx=index_of(faces), **first), Pack(plain, **second)]
     with pytest.raises(error, match=message):
+        packs = [Pack(faces, path_imgidx=index_of(faces), **first), Pack(plain, **second)]
         ImageRecordIter(path_imgrec=packs, shuffle="weights" not in more, **SHAPE, **more)
 
 
@@ -558,6 +551,12 @@ def test_packs_that_cannot_be_mixed(faces, plain, said, more, error, message):
         ({"share": 0.5, "repeat": 2}, ValueError, "give one of both"),
         ({"classes": 0}, ValueError, "classes"),
         ({"path_imgidx": 7}, TypeError, "path_imgidx"),
+        ({"rand_miror": True}, TypeError, r"^Pack\(\) has .*; did you mean 'rand_mirror'"),
+        ({"hflip": True}, TypeError, r"^Pack\(\) has .*; did you mean 'rand_mirror'"),
+        ({"shar": 0.5}, TypeError, r"^Pack\(\) has .*; did you mean 'share'"),
+        ({"std_r": -1}, ValueError, "std_r=-1"),
+        ({"rand_mirror": 2}, ValueError, "rand_mirror=2: expected True or False"),
+        ({"max_random_contrast": "x"}, ValueError, "max_random_contrast='x': expected a number"),
     ],
 )
 def test_a_pack_that_cannot_be(said, error, message):

@@ -20,22 +20,22 @@ from iterators import (
     RandomOrderAug,
     example_random,
 )
+from iterators.testing import noise, write_images, write_pack
 from recordio.errors import ImageDecodeError, LabelError
 
 COUNT = 7
 
 
 def pixels(number, height=10, width=12):
-    return np.random.default_rng(number).integers(0, 256, (height, width, 3), np.uint8)
+    return noise(height, width, seed=number)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    with recordio.RecordWriter(tmp_path / "all.rec", tmp_path / "all.idx") as writer:
-        for i in range(COUNT):
-            data = cv2.imencode(".png", pixels(i)[:, :, ::-1])[1].tobytes()
-            (tmp_path / f"{i}.png").write_bytes(data)
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i), 10 + i, 0), data), 10 + i)
+    images = [pixels(i) for i in range(COUNT)]
+    numbers = range(10, 10 + COUNT)
+    write_pack(tmp_path / "all.rec", images, ids=numbers, keys=numbers)
+    write_images(tmp_path, images)
     return tmp_path
 
 

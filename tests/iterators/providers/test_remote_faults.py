@@ -14,13 +14,13 @@ import threading
 import traceback
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 
 import recordio
 from iterators import ImageRecordIter
 from iterators.providers.fetched_ahead import FetchedAhead
+from iterators.testing import encode, noise, write_pack
 from recordio.errors import RemoteChangedError, RemoteFileError
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.remote.mirror import Mirror
@@ -42,14 +42,9 @@ SETTINGS = {
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
     """80 records of 100 kB in 31 blocks."""
+    images = [encode(noise(30, 34, seed=key), ".jpg") for key in range(COUNT)]
     path = tmp_path_factory.mktemp("pack") / "a.rec"
-    rng = np.random.default_rng(0)
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for key in range(COUNT):
-            pixels = rng.integers(0, 256, (30, 34, 3)).astype(np.uint8)
-            jpeg = cv2.imencode(".jpg", pixels)[1].tobytes().ljust(100_000, b"\0")
-            writer.write(recordio.pack(recordio.IRHeader(0, float(key % 7), key, 0), jpeg), key=key)
-    return path
+    return write_pack(path, [jpeg.ljust(100_000, b"\0") for jpeg in images], lambda key: key % 7)
 
 
 @pytest.fixture(scope="module")

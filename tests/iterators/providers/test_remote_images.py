@@ -14,6 +14,7 @@ import recordio
 from iterators import CSVIter, ImageDetRecordIter, ImageIter, ImageRecordIter, LibSVMIter, Pack
 from iterators.datasets import ImageRecordDataset, RecordDataset, TextDataset
 from iterators.mx_image import ImageDetIter
+from iterators.testing import encode, write_faces, write_pack
 from recordio.errors import RemoteChangedError, RemoteFileError
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
 
@@ -25,31 +26,21 @@ SHAPE = (3, 40, 40)
 needs_locks = pytest.mark.skipif(not HAS_LOCKS, reason="mirrors are bounded on Linux only")
 
 
-def write_pack(path, seed, faces=False):
+def contents(seed):
     rng = np.random.default_rng(seed)
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        first = COUNT + 1
-        if faces:
-            writer.write(recordio.pack(recordio.IRHeader(2, [first, first + 3], 0, 0), b""), key=0)
-        for key in range(int(faces), COUNT + int(faces)):
-            side = int(rng.integers(48, 200))
-            pixels = rng.integers(0, 256, (side, side + 9, 3)).astype(np.uint8)
-            jpeg = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes()
-            header = recordio.IRHeader(0, float(key % 7), key, 0)
-            writer.write(recordio.pack(header, jpeg), key=key)
-        for k in range(3 * faces):
-            header = recordio.IRHeader(2, [1 + 30 * k, 31 + 30 * k], first + k, 0)
-            writer.write(recordio.pack(header, b""), key=first + k)
-    return path
+    for _ in range(COUNT):
+        side = int(rng.integers(48, 200))
+        pixels = rng.integers(0, 256, (side, side + 9, 3)).astype(np.uint8)
+        yield encode(pixels, ".jpg", cv2.IMWRITE_JPEG_QUALITY, 95)
 
 
 @pytest.fixture(scope="module")
 def packs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("packs")
     return [
-        write_pack(folder / "a.rec", 0),
-        write_pack(folder / "b.rec", 1),
-        write_pack(folder / "faces.rec", 2, faces=True),
+        write_pack(folder / "a.rec", contents(0), lambda key: key % 7),
+        write_pack(folder / "b.rec", contents(1), lambda key: key % 7),
+        write_faces(folder / "faces.rec", [30] * 3, contents(2)),
     ]
 
 

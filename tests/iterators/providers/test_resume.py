@@ -14,22 +14,15 @@ from hypothesis import strategies as st
 
 import recordio
 from iterators import ImageRecordIter
+from iterators.testing import maker, strategies, write_pack
 
 COUNT = 23
 AUGMENT = {"rand_crop": True, "rand_mirror": True, "brightness": 0.3}
 
 
-def png(number):
-    image = np.random.default_rng(number).integers(0, 256, (11, 12, 3), np.uint8)
-    return cv2.imencode(".png", image)[1].tobytes()
-
-
 def write(path, count=COUNT, first_id=500):
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(count):
-            header = recordio.IRHeader(0, float(i % 4), first_id + i, 0)
-            writer.write(recordio.pack(header, png(i)), i)
-    return path
+    numbers = range(first_id, first_id + count)
+    return write_pack(path, count, lambda i: i % 4, ids=numbers, size=(11, 12))
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +33,15 @@ def pack(tmp_path_factory):
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory):
     """A file of 5 MiB, so that blocks of 1 MiB cut it."""
+    images = [np.full((280, 270, 3), 10 * i, np.uint8) for i in range(COUNT)]
     path = tmp_path_factory.mktemp("resume") / "wide.rec"
-    with recordio.RecordWriter(path) as writer:
-        for i in range(COUNT):
-            image = cv2.imencode(".bmp", np.full((280, 270, 3), 10 * i, np.uint8))[1].tobytes()
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i % 4), 500 + i, 0), image))
-    return path
+    numbers = range(500, 500 + COUNT)
+    return write_pack(path, images, lambda i: i % 4, ids=numbers, kind=".bmp", index=False)
 
 
-def provider_of(path, **arguments):
-    defaults = {"data_shape": (3, 8, 9), "batch_size": 5, "preprocess_threads": 2, "seed": 3}
-    return ImageRecordIter(path_imgrec=path, **(defaults | AUGMENT | arguments))
+provider_of = maker(
+    ImageRecordIter, data_shape=(3, 8, 9), batch_size=5, preprocess_threads=2, seed=3, **AUGMENT
+)
 
 
 def content(batch):
@@ -101,20 +92,10 @@ readings = st.fixed_dictionaries(
 )
 
 
-@st.composite
-def parts(draw):
-    num_parts = draw(st.integers(1, 5))
-    return {
-        "num_parts": num_parts,
-        "part_index": draw(st.integers(0, num_parts - 1)),
-        "even": draw(st.booleans()),
-    }
-
-
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     order=orders,
-    part=parts(),
+    part=strategies.parts(),
     round_batch=st.booleans(),
     batch_size=st.sampled_from([3, 4, 5, 7, 23, 40]),
     indexed=st.booleans(),

@@ -19,6 +19,7 @@ from iterators import (
     show,
 )
 from iterators.images.contact_sheet import COLOURS, Tile, contact_sheet
+from iterators.testing import box_label, write_pack
 
 SIDE, GAP, LINE = 80, 4, 16
 TOP = 2 * GAP + LINE
@@ -42,12 +43,7 @@ def images():
 
 @pytest.fixture
 def path(tmp_path, images):
-    path = tmp_path / "a.rec"
-    with recordio.RecordWriter(path) as writer:
-        for number, image in enumerate(images):
-            header = recordio.IRHeader(0, number % 3, number, 0)
-            writer.write(recordio.pack_img(header, image[..., ::-1], img_fmt=".png"))
-    return path
+    return write_pack(tmp_path / "a.rec", images, lambda number: number % 3)
 
 
 def batch_of(images, layout="NHWC", pad=0):
@@ -203,21 +199,16 @@ def test_names_are_taken_from_a_pack(path, names, images):
 
 
 def test_other_labels_than_the_class_have_no_names(tmp_path, images):
-    path = tmp_path / "two.rec"
     (tmp_path / "two.classes.txt").write_text("0\tcat\n1\tdog\n")
-    with recordio.RecordWriter(path) as writer:
-        header = recordio.IRHeader(0, [1, 0], 0, 0)
-        writer.write(recordio.pack_img(header, images[0], img_fmt=".png"))
+    path = write_pack(tmp_path / "two.rec", images[:1], [[1, 0]])
     settings = {"data_shape": (3, SIDE, SIDE), "batch_size": 1, "label_width": 2}
     with ImageRecordIter(path_imgrec=path, **settings) as provider:
         assert provider.show().tobytes() == provider.show(classes={}).tobytes()
 
 
 def test_boxes_are_drawn(tmp_path, images):
-    path = tmp_path / "boxes.rec"
-    with recordio.RecordWriter(path) as writer:
-        header = recordio.IRHeader(0, [2, 5, 1, 0.25, 0.25, 0.75, 0.75], 0, 0)
-        writer.write(recordio.pack_img(header, images[0] * 0, img_fmt=".png"))
+    label = box_label((1, 0.25, 0.25, 0.75, 0.75))
+    path = write_pack(tmp_path / "boxes.rec", images[:1] * 0, [label])
     with ImageDetRecordIter(path_imgrec=path, data_shape=(3, SIDE, SIDE), batch_size=1) as provider:
         sheet = provider.show()
     shown = image_of(sheet, 0)
@@ -227,12 +218,8 @@ def test_boxes_are_drawn(tmp_path, images):
 
 
 def test_a_batch_has_the_boxes_of_its_records(tmp_path, images):
-    path = tmp_path / "boxes.rec"
     labels = [[2, 5, 1, 0.25, 0.25, 0.75, 0.75], [4, 5, 9, 9, 0, 0, 0, 1, 1, 2, 0, 0, 0.5, 0.5]]
-    with recordio.RecordWriter(path) as writer:
-        for number, values in enumerate(labels):
-            header = recordio.IRHeader(0, values, number, 0)
-            writer.write(recordio.pack_img(header, images[number], img_fmt=".png"))
+    path = write_pack(tmp_path / "boxes.rec", images[:2], labels)
     with ImageDetRecordIter(path_imgrec=path, data_shape=(3, SIDE, SIDE), batch_size=2) as provider:
         rows = provider.next().label[0]
     for row, values in zip(rows, labels, strict=True):

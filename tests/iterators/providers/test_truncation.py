@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 
-import cv2
 import numpy as np
 import pytest
 
@@ -12,6 +11,7 @@ import recordio
 from iterators import ImageIter, ImageRecordIter
 from iterators.datasets import ImageRecordDataset, RecordDataset, TextDataset
 from iterators.images.cache.file_image_cache import FileImageCache
+from iterators.testing import maker, write_pack
 from recordio.errors import TextFormatError, TruncatedRecordError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="mapped files stay as they are")
@@ -21,20 +21,14 @@ LOST = 25
 SHORTER = "the file became shorter"
 
 
-def write_pack(path, kind=".jpg", orientation=None):
+def rewrite(path, kind=".jpg"):
     """Images of about three pages, so that a cut leaves whole, torn and missing ones."""
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(COUNT):
-            image = np.random.default_rng(i).integers(0, 256, (72, 72, 3), np.uint8)
-            data = cv2.imencode(kind, image)[1].tobytes()
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), data), i)
+    return write_pack(path, COUNT, kind=kind, size=(72, 72))
 
 
 @pytest.fixture(params=[".jpg", ".ppm", ".png"])
 def pack(tmp_path, request):
-    path = tmp_path / "images.rec"
-    write_pack(path, request.param)
-    return path
+    return rewrite(tmp_path / "images.rec", request.param)
 
 
 def cut(path):
@@ -45,16 +39,10 @@ def cut(path):
     return offset
 
 
-def provider_of(path, **arguments):
-    defaults = {
-        "path_imgrec": path,
-        "data_shape": (3, 32, 32),
-        "batch_size": 4,
-        "preprocess_threads": 2,
-        "prefetch_buffer": 1,
-        "rand_crop": True,
-    }
-    return ImageRecordIter(**(defaults | arguments))
+provider_of = maker(
+    ImageRecordIter, data_shape=(3, 32, 32), batch_size=4, preprocess_threads=2,
+    prefetch_buffer=1, rand_crop=True,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -123,7 +111,7 @@ def test_the_next_epoch_says_it_again(pack):
 def test_no_sample_of_a_shrinking_file_is_wrong(tmp_path):
     """The file is cut more and more while threads decode: each sample is right or an error."""
     path = tmp_path / "images.rec"
-    write_pack(path, ".ppm")
+    rewrite(path, ".ppm")
     with recordio.RecordReader(path) as reader:
         offsets = reader.offsets.tolist()
     arguments = {"on_error": "skip", "preprocess_threads": 4, "shuffle": True}
@@ -151,7 +139,7 @@ def test_no_sample_of_a_shrinking_file_is_wrong(tmp_path):
 @pytest.mark.parametrize("files", [False, True])
 def test_a_cache_that_becomes_shorter_is_given_up(tmp_path, caplog, size, files):
     pack, place = tmp_path / "images.rec", tmp_path / "cache"
-    write_pack(pack)
+    rewrite(pack)
     arguments = {"cache": place, "cache_size": 10 << 20}
     if files:
         lines = []
@@ -240,7 +228,7 @@ def test_lines_of_text(tmp_path, encoding):
 def test_a_file_that_is_cut_before_it_is_read_ends_no_process(tmp_path):
     """All in a child: without the handler this would be the end of the tests."""
     pack = tmp_path / "images.rec"
-    write_pack(pack)
+    rewrite(pack)
     script = """
 import faulthandler, os, sys
 from iterators import ImageRecordIter

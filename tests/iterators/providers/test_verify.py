@@ -1,30 +1,25 @@
 """``verify=True``: images whose record is not as its checksum says are errors, or skipped."""
 
-import cv2
 import numpy as np
 import pytest
 
 import recordio
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter
+from iterators.testing import encode, noise, write_images, write_pack
 from recordio.errors import ChecksumError, ChecksumFileError, CorruptRecordError
 from recordio.frames.encoder import MAGIC
 
 COUNT = 12
 
 
-def image_of(number):
-    return np.random.default_rng(number).integers(0, 256, (16, 20, 3), np.uint8)
-
-
-def write(path, label=lambda number: float(number), first=0):
+def write(path, label=None, first=0):
     """A pack with index and checksums; what stands behind the image of record 2 comes in parts."""
-    with recordio.RecordWriter(path, path.with_suffix(".idx"), checksums=True) as writer:
-        for number in range(first, first + COUNT):
-            data = cv2.imencode(".png", image_of(number))[1].tobytes()
-            data += bytes(-len(data) % 4) + MAGIC if number == 2 else b""
-            header = recordio.IRHeader(0, label(number), number, 0)
-            writer.write(recordio.pack(header, data), number)
-    return path
+    numbers = range(first, first + COUNT)
+    contents = [encode(noise(16, 20, seed=number)) for number in numbers]
+    if not first:
+        contents[2] += bytes(-len(contents[2]) % 4) + MAGIC
+    labels = numbers if label is None else map(label, numbers)
+    return write_pack(path, contents, labels, ids=numbers, keys=numbers, checksums=True)
 
 
 @pytest.fixture
@@ -148,7 +143,7 @@ def test_image_iter(pack, tmp_path):
     flip(pack, 1, 200)
     with provider_of(pack, ImageIter) as provider, pytest.raises(ChecksumError, match="record 1"):
         provider.next()
-    cv2.imwrite(str(tmp_path / "0.png"), image_of(0))
+    write_images(tmp_path, 1, size=(16, 20))
     with pytest.raises(ValueError, match="verify needs path_imgrec"):
         ImageIter(1, (3, 8, 8), imglist=[[0, "0.png"]], path_root=str(tmp_path), verify=True)
 

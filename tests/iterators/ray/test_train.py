@@ -2,12 +2,10 @@
 
 from types import SimpleNamespace
 
-import cv2
-import numpy as np
 import pytest
 
 from iterators import ImageRecordIter
-from recordio import IRHeader, RecordWriter, pack
+from iterators.testing import write_pack
 
 train = pytest.importorskip("ray.train")
 from iterators.ray import load_state, save_state, train_iterator  # noqa: E402
@@ -17,11 +15,7 @@ IMAGES = 24
 
 @pytest.fixture
 def keywords(tmp_path):
-    path = tmp_path / "a.rec"
-    encoded = cv2.imencode(".png", np.zeros((4, 4, 3), np.uint8))[1].tobytes()
-    with RecordWriter(path, tmp_path / "a.idx") as writer:
-        for number in range(IMAGES):
-            writer.write(pack(IRHeader(0, number, number, 0), encoded), number)
+    path = write_pack(tmp_path / "a.rec", IMAGES, size=(4, 4))
     return {
         "path_imgrec": path,
         "path_imgidx": tmp_path / "a.idx",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import recordio
 from iterators.samples import Dataset, Minibatches, Sample, StreamDataset, minibatches
+from iterators.testing import write_records
 
 torch = pytest.importorskip("torch")
 
@@ -229,9 +230,7 @@ def test_memory_mapped_arrays_are_written_through(tmp_path):
 
 
 def test_record_files_are_read_row_by_row(tmp_path):
-    with recordio.RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
-        for i in range(10):
-            writer.write(bytes([i]) * 5, i)
+    write_records(tmp_path / "a.rec", [bytes([i]) * 5 for i in range(10)])
     with recordio.RecordReader(tmp_path / "a.rec") as reader:
         d = Dataset(reader, {"head": slice(0, 2), "first": 0})
         assert len(d) == 10 and bytes(d[3]()) == b"\3" * 5

@@ -211,3 +211,5 @@ def test_images_that_are_too_large_are_not_decoded(folder):
     images = ImageClassSet(folder, (3, 4, 4), max_pixels=5)
     with pytest.raises(ImageDecodeError, match="raise max_pixels"):
         images.batch(1)
+    with pytest.raises(TypeError, match="max_scan_pixels"):
+        ImageClassSet(folder, (3, 4, 4), max_pixel=5)

@@ -174,15 +174,10 @@ def test_several_arrays_become_a_list():
 
 
 def test_a_provider_gives_views_over_its_batches(tmp_path):
-    import recordio
     from iterators import ImageRecordIter
+    from iterators.testing import write_pack
 
-    random = np.random.default_rng(0)
-    with recordio.RecordWriter(tmp_path / "a.rec") as writer:
-        for number in range(5):
-            pixels = random.integers(0, 255, (8, 8, 3), np.uint8)
-            header = recordio.IRHeader(0, float(number), number, 0)
-            writer.write(recordio.pack_img(header, pixels, img_fmt=".png"))
+    write_pack(tmp_path / "a.rec", 5, size=(8, 8))
     with ImageRecordIter(
         path_imgrec=str(tmp_path / "a.rec"), data_shape=(3, 8, 8), batch_size=4
     ) as provider:

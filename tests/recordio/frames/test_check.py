@@ -81,7 +81,7 @@ WHOLE = b"".join(frames)
             b"junk" + frames[0] + bytes(12) + frames[4] + b"JUNK" * 5 + frames[5] + b"x",
             ["bad_magic", "zeros", "bad_magic", "bad_magic"],
             [b"zero", b"four", b""],
-            [(0, 0, 4), (16, 1, 12), (40, 2, 20), (68, 3, 1)],
+            [(0, 0, 4), (16, 2, 12), (40, 4, 20), (68, 6, 1)],
         ),
         (b"no record at all", ["bad_magic"], [], [(0, 0, 16)]),
         (head(0, 100) * 3, ["truncated_payload"], [], [(0, 0, 24)]),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iterators.testing import check_pack, write_faces, write_records, write_rows
 from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
 from recordio.packs import copying, output
 from recordio.packs.identities import face_pack
@@ -27,19 +28,15 @@ class Packs:
         return self.folder / f"{name}.rec"
 
     def raw(self, name, payloads, index=True):
-        path = self.path(name)
-        with RecordWriter(path, path.with_suffix(".idx") if index else None) as writer:
-            for payload in payloads:
-                writer.write(payload)
-        return path
+        return write_records(self.path(name), payloads, index=index)
 
     def plain(self, name, labels, index=True, first_id=0):
         """Records with one label (a number) or several (a list) each."""
         rows = [
-            pack(IRHeader(0, label, first_id + number, 0), self.content(name, number))
+            (first_id + number, label, self.content(name, number))
             for number, label in enumerate(labels)
         ]
-        return self.raw(name, rows, index)
+        return write_rows(self.path(name), rows, index=index)
 
     def content(self, name, number):
         """Of every length and, sometimes, with the magic word at a whole word."""
@@ -55,15 +52,8 @@ class Packs:
 
     def faces(self, name, counts, index=True):
         """A face-recognition pack: a number of images for each identity."""
-        labels = np.repeat(np.arange(len(counts)), counts)
-        images = len(labels)
-        ends = 1 + np.cumsum(counts)
-        rows = [pack(IRHeader(2, [images + 1, images + 1 + len(counts)], 0, 0), b"")]
-        for key, label in enumerate(labels.tolist(), 1):
-            rows.append(pack(IRHeader(0, label, key, 0), b"face" + self.content(name, key)))
-        for key, (end, count) in enumerate(zip(ends.tolist(), counts, strict=True), images + 1):
-            rows.append(pack(IRHeader(2, [end - count, end], key, 0), b""))
-        return self.raw(name, rows, index)
+        contents = [b"face" + self.content(name, key) for key in range(1, sum(counts) + 1)]
+        return write_faces(self.path(name), counts, contents, index=index)
 
     def large_faces(self, name, first, counts, keys=None, number=lambda identity: identity):
         """The end of a large face-recognition pack: its last identities, up to some key.
@@ -86,6 +76,7 @@ class Packs:
 
     def read(self, path):
         """Labels, id and content of each record, in the order of the file, by key."""
+        check_pack(path)
         with RecordReader(path, Path(path).with_suffix(".idx")) as reader:
             found = {}
             for key, record in zip(reader.keys.tolist(), reader, strict=True):

@@ -6,16 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recordio
+from iterators.testing import write_rows
 from recordio import IRHeader, RecordWriter, pack
 from recordio.packs.difference import KINDS
 
 
 def write(path, rows):
     """Rows of key, label, id and content."""
-    with RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for key, label, number, content in rows:
-            writer.write(pack(IRHeader(0, label, number, 0), content), key)
-    return path
+    keys = [key for key, *_ in rows]
+    return write_rows(path, [(id, label, data) for _, label, id, data in rows], keys=keys)
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recordio
-from recordio import IRHeader, RecordIOError, RecordWriter, pack
+from iterators.testing import write_records, write_rows
+from recordio import IRHeader, RecordIOError, pack
 
 
 def encode(image, suffix=".png", quality=90):
@@ -33,10 +34,8 @@ def looks_alike(packs, photos):
 
 
 def test_labels_that_are_no_numbers_and_keys_that_repeat(packs):
-    path = packs.path("a")
-    with RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for label, content in ((np.nan, b"x"), (np.inf, b"x"), (1, b"y"), (2, b"y")):
-            writer.write(pack(IRHeader(0, label, 0, 0), content), 5)
+    rows = [(0, np.nan, b"x"), (0, np.inf, b"x"), (0, 1, b"y"), (0, 2, b"y")]
+    path = write_rows(packs.path("a"), rows, keys=[5] * 4)
     found = recordio.dedup(path)
     assert list(found.lines()) == ["5: 5 (label inf, not nan)", "5: 5 (label 2, not 1)"]
     assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["groups"] == 2
@@ -156,9 +155,7 @@ def test_cancelling_writes_nothing(packs):
 @given(contents=st.lists(st.sampled_from([b"", b"a", b"b", b"c"]), min_size=1, max_size=12))
 def test_what_is_left_is_every_content_once(contents, tmp_path_factory):
     folder = tmp_path_factory.mktemp("packs")
-    with RecordWriter(folder / "a.rec") as writer:
-        for content in contents:
-            writer.write(content)
+    write_records(folder / "a.rec", contents, index=False)
     recordio.dedup(folder / "a", folder / "b")
     left = [bytes(record) for record in recordio.RecordReader(folder / "b.rec")]
     assert [c for c in left if c] == list(dict.fromkeys(c for c in contents if c))

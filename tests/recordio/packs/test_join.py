@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iterators.testing import write_records
 from recordio import (
     IRHeader,
     LabelError,
     RecordIOError,
     RecordReader,
-    RecordWriter,
     join,
     pack,
     split,
@@ -172,9 +172,7 @@ def test_join_then_split_gives_the_packs_back(contents, tmp_path_factory):
     folder = tmp_path_factory.mktemp("packs")
     lists, start = {}, 0
     for number, rows in enumerate(contents):
-        with RecordWriter(folder / f"{number}.rec") as writer:
-            for row in rows:
-                writer.write(row)
+        write_records(folder / f"{number}.rec", rows, index=False)
         lists[folder / f"again{number}.rec"] = range(start, start + len(rows))
         start += len(rows)
     report = join([folder / f"{number}" for number in range(len(contents))], folder / "all")

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iterators.testing import write_records
 from recordio import (
     EmptyRecordFileError,
     LabelError,
@@ -85,7 +86,7 @@ def test_what_identities_cannot_list(packs):
     with SourcePack(packs.faces("a", [2, 1])) as source:
         edit = [Edit(np.array([0, 0.5, 1], np.float32))]
         plan = plan_of(packs.path("b"), (0, 0), (0, 1), (0, 2))
-        with pytest.raises(LabelError, match=r"a\.rec, offset \d+, record 1: .*0\.5"):
+        with pytest.raises(LabelError, match=r"a\.rec, offset \d+, record 2: .*0\.5"):
             write_packs([source], [plan], edit)
         source.identities = (1 << 24) + 1
         with pytest.raises(RecordIOError, match="32-bit"):
@@ -118,8 +119,7 @@ def test_companions_of_the_old_pack(packs):
     old = packs.plain("b", [2])
     for suffix in (".classes.txt", ".lst"):
         old.with_suffix(suffix).write_text("0\told\n")
-    with RecordWriter(old, old.with_suffix(".idx"), checksums=True) as writer:
-        writer.write(b"old")
+    write_records(old, [b"old"], checksums=True)
     with SourcePack(path) as source:
         write_packs([source], [plan_of(old, (0, 0))])
         assert packs.names() == ["a.idx", "a.rec", "b.idx", "b.lst", "b.rec"]
@@ -275,9 +275,7 @@ def test_what_is_written_is_what_was_planned(data, tmp_path_factory):
         data.draw(st.lists(st.binary(max_size=60), min_size=1, max_size=8)) for _ in range(2)
     ]
     for name, payloads in zip("ab", contents, strict=True):
-        with RecordWriter(folder / f"{name}.rec") as writer:
-            for payload in payloads:
-                writer.write(payload)
+        write_records(folder / f"{name}.rec", payloads, index=False)
     every = [(pack, row) for pack in range(2) for row in range(len(contents[pack]))]
     chosen = data.draw(st.lists(st.sampled_from(every), min_size=1))
     with SourcePack(folder / "a") as first, SourcePack(folder / "b") as second:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recordio
-from recordio import EmptyRecordFileError, ManifestError, RecordIOError, RecordWriter
+from iterators.testing import write_records
+from recordio import EmptyRecordFileError, ManifestError, RecordIOError
 from recordio.packs.shard import _cuts
 from recordio.packs.source import SourcePack
 
@@ -172,8 +173,6 @@ def test_no_shard_is_empty_and_none_much_too_large(sizes, data):
 @given(contents=st.lists(st.binary(max_size=40), min_size=1, max_size=9), data=st.data())
 def test_any_pack_is_the_sum_of_its_shards(contents, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("packs")
-    with RecordWriter(folder / "a.rec") as writer:
-        for content in contents:
-            writer.write(content)
+    write_records(folder / "a.rec", contents, index=False)
     recordio.shard(folder / "a", folder / "b", data.draw(st.integers(1, len(contents))))
     assert records(*recordio.check_shards(folder / "b.shards.json").files) == contents

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recordio
-from recordio import IRHeader, RecordWriter, pack
+from iterators.testing import write_pack, write_rows
+from recordio import IRHeader, pack
 
 
 def ids(packs, name="b"):
@@ -28,10 +29,8 @@ def test_by_the_first_object(packs):
 
 
 def test_by_key_id_and_bytes(packs):
-    path = packs.path("a")
-    with RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for key, number, size in ((5, 2**63, 8), (-1, 3, 80), (9, 2**63 - 1, 9)):
-            writer.write(pack(IRHeader(0, 0, number, 0), bytes(size)), key)
+    rows = [(2**63, 0, bytes(8)), (3, 0, bytes(80)), (2**63 - 1, 0, bytes(9))]
+    path = write_rows(packs.path("a"), rows, keys=[5, -1, 9])
     for by, expected in (
         ("key", [3, 2**63, 2**63 - 1]),
         ("id", [3, 2**63 - 1, 2**63]),
@@ -116,9 +115,7 @@ def test_a_killed_run_goes_on(packs, killed_after):
 @given(labels=st.lists(st.integers(-3, 3), min_size=1, max_size=12), reverse=st.booleans())
 def test_it_sorts_as_python_does(labels, reverse, tmp_path_factory):
     folder = tmp_path_factory.mktemp("packs")
-    with RecordWriter(folder / "a.rec") as writer:
-        for number, label in enumerate(labels):
-            writer.write(pack(IRHeader(0, label, number, 0), b""))
+    write_pack(folder / "a.rec", [b""] * len(labels), labels, index=False)
     recordio.sort(folder / "a", folder / "b", reverse=reverse)
     found = [recordio.unpack(record)[0].id for record in recordio.RecordReader(folder / "b.rec")]
     assert found == sorted(range(len(labels)), key=lambda n: labels[n], reverse=reverse)

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordio import IRHeader, RecordIOError, RecordWriter, build_index, pack, unpack
+from iterators.testing import write_rows
+from recordio import RecordIOError, build_index, pack, unpack
 from recordio.errors import CorruptRecordError, IndexFileError, RecordHeaderError
 from recordio.packs.source import SourcePack
 
@@ -144,12 +145,11 @@ def test_a_missing_file(tmp_path):
 )
 def test_any_records(rows, tmp_path_factory):
     path = tmp_path_factory.mktemp("packs") / "a.rec"
-    with RecordWriter(path) as writer:
-        for label, number, content in rows:
-            writer.write(pack(IRHeader(0, label, number, 0), content))
+    rows = [(number, label, content) for label, number, content in rows]
+    write_rows(path, rows, index=False)
     assert build_index(path, path.with_suffix(".idx")) == len(rows)
     with SourcePack(path) as source:
-        assert source.ids.tolist() == [number for _, number, _ in rows]
+        assert source.ids.tolist() == [number for number, _, _ in rows]
         assert (
             source.ends.tolist() == [*source.offsets[1:].tolist(), path.stat().st_size][: len(rows)]
         )

@@ -103,6 +103,8 @@ def test_what_is_no_image_is_named_or_counted(packs):
     assert recordio.stats(path).kinds == {"png": 3, "other": 1}
     with pytest.raises(ImageDecodeError, match="too large"):
         recordio.stats(path, mean_std=True, max_pixels=100)
+    with pytest.raises(TypeError, match="max_scan_pixels"):
+        recordio.stats(path, mean_std=True, max_pixel=100)
 
 
 def test_no_image_at_all(packs):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import recordio
+from iterators.testing import write_faces, write_records
 from recordio import (
     EmptyRecordFileError,
     ImageDecodeError,
@@ -18,7 +19,6 @@ from recordio import (
     ManifestError,
     RecordIOError,
     RecordReader,
-    RecordWriter,
     pack,
     unpack,
 )
@@ -50,10 +50,8 @@ def png(number):
 
 
 def write(path, records):
-    with RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for number, record in enumerate(records):
-            writer.write(record, 100 + number)
-    return path
+    records = list(records)
+    return write_records(path, records, keys=range(100, 100 + len(records)))
 
 
 def record(number, content=None):
@@ -110,9 +108,7 @@ def test_rows_of_a_manifest_are_counted_without_opening_a_file(shards, packed, m
 def test_a_task_fetches_its_range_alone(shards, packed, tmp_path, monkeypatch):
     pytest.importorskip("obstore")
     monkeypatch.setenv("RECORDIO_REMOTE_CACHE", str(tmp_path / "mirrors"))
-    with recordio.RecordWriter(tmp_path / "b.rec", tmp_path / "b.idx") as writer:
-        for number in range(8):
-            writer.write(record(number, bytes(2 * BLOCK)), 100 + number)
+    write(tmp_path / "b.rec", [record(number, bytes(2 * BLOCK)) for number in range(8)])
     server = RangeServer()
     try:
         for path in (*shards.parent.iterdir(), *tmp_path.glob("b.*")):
@@ -158,12 +154,7 @@ def test_a_file_without_records_is_refused(tmp_path):
 
 
 def test_identities_are_no_rows(tmp_path):
-    path = tmp_path / "faces.rec"
-    rows = [(2, [4, 6], b""), *((0, who, png(who)) for who in (0, 0, 1)), (2, [1, 3], b""),
-            (2, [3, 4], b"")]  # fmt: skip
-    with RecordWriter(path, tmp_path / "faces.idx") as writer:
-        for key, (flag, label, content) in enumerate(rows):
-            writer.write(pack(IRHeader(flag, label, key, 0), content), key)
+    path = write_faces(tmp_path / "faces.rec", [2, 1])
     assert [row["key"] for row in rows_of(RecordDatasource(path).get_read_tasks(2))] == [1, 2, 3]
 
 

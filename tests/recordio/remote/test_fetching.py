@@ -9,7 +9,7 @@ import pytest
 from recordio.remote import fetching
 from recordio.remote.block_table import BLOCK, HAS_LOCKS, PIN, USE, BlockTable
 from recordio.remote.fetching import Fetcher, Job
-from recordio.remote.opening import open_mirror
+from recordio.remote.folder import open_mirror
 
 DATA = np.random.default_rng(0).bytes(12 * BLOCK + 5)
 needs_locks = pytest.mark.skipif(not HAS_LOCKS, reason="needs locks on parts of files")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from recordio.remote.block_table import BLOCK
+from recordio.remote.folder import open_mirror
 from recordio.remote.heads import record_heads
-from recordio.remote.opening import open_mirror
 
 DATA = np.random.default_rng(0).bytes(12 * BLOCK)
 BEGINS = np.arange(0, len(DATA), 300_000)

@@ -16,8 +16,8 @@ import recordio
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
 from recordio.remote import objects
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
+from recordio.remote.folder import open_mirror, open_mirrors
 from recordio.remote.mirror import Mirror
-from recordio.remote.opening import open_mirror, open_mirrors
 from recordio.remote.settings import RemoteSettings
 
 #: Where the package that is tested lies, for other processes.
@@ -356,7 +356,7 @@ def test_mirrors_that_are_used_together_stay_or_go_together(server, url, setting
 SCRIPT = textwrap.dedent("""
     import sys
     import numpy as np
-    from recordio.remote.opening import open_mirror
+    from recordio.remote.folder import open_mirror
     from recordio.remote.settings import RemoteSettings
     url, cache, size, library = sys.argv[1:]
     mirror = open_mirror(url, RemoteSettings(cache, int(size), 20, {"library": library}))

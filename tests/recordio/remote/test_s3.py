@@ -6,7 +6,7 @@ import pytest
 
 import recordio
 from recordio.errors import RemoteFileError, RemoteMissingError
-from recordio.remote import part_writers, uploading
+from recordio.remote import output, part_writers
 from recordio.remote.objects import list_urls
 from recordio.remote.settings import RemoteSettings
 
@@ -104,7 +104,7 @@ def test_settings_do_not_show_credentials(options):
 @pytest.fixture
 def sending(options, monkeypatch):
     """Options for writers; parts are as small as S3 allows."""
-    for module in (part_writers, uploading):
+    for module in (part_writers, output):
         monkeypatch.setattr(module, "PART", 5 << 20)
     return {name: options[name] for name in ("remote_timeout", "remote_options")}
 

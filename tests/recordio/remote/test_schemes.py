@@ -8,6 +8,7 @@ import json
 import pytest
 
 import recordio
+from iterators.testing import write_records
 from recordio.errors import RemoteFileError, RemoteMissingError
 from recordio.remote.objects import RemoteObject, library_for, list_urls, obstore_at
 from recordio.remote.settings import RemoteSettings
@@ -77,10 +78,7 @@ def cloud(scheme, server):
 @pytest.mark.parametrize("scheme", ["gs", "az"])
 def test_records_of_other_clouds(server, tmp_path, scheme):
     pytest.importorskip("obstore")
-    path = tmp_path / "a.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(50):
-            writer.write(bytes([i]) * 20_000, key=i)
+    path = write_records(tmp_path / "a.rec", [bytes([i]) * 20_000 for i in range(50)])
     url, options = cloud(scheme, server)
     keywords = {
         "remote_cache": tmp_path / "mirrors", "remote_timeout": 20, "remote_options": options,
@@ -135,10 +133,7 @@ def hub():
 
 
 def test_what_fsspec_reaches(hub, tmp_path):
-    path = tmp_path / "a.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(50):
-            writer.write(bytes([i]) * 20_000, key=i)
+    path = write_records(tmp_path / "a.rec", [bytes([i]) * 20_000 for i in range(50)])
     for name in ("a.rec", "a.idx"):
         hub().pipe(f"hf://datasets/me/set/{name}", path.with_name(name).read_bytes())
     options = {"token": SECRET}

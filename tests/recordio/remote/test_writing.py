@@ -6,7 +6,7 @@ import pytest
 
 import recordio
 from recordio.errors import RecordIOError, RemoteFileError
-from recordio.remote import part_writers, uploading
+from recordio.remote import output, part_writers
 from recordio.remote.output import RemoteOutput
 from recordio.remote.settings import RemoteSettings
 
@@ -28,7 +28,7 @@ both = pytest.mark.parametrize("library", ["obstore", "fsspec"], indirect=True)
 @pytest.fixture
 def access(server, library, monkeypatch):
     """How to reach the server of the test, with parts that are small."""
-    for module in (part_writers, uploading):
+    for module in (part_writers, output):
         monkeypatch.setattr(module, "PART", PART)
     options = {
         "endpoint_url": server.url, "access_key_id": "me", "secret_access_key": SECRET,
@@ -191,7 +191,7 @@ def test_giving_up_does_not_wait_for_a_server_that_hangs(server, access):
 
 
 def test_the_memory_of_an_upload_is_bounded(monkeypatch):
-    monkeypatch.setattr(uploading, "PART", PART)
+    monkeypatch.setattr(output, "PART", PART)
     let_go, begun, held = threading.Event(), threading.Event(), []
 
     class Slow:
@@ -209,8 +209,8 @@ def test_the_memory_of_an_upload_is_bounded(monkeypatch):
         def abort(self):
             pass
 
-    monkeypatch.setattr(uploading, "part_writer", lambda url, settings: Slow())
-    upload = uploading.Upload("s3://bucket/a", RemoteSettings())
+    monkeypatch.setattr(output, "part_writer", lambda url, settings: Slow())
+    upload = output.Upload("s3://bucket/a", RemoteSettings())
     taken = []
 
     def produce():
@@ -230,9 +230,9 @@ def test_the_memory_of_an_upload_is_bounded(monkeypatch):
 
 def test_objects_have_so_many_parts_at_most(monkeypatch):
     pytest.importorskip("fsspec")
-    monkeypatch.setattr(uploading, "PART", 10)
-    monkeypatch.setattr(uploading, "MOST_PARTS", 3)
-    upload = uploading.Upload("memory://packs/large", RemoteSettings())
+    monkeypatch.setattr(output, "PART", 10)
+    monkeypatch.setattr(output, "MOST_PARTS", 3)
+    upload = output.Upload("memory://packs/large", RemoteSettings())
     with pytest.raises(RemoteFileError, match="recordio shard"):
         upload.write(b"x" * 50)
     upload.discard()

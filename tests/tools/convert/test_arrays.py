@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from recordio import IRHeader, RecordWriter, pack
+from iterators.testing import write_pack
 from recordio.tools.images import decode_image
 
 
@@ -155,8 +155,7 @@ def test_a_packed_header_that_lies_takes_no_memory(tmp_path, command, capsys):
 
 
 def test_exports_do_not_decode_what_is_too_large(tmp_path, command, images, capsys):
-    with RecordWriter(tmp_path / "p.rec") as writer:
-        writer.write(pack(IRHeader(0, 1.0, 0, 0), images.png(24, 36)))
+    write_pack(tmp_path / "p.rec", [images.png(24, 36)], index=False)
     words = ["export", tmp_path / "p", tmp_path / "x", "--to", "npy", "--max-pixels"]
     assert command(*words, 24 * 36 - 1) == 1
     assert "raise --max-pixels" in capsys.readouterr().err

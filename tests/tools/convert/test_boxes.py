@@ -497,3 +497,11 @@ def test_folders_that_are_none_are_named(annotated, kind, command, capsys):
     ):
         assert command(first, source, folder, annotated.folder / "out") == 1
         assert text in capsys.readouterr().err
+
+
+def test_a_box_becomes_six_numbers_behind_the_header():
+    labels = BoxLabels("refuse", "drop", False)
+    box = Box("box 0", 3, (0.25, 0, 0.5, 1))
+    assert labels.of([box], (100, 100))[0] == [2.0, 5.0, 3.0, 0.25, 0.0, 0.5, 1.0]
+    with pytest.raises(LabelError, match=r"^box 0: its width .* not above 0 \(50, 0, 50, 100\)"):
+        labels.of([box._replace(corners=(0.5, 0, 0.5, 1))], (100, 100))

@@ -4,7 +4,7 @@ import tarfile
 
 import pytest
 
-from recordio import IRHeader, RecordWriter, pack
+from iterators.testing import write_pack, write_rows
 from recordio.tools.convert.folders import safe_parts
 
 
@@ -57,19 +57,16 @@ def test_labels_are_in_a_table(photo_folder, tmp_path, command):
 
 def test_without_names_files_are_named_after_keys_and_labels(tmp_path, command, images):
     jpeg, png = images.jpeg(), images.png()
-    with RecordWriter(tmp_path / "p.rec", tmp_path / "p.idx") as writer:
-        writer.write(pack(IRHeader(0, 2.0, 7, 0), jpeg), key=11)
-        writer.write(pack(IRHeader(0, 0.5, 8, 0), png), key=12)
-        writer.write(pack(IRHeader(0, [2, 9], 8, 0), png), key=11)
+    rows = [(7, 2.0, jpeg), (8, 0.5, png), (8, [2, 9], png)]
+    write_rows(tmp_path / "p.rec", rows, keys=[11, 12, 11])
     assert command("export", tmp_path / "p", tmp_path / "x") == 0
     assert tree(tmp_path / "x") == {"2/11.jpg": jpeg, "0.5/12.png": png, "2/11.png": png}
     assert "2/11.png,8,2,9" in (tmp_path / "x" / "labels.csv").read_text()
 
 
 def test_two_files_of_one_name_are_both_kept(tmp_path, command, images):
-    with RecordWriter(tmp_path / "p.rec", tmp_path / "p.idx") as writer:
-        for height in (3, 4):
-            writer.write(pack(IRHeader(0, 2.0, 7, 0), images.png(height)), key=11)
+    rows = [(7, 2.0, images.png(height)) for height in (3, 4)]
+    write_rows(tmp_path / "p.rec", rows, keys=[11, 11])
     assert command("export", tmp_path / "p", tmp_path / "x") == 0
     assert tree(tmp_path / "x") == {"2/11.png": images.png(3), "2/11-1.png": images.png(4)}
 
@@ -78,7 +75,7 @@ def test_two_files_of_one_name_are_both_kept(tmp_path, command, images):
     "name", ["../out", "/etc", "a/../../b", "", " ", "a//b", "a\0b", "..", "a/.", "a/", "./a"]
 )
 def test_no_name_leads_out_of_the_folder(photo_folder, tmp_path, command, name):
-    assert safe_parts(name) == []
+    assert safe_parts(name) == [] and safe_parts("animals/cat") == ["animals", "cat"]
     assert command("from-imagefolder", photo_folder, tmp_path / "p") == 0
     with open(tmp_path / "p.classes.txt", "w", newline="") as file:
         file.write(f"0\t{name}\n")
@@ -87,8 +84,7 @@ def test_no_name_leads_out_of_the_folder(photo_folder, tmp_path, command, name):
 
 
 def test_list_names_do_not_lead_out_of_the_folder(tmp_path, command, images):
-    with RecordWriter(tmp_path / "p.rec") as writer:
-        writer.write(pack(IRHeader(0, 2.0, 0, 0), images.png()))
+    write_pack(tmp_path / "p.rec", [images.png()], [2.0], index=False)
     (tmp_path / "p.lst").write_text("0\t2\t../../evil.png\n")
     assert command("export", tmp_path / "p", tmp_path / "x") == 0
     assert tree(tmp_path / "x") == {"2/evil.png": images.png()}
@@ -98,9 +94,8 @@ def test_list_names_do_not_lead_out_of_the_folder(tmp_path, command, images):
 
 
 def test_large_labels_get_folders_of_their_own(tmp_path, command, images):
-    with RecordWriter(tmp_path / "p.rec") as writer:
-        for label in (1234567, 1234568, 0.5, -1):
-            writer.write(pack(IRHeader(0, label, 0, 0), images.png()))
+    labels = [1234567, 1234568, 0.5, -1]
+    write_pack(tmp_path / "p.rec", [images.png()] * 4, labels, index=False)
     assert command("export", tmp_path / "p", tmp_path / "x") == 0
     assert sorted(tree(tmp_path / "x")) == [
         "-1/3.png",
@@ -148,9 +143,8 @@ def test_a_folder_without_images_is_an_error(tmp_path, command, output, capsys):
 
 def test_names_that_are_too_long_become_keys_and_labels(tmp_path, command, images):
     long, twice = "n" * 300, "t" * 251
-    with RecordWriter(tmp_path / "p.rec", tmp_path / "p.idx") as writer:
-        for key in range(4):
-            writer.write(pack(IRHeader(0, float(key % 2), key, 0), images.jpeg(key + 20)), key)
+    contents = [images.jpeg(key + 20) for key in range(4)]
+    write_pack(tmp_path / "p.rec", contents, [0, 1, 0, 1])
     (tmp_path / "p.lst").write_text(
         f"0\t0\t{long}.jpg\n1\t1\t{twice}.jpg\n2\t0\tc.jpg\n3\t1\t{twice}.jpg\n"
     )

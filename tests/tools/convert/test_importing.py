@@ -4,7 +4,7 @@ import pytest
 
 from recordio import RecordIOError, RecordReader, unpack
 from recordio.tools.convert.format import Item, LeftOut, Source
-from recordio.tools.convert.importing import ImportReport, import_records
+from recordio.tools.convert.importing import ImportReport, companions, import_records
 from recordio.tools.image_list import Skipped
 
 
@@ -46,3 +46,13 @@ def test_names_that_a_source_makes_up_fill_neither_memory_nor_screen():
     said = report.not_stored()
     assert "\n" not in said and "two?lines" in said and len(said) < 2000
     assert "other kinds" in said
+
+
+def test_companions_are_all_files_with_the_prefix():
+    assert companions("out/a") == ["out/a.rec", "out/a.idx", "out/a.lst", "out/a.classes.txt"]
+
+
+def test_a_name_is_kept_in_the_list(tmp_path):
+    items = iter([Item([1.0], b"one"), Item([2.0, 3.0], b"two", "b.txt")])
+    assert import_records(Source(items), str(tmp_path / "a")).records == 2
+    assert (tmp_path / "a.lst").read_text() == "1\t2.000000\t3.000000\tb.txt\n"

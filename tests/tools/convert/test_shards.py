@@ -7,17 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordio import IRHeader, RecordIOError, RecordWriter, pack
+from iterators.testing import write_pack
+from recordio import RecordIOError
 from recordio.tools.convert.shards import expand_braces, matching_files, older_shards
 
 
 @pytest.fixture
 def records(tmp_path, images):
     """A pack of ten images."""
-    with RecordWriter(tmp_path / "t.rec", tmp_path / "t.idx") as writer:
-        for number in range(10):
-            header = IRHeader(0, float(number), number, 0)
-            writer.write(pack(header, images.jpeg(20 + number)), number)
+    write_pack(tmp_path / "t.rec", [images.jpeg(20 + number) for number in range(10)])
     return tmp_path / "t"
 
 
@@ -175,10 +173,7 @@ def test_folders_are_not_cut(records, tmp_path, command, capsys):
 
 
 def test_an_error_in_one_shard_leaves_none(records, tmp_path, command, images):
-    with RecordWriter(tmp_path / "t.rec", tmp_path / "t.idx") as writer:
-        for number in range(6):
-            content = images.jpeg() if number < 5 else b"no image"
-            writer.write(pack(IRHeader(0, 1.0, number, 0), content), number)
+    write_pack(tmp_path / "t.rec", [images.jpeg()] * 5 + [b"no image"])
     folder = tmp_path / "out"
     folder.mkdir()
     words = ["export", records, folder / "s.npy", "--to", "npy", "--shard-records", "2"]

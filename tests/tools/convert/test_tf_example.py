@@ -75,3 +75,7 @@ def test_endless_lists_of_numbers_are_refused_where_they_are_wanted():
     with pytest.raises(RecordIOError, match="more than 4194304 numbers"):
         decode_example(data)
     assert decode_example(data, {"label"}) == {"label": [3], "many": []}
+
+
+def test_the_bytes_of_an_example():
+    assert encode_example({"x": [1]}).hex() == "0a0c0a0a0a017812051a030a0101"

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import recordio
+from iterators.testing import write_pack
 from recordio import RecordIOError
 from recordio.tools.convert.webdataset import FROM_WEBDATASET
 
@@ -215,11 +216,8 @@ def test_arrays_travel_as_well(tmp_path, command):
 
 
 def test_records_of_one_name_stay_apart(tmp_path, command, images):
-    from recordio import IRHeader, RecordWriter, pack
-
-    with RecordWriter(tmp_path / "t.rec", tmp_path / "t.idx") as writer:
-        for key in (5, 5, 6):
-            writer.write(pack(IRHeader(0, 1.0, key, 0), images.jpeg()), key=key)
+    keys = [5, 5, 6]
+    write_pack(tmp_path / "t.rec", [images.jpeg()] * 3, [1, 1, 1], ids=keys, keys=keys)
     (tmp_path / "t.lst").write_text("6\t1\t5-1.jpg\n")
     assert command("export", tmp_path / "t", tmp_path / "b.tar", "--to", "webdataset") == 0
     names = [name for name, _ in listed(tmp_path / "b.tar")]

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
+from iterators.testing import write_rows
+from recordio import RecordReader, RecordWriter, unpack
 from recordio.tools.material.labels import mapping
 
 
@@ -16,9 +17,8 @@ def rows(tmp_path, monkeypatch):
     """Packs a and b of some records of three classes, in the current folder."""
     monkeypatch.chdir(tmp_path)
     for name, first in (("a", 0), ("b", 90)):
-        with RecordWriter(f"{name}.rec", f"{name}.idx") as writer:
-            for number in range(first, first + 30):
-                writer.write(pack(IRHeader(0, number % 3, number, 0), name.encode() * number))
+        rows = [(n, n % 3, name.encode() * n) for n in range(first, first + 30)]
+        write_rows(f"{name}.rec", rows)
     return tmp_path
 
 
@@ -169,6 +169,7 @@ def test_damaged_records(rows, command, capsys):
 
 
 def test_a_table_of_labels():
+    assert mapping("0=3,1=3") == {0.0: 3.0, 1.0: 3.0}
     for text in ("none.txt", "", "1", "a=b"):
         with pytest.raises(argparse.ArgumentTypeError):
             mapping(text)

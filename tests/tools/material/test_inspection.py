@@ -1,12 +1,12 @@
 import json
 import signal
 
-import cv2
 import numpy as np
 import pytest
 
 import recordio
-from recordio import IRHeader, RecordReader, RecordWriter, pack
+from iterators.testing import encode_jpeg, write_pack, write_records
+from recordio import RecordReader
 
 
 @pytest.fixture
@@ -14,9 +14,8 @@ def rows(tmp_path, monkeypatch):
     """Packs a and b, of which b has another label and another record."""
     monkeypatch.chdir(tmp_path)
     for name, labels in (("a", [0, 1, 1]), ("b", [0, 2, 1, 1])):
-        with RecordWriter(f"{name}.rec", f"{name}.idx") as writer:
-            for number, label in enumerate(labels):
-                writer.write(pack(IRHeader(0, label, number, 0), b"content %d" % number))
+        contents = [b"content %d" % number for number in range(len(labels))]
+        write_pack(f"{name}.rec", contents, labels)
     return tmp_path
 
 
@@ -25,12 +24,10 @@ def pictures(tmp_path, monkeypatch, photos):
     """A pack of two photographs, one of them also compressed more, and one of them twice."""
     monkeypatch.chdir(tmp_path)
     contents = [
-        cv2.imencode(".jpg", photos[name], [cv2.IMWRITE_JPEG_QUALITY, quality])[1].tobytes()
+        encode_jpeg(photos[name], quality=quality)
         for name, quality in (("astronaut", 90), ("coffee", 90), ("coffee", 50), ("astronaut", 90))
     ]
-    with RecordWriter("p.rec", "p.idx") as writer:
-        for number, content in enumerate(contents):
-            writer.write(pack(IRHeader(0, number % 2, number, 0), content))
+    write_pack("p.rec", contents, lambda number: number % 2)
     return tmp_path
 
 
@@ -133,8 +130,6 @@ def test_interrupted_while_comparing(rows, command, monkeypatch, capsys):
         return hash_of(content)
 
     monkeypatch.setattr(content_table, "hash_of", interrupt)
-    with RecordWriter("many.rec") as writer:
-        for number in range(2000):
-            writer.write(np.int64(number).tobytes())
+    write_records("many.rec", [np.int64(number).tobytes() for number in range(2000)], index=False)
     assert command("dedup", "many", "--remove", "x", "--threads", 1) in (130, 143)
     assert "interrupted" in capsys.readouterr().err and not (rows / "x.rec").exists()

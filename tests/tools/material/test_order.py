@@ -3,16 +3,15 @@ import json
 import pytest
 
 import recordio
-from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
+from iterators.testing import write_pack
+from recordio import RecordReader, unpack
 
 
 @pytest.fixture
 def rows(tmp_path, monkeypatch):
     """A pack of thirty records of three classes, in the current folder."""
     monkeypatch.chdir(tmp_path)
-    with RecordWriter("a.rec", "a.idx") as writer:
-        for number in range(30):
-            writer.write(pack(IRHeader(0, number % 3, number, 0), b"x" * (30 - number)))
+    write_pack("a.rec", [b"x" * (30 - number) for number in range(30)], lambda number: number % 3)
     return tmp_path
 
 

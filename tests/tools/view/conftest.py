@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import recordio
-from recordio import IRHeader, RecordWriter, pack
+from iterators.testing import write_faces, write_list, write_pack, write_records
+from recordio import IRHeader, pack
 
 TOKEN, PORT = "the-token", 8642
 BASE = f"http://127.0.0.1:{PORT}"
@@ -19,14 +20,14 @@ CLASSES = ("cat", "dog", "<script>alert('class')</script>")
 def plain(tmp_path_factory, images):
     """30 images of three classes, with names of classes and files: the prefix of the pack."""
     prefix = tmp_path_factory.mktemp("plain") / "plain"
-    lines = []
-    with RecordWriter(f"{prefix}.rec", f"{prefix}.idx") as writer:
-        for number in range(30):
-            content = images.jpeg(40 + number, 60) if number % 2 else images.png(30, 40 + number)
-            label, name = number % 3, f"{CLASSES[number % 3][:3]}/IMG_{number:03d}.jpg"
-            writer.write(pack(IRHeader(0, label, 1000 + number, 0), content), key=1000 + number)
-            lines.append(f"{1000 + number}\t{label}.000000\t{name}\n")
-    prefix.with_name("plain.lst").write_text("".join(lines))
+    contents = [
+        images.jpeg(40 + number, 60) if number % 2 else images.png(30, 40 + number)
+        for number in range(30)
+    ]
+    labels, ids = [number % 3 for number in range(30)], range(1000, 1030)
+    write_pack(f"{prefix}.rec", contents, labels, ids=ids, keys=ids)
+    files = [f"{CLASSES[number % 3][:3]}/IMG_{number:03d}.jpg" for number in range(30)]
+    write_list(f"{prefix}.lst", files, [f"{label}.000000" for label in labels], ids=ids)
     names = "".join(f"{label}\t{name}\n" for label, name in enumerate(CLASSES))
     prefix.with_name("plain.classes.txt").write_text(names)
     return str(prefix)
@@ -51,9 +52,7 @@ def mixed(tmp_path_factory, images):
         pack(IRHeader(0, [1, 2, 3.5], 8, 0), images.png()),
         pack(IRHeader(0, 1, 9, 0), b"abcd" + magic + b"efgh" + magic),
     ]
-    with RecordWriter(f"{prefix}.rec") as writer:
-        for record in records:
-            writer.write(record)
+    write_records(f"{prefix}.rec", records, index=False)
     return str(prefix)
 
 
@@ -72,19 +71,9 @@ def damaged(tmp_path_factory, plain):
 @pytest.fixture(scope="session")
 def faces(tmp_path_factory):
     """Four identities with three images each."""
-    import cv2
-
-    prefix = tmp_path_factory.mktemp("faces") / "faces"
-    with RecordWriter(f"{prefix}.rec", f"{prefix}.idx") as writer:
-        writer.write(pack(IRHeader(2, [13, 17], 0, 0), b""), key=0)
-        for key in range(1, 13):
-            image = np.full((20, 20, 3), 20 * key, np.uint8)
-            content = cv2.imencode(".png", image)[1].tobytes()
-            writer.write(pack(IRHeader(0, (key - 1) // 3, key, 0), content), key=key)
-        for key in range(13, 17):
-            first = (key - 13) * 3 + 1
-            writer.write(pack(IRHeader(2, [first, first + 3], key, 0), b""), key=key)
-    return str(prefix)
+    pixels = [np.full((20, 20, 3), 20 * key, np.uint8) for key in range(1, 13)]
+    path = write_faces(tmp_path_factory.mktemp("faces") / "faces.rec", [3] * 4, pixels)
+    return str(path.with_suffix(""))
 
 
 @pytest.fixture

@@ -76,6 +76,15 @@ def test_content_is_shown_as_what_it_is(content, kind, start):
     assert bool(reading.note) == (len(content) > 1 << 16)
 
 
+def test_deep_nesting_does_not_become_a_page_of_indents():
+    deep = "[" * 900 + "1," * 30_000 + "1" + "]" * 900
+    reading = read_content(deep.encode(), "other")
+    assert reading.kind == "JSON" and reading.text == deep and "as it is stored" in reading.note
+    wide = json.dumps([{"name": "a", "box": [1, 2, 3, 4]}] * 1500)
+    reading = read_content(wide.encode(), "other")
+    assert reading.text == json.dumps(json.loads(wide), indent=2) and not reading.note
+
+
 def test_text_is_never_cut_inside_a_character():
     content = ("x" + "\u00e9" * 50_000).encode()
     assert set(read_content(content, "other").text[1:]) == {"\u00e9"}

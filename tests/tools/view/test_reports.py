@@ -80,6 +80,10 @@ def test_bytes_for_people(count):
     assert float(number) * factor == pytest.approx(count, rel=5e-3)
 
 
+def test_bytes_have_three_digits():
+    assert list(map(bytes_text, (999, 20480, 3.2e10))) == ["999 bytes", "20.5 kB", "32 GB"]
+
+
 def test_damage_is_found_and_leads_to_the_record(client, site, damaged):
     headers = {"origin": "http://127.0.0.1:8642"}
     answer = client.post("/pack/damaged/damage/check?decode=1", headers=headers)

@@ -61,6 +61,16 @@ def test_a_search_ends_in_time_and_says_where(opened, plain, monkeypatch):
     assert not found.complete and (found.begin, found.end) == (25, 30)
 
 
+def test_the_clock_is_looked_at_after_each_record_that_is_decoded(opened, plain):
+    pack = opened(plain)
+    for text in ("not decodable", "label == 0 and not decodable"):
+        found = search(pack, Condition(text), 0, 10, seconds=0)
+        assert not found.complete and (found.begin, found.end) == (0, 1)
+        found = search(pack, Condition(text), 30, 10, backwards=True, seconds=0)
+        assert not found.complete and (found.begin, found.end) == (29, 30)
+    assert search(pack, Condition("width > 1000"), 0, 10, seconds=0).end == 30
+
+
 def test_objects_are_asked_by_their_classes(opened, mixed):
     pack = opened(mixed)
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import iterators
-from recordio import IRHeader, RecordWriter, pack
+from iterators.testing import write_pack
 from recordio.tools.view.calls import CallError, Settings, form_groups, parse_call, parse_fields
 from recordio.tools.view.training_pages import usual
 
@@ -233,8 +233,7 @@ def test_switches_of_the_form_stand_where_the_call_put_them(client, given):
 
 
 def test_the_form_hands_on_exact_numbers(site, opened, tmp_path, images):
-    with RecordWriter(tmp_path / "large.rec") as writer:
-        writer.write(pack(IRHeader(0, 1, 0, 0), images.jpeg(200, 300)))
+    write_pack(tmp_path / "large.rec", [images.jpeg(200, 300)], index=False)
     settings = usual(opened(str(tmp_path / "large")))
     assert settings.keywords["max_aspect_ratio"] == 4 / 3
     assert parse_fields(settings.query()) == settings

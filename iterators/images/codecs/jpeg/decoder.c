@@ -1,6 +1,6 @@
 /* JPEG rows of a rectangle at a scale, by libjpeg-turbo; every jump of its error handling stays here. */
 #include "decoder.h"
-#include "outline.h"
+#include "recordio/jpeg_outline.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "work.h"
+#include "recordio/jpeg_limits.h"
 
 enum jpeg_status {
     JPEG_OK = 0,

@@ -10,7 +10,7 @@ from threading import local
 
 import numpy as np
 
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, uint8_t
 from libc.string cimport memcpy
 
 from iterators.images.codecs.row_source cimport (
@@ -18,8 +18,10 @@ from iterators.images.codecs.row_source cimport (
 )
 from iterators.images.kernels.orient cimport orient_exchanges_sides
 from iterators.images.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
+from recordio.jpeg_limits cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
+from recordio.jpeg_limits import DEFAULT_LIMITS, check_limits
 
 cdef extern from "iterators/core/sync.h" nogil:
     double sync_now()
@@ -60,11 +62,6 @@ cdef extern from "iterators/images/codecs/jpeg/decoder.h" nogil:
         JPEG_ENTROPY_OF_OURS
         JPEG_ENTROPY_PORTABLE
 
-    enum:
-        JPEG_MAX_PIXELS
-    const char* jpeg_limit_names[JPEG_NUM_LIMITS]
-    const jpeg_limits jpeg_default_limits
-
     int jpeg_decoder_available() noexcept
     const char* jpeg_decoder_library() noexcept
     jpeg_decoder* jpeg_decoder_new() noexcept
@@ -83,44 +80,9 @@ cdef extern from "iterators/images/codecs/jpeg/decoder.h" nogil:
     int jpeg_decoder_warnings(const jpeg_decoder* decoder) noexcept
 
 
-cdef extern from "iterators/images/codecs/jpeg/outline.h" nogil:
-    ctypedef struct jpeg_outline:
-        int width
-        int height
-
-    void read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) noexcept
-
-cdef extern from "iterators/images/codecs/jpeg/work.h" nogil:
-    cdef enum jpeg_work:
-        JPEG_WORK_OK
-
-    jpeg_work count_scans(const uint8_t* data, size_t size, const jpeg_limits* limits, int width,
-                          int height) noexcept
-    void explain_work(jpeg_work found, const jpeg_limits* limits, int width, int height,
-                      char* message, size_t size) noexcept
-    void explain_pixels(const jpeg_limits* limits, int width, int height, char* message,
-                        size_t size) noexcept
-
-
-cdef enum:
-    MESSAGE_SIZE = 256
-
-
-DEFAULT_LIMITS = {
-    jpeg_limit_names[i].decode(): jpeg_default_limits.most[i] for i in range(JPEG_NUM_LIMITS)
-}
 DEFAULT_MAX_PIXELS = DEFAULT_LIMITS["max_pixels"]
 DEFAULT_MAX_SCANS = DEFAULT_LIMITS["max_scans"]
 DEFAULT_MAX_SCAN_PIXELS = DEFAULT_LIMITS["max_scan_pixels"]
-
-
-cdef int load_limits(jpeg_limits* target, dict limits) except -1:
-    for name in limits:
-        if name not in DEFAULT_LIMITS:
-            raise TypeError(f"{name!r} is no limit: {', '.join(DEFAULT_LIMITS)}")
-    for i, (name, default) in enumerate(DEFAULT_LIMITS.items()):
-        target.most[i] = limits.get(name, default)
-    return 0
 
 
 JpegInfo = namedtuple(
@@ -339,46 +301,6 @@ def header(data):
         info.width, info.height, info.components, info.orientation,
         bool(info.progressive), bool(info.supported),
     )
-
-
-def check_limits(data, **limits):
-    """Refuse a JPEG image that takes too long to decode, before another decoder gets it.
-
-    Nothing is decoded, and nothing else is said of the image; other formats are let through.
-
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-    **limits : int
-        As for `decode`, which looks by itself.
-
-    Raises
-    ------
-    ImageDecodeError
-        If the image exceeds a limit; the error names it.
-
-    Examples
-    --------
-    >>> check_limits(b"GIF89a")
-    """
-    cdef const uint8_t[::1] view = _bytes_of(data)
-    cdef jpeg_limits most
-    cdef jpeg_outline found
-    cdef jpeg_work work
-    cdef char message[MESSAGE_SIZE]
-    cdef size_t size = 0 if view is None else view.shape[0]
-    load_limits(&most, limits)
-    if size < 3 or not (view[0] == 0xFF and view[1] == 0xD8 and view[2] == 0xFF):
-        return
-    read_jpeg_outline(&view[0], size, &found)
-    if <int64_t>found.width * found.height > most.most[JPEG_MAX_PIXELS]:
-        explain_pixels(&most, found.width, found.height, message, MESSAGE_SIZE)
-        raise ImageDecodeError("the JPEG image is too large: " + message.decode("ascii"))
-    work = count_scans(&view[0], size, &most, found.width, found.height)
-    if work != JPEG_WORK_OK:
-        explain_work(work, &most, found.width, found.height, message, MESSAGE_SIZE)
-        raise ImageDecodeError("the JPEG image is suspicious: " + message.decode("ascii"))
 
 
 cdef int _copy_rows(jpeg_decoder* decoder, uint8_t* to, size_t row_size) noexcept nogil:

@@ -14,6 +14,7 @@ from libc.stdint cimport int16_t, uint8_t, uint16_t
 from libc.string cimport memcpy
 
 from iterators.images.codecs.jpeg cimport jpeg
+from recordio.jpeg_limits cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
 
@@ -34,7 +35,7 @@ cdef extern from "iterators/images/codecs/transcode/rewrite.h" nogil:
         pass
 
     ctypedef struct jpeg_rewrite_options:
-        jpeg.jpeg_limits limits
+        jpeg_limits limits
         int restart
         int tables
 
@@ -54,7 +55,7 @@ cdef extern from "iterators/images/codecs/transcode/rewrite.h" nogil:
     jpeg_coefficients* jpeg_coefficients_new() noexcept
     void jpeg_coefficients_free(jpeg_coefficients* coefficients) noexcept
     int jpeg_coefficients_read(jpeg_coefficients* coefficients, const uint8_t* data, size_t size,
-                               const jpeg.jpeg_limits* limits) noexcept
+                               const jpeg_limits* limits) noexcept
     const jpeg_frame* jpeg_coefficients_frame(const jpeg_coefficients* coefficients) noexcept
     int jpeg_coefficients_rows(jpeg_coefficients* coefficients, int component, int first,
                                int count, const int16_t** rows) noexcept
@@ -168,7 +169,7 @@ def rewrite(data, restart="auto", tables="auto", **limits):
     if tables not in TABLES:
         raise ValueError(f"tables must be 'auto', 'optimal' or 'standard', not {tables!r}")
     options.tables = TABLES[tables]
-    jpeg.load_limits(&options.limits, limits)
+    load_limits(&options.limits, limits)
     size = 0 if view is None else view.shape[0]
     if size:
         first = &view[0]
@@ -295,14 +296,14 @@ def coefficients(data, **limits):
     """
     cdef const uint8_t[::1] view = _bytes_of(data)
     cdef _Reader reader = _Reader()
-    cdef jpeg.jpeg_limits most
+    cdef jpeg_limits most
     cdef const jpeg_frame* frame
     cdef const int16_t* row
     cdef int16_t[:, :, :, ::1] blocks
     cdef uint16_t[:, ::1] table
     cdef int status, component, y
     cdef size_t row_size
-    jpeg.load_limits(&most, limits)
+    load_limits(&most, limits)
     if view is None:
         raise ImageDecodeError("not a JPEG image")
     with nogil:

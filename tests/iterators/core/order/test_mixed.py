@@ -15,6 +15,7 @@ from iterators.core.order import (
     WeightedOrder,
 )
 from iterators.core.order.alternation import BLOCK, Alternation
+from iterators.core.order.mixed import whole_weights
 
 weights = st.lists(st.integers(1, 10_000), min_size=1, max_size=7)
 sizes = st.integers(1, 400)
@@ -237,3 +238,7 @@ def test_even_parts_have_as_many_batches(case, n):
 def test_too_little_for_a_batch(labels, images, classes, message):
     with pytest.raises(ValueError, match=message):
         ClassOrder(np.array(labels, float), images, classes)
+
+
+def test_shares_as_whole_numbers():
+    assert whole_weights([Fraction("0.7"), Fraction("0.3")]).tolist() == [7, 3]

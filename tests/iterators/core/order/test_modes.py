@@ -9,7 +9,9 @@ from iterators.core.order.modes import (
     MODES,
     EvenSequencesSubsetIterator,
     SequentialSubsetIterator,
+    alike,
     as_even,
+    generator,
     has_uniform_batch_size,
     is_stochastic,
     resolve_iterator_class,
@@ -163,3 +165,12 @@ def test_an_even_version_of_any_iterator_leaves_out_short_batches():
             return iter([slice(0, 2), np.array([2]), slice(3, 5)])
 
     assert list(as_even(Halves)(5, batch_size=2)) == [slice(0, 2), slice(3, 5)]
+
+
+def test_the_generator_of_a_seed():
+    assert generator(5).randint(100) == generator(5).randint(100)
+
+
+def test_batches_of_sequences_of_one_length():
+    found = alike(np.arange(4), np.array([2, 1, 1, 1]), np.array([1, 2]), batch_size=2)
+    assert [[rows.tolist() for rows in batches] for batches in found] == [[[1, 2], [3]], [[0]]]

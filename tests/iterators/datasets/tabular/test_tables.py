@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
 from iterators.datasets import TabularDataset, tabular
+from iterators.testing.strategies import slices
 
 torch = pytest.importorskip("torch")
 
-BOUNDS = st.none() | st.integers(-15, 15)
-SLICES = st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-4, 4).filter(bool))
+SLICES = slices()
 MODES = [tuple, dict, None]
 
 

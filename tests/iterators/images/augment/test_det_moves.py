@@ -1,13 +1,10 @@
 """Boxes are moved as the pixels are: compared with where white rectangles end up."""
 
-import doctest
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import iterators.images.augment.det_moves as det_moves
 from iterators.images.augment.det_moves import moved
 from iterators.images.augment.det_recipe import MOVING, DetRecipe
 from iterators.images.kernels.operations import NAMES, operate
@@ -182,5 +179,6 @@ def test_which_policies_move_boxes():
     assert all(moves(auto_augment=f"autoaugment{name}") for name in ("", "-svhn", "-cifar10"))
 
 
-def test_the_examples_hold():
-    assert doctest.testmod(det_moves).failed == 0
+def test_a_shift_moves_a_box():
+    label = moved([2, 5, 7, 0.0, 0.25, 0.5, 1.0], [("translate_x", -10)], 40, 40)
+    assert label.tolist() == [2.0, 5.0, 7.0, 0.25, 0.25, 0.75, 1.0]

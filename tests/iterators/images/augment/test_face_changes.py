@@ -1,6 +1,5 @@
 """AdaFace's changes: a part of the image on black, and low resolution."""
 
-import doctest
 import subprocess
 import sys
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import iterators.images.augment.face_changes as face_module
 from iterators.images.augment.face_changes import drawn_face
 from iterators.images.augment.recipe import Recipe
 from iterators.images.kernels.resample import resize
@@ -140,5 +138,6 @@ def test_what_cannot_be_is_refused(keywords, text):
         Recipe(data_shape=(3, 8, 8), **keywords)
 
 
-def test_examples_run():
-    assert doctest.testmod(face_module).failed == 0
+def test_the_size_in_between():
+    recipe = Recipe(data_shape=(3, 112, 112), low_resolution=1, low_resolution_side=0.5)
+    assert drawn_face(recipe, 0, 0, 0)["small"] == (56, 56)

@@ -1,6 +1,5 @@
 """Colour jitter, greying, blur and solarizing of torchvision's, DINO's and DeiT's recipes."""
 
-import doctest
 from collections import Counter
 from itertools import permutations
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import iterators.images.augment.photometric as photometric_module
 from iterators.images.augment.photometric import drawn_photometric
 from iterators.images.augment.recipe import Recipe
 from iterators.images.kernels.operations import operate
@@ -130,5 +128,6 @@ def test_what_cannot_be_is_refused(keywords, text):
         Recipe(**{"data_shape": (3, 8, 8)} | keywords)
 
 
-def test_examples_run():
-    assert doctest.testmod(photometric_module).failed == 0
+def test_a_certain_change_is_drawn():
+    recipe = Recipe(data_shape=(3, 8, 8), random_grayscale=1)
+    assert drawn_photometric(recipe, 0, 0, 0) == [("grey", 0.0)]

@@ -1,18 +1,16 @@
 """The operations of `auto_augment`: applied in order, mixed; names and keywords."""
 
-import doctest
-
 import numpy as np
 import pytest
 from scipy import stats
 
-import iterators.images.augment.policy as policy_module
 from iterators.images.augment.policies import NAMES, policy_of
 from iterators.images.augment.policy import PolicyChange, drawn_operations
 from iterators.images.augment.recipe import Recipe
 from iterators.images.kernels.operations import operate
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
+from iterators.testing import noise
 from recordio import IRHeader, pack_img
 
 RARE = 1e-5
@@ -38,8 +36,7 @@ def test_mixes_have_the_distributions_of_augmix():
 
 
 def picture(channels=3, height=40, width=48):
-    rng = np.random.default_rng(channels)
-    return rng.integers(0, 256, (height, width, channels), dtype=np.uint8)
+    return noise(height, width, channels, channels)
 
 
 def rendered(recipe, image, record=0, epoch=0, dtype="uint8", **more):
@@ -179,5 +176,7 @@ def test_fill_value_serves_policies_where_it_is_given():
     assert fill(fill_value=9, augment_fill=(1, 2, 3)) == (1, 2, 3)
 
 
-def test_examples_run():
-    assert doctest.testmod(policy_module).failed == 0
+def test_a_policy_by_name_draws_its_operations():
+    recipe = Recipe(data_shape=(3, 8, 8), auto_augment="randaugment")
+    operations, mix = drawn_operations(recipe, 0, 0, 0)
+    assert (len(operations), mix) == (2, {})

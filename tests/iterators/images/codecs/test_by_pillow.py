@@ -89,10 +89,12 @@ def test_records_become_samples(kind):
 
 @pytest.mark.parametrize("kind", by_pillow.FORMATS)
 def test_who_reads_the_samples_is_found_by_trying(kind):
-    sample = base64.b64decode(by_pillow.FORMATS[kind].pixel)
+    sample = base64.b64decode(by_pillow.FORMATS[kind].sample)
     assert kind_of(sample) == kind
     if by_pillow.reader_of(kind):
-        assert general.decode(sample).shape == (1, 1, 3)
+        height, width, _ = general.decode(sample).shape
+        assert (width, height) == general.upright_size(sample)
+        assert (height > width) == (by_pillow.turns(kind) and kind != "jxl")
     else:
         assert "nobody" in by_pillow.describe()
 
@@ -101,7 +103,7 @@ def test_who_reads_the_samples_is_found_by_trying(kind):
 def test_what_is_missing_is_named(kind, monkeypatch):
     monkeypatch.setattr(by_pillow, "reader_of", lambda kind: "")
     found = by_pillow.FORMATS[kind]
-    content = base64.b64decode(found.pixel)
+    content = base64.b64decode(found.sample)
     with pytest.raises(ImageDecodeError) as caught:
         general.decode(content)
     assert f"a {found.name} image" in str(caught.value)

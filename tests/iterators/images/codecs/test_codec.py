@@ -18,6 +18,7 @@ import iterators.__main__ as installation
 from iterators.images.codecs import by_pillow
 from iterators.images.codecs import general as codec
 from iterators.images.codecs.jpeg import jpeg
+from iterators.testing import check_decoder, strategies
 from recordio.errors import ImageDecodeError
 
 RANDOM = np.random.default_rng(5)
@@ -355,7 +356,7 @@ def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
 
 @pytest.mark.parametrize("orientation", [None, 1, 3, 6, 8])
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
-def test_upright_size_is_that_of_the_decoded_image(with_libjpeg, kind, orientation):
+def test_upright_size_is_that_of_the_decoded_image(with_libjpeg, kind, orientation, monkeypatch):
     Image.init()
     if kind not in Image.SAVE:
         pytest.skip(f"this Pillow writes no {kind}")
@@ -364,4 +365,15 @@ def test_upright_size_is_that_of_the_decoded_image(with_libjpeg, kind, orientati
         exif[0x0112] = orientation
     Image.new("RGB", (6, 4), "red").save(file, kind, exif=exif)
     pixels = codec.decode(file.getvalue())
-    assert codec.upright_size(file.getvalue()) == (pixels.shape[1], pixels.shape[0])
+    with monkeypatch.context() as patch:
+        patch.delattr(codec, "decode")  # nothing is decoded for it
+        assert codec.upright_size(file.getvalue()) == (pixels.shape[1], pixels.shape[0])
+
+
+@given(strategies.blobs(most=20))
+def test_every_codec_decodes_as_opencv_does(blob):
+    def by_opencv(blob):
+        pixels = np.frombuffer(blob, np.uint8)
+        return cv2.imdecode(pixels, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)[..., ::-1]
+
+    check_decoder(codec.decode, by_opencv, [blob], errors=(ImageDecodeError,))

@@ -20,6 +20,7 @@ from iterators.images.det_render import DetPlan
 from iterators.images.linear_render import LinearPlan
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
+from iterators.testing import write_records
 from recordio.errors import ImageDecodeError, RecordHeaderError
 
 RANDOM = np.random.default_rng(21)
@@ -201,13 +202,12 @@ def test_other_largest_values_are_what_the_general_decoder_makes_of_them(maximum
 def packs(tmp_path_factory):
     """Record files with the same 23 images, as raw pixels and as PNG."""
     folder = tmp_path_factory.mktemp("packs")
-    paths = folder / "raw.rec", folder / "png.rec"
-    with recordio.RecordWriter(paths[0]) as raw, recordio.RecordWriter(paths[1]) as png:
-        for number in range(23):
-            image = NOISE[: 50 + number, number : 90 - number // 2, : 3 if number % 3 else 1]
-            for writer, record in zip((raw, png), both(image, label=float(number)), strict=True):
-                writer.write(record)
-    return paths
+    records = []
+    for number in range(23):
+        image = NOISE[: 50 + number, number : 90 - number // 2, : 3 if number % 3 else 1]
+        records.append(both(image, label=float(number)))
+    raw, png = zip(*records, strict=True)
+    return write_records(folder / "raw.rec", raw), write_records(folder / "png.rec", png)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -249,10 +249,7 @@ def test_a_truncated_raw_image_is_named_with_its_place(packs, tmp_path):
     with recordio.RecordReader(packs[0]) as reader:
         records = [bytes(record) for record in reader]
     records[7] = records[7][:-1]
-    path = tmp_path / "a.rec"
-    with recordio.RecordWriter(path) as writer:
-        for record in records:
-            writer.write(record)
+    path = write_records(tmp_path / "a.rec", records)
     options = {"path_imgrec": path, "data_shape": (3, 20, 20), "batch_size": 23, "verbose": False}
     with (
         ImageRecordIter(**options) as provider,

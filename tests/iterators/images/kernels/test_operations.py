@@ -1,14 +1,11 @@
 """The operations of recipes against Pillow, and the forms of each against one another."""
 
-import doctest
-
 import numpy as np
 import pytest
 from by_pillow import FACTORS, GEOMETRIC, of_pillow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iterators.images.kernels import operations
 from iterators.images.kernels.operations import METHODS, NAMES, operate
 from iterators.images.kernels.resample import variants
 
@@ -163,5 +160,7 @@ def test_what_cannot_be_is_refused(arguments, text):
         operate(*arguments)
 
 
-def test_examples_run():
-    assert doctest.testmod(operations).failed == 0
+def test_small_images_by_hand():
+    assert operate(np.array([[10, 200]], np.uint8), "solarize", 128).tolist() == [[10, 55]]
+    moved = operate(np.array([[1, 2, 3]], np.uint8), "translate_x", 1, fill=9)
+    assert moved.tolist() == [[2, 3, 9]]

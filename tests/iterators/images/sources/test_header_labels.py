@@ -9,6 +9,7 @@ import pytest
 
 import recordio
 from iterators.images.sources.record_source import RecordSource
+from iterators.testing import write_pack
 from recordio.errors import RemoteFileError
 from recordio.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.remote.heads import MOST_GAP
@@ -154,12 +155,8 @@ def test_a_server_that_does_not_answer_is_no_bad_record(server, tmp_path, impati
 
 def test_what_stands_close_comes_by_one_request(server, tmp_path, pack):
     """Records that are large on average, most of which are small."""
-    path = tmp_path / "mixed.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for key in range(40):
-            header = recordio.IRHeader(0, float(key), key, 0)
-            size = 1_000_000 if key % 10 == 0 else MOST_GAP // 2
-            writer.write(recordio.pack(header, bytes(size)))
+    sizes = [1_000_000 if key % 10 == 0 else MOST_GAP // 2 for key in range(40)]
+    path = write_pack(tmp_path / "mixed.rec", map(bytes, sizes))
     for file in (path, path.with_suffix(".idx")):
         server.objects[file.name] = file.read_bytes()
     source = RecordSource(
@@ -171,11 +168,7 @@ def test_what_stands_close_comes_by_one_request(server, tmp_path, pack):
 
 
 def test_small_records_come_with_their_blocks(server, tmp_path):
-    path = tmp_path / "small.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for key in range(500):
-            header = recordio.IRHeader(0, float(key), key, 0)
-            writer.write(recordio.pack(header, bytes(5000)))
+    path = write_pack(tmp_path / "small.rec", [bytes(5000)] * 500)
     for file in (path, path.with_suffix(".idx")):
         server.objects[file.name] = file.read_bytes()
     source = RecordSource(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import recordio
 from iterators.images.sources.record_source import RecordSource
+from iterators.testing import write_records
 from recordio.errors import RecordIOError
 from recordio.frames.encoder import MAGIC
 
@@ -28,11 +29,8 @@ records = st.one_of(
 
 
 def test_a_header_that_announces_more_labels_than_follow_has_none(tmp_path):
-    path = tmp_path / "labels.rec"
     announced = struct.pack("<IfQQ2f", 3, 0, 1, 0, 1, 2)
-    with recordio.RecordWriter(path) as writer:
-        writer.write(announced)
-        writer.write(announced + bytes(4))
+    path = write_records(tmp_path / "labels.rec", [announced, announced + bytes(4)])
     for listed in [None, (np.array([1], np.uint64), np.ones((1, 1), np.float32))]:
         labels, errors = RecordSource(path).labels(listed, "skip")
         assert list(errors) == [0] and np.isnan(labels[0]) and labels[1] == 1

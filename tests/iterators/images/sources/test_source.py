@@ -13,6 +13,7 @@ import pytest
 
 import recordio
 from iterators.images.sources.source import ImageFiles, RecordFiles, Source
+from iterators.testing import write_records
 from recordio.errors import ImageFileError, RecordIOError
 from recordio.header import unpack
 
@@ -29,10 +30,7 @@ def test_records_of_several_files(tmp_path):
     contents = [[b"one", b"", magic + b"two" + magic], [b"three"]]
     readers = []
     for i, records in enumerate(contents):
-        with recordio.RecordWriter(tmp_path / f"{i}.rec") as writer:
-            for record in records:
-                writer.write(record)
-        readers.append(recordio.RecordReader(tmp_path / f"{i}.rec"))
+        readers.append(recordio.RecordReader(write_records(tmp_path / f"{i}.rec", records)))
     offsets = np.concatenate([reader.offsets for reader in readers])
     source = RecordFiles(readers, offsets, np.array([0, 3]))
     assert [source.record(i) for i in range(source.count)] == contents[0] + contents[1]
@@ -65,11 +63,8 @@ def drop_from_memory(path):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux what is in memory")
 def test_just_the_announced_records_are_read_from_the_disk(tmp_path):
-    path = tmp_path / "large.rec"
     size, wanted = 3 << 20, [7, 3, 15]
-    with recordio.RecordWriter(path) as writer:
-        for _ in range(16):
-            writer.write(bytes(size))
+    path = write_records(tmp_path / "large.rec", [bytes(size)] * 16)
     with recordio.RecordReader(path) as reader:
         offsets = reader.offsets.copy()
     drop_from_memory(path)
@@ -90,9 +85,7 @@ def test_just_the_announced_records_are_read_from_the_disk(tmp_path):
 
 
 def test_nothing_is_announced_when_nothing_is_missing(tmp_path):
-    with recordio.RecordWriter(tmp_path / "a.rec") as writer:
-        writer.write(b"small")
-    reader = recordio.RecordReader(tmp_path / "a.rec")
+    reader = recordio.RecordReader(write_records(tmp_path / "a.rec", [b"small"]))
     source = RecordFiles([reader], reader.offsets, np.zeros(1, np.int64))
     numbers = np.zeros(1000, np.int64)
     assert source.announce(numbers) == 1000  # at the start nobody knows
@@ -111,10 +104,8 @@ def test_what_is_not_there_cannot_be_announced(tmp_path, number):
 
 
 def test_announcing_follows_any_index(tmp_path):
-    with recordio.RecordWriter(tmp_path / "a.rec") as writer:
-        for size in (5, 300_000, 5):
-            writer.write(bytes(size))
-    reader = recordio.RecordReader(tmp_path / "a.rec")
+    path = write_records(tmp_path / "a.rec", map(bytes, (5, 300_000, 5)))
+    reader = recordio.RecordReader(path)
     size = (tmp_path / "a.rec").stat().st_size
     for table in (
         reader.offsets[::-1].copy(),

@@ -13,33 +13,13 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from iterators.images.codecs.jpeg import jpeg
+from iterators.testing import encode_jpeg, picture
 from recordio.errors import ImageDecodeError
 
 pytestmark = pytest.mark.libjpeg
 
-SAMPLINGS = {
-    name: getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{name}")
-    for name in ("411", "420", "422", "440", "444")
-}
+SAMPLINGS = ("411", "420", "422", "440", "444")
 DENOMINATORS = (1, 2, 4, 8)
-
-
-def picture(height, width, seed=0):
-    """Coloured blobs with noise: detail in every channel, at every scale."""
-    random = np.random.default_rng(seed)
-    blobs = random.integers(0, 256, (max(2, height // 5), max(2, width // 5), 3), np.uint8)
-    smooth = cv2.resize(blobs, (width, height), interpolation=cv2.INTER_CUBIC).astype(int)
-    return np.clip(smooth + random.integers(-20, 20, smooth.shape), 0, 255).astype(np.uint8)
-
-
-def encode(image, sampling="420", progressive=False, restart=0, quality=90):
-    options = [
-        cv2.IMWRITE_JPEG_SAMPLING_FACTOR, SAMPLINGS[sampling],
-        cv2.IMWRITE_JPEG_PROGRESSIVE, int(progressive),
-        cv2.IMWRITE_JPEG_RST_INTERVAL, restart,
-        cv2.IMWRITE_JPEG_QUALITY, quality,
-    ]  # fmt: skip
-    return cv2.imencode(".jpg", image, options)[1].tobytes()
 
 
 def encode_with_pillow(image, mode="RGB", **options):
@@ -124,13 +104,13 @@ def test_doctests():
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_whole_image_equals_opencv(sampling, progressive, channels):
     for height, width in ((1, 1), (16, 16), (37, 53), (64, 9), (101, 130)):
-        data = encode(picture(height, width), sampling, progressive)
+        data = encode_jpeg(picture(height, width), sampling, progressive=progressive)
         assert np.array_equal(jpeg.decode(data, channels), decode_with_opencv(data, channels))
 
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_grey_file_and_rgb_file_equal_opencv(channels):
-    grey = encode(picture(45, 67)[:, :, 0])
+    grey = encode_jpeg(picture(45, 67)[:, :, 0])
     assert jpeg.header(grey).components == 1
     assert np.array_equal(jpeg.decode(grey, channels), decode_with_opencv(grey, channels))
     untransformed = encode_with_pillow(picture(45, 67), keep_rgb=True)
@@ -141,7 +121,7 @@ def test_grey_file_and_rgb_file_equal_opencv(channels):
 
 @pytest.mark.parametrize("denominator", DENOMINATORS)
 def test_scaled_image_equals_pillow(denominator):
-    data = encode(picture(90, 131), "444")
+    data = encode_jpeg(picture(90, 131), "444")
     image = Image.open(io.BytesIO(data))
     image.draft("RGB", (131 // denominator, 90 // denominator))
     assert np.array_equal(jpeg.decode(data, denominator=denominator), np.asarray(image))
@@ -153,7 +133,9 @@ def test_scaled_image_equals_pillow(denominator):
 def test_random_regions_equal_the_whole(sampling, progressive, denominator):
     random = np.random.default_rng(7)
     for height, width in ((7, 200), (33, 40), (100, 131), (150, 65)):
-        data = encode(picture(height, width), sampling, progressive, restart=int(width) % 3)
+        data = encode_jpeg(
+            picture(height, width), sampling, restart=int(width) % 3, progressive=progressive
+        )
         for channels in (1, 3):
             whole = jpeg.decode(data, channels, denominator=denominator)
             for _ in range(40):
@@ -166,7 +148,7 @@ def test_random_regions_equal_the_whole(sampling, progressive, denominator):
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_one_pixel_and_one_line_everywhere(sampling):
-    data = encode(picture(51, 83), sampling)
+    data = encode_jpeg(picture(51, 83), sampling)
     whole = jpeg.decode(data)
     height, width = whole.shape[:2]
     for y in range(height):
@@ -189,7 +171,9 @@ def test_one_pixel_and_one_line_everywhere(sampling):
 def test_regions_of_any_sampling_equal_the_whole(
     factors, progressive, denominator, channels, place
 ):
-    data = with_sampling_factors(encode(picture(70, 90), "444", progressive), factors)
+    data = with_sampling_factors(
+        encode_jpeg(picture(70, 90), "444", progressive=progressive), factors
+    )
     try:
         whole = jpeg.decode(data, channels, denominator=denominator)
     except ImageDecodeError:
@@ -202,7 +186,7 @@ def test_regions_of_any_sampling_equal_the_whole(
 
 
 def test_regions_of_a_progressive_image_without_its_last_scans_equal_the_whole():
-    data = encode(picture(120, 140), "420", progressive=True)
+    data = encode_jpeg(picture(120, 140), "420", progressive=True)
     starts = scan_starts(data)
     assert len(starts) > 4
     for start in starts[1:]:
@@ -235,14 +219,14 @@ def test_files_of_pillow(option, subsampling):
     ],
 )  # fmt: skip
 def test_region_outside_the_image(region):
-    data = encode(picture(20, 30))
+    data = encode_jpeg(picture(20, 30))
     with pytest.raises(ValueError, match="outside"):
         jpeg.decode(data, region=region)
     assert jpeg.decode(data).shape == (20, 30, 3)
 
 
 def test_other_arguments():
-    data = encode(picture(20, 30))
+    data = encode_jpeg(picture(20, 30))
     for denominator in (0, 3, 16, -1):
         with pytest.raises(ValueError, match="denominator"):
             jpeg.decode(data, denominator=denominator)
@@ -256,7 +240,7 @@ def test_other_arguments():
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, np.frombuffer])
 def test_any_buffer(kind):
-    data = encode(picture(20, 30))
+    data = encode_jpeg(picture(20, 30))
     buffer = kind(data, np.uint8) if kind is np.frombuffer else kind(data)
     assert np.array_equal(jpeg.decode(buffer), jpeg.decode(data))
 
@@ -265,9 +249,9 @@ def test_any_buffer(kind):
 
 
 def test_header():
-    data = encode(picture(20, 30), progressive=True)
+    data = encode_jpeg(picture(20, 30), progressive=True)
     assert jpeg.header(data) == (30, 20, 3, 1, True, True)
-    assert jpeg.header(encode(picture(20, 30)[:, :, 0])) == (30, 20, 1, 1, False, True)
+    assert jpeg.header(encode_jpeg(picture(20, 30)[:, :, 0])) == (30, 20, 1, 1, False, True)
 
 
 def test_cmyk_is_left_to_others():
@@ -279,7 +263,7 @@ def test_cmyk_is_left_to_others():
 
 @pytest.mark.parametrize("frame", [0xC3, 0xC5, 0xC9, 0xCA, 0xCB, 0xCD])
 def test_lossless_hierarchical_and_arithmetic_coding_are_left_to_others(frame):
-    data = encode(picture(20, 30)).replace(b"\xff\xc0", bytes([0xFF, frame]), 1)
+    data = encode_jpeg(picture(20, 30)).replace(b"\xff\xc0", bytes([0xFF, frame]), 1)
     assert jpeg.header(data)[:3] == (30, 20, 3)
     assert not jpeg.header(data).supported
     with pytest.raises(ImageDecodeError, match="not decoded here"):
@@ -287,7 +271,7 @@ def test_lossless_hierarchical_and_arithmetic_coding_are_left_to_others(frame):
 
 
 def test_twelve_bits_are_left_to_others():
-    data = bytearray(encode(picture(20, 30)))
+    data = bytearray(encode_jpeg(picture(20, 30)))
     data[data.index(b"\xff\xc0") + 4] = 12
     assert not jpeg.header(data).supported
 
@@ -295,7 +279,7 @@ def test_twelve_bits_are_left_to_others():
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("orientation", range(10))
 def test_orientation(orientation, order):
-    data = encode(picture(20, 30))
+    data = encode_jpeg(picture(20, 30))
     segment = exif_segment([(0x0112, 3, short(orientation, order))], order)
     expected = orientation if 1 <= orientation <= 8 else 1
     assert jpeg.header(data[:2] + segment + data[2:]).orientation == expected
@@ -304,7 +288,7 @@ def test_orientation(orientation, order):
 
 
 def test_which_exif_counts():
-    data = encode(picture(20, 30))
+    data = encode_jpeg(picture(20, 30))
     six = exif_segment([(0x0112, 3, short(6))])
     eight = exif_segment([(0x0112, 3, short(8))])
     other = b"\xff\xe1" + struct.pack(">H", 36) + b"http://ns.adobe.com/xap/1.0/\0<x/>\0"
@@ -325,16 +309,16 @@ def test_which_exif_counts():
 
 
 def test_thumbnail_in_exif_is_not_mistaken_for_the_image():
-    thumbnail = encode(picture(8, 8))
+    thumbnail = encode_jpeg(picture(8, 8))
     segment = b"\xff\xe1" + struct.pack(">H", len(thumbnail) + 2) + thumbnail
-    data = encode(picture(20, 30))
+    data = encode_jpeg(picture(20, 30))
     assert jpeg.header(data[:2] + segment + data[2:])[:2] == (30, 20)
 
 
 @given(st.binary(max_size=80))
 @settings(max_examples=300, deadline=None)
 def test_hostile_exif_neither_crashes_nor_invents(payload):
-    data = encode(picture(20, 30))
+    data = encode_jpeg(picture(20, 30))
     body = b"Exif\0\0" + payload
     segment = b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body
     assert 1 <= jpeg.header(data[:2] + segment + data[2:]).orientation <= 8
@@ -358,7 +342,7 @@ def test_not_jpeg(data):
 @pytest.mark.parametrize("progressive", [False, True])
 @pytest.mark.parametrize("restart", [0, 2])
 def test_truncated_anywhere(sampling, progressive, restart):
-    data = encode(picture(50, 60), sampling, progressive, restart)
+    data = encode_jpeg(picture(50, 60), sampling, restart=restart, progressive=progressive)
     whole = jpeg.decode(data)
     header_end = scan_starts(data)[0]
     for size in range(3, len(data) - 2):
@@ -376,13 +360,13 @@ def test_truncated_anywhere(sampling, progressive, restart):
 
 def test_missing_end_marker_is_harmless():
     for progressive in (False, True):
-        data = encode(picture(50, 60), progressive=progressive)
+        data = encode_jpeg(picture(50, 60), progressive=progressive)
         assert data.endswith(b"\xff\xd9")
         assert np.array_equal(jpeg.decode(data[:-2]), jpeg.decode(data))
 
 
 def test_rows_above_the_damage_can_be_had():
-    data = encode(picture(200, 60))
+    data = encode_jpeg(picture(200, 60))
     start = data[: len(data) // 2]
     whole = jpeg.decode(data)
     assert np.array_equal(jpeg.decode(start, region=(0, 0, 60, 60)), whole[:60])
@@ -393,19 +377,19 @@ def test_rows_above_the_damage_can_be_had():
 
 
 def test_progressive_file_cut_between_scans_is_truncated():
-    data = encode(picture(50, 60), progressive=True)
+    data = encode_jpeg(picture(50, 60), progressive=True)
     for start in scan_starts(data)[1:]:
         with pytest.raises(ImageDecodeError, match="truncated"):
             jpeg.decode(data[:start])
 
 
 def test_junk_behind_the_image_is_ignored():
-    data = encode(picture(50, 60))
+    data = encode_jpeg(picture(50, 60))
     assert np.array_equal(jpeg.decode(data + bytes(1000) + data[:500]), jpeg.decode(data))
 
 
 def test_zero_size():
-    data = encode(picture(50, 60))
+    data = encode_jpeg(picture(50, 60))
     for width, height in ((0, 50), (60, 0), (0, 0)):
         with pytest.raises(ImageDecodeError, match="damaged"):
             jpeg.decode(with_size(data, width, height))
@@ -413,7 +397,7 @@ def test_zero_size():
 
 def test_header_that_claims_huge_size():
     for progressive in (False, True):
-        bomb = with_size(encode(picture(50, 60), progressive=progressive), 65500, 65500)
+        bomb = with_size(encode_jpeg(picture(50, 60), progressive=progressive), 65500, 65500)
         assert jpeg.header(bomb)[:2] == (65500, 65500)
         with pytest.raises(ImageDecodeError, match="too large.*65500 x 65500"):
             jpeg.decode(bomb)
@@ -422,7 +406,7 @@ def test_header_that_claims_huge_size():
 
 
 def test_pixel_limit_is_inclusive():
-    data = encode(picture(50, 60))
+    data = encode_jpeg(picture(50, 60))
     assert jpeg.decode(data, max_pixels=3000).shape == (50, 60, 3)
     with pytest.raises(ImageDecodeError, match="max_pixels"):
         jpeg.decode(data, max_pixels=2999)
@@ -431,7 +415,7 @@ def test_pixel_limit_is_inclusive():
 
 
 def test_scan_bomb():
-    data = encode(picture(50, 60), progressive=True)
+    data = encode_jpeg(picture(50, 60), progressive=True)
     starts = scan_starts(data)
     scan = data[starts[1] : data.index(b"\xff\xc4", starts[1])]
     bomb = data[: starts[1]] + scan * 300 + data[starts[1] :]
@@ -465,19 +449,19 @@ def test_image_without_huffman_tables_uses_the_standard_ones_after_any_predecess
 
 
 @given(
-    st.sampled_from([("420", False, 0), ("444", True, 0), ("422", False, 2), ("411", True, 3)]),
+    st.sampled_from([("420", 0, False), ("444", 0, True), ("422", 2, False), ("411", 3, True)]),
     st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=20),
     st.floats(0.3, 1), st.sampled_from([1, 3]), st.sampled_from(DENOMINATORS),
 )  # fmt: skip
 @settings(max_examples=500, deadline=None)
 def test_changed_bytes_give_the_same_outcome_every_time(kind, changes, keep, channels, denominator):
-    data = bytearray(encode(picture(60, 70), *kind))
+    data = bytearray(encode_jpeg(picture(60, 70), kind[0], 90, kind[1], progressive=kind[2]))
     for place, value in changes:
         data[int(place * (len(data) - 1))] = value
     data = bytes(data[: int(keep * len(data))] if keep < 0.6 else data)
     options = dict(channels=channels, denominator=denominator, max_pixels=2**20, max_scans=64)
     first = outcome(data, **options)
-    jpeg.decode(encode(picture(33, 44, 1)))
+    jpeg.decode(encode_jpeg(picture(33, 44, 1)))
     assert outcome(data, **options) == first
     assert outcome_in_new_thread(data, **options) == first
 
@@ -491,8 +475,8 @@ def test_random_bytes(data, prefixed):
 
 
 def test_many_images_good_and_bad_through_one_decoder():
-    good = [encode(picture(30 + i, 90 - i, i), s) for i, s in enumerate(SAMPLINGS)]
-    good += [encode(picture(64, 64, i), "420", progressive=True) for i in range(3)]
+    good = [encode_jpeg(picture(30 + i, 90 - i, i), s) for i, s in enumerate(SAMPLINGS)]
+    good += [encode_jpeg(picture(64, 64, i), "420", progressive=True) for i in range(3)]
     expected = [jpeg.decode(data) for data in good]
     bad = [
         good[0][:200],
@@ -509,7 +493,9 @@ def test_many_images_good_and_bad_through_one_decoder():
 
 
 def test_threads_do_not_disturb_each_other():
-    images = [encode(picture(80, 100, i), s, i % 2 == 0) for i, s in enumerate(SAMPLINGS)]
+    images = [
+        encode_jpeg(picture(80, 100, i), s, progressive=i % 2 == 0) for i, s in enumerate(SAMPLINGS)
+    ]
     expected = [jpeg.decode(data).tobytes() for data in images]
     wrong = []
 
@@ -529,7 +515,7 @@ def test_threads_do_not_disturb_each_other():
 
 
 def test_nothing_is_printed(capfd):
-    data = bytearray(encode(picture(60, 70)))
+    data = bytearray(encode_jpeg(picture(60, 70)))
     data[-100:-50] = bytes(50)
     outcome(bytes(data))
     outcome(bytes(data[:300]))

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 
-import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,6 +17,7 @@ from PIL import Image
 
 from iterators import ImageRecordIter
 from iterators.images.codecs.jpeg import jpeg
+from iterators.testing import encode_jpeg, picture
 from recordio import IRHeader, RecordWriter, pack
 from recordio.errors import ImageDecodeError
 
@@ -25,34 +25,13 @@ from recordio.errors import ImageDecodeError
 pytestmark = pytest.mark.libjpeg
 
 LIBRARY, OWN, GIVEN_BACK = 0, 1, 2
-SAMPLINGS = {
-    name: getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{name}")
-    for name in ("411", "420", "422", "440", "444")
-}
+SAMPLINGS = ("411", "420", "422", "440", "444")
 
 
 @pytest.fixture(autouse=True)
 def own_entropy_decoder(monkeypatch):
     """Ours, whatever the environment says, and afterwards what was in use before."""
     monkeypatch.setenv("ITERATORS_JPEG", "")
-
-
-def picture(height, width, seed=0, noise=20):
-    """Coloured blobs with noise."""
-    random = np.random.default_rng(seed)
-    blobs = random.integers(0, 256, (max(2, height // 5), max(2, width // 5), 3), np.uint8)
-    smooth = cv2.resize(blobs, (width, height), interpolation=cv2.INTER_CUBIC).astype(int)
-    return np.clip(smooth + random.integers(-noise, noise + 1, smooth.shape), 0, 255).astype("u1")
-
-
-def encode(image, sampling="420", quality=90, restart=0, optimize=False):
-    options = [
-        cv2.IMWRITE_JPEG_SAMPLING_FACTOR, SAMPLINGS[sampling],
-        cv2.IMWRITE_JPEG_QUALITY, quality,
-        cv2.IMWRITE_JPEG_RST_INTERVAL, restart,
-        cv2.IMWRITE_JPEG_OPTIMIZE, int(optimize),
-    ]  # fmt: skip
-    return cv2.imencode(".jpg", image, options)[1].tobytes()
 
 
 def decode(data, own, **options):
@@ -98,8 +77,8 @@ def scan_of(data):
 def test_sound_images_and_their_regions_equal_the_library(
     size, sampling, quality, restart, optimize, grey, noise, draw
 ):
-    image = picture(*size, noise, noise)
-    data = encode(image[:, :, 0] if grey else image, sampling, quality, restart, optimize)
+    image = picture(*size, noise, noise=noise)
+    data = encode_jpeg(image[:, :, 0] if grey else image, sampling, quality, restart, optimize)
     denominator = draw.draw(st.sampled_from([1, 1, 1, 2, 4, 8]))
     channels = draw.draw(st.sampled_from([3, 3, 1]))
     assert check_equal(data, channels=channels, denominator=denominator) == OWN
@@ -113,7 +92,7 @@ def test_sound_images_and_their_regions_equal_the_library(
 @pytest.mark.parametrize("restart", [0, 1, 7])
 def test_small_regions_of_a_large_image(sampling, restart):
     """Most of it is passed over: columns beside the region, rows above it."""
-    data = encode(picture(400, 500), sampling, 95, restart)
+    data = encode_jpeg(picture(400, 500), sampling, 95, restart)
     for x, y, width, height in [
         (0, 0, 9, 9),
         (490, 390, 10, 10),
@@ -148,7 +127,7 @@ def test_coefficients_of_every_size():
             np.uint8
         )
         for optimize in (False, True):
-            data = encode(extreme, "444", 100, optimize=optimize)
+            data = encode_jpeg(extreme, "444", 100, optimize=optimize)
             assert check_equal(data) == OWN
             assert check_equal(data, region=(40, 40, 8, 8)) == OWN
 
@@ -156,7 +135,8 @@ def test_coefficients_of_every_size():
 def test_more_tables_than_are_kept():
     """Optimised tables differ from file to file, and files come again after they were forgotten."""
     files = [
-        encode(picture(48, 48, i, 9 * i), optimize=True, quality=30 + 5 * i) for i in range(12)
+        encode_jpeg(picture(48, 48, i, noise=9 * i), optimize=True, quality=30 + 5 * i)
+        for i in range(12)
     ]
     for data in [*files, *reversed(files), *files]:
         assert check_equal(data) == OWN
@@ -167,17 +147,17 @@ def test_what_is_left_to_the_library():
     file = io.BytesIO()
     Image.fromarray(picture(40, 60)).convert("CMYK").save(file, "JPEG")
     assert check_equal(file.getvalue()) == LIBRARY
-    data = bytearray(encode(picture(40, 60)))
+    data = bytearray(encode_jpeg(picture(40, 60)))
     data[scan_of(data) - 2] = 62  # the last coefficient of the scan: allowed, with a warning
     assert check_equal(bytes(data)) == LIBRARY
 
 
 def test_scans_of_one_component_each_are_left_to_the_library():
-    data = encode(picture(40, 60)[:, :, 0])
+    data = encode_jpeg(picture(40, 60)[:, :, 0])
     scan = data[data.index(b"\xff\xda") : -2]
     twice = data[:-2] + scan + b"\xff\xd9"  # of which the second is never read
     assert check_equal(twice) == OWN
-    interleaved = encode(picture(40, 60), "444")
+    interleaved = encode_jpeg(picture(40, 60), "444")
     start = interleaved.index(b"\xff\xda")
     luma = interleaved[:start] + b"\xff\xda\0\x08\x01\x01\0\0\x3f\0" + interleaved[start + 14 :]
     assert check_equal(luma) == LIBRARY
@@ -189,7 +169,7 @@ def test_scans_of_one_component_each_are_left_to_the_library():
 @pytest.mark.parametrize("restart", [0, 2])
 @pytest.mark.parametrize("sampling", ["420", "444"])
 def test_truncated_at_every_byte(sampling, restart):
-    data = encode(picture(33, 49), sampling, 60, restart)
+    data = encode_jpeg(picture(33, 49), sampling, 60, restart)
     given_back = 0
     for size in range(len(data)):
         given_back += check_equal(data[:size]) == GIVEN_BACK
@@ -200,7 +180,7 @@ def test_truncated_at_every_byte(sampling, restart):
 
 @pytest.mark.parametrize("restart", [0, 1])
 def test_every_bit_of_the_scan_flipped(restart):
-    data = encode(picture(16, 24), "420", 50, restart)
+    data = encode_jpeg(picture(16, 24), "420", 50, restart)
     decoders = set()
     for bit in range(8 * scan_of(data), 8 * len(data)):
         changed = bytearray(data)
@@ -210,7 +190,7 @@ def test_every_bit_of_the_scan_flipped(restart):
 
 
 DAMAGED = [
-    encode(picture(41, 57, seed), sampling, quality, restart, optimize)
+    encode_jpeg(picture(41, 57, seed), sampling, quality, restart, optimize)
     for seed, (sampling, quality, restart, optimize) in enumerate(
         [("420", 90, 0, False), ("444", 40, 3, True), ("422", 75, 1, False), ("420", 98, 0, True)]
     )
@@ -262,7 +242,7 @@ def test_changed_headers_have_the_outcome_of_the_library(number, changes):
     ],
 )
 def test_codes_that_the_library_refuses(lengths, symbols):
-    data = encode(picture(24, 24)[:, :, 0])
+    data = encode_jpeg(picture(24, 24)[:, :, 0])
     counts = bytes(lengths.get(length, 0) for length in range(1, 17))
     body = b"\0" + counts + bytes(symbols)  # another DC table 0
     segment = b"\xff\xc4" + (len(body) + 2).to_bytes(2, "big") + body
@@ -277,13 +257,13 @@ def test_codes_that_the_library_refuses(lengths, symbols):
 )
 def test_marker_anywhere_in_the_scan(marker):
     for restart in (0, 2):
-        data = encode(picture(20, 40), "420", 70, restart)
+        data = encode_jpeg(picture(20, 40), "420", 70, restart)
         for at in range(scan_of(data), len(data)):
             check_equal(data[:at] + marker + data[at:])
 
 
 def test_padding_and_junk_before_a_restart_marker():
-    data = encode(picture(33, 49), restart=2)
+    data = encode_jpeg(picture(33, 49), restart=2)
     at = data.index(b"\xff\xd1")
     assert check_equal(data[:at] + b"\xff" + data[at:]) == GIVEN_BACK
     assert check_equal(data[:at] + b"junk" + data[at:]) == GIVEN_BACK
@@ -292,7 +272,7 @@ def test_padding_and_junk_before_a_restart_marker():
 
 
 def test_sound_image_after_a_damaged_one():
-    sound = encode(picture(50, 50))
+    sound = encode_jpeg(picture(50, 50))
     damaged = sound[: len(sound) * 2 // 3]
     for _ in range(3):
         assert check_equal(damaged) == GIVEN_BACK
@@ -329,7 +309,7 @@ def test_batches_are_the_same(tmp_path):
     path = tmp_path / "images.rec"
     with RecordWriter(path) as writer:
         for i in range(24):
-            image = encode(picture(60 + i, 90 - i, i), ("420", "444")[i % 2], restart=i % 3)
+            image = encode_jpeg(picture(60 + i, 90 - i, i), ("420", "444")[i % 2], restart=i % 3)
             writer.write(pack(IRHeader(0, float(i), i, 0), image))
 
     def batches(own):

@@ -6,6 +6,7 @@ Pixels, errors and warnings must be the same.  Files come from Pillow, OpenCV an
 
 import io
 import os
+from functools import partial
 
 import cv2
 import numpy as np
@@ -16,6 +17,7 @@ from PIL import Image
 from progressive_writer import Scan, empty_frame, usual_scans, write_file
 
 from iterators.images.codecs.jpeg import jpeg
+from iterators.testing import encode_jpeg, picture
 from recordio.errors import ImageDecodeError
 
 pytestmark = pytest.mark.libjpeg
@@ -40,22 +42,7 @@ def own_entropy_decoder(monkeypatch):
     monkeypatch.setenv("ITERATORS_JPEG", "")
 
 
-def picture(height, width, seed=0, noise=20):
-    """Coloured blobs with noise."""
-    random = np.random.default_rng(seed)
-    blobs = random.integers(0, 256, (max(2, height // 5), max(2, width // 5), 3), np.uint8)
-    smooth = cv2.resize(blobs, (width, height), interpolation=cv2.INTER_CUBIC).astype(int)
-    return np.clip(smooth + random.integers(-noise, noise + 1, smooth.shape), 0, 255).astype("u1")
-
-
-def encode(image, sampling="420", quality=90, restart=0):
-    options = [
-        cv2.IMWRITE_JPEG_PROGRESSIVE, 1,
-        cv2.IMWRITE_JPEG_SAMPLING_FACTOR, getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{sampling}"),
-        cv2.IMWRITE_JPEG_QUALITY, quality,
-        cv2.IMWRITE_JPEG_RST_INTERVAL, restart,
-    ]  # fmt: skip
-    return cv2.imencode(".jpg", image, options)[1].tobytes()
+encode = partial(encode_jpeg, progressive=True)
 
 
 def random_frame(width, height, sampling, seed, density=0.15, largest=40):
@@ -132,7 +119,7 @@ def scan_of(data, number=0):
 def test_images_and_their_regions_equal_the_library(
     size, sampling, quality, restart, grey, noise, draw
 ):
-    image = picture(*size, noise, noise)
+    image = picture(*size, noise, noise=noise)
     data = encode(image[:, :, 0] if grey else image, sampling, quality, restart)
     denominator = draw.draw(st.sampled_from([1, 1, 1, 2, 4, 8]))
     channels = draw.draw(st.sampled_from([3, 3, 1]))

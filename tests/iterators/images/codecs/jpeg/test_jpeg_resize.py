@@ -12,32 +12,10 @@ from PIL import Image
 
 from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.jpeg.resize import decode_resized
+from iterators.testing import encode_jpeg, picture
 
 SAMPLINGS = ("411", "420", "422", "440", "444")
 METHODS = {1: cv2.INTER_LINEAR, 3: cv2.INTER_AREA}
-
-
-def picture(height, width, channels=3, seed=0):
-    """Coloured blobs with noise."""
-    random = np.random.default_rng(seed)
-    blobs = random.integers(0, 256, (max(2, height // 5), max(2, width // 5), channels), np.uint8)
-    smooth = cv2.resize(blobs, (width, height), interpolation=cv2.INTER_CUBIC).astype(int)
-    smooth = smooth.reshape(height, width, channels) + random.integers(-20, 20, (height, width, 1))
-    return np.clip(smooth, 0, 255).astype(np.uint8)
-
-
-def encode(image, sampling="420", progressive=False, restart=0, quality=90):
-    options = [
-        cv2.IMWRITE_JPEG_SAMPLING_FACTOR,
-        getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{sampling}"),
-        cv2.IMWRITE_JPEG_PROGRESSIVE,
-        int(progressive),
-        cv2.IMWRITE_JPEG_RST_INTERVAL,
-        restart,
-        cv2.IMWRITE_JPEG_QUALITY,
-        quality,
-    ]
-    return cv2.imencode(".jpg", image, options)[1].tobytes()
 
 
 def with_pillow(mode="RGB", **options):
@@ -85,8 +63,8 @@ def test_the_pixels_are_those_of_opencv_in_steps(
     height, width, stored_channels, sampling, progressive, restart, quality, short_side, method,
     channels, square,
 ):  # fmt: skip
-    image = picture(height, width, stored_channels, seed=height * width)
-    data = encode(image, sampling, progressive, restart, quality)
+    image = picture(height, width, height * width, stored_channels)
+    data = encode_jpeg(image, sampling, quality, restart, progressive=progressive)
     result = decode_resized(data, short_side, method, channels, square=square)
     reference = in_steps(data, short_side, method, channels, square)
     assert result.flags.c_contiguous
@@ -96,28 +74,28 @@ def test_the_pixels_are_those_of_opencv_in_steps(
 @pytest.mark.libjpeg
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_the_size_itself_copies_the_decoded_pixels(sampling):
-    data = encode(picture(61, 83), sampling)
+    data = encode_jpeg(picture(61, 83), sampling)
     np.testing.assert_array_equal(decode_resized(data, 61), in_steps(data, 61))
 
 
 @pytest.mark.libjpeg
 @pytest.mark.parametrize("progressive", [False, True])
 def test_a_file_cut_anywhere_is_left_to_opencv(progressive):
-    data = encode(picture(24, 40), progressive=progressive)
+    data = encode_jpeg(picture(24, 40), progressive=progressive)
     for end in range(len(data)):
         assert decode_resized(data[:end], 12) is None, end
 
 
 @pytest.mark.libjpeg
 def test_damage_below_the_crop_is_damage():
-    data = encode(picture(200, 40))
+    data = encode_jpeg(picture(200, 40))
     cut = data[: len(data) * 9 // 10] + data[-2:]
     assert decode_resized(cut, 20, square=True) is None
 
 
 @pytest.mark.libjpeg
 def test_bytes_behind_the_end_do_not_matter():
-    data = encode(picture(24, 40))
+    data = encode_jpeg(picture(24, 40))
     expected = decode_resized(data, 12)
     np.testing.assert_array_equal(decode_resized(data + b"\xff\xd8 and a film", 12), expected)
 
@@ -129,7 +107,7 @@ def test_bytes_behind_the_end_do_not_matter():
     square=st.booleans(),
 )
 def test_damage_gives_what_opencv_makes_of_it_or_nothing(changes, progressive, square):
-    data = bytearray(encode(picture(40, 56), progressive=progressive, restart=2))
+    data = bytearray(encode_jpeg(picture(40, 56), progressive=progressive, restart=2))
     for position, value in changes:
         data[position % len(data)] = value
     result = decode_resized(bytes(data), 20, square=square)
@@ -158,7 +136,7 @@ def test_kinds_that_are_left_to_opencv(data):
 
 
 def test_a_result_that_would_be_too_large_is_not_made():
-    data = encode(picture(2, 300))
+    data = encode_jpeg(picture(2, 300))
     assert decode_resized(data, 100, largest_side=14_999) is None
     assert decode_resized(data, 2**31 - 1, largest_side=2**31 - 1) is None
     if jpeg.available():
@@ -167,7 +145,7 @@ def test_a_result_that_would_be_too_large_is_not_made():
 
 @pytest.mark.libjpeg
 def test_any_buffer_will_do():
-    data = encode(picture(30, 40))
+    data = encode_jpeg(picture(30, 40))
     expected = decode_resized(data, 15)
     for same in (bytearray(data), memoryview(data), np.frombuffer(data, np.uint8)):
         np.testing.assert_array_equal(decode_resized(same, 15), expected)
@@ -184,12 +162,12 @@ def test_any_buffer_will_do():
 )
 def test_arguments_out_of_range_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        decode_resized(encode(picture(10, 10)), **arguments)
+        decode_resized(encode_jpeg(picture(10, 10)), **arguments)
 
 
 @pytest.mark.libjpeg
 def test_threads_do_not_disturb_each_other():
-    files = [encode(picture(40 + 7 * i, 90 - 5 * i, seed=i)) for i in range(8)]
+    files = [encode_jpeg(picture(40 + 7 * i, 90 - 5 * i, seed=i)) for i in range(8)]
     expected = [in_steps(data, 24) for data in files]
     wrong = []
 

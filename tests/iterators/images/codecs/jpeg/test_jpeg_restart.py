@@ -6,13 +6,13 @@ for damage inside of segments that the region has no need of, which may go unsee
 
 import os
 
-import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iterators.images.codecs.jpeg import jpeg
+from iterators.testing import encode_jpeg, picture
 from recordio.errors import ImageDecodeError
 
 pytestmark = pytest.mark.libjpeg
@@ -25,25 +25,6 @@ MCU_SIZES = {"411": (32, 8), "420": (16, 16), "422": (16, 8), "440": (8, 16), "4
 def own_entropy_decoder(monkeypatch):
     """Ours, whatever the environment says, and afterwards what was in use before."""
     monkeypatch.setenv("ITERATORS_JPEG", "")
-
-
-def picture(height, width, seed=0, noise=20):
-    """Coloured blobs with noise."""
-    random = np.random.default_rng(seed)
-    blobs = random.integers(0, 256, (max(2, height // 5), max(2, width // 5), 3), np.uint8)
-    smooth = cv2.resize(blobs, (width, height), interpolation=cv2.INTER_CUBIC).astype(int)
-    return np.clip(smooth + random.integers(-noise, noise + 1, smooth.shape), 0, 255).astype("u1")
-
-
-def encode(image, sampling, restart, quality=90, optimize=False):
-    """A JPEG file with a restart marker after every `restart` MCUs."""
-    options = [
-        cv2.IMWRITE_JPEG_SAMPLING_FACTOR, getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{sampling}"),
-        cv2.IMWRITE_JPEG_QUALITY, quality,
-        cv2.IMWRITE_JPEG_RST_INTERVAL, restart,
-        cv2.IMWRITE_JPEG_OPTIMIZE, int(optimize),
-    ]  # fmt: skip
-    return cv2.imencode(".jpg", image, options)[1].tobytes()
 
 
 def decode(data, own, **options):
@@ -133,8 +114,10 @@ def unneeded(data, size, sampling, restart, region):
 )
 @settings(max_examples=500, deadline=None)
 def test_regions_equal_the_library_and_the_whole(size, sampling, restart, grey, noise, draw):
-    image = picture(*size, noise, noise)
-    data = encode(image[:, :, 0] if grey else image, sampling, restart, optimize=noise % 2)
+    image = picture(*size, noise, noise=noise)
+    data = encode_jpeg(
+        image[:, :, 0] if grey else image, sampling, restart=restart, optimize=noise % 2
+    )
     denominator = draw.draw(st.sampled_from([1, 1, 1, 2, 4, 8]))
     channels = draw.draw(st.sampled_from([3, 3, 1]))
     options = {"channels": channels, "denominator": denominator}
@@ -154,7 +137,9 @@ def test_regions_equal_the_library_and_the_whole(size, sampling, restart, grey, 
 def test_every_column_and_row_with_segments_that_divide_the_row(sampling, divisor):
     """Regions that begin and end everywhere, with smooth upsampling across their edges."""
     size = 96, 256
-    data = encode(picture(*size), sampling, size[1] // MCU_SIZES[sampling][0] // divisor)
+    data = encode_jpeg(
+        picture(*size), sampling, restart=size[1] // MCU_SIZES[sampling][0] // divisor
+    )
     whole = jpeg.decode(data)
     for x in range(0, size[1] - 40):
         y = x % (size[0] - 12)
@@ -168,7 +153,7 @@ def test_every_column_and_row_with_segments_that_divide_the_row(sampling, diviso
 def test_what_is_not_needed_is_not_looked_at(sampling, restart):
     """Junk in its place is not noticed."""
     size, passed_over = (160, 320), 0
-    data = encode(picture(*size), sampling, restart)
+    data = encode_jpeg(picture(*size), sampling, restart=restart)
     segments = segments_of(data)
     for region in [
         (140, 70, 60, 40),
@@ -194,7 +179,7 @@ def test_what_is_not_needed_is_not_looked_at(sampling, restart):
 
 def test_shortened_and_emptied_segments_that_are_not_needed():
     size, region = (120, 200), (90, 50, 40, 30)
-    data = encode(picture(*size), "420", 3)
+    data = encode_jpeg(picture(*size), "420", restart=3)
     expected = jpeg.decode(data, region=region)
     for number in reversed(unneeded(data, size, "420", 3, region)):
         start, end = segments_of(data)[number]
@@ -206,7 +191,7 @@ def test_shortened_and_emptied_segments_that_are_not_needed():
 @pytest.mark.parametrize("restart", [40, 41, 500])
 def test_no_segment_to_pass_over(restart):
     """As many MCUs as there are, or more: then all damage that the library meets is seen."""
-    data = encode(picture(80, 128), "420", restart)
+    data = encode_jpeg(picture(80, 128), "420", restart=restart)
     damaged = bytearray(data)
     damaged[len(data) - 60 : len(data) - 50] = bytes(10)
     region = (0, 60, 40, 20)
@@ -218,7 +203,7 @@ def test_no_segment_to_pass_over(restart):
 
 REGIONS = [(0, 0, 9, 9), (30, 25, 9, 9), (70, 40, 20, 10), (0, 30, 90, 5), (80, 0, 10, 61)]
 SMALL = {
-    (sampling, restart): encode(picture(61, 90, restart), sampling, restart, 80, restart % 2)
+    (sampling, restart): encode_jpeg(picture(61, 90, restart), sampling, 80, restart, restart % 2)
     for sampling, restart in [("420", 1), ("420", 3), ("444", 4), ("444", 7), ("422", 2)]
 }
 
@@ -291,7 +276,7 @@ def test_one_marker_wrong(kind):
 
 def test_segments_missing_and_doubled_by_eights():
     """Their numbers are in order: the library, too, takes the later ones for the earlier."""
-    data = encode(picture(96, 160), "420", 1)
+    data = encode_jpeg(picture(96, 160), "420", restart=1)
     segments, region = segments_of(data), (100, 80, 30, 16)
     start, end = segments[3][0], segments[11][0]
     for changed in (data[:start] + data[end:], data[:end] + data[start:end] + data[end:]):

@@ -9,6 +9,7 @@ from PIL import Image
 
 from iterators import ImageRecordIter, optimize_jpeg
 from iterators.datasets import ImageRecordDataset
+from iterators.datasets.image_files import read_image
 from iterators.images.augment.recipe import Recipe
 from iterators.images.codecs import general as codec
 from iterators.images.codecs.jpeg import jpeg
@@ -16,8 +17,10 @@ from iterators.images.codecs.jpeg.resize import decode_resized
 from iterators.images.codecs.transcode import transcode as jpeg_transcode
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
-from recordio import IRHeader, RecordWriter, pack
+from recordio import IRHeader, RecordWriter, pack, unpack_img
 from recordio.errors import ImageDecodeError
+from recordio.image_size import complete_limits
+from recordio.packs.pictures import channel_sums, picture_hash
 from recordio.tools.encode import EncodeOptions, encode_image
 from recordio.tools.images import decode_image
 
@@ -80,12 +83,24 @@ def open_pack(folder, data, kind, **limits):
         return provider.next()
 
 
+def unpack_image(data, **limits):
+    return unpack_img(pack(IRHeader(0, 1.0, 7, 0), data), **limits)[1]
+
+
+def pillow_image(data, **limits):
+    return read_image(data, "uint8", complete_limits(limits))
+
+
 DOORS = {
     "codec": codec.decode,
     "check": jpeg.check_limits,
     "render": render,
     "im2rec": lambda data: encode_image(data, EncodeOptions(resize=8)),
     "tools": lambda data: decode_image(data, cv2.IMREAD_UNCHANGED),
+    "unpack_img": unpack_image,
+    "channel_sums": channel_sums,
+    "picture_hash": picture_hash,
+    "Pillow": pillow_image,
 }
 if jpeg.available():
     DOORS["decode"] = jpeg.decode
@@ -130,7 +145,9 @@ def test_one_resized_in_one_pass_is_left_to_others():
     assert decode_resized(LONG, 8) is None
 
 
-@pytest.mark.parametrize("decode", [codec.decode, render])
+@pytest.mark.parametrize(
+    "decode", [codec.decode, render, unpack_image, channel_sums, picture_hash, pillow_image]
+)
 def test_each_limit_is_lifted_by_the_keyword_that_the_error_names(decode):
     for data in (SOUND, CMYK):
         passes = sum(components_of(data))
@@ -144,8 +161,18 @@ def test_each_limit_is_lifted_by_the_keyword_that_the_error_names(decode):
             decode(data, max_scan_pixels=3000 * passes - 1)
         with pytest.raises(ImageDecodeError, match="raise max_pixels if"):
             decode(data, max_pixels=2999)
+        with pytest.raises(TypeError, match="max_scan_pixels"):
+            decode(data, max_pixel=3000)
     if jpeg.available():
         assert decode(MANY, max_scans=400) is not None
+
+
+def test_none_lifts_a_limit():
+    lifted = {"max_pixels": None, "max_scans": None, "max_scan_pixels": None}
+    for decode in (unpack_image, channel_sums, picture_hash, pillow_image):
+        assert decode(MANY, **lifted) is not None
+        with pytest.raises(ImageDecodeError, match="write it again with fewer"):
+            decode(MANY, **{**lifted, "max_scans": 256})
 
 
 @pytest.mark.parametrize("kind", ["dataset", "provider"])

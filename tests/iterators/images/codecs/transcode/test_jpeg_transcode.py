@@ -15,36 +15,15 @@ from PIL import Image, ImageCms
 from iterators import optimize_jpeg
 from iterators.images.codecs.jpeg import jpeg
 from iterators.images.codecs.transcode.transcode import coefficients, rewrite
+from iterators.testing import encode_jpeg, picture
 from recordio.errors import ImageDecodeError
 
 pytestmark = pytest.mark.libjpeg
 
-SAMPLINGS = {
-    name: getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{name}")
-    for name in ("411", "420", "422", "440", "444")
-}
+SAMPLINGS = ("411", "420", "422", "440", "444")
 SOF0, SOF1, SOF2, DHT, DQT, DRI, SOS, EOI = 0xC0, 0xC1, 0xC2, 0xC4, 0xDB, 0xDD, 0xDA, 0xD9
 CODING = {SOF0, SOF1, SOF2, DHT, DRI, SOS}
 NOTHING_TO_GAIN = (None, "nothing to gain")
-
-
-def picture(height, width, seed=0, noise=20):
-    """Coloured blobs with noise."""
-    random = np.random.default_rng(seed)
-    blobs = random.integers(0, 256, (max(2, height // 5), max(2, width // 5), 3), np.uint8)
-    smooth = cv2.resize(blobs, (width, height), interpolation=cv2.INTER_CUBIC).astype(int)
-    return np.clip(smooth + random.integers(-noise, noise + 1, smooth.shape), 0, 255).astype("u1")
-
-
-def encode(image, sampling="420", quality=90, restart=0, optimize=False, progressive=False):
-    options = [
-        cv2.IMWRITE_JPEG_SAMPLING_FACTOR, SAMPLINGS[sampling],
-        cv2.IMWRITE_JPEG_QUALITY, quality,
-        cv2.IMWRITE_JPEG_RST_INTERVAL, restart,
-        cv2.IMWRITE_JPEG_OPTIMIZE, int(optimize),
-        cv2.IMWRITE_JPEG_PROGRESSIVE, int(progressive),
-    ]  # fmt: skip
-    return cv2.imencode(".jpg", image, options)[1].tobytes()
 
 
 def by_pillow(image, mode="RGB", **options):
@@ -129,9 +108,9 @@ def check_lossless(data, again):
 def test_coefficients_and_pixels_stay_the_same(
     size, sampling, quality, restart, optimize, progressive, grey, noise, wanted, tables
 ):
-    image = picture(*size, noise, noise)
+    image = picture(*size, noise, noise=noise)
     image = image[:, :, 0] if grey else image
-    data = encode(image, sampling, quality, restart, optimize, progressive)
+    data = encode_jpeg(image, sampling, quality, restart, optimize, progressive)
     again, reason = rewrite(data, wanted, tables)
     if again is None:  # it may happen to be what is wanted already
         assert reason == "nothing to gain"
@@ -203,7 +182,7 @@ def in_three_scans(factors, height, width):
     head, scans, components = b"", b"", b""
     for number, (columns, rows) in enumerate(factors, 1):
         size = -(-height * rows // most[1]), -(-width * columns // most[0])
-        grey = encode(picture(*size, number)[:, :, 0])
+        grey = encode_jpeg(picture(*size, number)[:, :, 0])
         frame, scan = grey.index(b"\xff\xc0"), grey.index(b"\xff\xda")
         head = head or grey[:frame]
         components += bytes([number, columns << 4 | rows, 0])
@@ -269,7 +248,7 @@ def test_every_segment_is_kept_byte_for_byte():
 
 
 def test_fill_bytes_before_a_marker_are_no_obstacle():
-    data = encode(picture(180, 200), progressive=True)
+    data = encode_jpeg(picture(180, 200), progressive=True)
     at = data.index(b"\xff\xdb")
     again = optimize_jpeg(data[:at] + b"\xff\xff\xff" + data[at:])
     assert again == optimize_jpeg(data)
@@ -277,21 +256,21 @@ def test_fill_bytes_before_a_marker_are_no_obstacle():
 
 @pytest.mark.parametrize("tail", [b"\0", b"\xff\xd8\xff\xd9", b"video" * 1000])
 def test_what_follows_the_image_is_kept(tail):
-    data = encode(picture(180, 200), progressive=True)
+    data = encode_jpeg(picture(180, 200), progressive=True)
     assert optimize_jpeg(data + tail) == optimize_jpeg(data) + tail
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_any_buffer_is_read(kind):
-    data = encode(picture(180, 200), progressive=True)
+    data = encode_jpeg(picture(180, 200), progressive=True)
     assert optimize_jpeg(kind(data)) == optimize_jpeg(data)
-    small = encode(picture(20, 20))
+    small = encode_jpeg(picture(20, 20))
     assert optimize_jpeg(kind(small)) == small
     assert type(optimize_jpeg(kind(small))) is bytes
 
 
 def test_all_threads_write_the_same():
-    data = [encode(picture(200, 180 + i, i), progressive=bool(i % 2)) for i in range(6)]
+    data = [encode_jpeg(picture(200, 180 + i, i), progressive=bool(i % 2)) for i in range(6)]
     expected = [optimize_jpeg(one) for one in data]
     found = [[] for _ in range(4)]
 
@@ -311,7 +290,7 @@ def test_all_threads_write_the_same():
 
 @pytest.mark.parametrize("restart", [1, 7, 8, 30, 31, 900, 65535])
 def test_restart_markers_are_where_they_are_asked_for(restart):
-    data = encode(picture(400, 480), "420")
+    data = encode_jpeg(picture(400, 480), "420")
     again, _ = rewrite(data, restart)
     assert restart_interval(again) == restart
     mcus = 30 * 25
@@ -320,7 +299,7 @@ def test_restart_markers_are_where_they_are_asked_for(restart):
 
 
 def test_without_restart_markers():
-    data = encode(picture(400, 480), restart=5)
+    data = encode_jpeg(picture(400, 480), restart=5)
     again, _ = rewrite(data, 0)
     assert restart_interval(again) == 0
     assert restart_markers(again) == []
@@ -329,7 +308,7 @@ def test_without_restart_markers():
 @pytest.mark.parametrize("sampling", ["420", "444"])
 @pytest.mark.parametrize("size", [(375, 500), (400, 496), (1200, 1600), (160, 160)])
 def test_the_automatic_interval_makes_a_few_segments_of_a_row(size, sampling):
-    again = optimize_jpeg(encode(picture(*size), sampling))
+    again = optimize_jpeg(encode_jpeg(picture(*size), sampling))
     interval = restart_interval(again)
     columns = -(-size[1] // (16 if sampling == "420" else 8))
     assert 2 <= interval <= columns
@@ -340,21 +319,21 @@ def test_the_automatic_interval_makes_a_few_segments_of_a_row(size, sampling):
 @pytest.mark.parametrize("quality", [30, 75, 90, 100])
 def test_automatic_markers_cost_few_bytes(quality):
     for size in [(200, 200), (375, 500), (800, 1200)]:
-        data = encode(picture(*size, noise=6), quality=quality, optimize=True)
+        data = encode_jpeg(picture(*size, noise=6), quality=quality, optimize=True)
         assert len(optimize_jpeg(data)) < 1.03 * len(data)
 
 
 def test_small_images_stay_as_they_are():
     for optimize in (False, True):
-        data = encode(picture(112, 112), optimize=optimize)
+        data = encode_jpeg(picture(112, 112), optimize=optimize)
         assert rewrite(data) == NOTHING_TO_GAIN
         assert optimize_jpeg(data) is data
 
 
 def test_small_progressive_images_get_the_tables_that_decoders_keep():
-    data = encode(picture(112, 112), progressive=True)
+    data = encode_jpeg(picture(112, 112), progressive=True)
     again = optimize_jpeg(data)
-    plain = encode(picture(112, 112))
+    plain = encode_jpeg(picture(112, 112))
     assert [s for s in segments(plain) if s[0] == DHT] != []
     assert restart_interval(again) == 0
     codes = b"".join(payload for marker, payload in segments(plain) if marker == DHT)
@@ -364,19 +343,19 @@ def test_small_progressive_images_get_the_tables_that_decoders_keep():
 
 def test_the_codes_are_as_short_as_the_library_finds_them():
     for seed, quality in enumerate([20, 60, 90, 100]):
-        data = encode(picture(200, 300, seed), quality=quality)
-        theirs = encode(picture(200, 300, seed), quality=quality, optimize=True)
+        data = encode_jpeg(picture(200, 300, seed), quality=quality)
+        theirs = encode_jpeg(picture(200, 300, seed), quality=quality, optimize=True)
         ours, _ = rewrite(data, 0, "optimal")
         assert len(ours) <= len(theirs)
 
 
 def test_codes_of_one_symbol_and_of_the_longest_kind():
-    flat = encode(np.full((200, 200), 128, np.uint8))
+    flat = encode_jpeg(np.full((200, 200), 128, np.uint8))
     again, _ = rewrite(flat, 0, "optimal")
     check_lossless(flat, again)
     # Frequencies that fall like powers of two ask for codes of more than 16 bits.
     noise = np.random.default_rng(0).standard_cauchy((900, 900)) * 3
-    data = encode(np.clip(128 + noise, 0, 255).astype(np.uint8), quality=98)
+    data = encode_jpeg(np.clip(128 + noise, 0, 255).astype(np.uint8), quality=98)
     again, _ = rewrite(data, 0, "optimal")
     check_lossless(data, again)
     lengths = next(payload for marker, payload in segments(again) if marker == DHT)
@@ -402,7 +381,7 @@ def test_what_is_no_jpeg():
 
 @pytest.mark.parametrize("progressive", [False, True])
 def test_a_truncated_file_is_refused_wherever_it_ends(progressive):
-    data = encode(picture(40, 60), progressive=progressive)
+    data = encode_jpeg(picture(40, 60), progressive=progressive)
     for end in range(3, len(data)):
         assert rewrite(data[:end], 2)[1] in ("truncated", "damaged")
 
@@ -410,7 +389,7 @@ def test_a_truncated_file_is_refused_wherever_it_ends(progressive):
 @given(st.data(), st.booleans(), st.sampled_from([0, 3]))
 @settings(max_examples=400, deadline=None)
 def test_random_damage_is_refused_or_harmless(draw, progressive, restart):
-    data = bytearray(encode(picture(60, 80), restart=restart, progressive=progressive))
+    data = bytearray(encode_jpeg(picture(60, 80), restart=restart, progressive=progressive))
     for _ in range(draw.draw(st.integers(1, 4))):
         data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
     data = bytes(data)
@@ -426,18 +405,18 @@ def test_random_damage_is_refused_or_harmless(draw, progressive, restart):
 @given(st.binary(max_size=400), st.integers(0, 3))
 @settings(max_examples=200, deadline=None)
 def test_random_bytes_are_refused(noise, start):
-    prefix = [b"", b"\xff\xd8\xff", encode(picture(20, 20))[:300], b"\xff\xd8\xff\xc0"][start]
+    prefix = [b"", b"\xff\xd8\xff", encode_jpeg(picture(20, 20))[:300], b"\xff\xd8\xff\xc0"][start]
     assert rewrite(prefix + noise)[0] is None
 
 
 def test_bytes_that_do_not_belong_to_a_segment_are_damage():
-    data = encode(picture(180, 200))
+    data = encode_jpeg(picture(180, 200))
     at = data.index(b"\xff\xdb")
     assert rewrite(data[:at] + b"junk" + data[at:]) == (None, "damaged")
 
 
 def test_limits():
-    data = encode(picture(100, 200), progressive=True)
+    data = encode_jpeg(picture(100, 200), progressive=True)
     assert rewrite(data, max_pixels=100 * 200)[1] == ""
     assert rewrite(data, max_pixels=100 * 200 - 1) == (None, "too many pixels")
     assert rewrite(data, max_scans=2) == (None, "too many scans")
@@ -445,14 +424,14 @@ def test_limits():
 
 def test_incomplete_progressive_files_are_refused():
     """Decoders smooth them, which they would not do any more."""
-    data = encode(picture(180, 200), progressive=True)
+    data = encode_jpeg(picture(180, 200), progressive=True)
     last = data.rindex(b"\xff\xda")
     previous = data.rindex(b"\xff\xc4", 0, last)
     assert rewrite(data[:previous] + b"\xff\xd9")[1] == "it is progressive and lacks its last scans"
 
 
 def test_files_that_point_behind_their_image_are_refused():
-    data = encode(picture(180, 200), progressive=True)
+    data = encode_jpeg(picture(180, 200), progressive=True)
     pictures = b"\xff\xe2\x00\x10MPF\0MM\0*\0\0\0\x08\0\0"
     assert "MPF" in rewrite(data[:2] + pictures + data[2:])[1]
     profile = b"\xff\xe2\x00\x10ICC_PROFILE\0\x01\x01"
@@ -460,7 +439,7 @@ def test_files_that_point_behind_their_image_are_refused():
 
 
 def test_segments_between_scans_are_refused():
-    data = encode(picture(180, 200), progressive=True)
+    data = encode_jpeg(picture(180, 200), progressive=True)
     second = data.index(b"\xff\xc4", data.index(b"\xff\xda"))
     comment = b"\xff\xfe\x00\x06text"
     unusual = data[:second] + comment + data[second:]
@@ -468,7 +447,7 @@ def test_segments_between_scans_are_refused():
 
 
 def test_arithmetic_coding_and_lossless_files_are_refused():
-    data = encode(picture(180, 200))
+    data = encode_jpeg(picture(180, 200))
     frame = data.index(b"\xff\xc0")
     for marker in (0xC3, 0xC5, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD):
         assert rewrite(data[: frame + 1] + bytes([marker]) + data[frame + 2 :])[0] is None
@@ -477,7 +456,7 @@ def test_arithmetic_coding_and_lossless_files_are_refused():
 
 
 def test_a_memory_of_damage_does_not_outlive_the_file():
-    good = encode(picture(180, 200), progressive=True)
+    good = encode_jpeg(picture(180, 200), progressive=True)
     expected = optimize_jpeg(good)
     for end in range(10, len(good), 500):
         assert rewrite(good[:end])[0] is None
@@ -487,7 +466,7 @@ def test_a_memory_of_damage_does_not_outlive_the_file():
 @pytest.mark.parametrize("restart", [-1, 65536, "often", 1.5, None])
 def test_wrong_intervals_are_refused(restart):
     with pytest.raises((TypeError, ValueError)):
-        optimize_jpeg(encode(picture(20, 20)), restart)
+        optimize_jpeg(encode_jpeg(picture(20, 20)), restart)
 
 
 def test_wrong_tables_are_refused():
@@ -510,5 +489,5 @@ def test_memory_does_not_grow():
         "sys.exit(f'{grown} KiB more' if grown > 4000 else 0)\n"
     )
     pytest.importorskip("resource")
-    data = encode(picture(300, 400), progressive=True)
+    data = encode_jpeg(picture(300, 400), progressive=True)
     subprocess.run([sys.executable, "-c", program], input=data, check=True, timeout=60)

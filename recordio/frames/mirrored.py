@@ -1,0 +1,200 @@
+"""Records of a mirrored file: which bytes of it they are, and having those before they are read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import IndexFileError, RemoteMissingError
+from recordio.files import StoredFile
+from recordio.frames.encoder import MAX_RECORD_LENGTH
+from recordio.frames.head import HEAD, part_at
+from recordio.frames.index_file import read_index
+from recordio.remote.mirror import Hold, Mirror, blocks_of
+from recordio.remote.objects import shown
+from recordio.remote.settings import RemoteSettings
+
+__all__ = ["RemoteRecords"]
+
+#: Bytes that are asked for ahead when a file is read from its start to its end.
+AHEAD = 1 << 25
+#: Records that are taken at a time.
+RUN = 128
+#: A record has at most this many bytes, so that a gap in an index is not fetched.
+MOST_RECORD = MAX_RECORD_LENGTH + 1
+
+
+class RemoteRecords:
+    """The records of one mirrored file.
+
+    Parameters
+    ----------
+    mirror : Mirror
+    url : str
+        Its URL in full.
+    settings : RemoteSettings or None
+    """
+
+    def __init__(self, mirror: Mirror, url: str, settings: RemoteSettings | None) -> None:
+        self.mirror, self.url, self._settings = mirror, url, settings
+        self._table: np.ndarray | None = None
+        self._asked = 0
+        self._before = dict(mirror.counters)
+
+    def counters(self) -> dict[str, float]:
+        """What the mirror counted since the file was opened; see `Mirror`."""
+        return {name: now - self._before[name] for name, now in self.mirror.counters.items()}
+
+    @property
+    def resident(self) -> bool:
+        """Whether records may be handed out as views of the mirror."""
+        return self.mirror.resident
+
+    def set_table(self, offsets: np.ndarray) -> None:
+        """Where all records begin, in any order."""
+        ascending = len(offsets) < 2 or bool((offsets[1:] >= offsets[:-1]).all())
+        self._table = offsets if ascending else np.sort(offsets)
+
+    def offsets(self) -> np.ndarray:
+        """Where all records begin, ascending, as the index beside the file says.
+
+        Raises
+        ------
+        IndexFileError
+            If there is none: finding the records would read all of the file.
+        """
+        index = StoredFile(self.url).beside(".idx")
+        url = shown(index.name)
+        try:
+            offsets = np.sort(index.parsed(read_index, self._settings)[1])
+        except RemoteMissingError:
+            raise IndexFileError(
+                "there is no such index, and without one all of the record file would have to be "
+                f"read to find its records: `recordio index {shown(self.url)}` makes it",
+                path=url,
+            ) from None
+        outside = offsets[offsets >= self.mirror.size]
+        if len(outside):
+            raise IndexFileError(
+                f"offset {outside[0]} lies outside {self.mirror.url} of {self.mirror.size} bytes: "
+                "the index is that of another file; "
+                f"`recordio index {self.mirror.url}` writes it again",
+                path=url,
+            )
+        return offsets
+
+    def ends(self, begins: np.ndarray) -> np.ndarray:
+        """Where records end, at the latest, that begin at some of the offsets."""
+        table = self._table
+        if table is None:
+            raise ValueError("it is not known where the records begin")
+        following = np.searchsorted(table, begins, side="right")
+        ends = np.append(table, self.mirror.size)[following]
+        return np.minimum(ends, np.minimum(begins + MOST_RECORD, self.mirror.size))
+
+    def blocks(self, begins: np.ndarray) -> np.ndarray:
+        """The blocks in which records lie, ascending."""
+        return blocks_of(begins, self.ends(begins))
+
+    def hold(self, begins: np.ndarray, stripe: int = 1, urgent: bool = True) -> Hold:
+        """Hold records; see `Mirror.hold`."""
+        if not len(begins):
+            return self.mirror.hold(np.zeros(0, np.int64))
+        return self.mirror.hold(self.blocks(begins), stripe, urgent)
+
+    def hold_at(self, offset: int) -> Hold:
+        """Hold the record whose head stands at an offset, and wait for it."""
+        size = self.mirror.size
+        if not 0 <= offset < size:
+            return self.mirror.hold(np.zeros(0, np.int64))
+        if self._table is not None:
+            place = int(np.searchsorted(self._table, offset))
+            if place < len(self._table) and self._table[place] == offset:
+                return self.hold(np.array([offset]))
+        end, last = offset, False
+        while not last and end + HEAD.itemsize <= size:
+            with self.mirror.hold_bytes(end, end + HEAD.itemsize):
+                part = part_at(self.mirror.view, end)
+            end, last = part or (end, True)
+        return self.mirror.hold_bytes(offset, max(end, offset + HEAD.itemsize))
+
+    def ask_ahead(self, offset: int) -> None:
+        """Have what follows an offset fetched, where a file is read from its start to its end."""
+        if self.mirror.resident and self.mirror.complete:
+            return
+        if not self._asked - AHEAD <= offset <= self._asked:
+            self._asked = offset  # somebody reads elsewhere now
+        ahead = AHEAD if self.mirror.resident else min(AHEAD, self.mirror.folder.limit // 4)
+        end = min(offset + ahead, self.mirror.size)
+        if end - self._asked >= ahead // 4 or end == self.mirror.size > self._asked:
+            self.mirror.ask(self._asked, end)
+            self._asked = end
+
+    def read_many(
+        self,
+        take_many: Callable[[np.ndarray, bool], list[Any]],
+        offsets: np.ndarray,
+        positions: np.ndarray,
+        copy: bool,
+    ) -> list[memoryview] | list[bytes]:
+        """Records at many positions: what comes next is fetched while records are taken.
+
+        Parameters
+        ----------
+        take_many : callable
+            ``take_many(positions, copy)`` gives records that are there.
+        offsets : numpy.ndarray
+            Where the records begin, by position.
+        positions : numpy.ndarray
+        copy : bool
+            As for `RecordReader.read_many`.
+        """
+        owned = copy or not self.resident
+        pieces = [positions[begin : begin + RUN] for begin in range(0, len(positions), RUN)]
+        holds = deque(self._hold_positions(offsets, piece) for piece in pieces[:2])
+        records: list[Any] = []
+        try:
+            for number, piece in enumerate(pieces):
+                with holds[0]:
+                    taken = take_many(piece, owned)
+                records += taken if owned == copy else map(memoryview, taken)
+                holds.popleft()
+                if number + 2 < len(pieces):
+                    holds.append(self._hold_positions(offsets, pieces[number + 2]))
+        finally:
+            for hold in holds:
+                hold.release()
+        return records
+
+    def _hold_positions(self, offsets: np.ndarray, positions: np.ndarray) -> Hold:
+        count = len(offsets)
+        places = np.where(positions < 0, positions + count, positions)
+        return self.hold(offsets[places[(places >= 0) & (places < count)]])
+
+    def in_order(
+        self, offsets: np.ndarray, read_many: Callable[[range], list[memoryview]]
+    ) -> Iterator[memoryview]:
+        """Yield the records that begin at `offsets`, read by position, and ask for the next."""
+        for begin in range(0, len(offsets), RUN):
+            if begin + RUN < len(offsets):
+                self.hold(offsets[begin + RUN : begin + 3 * RUN], urgent=False).let_go()
+            yield from read_many(range(begin, min(begin + RUN, len(offsets))))
+
+    def from_start(
+        self, read_at: Callable[[int, int], tuple[memoryview | None, int]]
+    ) -> Iterator[memoryview]:
+        """Yield all records of the file, each read where the one before it ends."""
+        offset = record = 0
+        while True:
+            self.ask_ahead(offset)
+            payload, offset = read_at(offset, record)
+            if payload is None:
+                return
+            yield payload
+            record += 1
+
+    def __reduce__(self) -> Any:
+        raise TypeError("pickle the reader instead")

@@ -1,0 +1,1 @@
+"""Keyword arguments, each described once: name, type, default, check and text."""

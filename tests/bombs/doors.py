@@ -1,0 +1,221 @@
+"""Whatever decodes an image that somebody else made: a new one is a line of `DOORS`.
+
+``python doors.py`` lets every bomb in through every door, each in a child process, and prints a
+line of JSON for each: the most memory that it took beyond what it began with, the processor time,
+and how it ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from bombs import BOMBS, sound
+
+import iterators.mx_image
+import recordio
+from iterators import ImageRecordIter, optimize_jpeg
+from iterators.datasets import (
+    ImageDataset,
+    ImageRecordDataset,
+    LabeledImageDataset,
+    ZippedImageDataset,
+    gluon,
+)
+from iterators.images.codecs import general
+from iterators.images.codecs.jpeg.resize import decode_resized
+from iterators.providers.image_preview import samples_of
+from iterators.views.image_sets import ImageClassSet
+from recordio import IRHeader, RecordWriter
+from recordio.packs.expression import Condition
+from recordio.packs.pictures import channel_sums, picture_hash
+from recordio.tools.convert.boxes import upright_size
+from recordio.tools.decode_check import check_contents
+from recordio.tools.encode import EncodeOptions, encode_image
+from recordio.tools.images import decode_image
+from recordio.tools.payloads import check_content, describe
+from recordio.tools.view import pictures
+from recordio.tools.view.contents import read_content
+from recordio.tools.view.pack import ShownPack
+from recordio.tools.view.selection import search
+
+try:
+    from starlette.testclient import TestClient
+
+    from recordio.tools.view.pack import open_packs
+    from recordio.tools.view.server import application
+    from recordio.tools.view.site import Site
+except ModuleNotFoundError:  # the extra view
+    TestClient = None
+
+#: Seconds of processor time after which a child is ended.
+MOST_SECONDS = 20
+
+
+class Case(NamedTuple):
+    """A file in every form in which a door takes it."""
+
+    content: bytes
+    file: str
+    pack: str
+    classes: str
+    archive: str
+
+
+def case_of(folder: Path, content: bytes) -> Case:
+    """Write all of them."""
+    (folder / "classes" / "one").mkdir(parents=True)
+    file = folder / "classes" / "one" / "image.png"
+    file.write_bytes(content)
+    with RecordWriter(folder / "a.rec", folder / "a.idx") as writer:
+        for key in range(3):
+            writer.write(recordio.pack(IRHeader(0, 1.0, key, 0), content), key)
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        archive.write(file, "image.png")
+    return Case(
+        content, str(file), str(folder / "a.rec"), str(file.parents[1]), str(archive.filename)
+    )
+
+
+def image_record_iter(case: Case, **options: object) -> None:
+    with ImageRecordIter(
+        path_imgrec=case.pack,
+        data_shape=(3, 8, 8),
+        batch_size=3,
+        preprocess_threads=1,
+        verbose=False,
+        **options,
+    ) as provider:
+        provider.next()
+
+
+def preview(case: Case) -> None:
+    with ImageRecordIter(path_imgrec=case.pack, data_shape=(3, 8, 8), batch_size=1) as provider:
+        samples_of(provider, 0, [0])
+
+
+def image_class_set(case: Case) -> None:
+    ImageClassSet(case.classes, load_size=(3, 8, 8)).batch(1)
+
+
+def filter_decodable(case: Case) -> None:
+    recordio.filter(case.pack, case.pack + ".out", "decodable")
+
+
+def viewer_search(case: Case) -> None:
+    pack = ShownPack(case.pack)
+    pack.places.survey()
+    search(pack, Condition("decodable and width > 0"), 0, 10)
+    pack.close()
+
+
+def viewer_page(page: str, case: Case) -> None:
+    if TestClient is None:
+        return
+    site = Site(open_packs([case.pack]), threads=1)
+    with TestClient(application(site, "token", 8642), base_url="http://127.0.0.1:8642") as browser:
+        browser.get("/?token=token")
+        reply = browser.get(page)
+        assert reply.status_code < 500, reply.status_code
+        assert len(reply.content) < 1 << 22, f"a page of {len(reply.content)} bytes"
+    site.close()
+
+
+def check_decode(case: Case) -> None:
+    report = recordio.verify(case.pack)
+    check_contents(report, threads=1, progress=False)
+
+
+DOORS: dict[str, Callable[[Case], object]] = {
+    "unpack_img": lambda case: recordio.unpack_img(recordio.pack((0, 1.0, 1, 0), case.content), 1),
+    "channel_sums": lambda case: channel_sums(case.content),
+    "picture_hash": lambda case: picture_hash(case.content),
+    "stats(mean_std=True)": lambda case: recordio.stats(case.pack, mean_std=True, threads=1),
+    "dedup(near=4)": lambda case: recordio.dedup(case.pack, near=4, threads=1),
+    "filter(decodable)": filter_decodable,
+    "sort(size)": lambda case: recordio.sort(case.pack, case.pack + ".out", "size"),
+    "decode": lambda case: general.decode(case.content),
+    "decode, float32": lambda case: general.decode(case.content, dtype="float32"),
+    "upright_size": lambda case: general.upright_size(case.content),
+    "imdecode": lambda case: iterators.mx_image.imdecode(case.content),
+    "imread": lambda case: iterators.mx_image.imread(case.file),
+    "optimize_jpeg": lambda case: optimize_jpeg(case.content),
+    "decode_resized": lambda case: decode_resized(case.content, 8, 1),
+    "ImageRecordIter": image_record_iter,
+    "ImageRecordIter, float32": partial(image_record_iter, dtype="float32", resize=8),
+    "samples_of": preview,
+    "ImageRecordDataset": lambda case: ImageRecordDataset(case.pack)[0],
+    "ImageDataset": lambda case: ImageDataset([case.file])[0],
+    "LabeledImageDataset": lambda case: LabeledImageDataset([(case.file, 1)])[0],
+    "ZippedImageDataset": lambda case: ZippedImageDataset(case.archive)[0],
+    "ImageClassSet": image_class_set,
+    "gluon.ImageFolderDataset": lambda case: gluon.ImageFolderDataset(case.classes)[0],
+    "im2rec": lambda case: encode_image(case.content, EncodeOptions()),
+    "im2rec --resize": lambda case: encode_image(case.content, EncodeOptions(resize=8)),
+    "im2rec --check decode": lambda case: encode_image(case.content, EncodeOptions(check="decode")),
+    "check --decode": check_decode,
+    "from-coco": lambda case: upright_size(case.content),
+    "export": lambda case: decode_image(case.content, cv2.IMREAD_UNCHANGED),
+    "list": lambda case: describe(case.content, recordio.content.kind_of(case.content)),
+    "check_content": lambda case: check_content(case.content),
+    "view, picture": lambda case: pictures.decoded(case.content, 100),
+    "view, search": viewer_search,
+    "view, content": lambda case: read_content(np.frombuffer(case.content, np.uint8).data, "other"),
+    "view, grid": partial(viewer_page, "/pack/a/"),
+    "view, record": partial(viewer_page, "/pack/a/record/0"),
+    "view, training": partial(viewer_page, "/pack/a/training"),
+}
+
+
+def measured(door: Callable[[Case], object], case: Case) -> dict[str, object]:
+    """What a bomb costs at a door, in a child process."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries say there what they refuse
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        try:
+            door(case)
+            end = "done"
+        except BaseException as error:
+            known = isinstance(error, (recordio.RecordIOError, ValueError))
+            end = f"{'refused' if known else 'failed'}: {type(error).__name__}: {error}"[:300]
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        megabytes = (after.ru_maxrss - before.ru_maxrss) / 1024
+        os.write(write, json.dumps({"mb": megabytes, "seconds": seconds, "end": end}).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as result:
+        said = result.read()
+    _, status = os.waitpid(child, 0)
+    if said:
+        return json.loads(said)
+    return {"mb": 0, "seconds": MOST_SECONDS, "end": f"failed: ended with status {status}"}
+
+
+def main(names: list[str]) -> None:
+    """Measure all bombs, or those that are named, at all doors, and a sound file first."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (name, make) in enumerate({"sound": sound, **BOMBS}.items()):
+            if names and name not in names:
+                continue
+            case = case_of(Path(folder, str(number)), make())
+            for left, (door, enter) in zip(range(len(DOORS))[::-1], DOORS.items(), strict=True):
+                result = {"bomb": name, "door": door, "last": not left, **measured(enter, case)}
+                print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,5 @@
+from iterators.loops.prefetching import shares
+
+
+def test_indices_in_runs_of_nearly_equal_length():
+    assert shares([5, 6, 7], 2) == [[5], [6, 7]]

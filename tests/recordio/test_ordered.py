@@ -1,0 +1,36 @@
+"""Results come in the order of the work, and an error in the place of its result."""
+
+import pytest
+
+from recordio.ordered import OrderedWork
+
+
+class Chunk:
+    def __init__(self, number):
+        self.number, self.buffer = number, None
+
+
+def work_on(count, work):
+    chunks = iter([Chunk(number) for number in range(count)])
+    return OrderedWork(lambda buffer: next(chunks, None), work, threads=2, ahead=2, name="test")
+
+
+def test_results_in_the_order_of_the_chunks():
+    work = work_on(5, lambda chunk: chunk.number)
+    try:
+        assert list(work) == [0, 1, 2, 3, 4]
+    finally:
+        work.close()
+
+
+def test_an_error_comes_behind_the_results_before_it():
+    def divide(chunk):
+        return 6 // (2 - chunk.number)
+
+    work = work_on(5, divide)
+    try:
+        assert [next(work), next(work)] == [3, 6]
+        with pytest.raises(ZeroDivisionError):
+            next(work)
+    finally:
+        work.close()

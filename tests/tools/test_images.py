@@ -1,0 +1,24 @@
+"""Images as bytes: what is encoded comes back, and other formats than JPEG are not examined."""
+
+import cv2
+import numpy as np
+
+from recordio.tools.images import check_jpeg, decode_image, encode_image, swap_red_and_blue
+
+
+def test_pixels_come_back_from_png():
+    pixels = np.eye(2, dtype=np.uint8)
+    content = encode_image(pixels, ".png")
+    assert content[1:4] == b"PNG"
+    assert decode_image(content, cv2.IMREAD_UNCHANGED).tolist() == pixels.tolist()
+
+
+def test_an_image_that_is_no_jpeg_is_not_examined():
+    assert not check_jpeg(encode_image(np.eye(2, dtype=np.uint8), ".png"))
+
+
+def test_alpha_stays_behind_the_colours():
+    image = np.array([[[1, 2, 3, 4]]], np.uint8)
+    assert swap_red_and_blue(image).tolist() == [[[3, 2, 1, 4]]]
+    grey = np.array([[1, 2]], np.uint8)
+    assert swap_red_and_blue(grey).tolist() == [[1, 2]]
