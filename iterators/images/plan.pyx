@@ -81,7 +81,7 @@ cdef class RenderPlan:
         self.row_stride, self.pixel_stride = strides["H"], strides["W"]
 
     def parts(self):
-        """What a renderer is made of: labels, geometry, changes of pixels, and a writer of its own."""
+        """Make the parts of a renderer: labels, geometry, changes of pixels, and its own writer."""
         return (
             RowLabels(self.labels, self.label_width, self.change), RecipeGeometry(self.recipe),
             changes_of(self.recipe), None,

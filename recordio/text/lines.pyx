@@ -91,11 +91,11 @@ class LineChunks:
     """Lines of a file, or of all files in a folder in the order of their names, in chunks.
 
     `path` is read as by `recordio.files.named_files`: a folder, a pattern such as ``part-*.csv``, or
-    several names with semicolons too.  Files may be URLs and gzip.  A chunk of about `chunk_bytes` ends at a line end; a longer line
-    gets a chunk of its own.  A line longer than `max_line_bytes` is an error, which may go
-    unnoticed where it is shorter than a chunk.  The first `skip_header` lines of every file are
-    left out.  With `first_bytes` the first chunk has about so many bytes and comes soon; the
-    following ones double up to `chunk_bytes`.
+    several names with semicolons.  Files may be URLs and gzip.  A chunk of about `chunk_bytes` ends
+    at a line end; a longer line gets a chunk of its own.  A line longer than `max_line_bytes` is an
+    error, which may go unnoticed where it is shorter than a chunk.  The first `skip_header` lines
+    of every file are left out.  With `first_bytes` the first chunk has about so many bytes and
+    comes soon; the following ones double up to `chunk_bytes`.
 
     A byte order mark at the start of a file is left out, and a missing line end at its end is
     added.  One thread at a time may call `read`.  `sizes` has the bytes of text of every file that
