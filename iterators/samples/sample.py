@@ -58,6 +58,7 @@ class Sample(SeesData):
 
     Examples
     --------
+    >>> import numpy as np
     >>> s = Sample(np.arange(4.0), fields={"position": slice(0, 3), "x": 0, "weight": 3})
     >>> s.position(), float(s.weight())
     (array([0., 1., 2.]), 3.0)

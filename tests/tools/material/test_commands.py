@@ -165,7 +165,7 @@ def test_damaged_records(rows, command, capsys):
     assert command("sample", "a", "out", "-n", 5) == 1
     assert "a.rec, offset 0, record 0" in capsys.readouterr().err
     assert command("sample", "a", "out", "-n", 29, "--skip-errors") == 0
-    assert "left out: a.rec: offset 0, key 0" in capsys.readouterr().err
+    assert "left out: a.rec: offset 0, record 0, key 0" in capsys.readouterr().err
 
 
 def test_a_table_of_labels():
