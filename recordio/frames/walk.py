@@ -7,13 +7,15 @@ record wherever it is named.  Nothing is repaired, and nothing is read ahead.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Buffer
 
 from recordio.frames.frame import Run, find_head, survey
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # nothing of it is installed with the package
 
 __all__ = ["Piece", "walk"]
 
