@@ -95,6 +95,7 @@ OPTIONAL = {
     "jinja2",
     "starlette",
     "uvicorn",
+    "typing_extensions",
     "yaml",
 }
 ADAPTERS = {"iterators.torch", "iterators.ray", "recordio.ray"}
