@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..errors import EmptyRecordFileError, ManifestError, RecordIOError
+from ..errors import EmptyRecordFileError, ManifestError
 from ..keywords.checks import integer
 from ..keywords.functions import checked
 from ..keywords.options import option
@@ -22,7 +22,7 @@ from .output import PackReport, PackWritten, Seal, write_packs
 from .rewriting import need_folder, need_records, plan_of
 from .source import SourcePack, pack_prefix
 
-__all__ = ["check_older", "new_shards", "number_template", "shard", "shard_names"]
+__all__ = ["check_older", "number_template", "shard", "shard_names"]
 
 #: How the name of a manifest ends.
 SUFFIX = ".shards.json"
@@ -261,37 +261,3 @@ def check_older(manifest: str, names: Sequence[str]) -> None:
             " remove them, or give another name",
             path=manifest,
         )
-
-
-def new_shards(out: str | os.PathLike[str], sources: Sequence[str]) -> tuple[list[str], str]:
-    """Where new files go, one for each of some others, and their manifest.
-
-    Parameters
-    ----------
-    out : str or os.PathLike
-        As for `shard`.
-    sources : sequence of str
-        The record files that they are made of.
-
-    Returns
-    -------
-    names : list of str
-        Record files.
-    manifest : str
-
-    Raises
-    ------
-    RecordIOError
-        If a source would be overwritten.
-    ManifestError
-        As `check_older`.
-    FileNotFoundError
-        If their folder does not exist.
-    """
-    names, manifest = shard_names("", out, len(sources))
-    places = {os.path.realpath(source) for source in sources}
-    for name in names:
-        if os.path.realpath(name) in places:
-            raise RecordIOError("the source would be overwritten: give another output", path=name)
-    check_older(manifest, names)
-    return names, manifest
